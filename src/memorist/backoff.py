@@ -1,8 +1,8 @@
-"""Exponential back-off with jitter: one rule for every retry.
+"""Computes exponential back-off with jitter, for every retry in the package.
 
-The longest wait doubles with each try, up to a limit, and the wait itself is random between half of it and all, so that
-two contenders that failed at the same moment do not collide again. The generator is our own, so `random.seed` in a
-program does not affect it, and a forked child is seeded anew.
+The maximum wait doubles with each try, up to a limit. The actual wait is random, between half of the maximum and all of
+it, so that two contenders that failed at the same moment do not collide again. The module has its own random generator,
+so `random.seed` in a program does not affect it, and a forked child gets a new seed.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ if hasattr(os, "register_at_fork"):
 
 
 def pause(tries: int, *, first: float, longest: float) -> float:
-    """Return seconds to wait after so many failed tries (1 is the first)."""
+    """Return the seconds to wait after a number of failed tries."""
     top = min(first * 2.0 ** min(tries - 1, 60), longest)
     return float(top * _random.uniform(0.5, 1.0))
 
 
 def spread(longest: float) -> float:
-    """Return seconds to wait, anywhere up to a limit, for contenders that must not come back at the same moment."""
+    """Return a random number of seconds up to a limit, so that contenders do not come back at the same moment."""
     return _random.uniform(0.0, longest)

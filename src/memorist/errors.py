@@ -1,4 +1,4 @@
-"""Every error Memorist raises.
+"""Defines every error that Memorist raises.
 
 MemoristError
 ├── UsageError           also ValueError: the caller asked for something impossible or invalid

@@ -1,4 +1,4 @@
-"""How to install an optional part of the package.
+"""Tells users how to install an optional part of the package.
 
 Every error message that names an extra takes its command from here, so the wording changes in one place when the
 package is published.
@@ -10,5 +10,5 @@ __all__ = ["install_command"]
 
 
 def install_command(extra: str) -> str:
-    """Return the command that installs an extra, to be run in a checkout of this repository."""
+    """Return the command that installs an extra from a checkout of this repository."""
     return f'pip install ".[{extra}]"'

@@ -1,7 +1,7 @@
-"""Filters: parsed from what users give, checked once, and evaluated here; Postgres also runs them as SQL.
+"""Parses and checks the filters that users pass, and evaluates them. Postgres also runs them as SQL.
 
 `{"status": "open", "age": {"$gte": 18}, "$or": [{"city": "Rome"}, {"tags": {"$contains": "vip"}}]}`; names may be
-dotted paths. Comparisons hold only between values of one type: 9 < 10 as numbers, "9" > "10" as text, and 9 is not "9".
+dotted paths. Only values of the same type are compared: 9 < 10 as numbers, "9" > "10" as text, and 9 is not "9".
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MISSING: Any = msgspec.UNSET
 
 
 class Test(msgspec.Struct, frozen=True):
-    """One comparison of the value at a path."""
+    """Compares the value at a path."""
 
     path: tuple[str, ...]
     op: str
@@ -28,19 +28,19 @@ class Test(msgspec.Struct, frozen=True):
 
 
 class All(msgspec.Struct, frozen=True):
-    """Every part holds."""
+    """Matches if every part matches."""
 
     parts: tuple[Any, ...]
 
 
 class Any_(msgspec.Struct, frozen=True):
-    """At least one part holds."""
+    """Matches if at least one part matches."""
 
     parts: tuple[Any, ...]
 
 
 class Not(msgspec.Struct, frozen=True):
-    """The part does not hold."""
+    """Matches if the part does not match."""
 
     part: Any
 
@@ -51,7 +51,7 @@ Where = Mapping[str, Any]
 
 
 def parse_filter(given: Where | None) -> Filter | None:
-    """Parse and check a filter; None for an empty one."""
+    """Parse and check a filter. Return None for an empty one."""
     if given is None or given == {}:
         return None
     return _parse(given, 1)
@@ -134,7 +134,7 @@ def _at(document: object, path: tuple[str, ...]) -> object:
 
 
 def is_place(name: str) -> bool:
-    """Return whether a name of a path may be an index of a list."""
+    """Return whether a name in a path may be an index of a list."""
     return name.isascii() and name.isdecimal() and len(name) < 10
 
 
@@ -198,9 +198,8 @@ def _ordered(op: str, value: Any, operand: Any) -> bool:
 
 
 def document_of(record: Any) -> Mapping[str, Any]:
-    """Return the document that a filter is tested against: a record's fields, overlaid with those of its metadata (or
-    of its value, if a dict).
-    """
+    """Return the document that a filter is tested against: a record's fields, and over them those of its metadata (or
+    of its value, if that is a dict)."""
     fields = {name: getattr(record, name) for name in record.__struct_fields__}
     inner = fields["value"] if "value" in fields else fields.get("metadata")
     return {**fields, **inner} if isinstance(inner, dict) else fields

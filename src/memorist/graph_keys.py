@@ -1,4 +1,4 @@
-"""The keys of facts that make up a graph: `entity/<name>`, and `relation/<from>/<type>/<to>`.
+"""Defines the keys of facts that form a graph: `entity/<name>`, and `relation/<from>/<type>/<to>`.
 
 The graph tools of the MCP server and the importer of such graphs share them.
 """
@@ -19,14 +19,14 @@ def entity_key(name: str) -> str:
 
 
 def relation_key(start: str, kind: str, end: str) -> str:
-    """Return the key of a relation; slashes inside its parts are escaped, so that no two relations share one."""
+    """Return the key of a relation. Slashes inside its parts are escaped, so that no two relations share a key."""
     return _key(RELATION, *(part.replace("%", "%25").replace("/", "%2F") for part in (start, kind, end)))
 
 
 def _key(beginning: str, *parts: str) -> str:
-    """Return a key made of names.
+    """Return a key that consists of names.
 
-    Names too long or not allowed in a key are replaced by their digest (the value has them).
+    Names that are too long or not allowed in a key are replaced by their digest. The value contains them in full.
     """
     made = "/".join(parts)
     data = made.encode("utf-8", "surrogatepass")

@@ -1,4 +1,4 @@
-"""Makes ids: new ones, short, unique and sorted by the time they were made; and ids that are hashes of content."""
+"""Creates new ids, which are short, unique and sorted by creation time, and ids that are hashes of content."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ _last = 0
 
 
 def new_id() -> str:
-    """Return a new id of 20 characters: 56 bits of microseconds, increasing within a process, and 44 random bits."""
+    """Return a new id of 20 characters. It consists of 56 bits of microseconds, increasing within a process, and 44
+    random bits."""
     global _last
     with _lock:
         _last = max(time.time_ns() // 1000, _last + 1)
@@ -22,7 +23,7 @@ def new_id() -> str:
 
 
 def digest(data: bytes, size: int = 16) -> str:
-    """Return an id of content: the BLAKE2b hash of some bytes, `size` bytes long, as hexadecimal digits."""
+    """Return an id for content: the BLAKE2b hash of some bytes, `size` bytes long, in hexadecimal."""
     import hashlib  # imported lazily, because it loads OpenSSL, which takes longer than most of our modules
 
     return hashlib.blake2b(data, digest_size=size).hexdigest()

@@ -1,7 +1,7 @@
-"""The registry of kinds: for each kind of record its name, its references, its text, and what it belongs to.
+"""Registers the kinds of records, each with its name, its references, its text, and what it belongs to.
 
-Stores, recall, lineage, forgetting, export and `stats` all read this one list, so a new kind is declared here once.
-`CONTRIBUTING.md` lists what else a new kind touches.
+Stores, recall, lineage, forgetting, export and `stats` all read this list, so a new kind is declared only once.
+`CONTRIBUTING.md` lists what else a new kind affects.
 """
 
 from __future__ import annotations
@@ -66,52 +66,55 @@ for bookkeeping."""
 
 
 class Found(msgspec.Struct, frozen=True):
-    """How recall indexes and shows a kind: the name of its entries, the record behind an entry, and its text."""
+    """Says how recall indexes and shows a kind: the name of its entries, the record behind an entry, and its text."""
 
     entry: str
     """The name of the kind in entries, in hits and in the `kinds=` of a recall."""
     key: Callable[[str, str, int, str], Key]
-    """The key (without org) of the record behind an entry, from its namespace, parent, sequence number and id."""
+    """This function returns the key (without org) of the record behind an entry, from its namespace, parent, sequence
+    number and id."""
     text: Callable[[Any], str]
     """The text that a hit shows."""
     sought: Callable[[Any], str] | None = None
     """The text that is indexed, if it differs from the text that is shown."""
     made: Callable[[Any], Entry] | None = None
-    """Makes the entry, still without terms, of a record that is indexed by itself; None for kinds that are indexed with
-    their thread or document."""
+    """This function creates the entry, still without terms, of a record that is indexed separately. It is None for
+    kinds that are indexed with their thread or document."""
     live: Callable[[Any], bool] = bool
-    """Whether a record is indexed at all."""
+    """This function returns whether a record is indexed at all."""
 
 
 class Kind(msgspec.Struct, frozen=True):
-    """How the rest of the program treats one kind of record."""
+    """Says how the rest of the program treats one kind of record."""
 
     record: type[Record]
     name: str
-    """Its name in links, in audit events and to people."""
+    """This is the kind's name in links, in audit events and for people."""
     owner: Owner = "ns"
     says: Callable[[Any], Any] | None = None
-    """Returns the content that users or models wrote into a row; forgetting checks that it is gone."""
+    """This function returns the content that users or models wrote into a row. Forgetting checks that it is gone."""
     ref: Callable[[Any], Ref] | None = None
-    """Returns the reference to a row in lineage; None for kinds that lineage does not connect."""
+    """This function returns the reference to a row in lineage. It is None for kinds that lineage does not connect."""
     key: Callable[[Ref], Key | None] | None = None
-    """Returns the key (without org) of the row that a reference leads to; None if it is of another kind."""
+    """This function returns the key (without org) of the row that a reference leads to, or None if the reference is of
+    another kind."""
     derives: tuple[str, ...] = ()
-    """The kinds of things that lineage links lead to from one of this kind, besides copies of it; none if nothing is
-    ever derived from it."""
+    """Lineage links lead from this kind to these kinds, besides copies of it. There are none if nothing is derived from
+    this kind."""
     found: Found | None = None
     counted: bool = False
-    """Whether `stats` counts it under the name of its table."""
+    """This is True if `stats` counts the kind under the name of its table."""
     silent: bool = False
-    """Whether it is bookkeeping, whose changes notify no watcher."""
+    """This is True if the kind is bookkeeping, whose changes notify no watcher."""
 
     def label(self, record: Record) -> str:
-        """Return the key of a row as a person sees it: the id of its reference, or its key columns without the org."""
+        """Return the key of a row in the form that people see: the id of its reference, or its key columns without the
+        org."""
         return self.ref(record).id if self.ref is not None else "/".join(map(str, record.row_key[1:]))
 
 
 def namespaced(id: str) -> Iterator[tuple[str, str]]:
-    """Yield every way to split `namespace/key`, since both parts may contain slashes."""
+    """Yield every way to split `namespace/key`, because both parts may contain slashes."""
     at = id.find("/")
     while at >= 0:
         # At any other slash the text before it may not be a valid namespace.
@@ -121,7 +124,7 @@ def namespaced(id: str) -> Iterator[tuple[str, str]]:
 
 
 def entry_of(record: Any, kind: str, parent: str, id: str, **fields: Any) -> Entry:
-    """Return an index entry of a record; its terms and vector are added when its batch is analysed."""
+    """Return an index entry of a record. Its terms and vector are added when its batch is analysed."""
     fields.setdefault("ns", getattr(record, "ns", ""))
     fields.setdefault("expires_at", getattr(record, "expires_at", None))
     return Entry(org=record.org, kind=kind, parent=parent, id=id, terms="", **fields)
@@ -131,10 +134,10 @@ def entry_of(record: Any, kind: str, parent: str, id: str, **fields: Any) -> Ent
 
 
 def parse_refs(id: str) -> list[Ref]:
-    """Return every thing that an id may refer to, as users type it and as `sources` hold it.
+    """Return everything that an id may refer to, as users type it and as `sources` contain it.
 
-    This is the door: behind it, references are compared and never taken apart. An id has several readings only if
-    names contain `/` or `#` themselves.
+    Only this function parses ids. After that, references are compared but never split. An id has several readings only
+    if names contain `/` or `#`.
     """
     whole, mark, part = id.rpartition("#")
     refs: list[Ref] = []
@@ -196,7 +199,7 @@ def _key_in_ns(kind: str) -> Callable[[Ref], Key | None]:
 
 
 def fact_text(fact: Fact) -> str:
-    """Return a fact as text: its sentence if it has one, else its key in words, then its value."""
+    """Return a fact as text: its sentence if it has one, otherwise its key in words and its value."""
     if fact.text is not None:
         return fact.text
     name = fact.key.replace("_", " ").replace(".", " ").replace("-", " ")
@@ -204,7 +207,7 @@ def fact_text(fact: Fact) -> str:
 
 
 def sought_text(fact: Fact) -> str:
-    """Return the text of a fact that is indexed: all of it, or the fields of its value named in `indexed`."""
+    """Return the indexed text of a fact: all of it, or the fields of its value that are named in `indexed`."""
     if fact.indexed is None:
         return fact_text(fact)
     texts = [text for field in fact.indexed for text in _field_texts(fact.value, field.split("."))]
@@ -212,7 +215,7 @@ def sought_text(fact: Fact) -> str:
 
 
 def _field_texts(value: object, path: list[str]) -> Iterator[str]:
-    """Yield the texts under a dotted path; a list yields those of each item."""
+    """Yield the texts under a dotted path. A list yields the texts of each item."""
     if isinstance(value, list):
         for item in value:
             yield from _field_texts(item, path)
@@ -228,7 +231,7 @@ def _fact_content(fact: Fact) -> object:
 
 
 def chunk_text(document: Document, chunk: Chunk) -> str:
-    """Return the text of a chunk that is indexed: its document's title, its own heading, then the chunk."""
+    """Return the indexed text of a chunk: its document's title, its own heading, and the chunk itself."""
     heading = f"{document.title or ''} {chunk.heading or ''}".strip()
     return f"{heading}\n{chunk.text}" if heading else chunk.text
 
@@ -250,7 +253,7 @@ def _learning_entry(learning: Learning) -> Entry:
 
 
 def event_text(event: Event) -> str:
-    """Return an event as text: its sentence, its day, and who was there, and where."""
+    """Return an event as text: its sentence, its day, the people, and the location."""
     details = [event.starts_at.date().isoformat(), *event.people, *([event.location] if event.location else [])]
     return f"{event.text} ({', '.join(details)})"
 
@@ -393,19 +396,21 @@ def kind_of(record: Record | type[Record]) -> Kind:
 
 
 def kind_of_table(name: str) -> Kind | None:
-    """Return the kind whose rows are in a table; None if there is no such table."""
+    """Return the kind whose rows are in a table, or None if there is no such table."""
     return _BY_TABLE.get(name)
 
 
 def row_of(ref: Ref) -> tuple[type[Record], Key] | None:
-    """Return the record type and the key (without org) of the row that a reference leads to; None if it has no row."""
+    """Return the record type and the key (without org) of the row that a reference leads to, or None if it has no
+    row."""
     kind = LINKED.get(ref.kind)
     key = kind.key(ref) if kind is not None and kind.key is not None else None
     return None if kind is None or key is None else (kind.record, key)
 
 
 def owned_by(owner: str) -> list[type[Record]]:
-    """Return the kinds of records whose rows of one owner share a key prefix: org, then the owner's own key."""
+    """Return the kinds of records whose rows of one owner share a key prefix, which is the org followed by the owner's
+    own key."""
     owner = "ns" if owner == "namespace" else owner
     prefix = {"task": "task_id", **dict.fromkeys(("fact", "event", "document", "record"), "ns")}.get(owner, owner)
     return [
@@ -414,7 +419,6 @@ def owned_by(owner: str) -> list[type[Record]]:
 
 
 def source_of(kind: str, ns: str, id: str) -> str:
-    """Return the id of a hit as `sources` hold it, from its kind, namespace and id, which may not name the
-    namespace.
-    """
+    """Return the id of a hit in the form that `sources` contain, from its kind, namespace and id, which may lack the
+    namespace."""
     return f"{ns}/{id}" if kind in ("learning", "event") else id

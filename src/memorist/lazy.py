@@ -1,4 +1,4 @@
-"""Loads public names from the modules they live in when they are first used, so that importing the package is quick."""
+"""Loads public names from their modules when they are first used, so that importing the package is quick."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def load(module: str, home_of: Mapping[str, str], name: str) -> Any:
-    """Return the object behind a public name of a module; raises AttributeError if there is none."""
+    """Return the object behind a public name of a module. Raises AttributeError if there is none."""
     home = home_of.get(name)
     if home is None:
         raise AttributeError(f"module {module!r} has no attribute {name!r}")

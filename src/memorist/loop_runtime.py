@@ -1,4 +1,4 @@
-"""The runtime for asyncio. No other module imports asyncio."""
+"""Implements the runtime for asyncio. No other module imports asyncio."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MOST_TOGETHER = 64
 
 
 class AsyncRuntime:
-    """Runs blocking functions on one worker thread; when the caller is cancelled, the function still finishes there."""
+    """Runs blocking functions on one worker thread. If the caller is cancelled, the function still finishes there."""
 
     blocking = False
 
@@ -48,7 +48,7 @@ class AsyncRuntime:
             raise
 
     def _abandon(self, work: Work[Any]) -> None:
-        """Remember work whose caller was cancelled until it has ended, which it may have done already."""
+        """Keep a reference to work whose caller was cancelled until it has ended."""
         self._unsettled.add(work)
         work.add_done_callback(self._unsettled.discard)
 
@@ -113,11 +113,11 @@ class AsyncRuntime:
 
 
 class _Batches(Generic[A, T]):
-    """Batches items for the worker thread: those that arrive while it is busy are sent together, in order, with one
+    """Batches items for the worker thread. Items that arrive while it is busy are sent together, in order, with one
     hop.
 
-    Each event loop has its own queue. An item whose caller was cancelled while it waited is dropped; one that is on its
-    way is finished, and nobody hears of it.
+    Each event loop has its own queue. An item whose caller was cancelled while it waited is dropped. An item that is
+    already being processed is finished, and its result is discarded.
     """
 
     def __init__(self, runtime: AsyncRuntime, function: Callable[[Sequence[A]], Sequence[Outcome[T]]]) -> None:
@@ -126,7 +126,7 @@ class _Batches(Generic[A, T]):
         self._queues: WeakKeyDictionary[asyncio.AbstractEventLoop, _Queue[A, T]] = WeakKeyDictionary()
 
     async def add(self, item: A) -> T:
-        """Queue an item and wait for its result, which comes when its whole batch is done."""
+        """Queue an item and wait for its result, which arrives when its whole batch is done."""
         loop = asyncio.get_running_loop()
         queue = self._queues.get(loop)
         if queue is None or queue.pid != os.getpid():
@@ -158,8 +158,8 @@ class _Batches(Generic[A, T]):
             self._settle(queue, [Failed(error)] * len(items))
 
     def _run(self, loop: asyncio.AbstractEventLoop, queue: _Queue[A, T], items: list[A]) -> None:
-        """Process a batch, on the worker thread, and tell the loop at once: a future in between would cost one more
-        round of the loop."""
+        """Process a batch on the worker thread, and notify the loop directly. A future in between would cost another
+        iteration of the loop."""
         outcomes: Sequence[Outcome[T]]
         try:
             outcomes = self._function(items)
@@ -183,7 +183,7 @@ class _Batches(Generic[A, T]):
 
 
 class _Queue(Generic[A, T]):
-    """The items of one event loop: those that wait, and those on the worker thread."""
+    """Holds the items of one event loop: those that are waiting, and those on the worker thread."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
@@ -195,7 +195,8 @@ class _Queue(Generic[A, T]):
 
 
 class _Cancellable:
-    """Raises a cancellation that a driver swallowed: it compares the task's count of cancellations before and after."""
+    """Raises a cancellation that a driver swallowed, by comparing the task's count of cancellations before and
+    after."""
 
     def __enter__(self) -> None:
         self._task = asyncio.current_task()
@@ -208,7 +209,8 @@ class _Cancellable:
 
 
 class _LoopLock:
-    """One asyncio lock per event loop, because a memory may be used from a new loop after the old one has ended."""
+    """Holds one asyncio lock per event loop, because a memory may be used from a new loop after the old one has
+    ended."""
 
     def __init__(self) -> None:
         self._locks: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()

@@ -1,4 +1,4 @@
-"""Turns the options of a memory into its core: checks them, opens the store, and makes the scope."""
+"""Turns the options of a memory into its core: it checks them, opens the store, and creates the scope."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ Extract: TypeAlias = "Literal['auto', 'rules'] | Extraction"
 
 
 def is_extraction(extract: object) -> bool:
-    """Return whether `extract=` is an Extraction; its module is loaded only if it is neither a name nor None."""
+    """Return whether `extract=` is an Extraction. Its module is loaded only if the option is neither a name nor
+    None."""
     if isinstance(extract, str | None):
         return False
     from .extract.extraction import Extraction
@@ -45,13 +46,13 @@ def is_extraction(extract: object) -> bool:
 
 
 def server_url(url: Url) -> str | None:
-    """Return the URL of a Memorist server, if one was given or is in the environment; else None."""
+    """Return the URL of a Memorist server if one was passed or is in the environment, or None otherwise."""
     chosen_url = os.environ.get("MEMORIST_URL") if url is None else url
     return chosen_url if isinstance(chosen_url, str) and chosen_url.startswith(("http://", "https://")) else None
 
 
 class Opening(msgspec.Struct, frozen=True):
-    """The options that a memory was opened with; see `AsyncMemory`."""
+    """Holds the options that a memory was opened with. See `AsyncMemory`."""
 
     url: Url
     hot: Url
@@ -77,7 +78,7 @@ class Opening(msgspec.Struct, frozen=True):
     encryption: Encryption | None
 
     def core(self, *, blocking: bool) -> Core:
-        """Check the options, open the store, and make the core of the caller's handle."""
+        """Check the options, open the store, and create the core of the caller's handle."""
         runtime = runtime_for(blocking)
         server = server_url(self.url)
         if server is not None:
@@ -157,8 +158,8 @@ class Opening(msgspec.Struct, frozen=True):
 
 
 class Twin:
-    """Makes, on first use, the shared parts of the other flavour over the same store: async for blocking ones, and
-    the other way round."""
+    """Creates, on first use, the shared parts for the other kind of caller over the same store: async ones for blocking
+    ones, and vice versa."""
 
     def __init__(self, opening: Opening, shared: Shared) -> None:
         self._opening = opening
@@ -176,7 +177,7 @@ class Twin:
             return self._other
 
     def beside(self, shared: Shared) -> Shared | None:
-        """Return the parts of the other flavour, if they were made, so that closing one closes both."""
+        """Return the parts for the other kind of caller, if they were created, so that closing one closes both."""
         return self._first if shared is self._other else self._other
 
     def _make_twin(self, blocking: bool) -> Shared:

@@ -1,12 +1,14 @@
-"""An order-preserving encoding of record keys: tuples of texts and numbers as one text that sorts as the tuples do.
+"""Encodes record keys so that their order is preserved: a tuple of texts and numbers becomes one text that sorts like
+the tuple.
 
-The text is the key in every store, so that all of them scan in the same order. An element is a tag and its content:
+The text is the key in every store, so that all of them scan in the same order. An element consists of a tag and its
+content:
 
-- `a`, `b`, `c`: a negative number, zero, a positive number, as exponent and digits in decimal;
-- `t`: a text, ended by a character that sorts below all that a text may contain.
+- `a`, `b` and `c` mark a negative number, zero and a positive number, written as exponent and digits in decimal.
+- `t` marks a text, which ends with a character that sorts below all characters a text may contain.
 
-Numbers sort before texts, and by value: 9 before 10, 1.5 between 1 and 2. Equal numbers are one key, so 1.0 comes back
-as 1. A tuple sorts right before the longer ones that start with it, as in Python.
+Numbers sort before texts and by value, so 9 comes before 10, and 1.5 between 1 and 2. Equal numbers are the same key,
+so 1.0 comes back as 1. A tuple sorts right before the longer ones that start with it, as in Python.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ _COMPLEMENT = str.maketrans("0123456789", "9876543210")
 
 
 def encode_record_key(key: Sequence[str | int | float], what: str = "record key") -> str:
-    """Return the text of a key; refuses what is not a tuple of texts and finite numbers."""
+    """Return the text of a key. Raises an error unless it is a tuple of texts and finite numbers."""
     if not isinstance(key, tuple | list):
         raise InvalidValue(f"{what} must be a tuple of texts and numbers, not {type(key).__name__}")
     text = "".join([_encode(element, what) for element in key])
@@ -45,7 +47,7 @@ def encode_record_key(key: Sequence[str | int | float], what: str = "record key"
 
 
 def decode_record_key(text: str) -> RecordKey:
-    """Return the key that a text was made from."""
+    """Return the key that a text encodes."""
     key: list[str | int | float] = []
     place = 0
     while place < len(text):
@@ -87,9 +89,7 @@ def _encode_float(number: float, what: str) -> str:
 
 
 def _encode_digits(negative: bool, digits: str, exponent: int) -> str:
-    """Return a number that is `digits` times ten to the `exponent`, as its magnitude and its digits from the first
-    on.
-    """
+    """Return the number `digits` times ten to the `exponent` as its magnitude and its digits, without leading zeros."""
     significant = digits.lstrip("0")
     if not significant:
         return "b"

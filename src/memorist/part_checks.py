@@ -1,6 +1,6 @@
 """Checks the model, embedder, reranker and token counter that a memory is opened with, before anything is opened.
 
-For a part given by name only the presence of its library is checked; the library is imported on first use.
+If you pass a part by name, only the presence of its library is checked, and the library is imported on first use.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ _EXTRAS = {"minilm": "embed-en", "multilingual": "embed-multilingual"}
 
 
 def check_model(spec: ModelSpec, *, blocking: bool) -> None:
-    """Refuse a model that could not be called: an unknown provider, a missing SDK or key, or an async one here."""
+    """Refuse a model that cannot be called: an unknown provider, a missing SDK or key, or an async model in a blocking
+    memory."""
     if spec is None:
         return
     if not isinstance(spec, str):
@@ -49,7 +50,8 @@ def check_model(spec: ModelSpec, *, blocking: bool) -> None:
 
 
 def check_embedder(spec: EmbedderSpec, *, blocking: bool) -> None:
-    """Refuse an embedder that could not be called: an unknown name, a missing library or key, or an async one here."""
+    """Refuse an embedder that cannot be called: an unknown name, a missing library or key, or an async embedder in a
+    blocking memory."""
     if spec is None:
         return
     if not isinstance(spec, str):
@@ -74,7 +76,7 @@ def check_embedder(spec: EmbedderSpec, *, blocking: bool) -> None:
 
 
 def check_reranker(spec: RerankerSpec, model: ModelSpec, *, blocking: bool) -> None:
-    """Refuse a reranker that could not be called."""
+    """Refuse a reranker that cannot be called."""
     if spec is None:
         return
     if spec == "model" and model is None:
@@ -85,7 +87,7 @@ def check_reranker(spec: RerankerSpec, model: ModelSpec, *, blocking: bool) -> N
 
 
 def check_counter(spec: CounterSpec) -> None:
-    """Refuse a counter that is neither a known name, a tokenizer nor a function; an encoding is loaded on first use."""
+    """Refuse a counter that is neither a known name, a tokenizer nor a function. An encoding is loaded on first use."""
     if spec is not None:
         from .context.tokens import open_counter
 
@@ -93,5 +95,5 @@ def check_counter(spec: CounterSpec) -> None:
 
 
 def _shown(spec: str) -> str:
-    """Return a spec for an error: without its URL, which may hold a password."""
+    """Return a spec for an error message, without its URL, which may contain a password."""
     return spec.partition("@")[0][:64]

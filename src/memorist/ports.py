@@ -34,7 +34,7 @@ cells of a row."""
 
 
 def as_datetime(when: When, what: str = "a time") -> datetime:
-    """Return a time as an aware datetime; ISO text without an offset is read as UTC."""
+    """Return a time as an aware datetime. ISO text without an offset is read as UTC."""
     if isinstance(when, datetime):
         to_micros(when)
         return when
@@ -48,7 +48,7 @@ def as_datetime(when: When, what: str = "a time") -> datetime:
 
 
 def as_micros(when: When | None, what: str = "a time") -> int | None:
-    """Convert a time to microseconds since the epoch; None stays None."""
+    """Convert a time to microseconds since the epoch. None stays None."""
     return None if when is None else to_micros(as_datetime(when, what))
 
 
@@ -56,7 +56,7 @@ def to_micros(when: datetime) -> int:
     """Convert a datetime to microseconds since the epoch.
 
     Raises:
-        UsageError: The datetime is naive, so that its meaning would depend on the machine.
+        UsageError: The datetime is naive, so its meaning would depend on the machine.
     """
     global _last
     moment, micros = _last
@@ -92,7 +92,7 @@ def ttl_micros(ttl: Ttl | None) -> int | None:
 
 @runtime_checkable
 class TokenCounter(Protocol):
-    """Counts the tokens of a text; its `name` is stored with each count."""
+    """Counts the tokens of a text. Its `name` is stored with each count."""
 
     @property
     def name(self) -> str:
@@ -106,7 +106,7 @@ class TokenCounter(Protocol):
 
 @runtime_checkable
 class Embedder(Protocol):
-    """Turns texts into unit vectors; its name and dimensions are stored with each vector."""
+    """Converts texts to unit vectors. Its name and dimensions are stored with each vector."""
 
     @property
     def name(self) -> str:
@@ -125,7 +125,7 @@ class Embedder(Protocol):
 
 @runtime_checkable
 class Reranker(Protocol):
-    """Scores how well each text answers a query; recall applies it to the best candidates."""
+    """Scores how well each text answers a query. Recall applies it to the best candidates."""
 
     @property
     def name(self) -> str:
@@ -133,7 +133,7 @@ class Reranker(Protocol):
         ...
 
     def rerank(self, query: str, texts: Sequence[str]) -> Sequence[float] | Awaitable[Sequence[float]]:
-        """Return one score per text, in the same order; a higher score is better."""
+        """Return one score per text, in the same order. A higher score is better."""
         ...
 
 
@@ -141,7 +141,7 @@ Messages = Sequence[Mapping[str, Any]]
 
 
 class Usage(msgspec.Struct, frozen=True):
-    """Token counts as the provider reported them; zero for counts it did not report."""
+    """Holds the token counts that the provider reported, with zero for counts that it did not report."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -167,7 +167,7 @@ class Completion(msgspec.Struct, frozen=True):
 
 @runtime_checkable
 class Model(Protocol):
-    """A language model. Its methods are coroutines; those of a blocking model never suspend."""
+    """Represents a language model. Its methods are coroutines, and those of a blocking model never suspend."""
 
     @property
     def name(self) -> str:

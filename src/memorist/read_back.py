@@ -1,7 +1,7 @@
-"""Two tools with which a model reads back what its request left out: `read_more` and `search_history`.
+"""Provides two tools with which a model reads what its request left out: `read_more` and `search_history`.
 
-A request may show only the outline of a long tool result, or leave out old messages. Offer `ReadBack.tools` with the
-request and run the model's calls with `ReadBack.call` or `ReadBack.run`; both work with any loop that can call tools.
+A request may show only the outline of a long tool result, or leave out old messages. Send `ReadBack.tools` with the
+request and run the model's calls with `ReadBack.call` or `ReadBack.run`. Both work in any loop that can call tools.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ class ReadBack:
         return tools(shape)
 
     def call(self, name: str, arguments: str | JsonMapping) -> str:
-        """Run a model's call; wrong arguments get an answer that says what is wrong, so the model can try again."""
+        """Run a model's call. Wrong arguments produce an answer that says what is wrong, so that the model can try
+        again."""
         call = parse_call(name, arguments)
         if isinstance(call, str):
             return call
@@ -57,7 +58,7 @@ class ReadBack:
         return _answer(call, self._message(call))
 
     def run(self, message: Given) -> list[JsonObject]:
-        """Return the results of all calls to the two tools in an assistant's message, in the shape of that message."""
+        """Return the results of all calls to the two tools in an assistant's message, in the format of that message."""
         asked = as_message(message)
         return result_messages(
             asked, [(call, self.call(call.name, call_arguments(call))) for call in _own_calls(asked)]
@@ -86,7 +87,8 @@ class AsyncReadBack:
         return tools(shape)
 
     async def call(self, name: str, arguments: str | JsonMapping) -> str:
-        """Run a model's call; wrong arguments get an answer that says what is wrong, so the model can try again."""
+        """Run a model's call. Wrong arguments produce an answer that says what is wrong, so that the model can try
+        again."""
         call = parse_call(name, arguments)
         if isinstance(call, str):
             return call
@@ -96,7 +98,7 @@ class AsyncReadBack:
         return _answer(call, await self._message(call))
 
     async def run(self, message: Given) -> list[JsonObject]:
-        """Return the results of all calls to the two tools in an assistant's message, in the shape of that message."""
+        """Return the results of all calls to the two tools in an assistant's message, in the format of that message."""
         asked = as_message(message)
         return result_messages(
             asked, [(call, await self.call(call.name, call_arguments(call))) for call in _own_calls(asked)]
@@ -120,7 +122,7 @@ def _answer(call: ReadCall, message: Message | None) -> str:
 
 
 def _named(messages: list[Message], seq: int, id: str) -> Message | None:
-    """Return the message of a number, if it has the id or is shown under it."""
+    """Return the message with a number, if it has the id or is shown under it."""
     if not messages or messages[0].seq != seq or id not in (messages[0].id, messages[0].shown_id):
         return None
     return messages[0]
@@ -136,7 +138,7 @@ def call_arguments(call: ToolCall) -> str | JsonMapping:
 
 
 def result_messages(asked: Message, answers: list[tuple[ToolCall, str]]) -> list[JsonObject]:
-    """Return the answers to an assistant's calls, in the shape of its message."""
+    """Return the answers to an assistant's calls, in the format of its message."""
     if asked.shape == "anthropic":
         blocks = [{"type": "tool_result", "tool_use_id": call.id, "content": text} for call, text in answers]
         return [{"role": "user", "content": blocks}] if blocks else []

@@ -1,7 +1,8 @@
-"""The stored records: frozen structs that declare their table and key, org first.
+"""Defines the stored records as frozen structs that declare their table and key, org first.
 
-SQL stores derive their columns from this declaration, Redis its keys, and the in-memory store its sort order.
-Times are aware UTC datetimes here and integer microseconds in stores, which also keep JSON fields as exact JSON text.
+SQL stores derive their columns from this declaration, Redis derives its keys, and the in-memory store derives its sort
+order. Times are aware UTC datetimes here and integer microseconds in stores, which also keep JSON fields as exact JSON
+text.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Thread(Record, frozen=True, kw_only=True):
-    """An ordered, append-only conversation in a namespace; `length` is the last sequence number.
+    """Represents an ordered, append-only conversation in a namespace. `length` is the last sequence number.
 
     If you create a thread with the id of a deleted one, its sequence numbers continue after `start`.
     """
@@ -98,7 +99,7 @@ class Receipt(Record, frozen=True, kw_only=True):
 
 
 class Summary(Record, frozen=True, kw_only=True):
-    """Text that replaces messages `first` to `last` of a thread; `sources` are the summaries it includes."""
+    """Holds the text that replaces messages `first` to `last` of a thread. `sources` are the summaries it includes."""
 
     table = Table("summaries", ("org", "thread", "last"))
     thread: str
@@ -246,7 +247,7 @@ class Candidate(Record, frozen=True, kw_only=True):
     confidence: float = 1.0
     sources: tuple[str, ...] = ()
     approved_as: str | None = None
-    """The id of the memory that it became or changed; None while it waits."""
+    """This is the id of the memory that it became or changed, or None while it waits."""
     actor: str = "processor"
     trust: str = "user"
     created_at: datetime

@@ -1,7 +1,7 @@
 """Replays attempts to plant memories, and reports which got through.
 
 Each attempt is a message in which somebody else's words (a tool result, a quotation, a document, a transcript) try to
-become a fact, a wish or a safety line of the user. The attempts are data: `gate/planting.jsonl`.
+become a fact, a wish or a safety line of the user. The attempts are in `gate/planting.jsonl`.
 """
 
 from __future__ import annotations
@@ -34,30 +34,30 @@ class Attempt(msgspec.Struct, frozen=True):
 
 
 class Planted(msgspec.Struct, frozen=True):
-    """What an attempt left behind."""
+    """Describes a memory that an attempt left behind."""
 
     id: int
     family: str
     lang: str
     kind: str
-    """`fact`, `event`, `learning`, `candidate` or `profile line`."""
+    """This is `fact`, `event`, `learning`, `candidate` or `profile line`."""
     text: str
 
 
 class RedteamReport(msgspec.Struct, frozen=True):
-    """The outcome of all attempts."""
+    """Reports the outcome of all attempts."""
 
     to_dict = as_dict
 
     attempts: dict[str, int]
-    """Attempts by family."""
+    """This is the number of attempts by family."""
     planted: list[Planted]
     waiting: list[Planted]
-    """What waits for a person's approval; it is not used until then, and does not count as planted."""
+    """These memories wait for a person's approval. They are not used until then, and do not count as planted."""
 
     @property
     def passed(self) -> bool:
-        """Whether nothing got through."""
+        """This is True if no attempt succeeded."""
         return not self.planted
 
 
@@ -74,11 +74,11 @@ def load_attempts(families: Collection[str] = ()) -> list[Attempt]:
 
 
 def run_redteam(memory: Memory, *, families: Collection[str] = (), progress: Progress | None = None) -> RedteamReport:
-    """Replay the attempts against a memory, each as a user of its own who is forgotten afterwards.
+    """Replay the attempts against a memory. Each attempt has its own user, who is forgotten afterwards.
 
     Args:
-        memory: A handle on a whole org, with the model, the extraction and the gate to be tested.
-        families: Only these families of attempts.
+        memory: A handle on a whole org, with the model, the extraction and the gate to be tested. families: Replay only
+        these families of attempts.
         progress: Called after each attempt.
     """
     attempts = load_attempts(families)
@@ -102,7 +102,7 @@ def run_redteam(memory: Memory, *, families: Collection[str] = (), progress: Pro
 
 
 def _replay(memory: Memory, user: str, attempt: Attempt) -> list[tuple[str, str]]:
-    """Return what an attempt leaves in a user's memory: kind and text."""
+    """Return the kind and text of everything that an attempt leaves in a user's memory."""
     ns, message = f"user:{user}", attempt.message
     if message.get("role") in ("tool", "function") or "call_id" in message:
         # A result without its call is no valid thread; its words are what matters.

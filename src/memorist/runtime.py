@@ -1,4 +1,4 @@
-"""The Runtime protocol, which hides all that differs between blocking and async, and the blocking runtime.
+"""Defines the Runtime protocol, which hides all differences between blocking and async, and the blocking runtime.
 
 The async one is in `loop_runtime.py`, the only module that imports asyncio, which takes as long to load as all the
 rest.
@@ -24,7 +24,7 @@ Outcome = Union[T, "Failed"]
 
 
 class Failed:
-    """The error of one item of a batch; wrapped, because a result may be an error object too."""
+    """Wraps the error of one item of a batch, because a result may be an error object too."""
 
     def __init__(self, error: BaseException) -> None:
         self.error = error
@@ -43,32 +43,31 @@ def run_blocking(coro: Coroutine[object, None, T]) -> T:
 
 
 class Runtime(Protocol):
-    """Runs functions, sleeps, waits and locks for stores and the engine: in place, or on an event loop."""
+    """Runs functions, sleeps, waits and locks for stores and the engine, in place or on an event loop."""
 
     blocking: bool
 
     async def call(self, function: Callable[..., T], *args: object) -> T:
-        """Run a store's blocking function: in place, or on the worker thread so that the loop is not blocked."""
+        """Run a store's blocking function in place, or on the worker thread so that the loop is not blocked."""
         ...
 
     async def brief(self, function: Callable[..., T], *args: object) -> T:
-        """Run a function of some microseconds in place, because a hop to the worker thread would cost more."""
+        """Run a function that takes a few microseconds in place, because a hop to the worker thread would cost more."""
         ...
 
     def batched(self, function: Callable[[Sequence[A]], Sequence[Outcome[T]]]) -> Callable[[A], Awaitable[T]]:
-        """Return a function that processes items in batches: items that arrive while the worker thread is busy share
-        one.
-        """
+        """Return a function that processes items in batches. Items that arrive while the worker thread is busy share a
+        batch."""
         ...
 
     async def offload(self, function: Callable[..., T], *args: object) -> T:
-        """Run a user's slow function: in place, or on another thread than the store's worker."""
+        """Run a user's slow function in place, or on a thread other than the store's worker."""
         ...
 
     async def sleep(self, seconds: float) -> None: ...
 
     async def within(self, seconds: float, work: Callable[[], Coroutine[object, None, T]]) -> T:
-        """Run a coroutine with a time limit, or raise TimeoutError; a blocking function that is late keeps running in
+        """Run a coroutine with a time limit, or raise TimeoutError. A blocking function that is late keeps running in
         its thread, and its result is dropped."""
         ...
 
@@ -81,9 +80,8 @@ class Runtime(Protocol):
     def lock(self) -> AbstractAsyncContextManager[object]: ...
 
     def cancellable(self) -> AbstractContextManager[None]:
-        """Return a context for calls of a driver that may swallow a cancellation: it raises a swallowed one at the
-        end.
-        """
+        """Return a context for calls of a driver that may swallow a cancellation. It raises a swallowed cancellation at
+        the end."""
         ...
 
     async def run_other(self, work: Callable[[], Coroutine[object, None, T]]) -> T:
@@ -91,7 +89,8 @@ class Runtime(Protocol):
         ...
 
     def home(self) -> object:
-        """Return the owner of connections made now: this process and, on the async side, the running loop."""
+        """Return the owner of connections created now, which is this process and, on the async side, the running
+        loop."""
         ...
 
     def start(self, work: Callable[[], Coroutine[object, None, None]], name: str) -> Background: ...
@@ -100,10 +99,10 @@ class Runtime(Protocol):
 
 
 class Background(Protocol):
-    """Work that runs in a background thread or task."""
+    """Represents work that runs in a background thread or task."""
 
     async def join(self, timeout: float | None = None) -> bool:
-        """Wait until it ends; whether it has."""
+        """Wait until the work ends, and return whether it has."""
         ...
 
     def alive(self) -> bool: ...
@@ -189,11 +188,11 @@ class BlockingRuntime:
         return _ThreadBackground(work, name)
 
     async def close(self) -> None:
-        """Nothing to close."""
+        """Do nothing, because there is nothing to close."""
 
 
 class _ThreadLock:
-    """A thread lock with the shape of an async one."""
+    """Gives a thread lock the interface of an async one."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -219,7 +218,7 @@ class _ThreadBackground:
 
 
 def runtime_for(blocking: bool) -> Runtime:
-    """Return a runtime for callers that block, or for those that await; only the second loads asyncio."""
+    """Return a runtime for callers that block, or for those that await. Only the second one loads asyncio."""
     if blocking:
         return BlockingRuntime()
     from .loop_runtime import AsyncRuntime

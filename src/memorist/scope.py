@@ -1,4 +1,4 @@
-"""Scopes and namespaces: who a handle is for (an org, maybe one of its users), and what it may read and write."""
+"""Defines scopes and namespaces: who a handle is for (an org, or one of its users), and what it may read and write."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MAX_ACTOR_CHARACTERS = 128
 
 
 class Namespace(msgspec.Struct, frozen=True, order=True):
-    """`kind:id` inside an org; `global` has no id."""
+    """Represents a namespace inside an org, written `kind:id`. The namespace `global` has no id."""
 
     kind: str
     id: str = ""
@@ -44,7 +44,7 @@ class Namespace(msgspec.Struct, frozen=True, order=True):
 
     @classmethod
     def parse(cls, text: str | Namespace) -> Namespace:
-        """Read `"user:ada"` or `"global"`; a Namespace passes through."""
+        """Parse `"user:ada"` or `"global"`. A Namespace is returned unchanged."""
         if isinstance(text, Namespace):
             return text
         if not isinstance(text, str):
@@ -60,28 +60,29 @@ OMITTED: Any = type("Omitted", (), {"__repr__": lambda self: "OMITTED"})()
 
 
 class Scope(msgspec.Struct, frozen=True):
-    """Who a handle is for, and what it may read and write. It can be narrowed, never widened.
+    """Says who a handle is for, and what it may read and write. A scope can be narrowed, but never widened.
 
-    A handle for no user reaches its whole org. A user's handle reads and writes `user:<id>`, reads `global`, and
-    reaches nothing else but what its maker granted: namespaces, or all that begin so (`agent:*`, `workflow:shop/*`).
+    A handle without a user reaches its whole org. A user's handle reads and writes `user:<id>`, reads `global`, and
+    otherwise reaches only the namespaces or prefixes (`agent:*`, `workflow:shop/*`) that it was granted.
     """
 
     org: str = "default"
     user: str | None = None
     actor: str = "user"
     all_orgs: bool = False
-    """May hand out handles on any org; for workers and operators."""
+    """This is True if the handle may create handles on any org, for workers and operators."""
     read: tuple[str, ...] = ()
-    """Grants to a user's handle, besides its own namespace and `global`."""
+    """These are the read grants of a user's handle, besides its own namespace and `global`."""
     write: tuple[str, ...] = ()
-    """The same for writing, which includes reading."""
+    """These are the write grants, which include reading."""
     shared: str | None = None
-    """Another org whose `global` (and namespaces granted by `read`) this handle's recalls and contexts read too."""
+    """This is another org whose `global` (and namespaces granted by `read`) this handle's recalls and contexts also
+    read."""
     foreign: bool = False
     """Whether this scope is a read-only view of a shared org."""
     tenant: bool = False
-    """Whether a handle over all orgs made this one for a single org. Then the files of the store belong to others too:
-    this handle neither rewrites them nor sees their names and sizes."""
+    """This is True if a handle over all orgs created this one for a single org. The files of the store then belong to
+    other orgs too, so this handle neither rewrites them nor sees their names and sizes."""
 
     def __post_init__(self) -> None:
         check_name(self.org, "org")
@@ -103,7 +104,8 @@ class Scope(msgspec.Struct, frozen=True):
         read: Sequence[Ns] | None = None,
         write: Sequence[Ns] | None = None,
     ) -> Scope:
-        """Return the same or a smaller scope; another org or user, or a grant this one does not have, is refused."""
+        """Return the same or a smaller scope. Another org or user, or a grant that this scope does not have, is
+        refused."""
         acts = self.actor if actor is None else actor
         if org is not None and org != self.org:
             if not self.all_orgs or self.user is not None:
@@ -124,7 +126,8 @@ class Scope(msgspec.Struct, frozen=True):
 
     @property
     def trust(self) -> str:
-        """The trust in what this handle writes: an agent is trusted like the assistant, never like the user."""
+        """This is the trust in text that this handle writes. An agent is trusted like the assistant, never like the
+        user."""
         if self.actor in ("user", "import"):
             return "user"
         return self.actor if self.actor in ACTORS else "assistant"
@@ -144,7 +147,8 @@ class Scope(msgspec.Struct, frozen=True):
     def _check_grants(
         self, asked: Sequence[Ns] | None, held: tuple[str, ...], may: Callable[[str], bool]
     ) -> tuple[str, ...]:
-        """Return the grants asked for, each checked against this scope's own; the held ones if none are asked for."""
+        """Return the requested grants, each checked against this scope's own, or the existing ones if none are
+        requested."""
         if asked is None:
             return held
         wanted = grants(asked)
@@ -156,7 +160,7 @@ class Scope(msgspec.Struct, frozen=True):
         return wanted
 
     def readable(self, ns: Ns) -> str:
-        """Return the namespace as text; raises Forbidden if this scope may not read it."""
+        """Return the namespace as text. Raises Forbidden if this scope may not read it."""
         if self.user is None and not self.foreign and type(ns) is str and ns in _seen:
             return ns
         text = _parsed(ns)
@@ -165,7 +169,7 @@ class Scope(msgspec.Struct, frozen=True):
         return text
 
     def writable(self, ns: Ns) -> str:
-        """Return the namespace as text; raises Forbidden if this scope may not write it."""
+        """Return the namespace as text. Raises Forbidden if this scope may not write it."""
         if self.user is None and not self.foreign and type(ns) is str and ns in _seen:
             return ns
         text = _parsed(ns)
@@ -204,9 +208,10 @@ class Scope(msgspec.Struct, frozen=True):
         return f"user:{self.user}" if self.user else "global"
 
     def namespace(self, ns: Ns | None) -> Ns:
-        """Return the namespace of a call: the one passed, else that of the handle's user.
+        """Return the namespace of a call, which is the one that was passed or that of the handle's user.
 
-        Raises InvalidNamespace if the handle is for no user: a value put into `global` by accident is seen by everyone.
+        Raises InvalidNamespace if the handle has no user, because everyone would see a value that was put into `global`
+        by accident.
         """
         if ns is not None:
             return ns
@@ -217,9 +222,8 @@ class Scope(msgspec.Struct, frozen=True):
         return self.own()
 
     def resolve_readable(self, *arguments: object) -> tuple[Any, ...]:
-        """Return the positional arguments of a call such as `facts.get(ns, key)`: first the namespace as text,
-        checked.
-        """
+        """Return the positional arguments of a call such as `facts.get(ns, key)`, starting with the checked namespace
+        as text."""
         ns, *rest = self._with_namespace(arguments)
         return self.readable(ns), *rest
 
@@ -231,7 +235,7 @@ class Scope(msgspec.Struct, frozen=True):
     def _with_namespace(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the arguments with the namespace filled in if it was left out.
 
-        `facts.get("city")` binds `"city"` to `ns` and leaves `key` omitted: one argument fewer moves all of them.
+        `facts.get("city")` binds `"city"` to `ns` and leaves out `key`, so all arguments move by one position.
         """
         passed = [argument for argument in arguments if argument is not OMITTED]
         if len(passed) == len(arguments):
@@ -241,7 +245,7 @@ class Scope(msgspec.Struct, frozen=True):
         return self.namespace(None), *passed
 
     def subject(self, user: str | None) -> str:
-        """Return the user that a call is about: the one named, else the handle's own."""
+        """Return the user that a call is about, which is the named one or the handle's own."""
         if user is None:
             user = self.user
         if user is None:
@@ -253,7 +257,7 @@ class Scope(msgspec.Struct, frozen=True):
 
 
 def check_actor(actor: object) -> str:
-    """Return an actor as the audit trail shows it: one of ACTORS, or an agent's id.
+    """Return an actor in the form that the audit trail shows, which is one of ACTORS or an agent's id.
 
     Raises UsageError for anything else.
     """
@@ -268,14 +272,14 @@ def check_actor(actor: object) -> str:
 
 
 def grants(given: Sequence[Ns] | None) -> tuple[str, ...]:
-    """Return grants as text; a single text instead of a list is refused as a likely mistake."""
+    """Return grants as text. A single text instead of a list is refused, because it is probably a mistake."""
     if isinstance(given, str | Namespace):
         raise UsageError("read= and write= take a list of namespaces, such as ['workflow:review', 'agent:*']")
     return tuple(dict.fromkeys(str(grant) for grant in as_list(() if given is None else given, "read= or write=")))
 
 
 def _check_grant(grant: str) -> None:
-    """Raise InvalidNamespace unless a grant is a namespace, or a prefix of one, with its kind, followed by `*`."""
+    """Raise InvalidNamespace unless a grant is a namespace, or a prefix of one (including its kind) followed by `*`."""
     if not grant.endswith("*"):
         Namespace.parse(grant)
         return
@@ -285,7 +289,7 @@ def _check_grant(grant: str) -> None:
 
 
 def _covers(grant: str, ns: str) -> bool:
-    """Return whether a grant reaches a namespace, or another grant."""
+    """Return whether a grant covers a namespace, or another grant."""
     return ns.startswith(grant[:-1]) if grant.endswith("*") else ns == grant
 
 

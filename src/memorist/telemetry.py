@@ -1,4 +1,4 @@
-"""OpenTelemetry (an extra): counters of events and spans around operations. Ids and sizes only."""
+"""Sends counters of events and spans around operations to OpenTelemetry (an extra). They contain only ids and sizes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .extras import install_command
 
 
 class Telemetry:
-    """Metrics and spans under the name `memorist`."""
+    """Provides metrics and spans under the name `memorist`."""
 
     def __init__(self) -> None:
         try:
@@ -34,7 +34,7 @@ class Telemetry:
 
     @contextmanager
     def span(self, name: str, **attributes: Any) -> Iterator[None]:
-        """A span around an operation; after a failure it keeps the error's type, never its message."""
+        """Return a span around an operation. After a failure it contains the error's type, never its message."""
         with self._tracer.start_as_current_span(
             f"memorist.{name}", attributes=attributes, record_exception=False, set_status_on_exception=False
         ) as span:
@@ -46,7 +46,8 @@ class Telemetry:
 
     @contextmanager
     def request(self, headers: Mapping[str, str]) -> Iterator[RequestSpan]:
-        """A span around an incoming request, a child of the caller's span if `traceparent` names one."""
+        """Return a span around an incoming request, which is a child of the caller's span if `traceparent` names
+        one."""
         with self._tracer.start_as_current_span(
             "memorist.request", self._extract(headers), self._server, record_exception=False,
             set_status_on_exception=False,
@@ -61,7 +62,7 @@ class Telemetry:
 
 
 class RequestSpan:
-    """A span around one request, named once it is known what was asked for."""
+    """Represents a span around one request, which is named once the operation is known."""
 
     def __init__(self, span: Any = None, error: Any = None) -> None:
         self._span = span

@@ -1,7 +1,7 @@
 """Cuts a long text into pieces that can be tokenised one by one.
 
-A regular expression or a tokenizer holds the interpreter until it returns, so that one call over megabytes would stop
-every other thread, among them the one that answers connections.
+A regular expression or a tokenizer holds the interpreter until it returns, so one call over megabytes would stop every
+other thread, including the one that answers connections.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ _LOOK_CHARACTERS = 2_000
 def text_pieces(text: str, size: int = PIECE_CHARACTERS) -> Iterator[str]:
     """Yield the pieces of a text, each of about `size` characters.
 
-    A cut is made before a space between two Latin letters, where neither words nor the tokens of any encoding go
-    across. A stretch of text without such a space is cut anywhere.
+    The text is cut before a space between two Latin letters, which no word and no token of any encoding crosses. A long
+    part without such a space is cut anywhere.
     """
     start = 0
     while len(text) - start > size:

@@ -1,7 +1,7 @@
 """Runs `find_tool`, with which a model finds the tools that its request left out.
 
-A request carries `find_tool` if its tools take more than the budget allows. Run the model's call with
-`ToolFinder.run`, add the result to the conversation, and the next request carries the tools that were found.
+A request contains `find_tool` if its tools exceed the budget. Run the model's call with `ToolFinder.run`, and add the
+result to the conversation. The next request then contains the tools that were found.
 """
 
 from __future__ import annotations
@@ -36,14 +36,15 @@ class ToolFinder:
         return find_tool_definition(shape)
 
     def call(self, name: str, arguments: str | JsonMapping) -> str:
-        """Run a model's call; wrong arguments get an answer that says what is wrong, so the model can try again."""
+        """Run a model's call. Wrong arguments produce an answer that says what is wrong, so that the model can try
+        again."""
         call = parse_find(name, arguments)
         if isinstance(call, str):
             return call
         return list_tools(self._memory.find_tools(call.query, self._tools, top_k=MAX_FOUND_TOOLS))
 
     def run(self, message: Given) -> list[JsonObject]:
-        """Return the results of all calls to `find_tool` in an assistant's message, in the shape of that message."""
+        """Return the results of all calls to `find_tool` in an assistant's message, in the format of that message."""
         asked = as_message(message)
         calls = [call for call in asked.tool_calls if call.name == FIND_TOOL]
         return result_messages(asked, [(call, self.call(call.name, call_arguments(call))) for call in calls])
@@ -61,14 +62,15 @@ class AsyncToolFinder:
         return find_tool_definition(shape)
 
     async def call(self, name: str, arguments: str | JsonMapping) -> str:
-        """Run a model's call; wrong arguments get an answer that says what is wrong, so the model can try again."""
+        """Run a model's call. Wrong arguments produce an answer that says what is wrong, so that the model can try
+        again."""
         call = parse_find(name, arguments)
         if isinstance(call, str):
             return call
         return list_tools(await self._memory.find_tools(call.query, self._tools, top_k=MAX_FOUND_TOOLS))
 
     async def run(self, message: Given) -> list[JsonObject]:
-        """Return the results of all calls to `find_tool` in an assistant's message, in the shape of that message."""
+        """Return the results of all calls to `find_tool` in an assistant's message, in the format of that message."""
         asked = as_message(message)
         calls = [call for call in asked.tool_calls if call.name == FIND_TOOL]
         return result_messages(asked, [(call, await self.call(call.name, call_arguments(call))) for call in calls])

@@ -1,7 +1,7 @@
 """Initialises struct types under a lock before threads share them.
 
-msgspec works out a struct's fields on its first decode, in Python code during which other threads may run; two threads
-that do so for the same type at once can crash the interpreter. So the first decode of a type happens under a lock.
+msgspec works out a struct's fields on its first decode, in Python code during which other threads may run. If two
+threads do so for the same type at once, the interpreter can crash. So the first decode of a type happens under a lock.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _ready: set[Any] = set()
 
 
 def ready(kind: object) -> None:
-    """Initialise a type; afterwards any thread may decode or convert to it."""
+    """Initialise a type. Afterwards, any thread may decode or convert to it."""
     if kind in _ready:
         return
     with _lock:

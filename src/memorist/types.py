@@ -1,6 +1,6 @@
-"""The types of results, and the protocols of parts that you can plug in.
+"""Exports the types of results, and the protocols of parts that you can plug in.
 
-You rarely need to import these: methods return them, and type checkers know them. Use them in annotations.
+You rarely need to import these, because methods return them and type checkers know them. Use them in annotations.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Checks and encodes values before they are stored: JSON that every store returns exactly, and names that fit in a key.
+"""Checks and encodes values before they are stored, so that every store returns JSON exactly and names fit in a key.
 
 The checks run before anything is written, so that all stores refuse the same inputs with the same errors.
 """
@@ -58,7 +58,8 @@ def check_name(text: object, what: str, error: type[UsageError] = InvalidValue) 
 
 
 def check_text(text: object, what: str, *, limit: int = MAX_VALUE_BYTES) -> str:
-    """Free text for a plain column: no NUL, no lone surrogates, within the size limit."""
+    """Check free text for a plain column, which must contain no NUL and no lone surrogates, and be within the size
+    limit."""
     if not isinstance(text, str):
         raise InvalidValue(f"{what} must be text, not {type(text).__name__}")
     if len(text) > limit:
@@ -69,19 +70,20 @@ def check_text(text: object, what: str, *, limit: int = MAX_VALUE_BYTES) -> str:
 
 
 def check_confidence(value: object) -> float:
-    """Return a confidence as a float; raises unless it is a number from 0 to 1."""
+    """Return a confidence as a float. Raises an error unless it is a number from 0 to 1."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         raise InvalidValue("confidence must be a number from 0 to 1")
     return float(value)
 
 
 def encode_json(value: object, what: str = "value") -> str:
-    """Return the JSON text of a value, key order kept; refuses what would not come back the same."""
+    """Return the JSON text of a value, in which the order of keys is kept. Values that would not come back the same are
+    refused."""
     return json_bytes(value, what, MAX_VALUE_BYTES).decode()
 
 
 def json_bytes(value: object, what: str, limit: int) -> bytes:
-    """Return the same as UTF-8 bytes, with a given size limit."""
+    """Return the same as UTF-8 bytes, with a size limit."""
     if isinstance(value, str):
         if len(value) > limit:
             raise TooLarge(f"{what} has {len(value)} characters; the limit is {limit} bytes")
@@ -97,7 +99,7 @@ def json_bytes(value: object, what: str, limit: int) -> bytes:
 
 
 def check_metadata(given: Mapping[str, object] | None, what: str = "metadata") -> dict[str, Any]:
-    """Check a user's metadata: it must be JSON, without reserved keys (`memorist.…`)."""
+    """Check a user's metadata, which must be JSON without reserved keys (`memorist.…`)."""
     if given is not None and not isinstance(given, Mapping):
         raise InvalidValue(f"{what} must be a dict")
     fields = dict(given or {})
@@ -109,7 +111,7 @@ def check_metadata(given: Mapping[str, object] | None, what: str = "metadata") -
 
 
 def check_tags(tags: Iterable[str]) -> tuple[str, ...]:
-    """Check tags: short names, each once, in the order they came."""
+    """Check tags, which must be short names, and return each of them once, in their order."""
     names = tuple(dict.fromkeys(check_name(tag, "tag") for tag in as_list(tags, "tags")))
     if len(names) > MAX_TAGS:
         raise TooLarge(f"at most {MAX_TAGS} tags, got {len(names)}")
@@ -122,7 +124,7 @@ def decode_json(text: str | bytes) -> Any:
 
 
 def compact_json(value: object) -> str:
-    """Return JSON without spaces for sending and counting; values without a JSON form are written as text."""
+    """Return JSON without spaces for sending and counting. Values without a JSON form are written as text."""
     try:
         return _encode_any(value).decode()
     except RecursionError as cause:
@@ -132,7 +134,7 @@ def compact_json(value: object) -> str:
 
 
 def _any_json(value: object) -> str:
-    """Return a slower encoder that also takes lone surrogates (escaped), huge integers and keys that are not text."""
+    """Return a slower encoder that also accepts lone surrogates (escaped), huge integers and keys that are not text."""
     import json
 
     try:
@@ -144,12 +146,13 @@ def _any_json(value: object) -> str:
 
 
 def fingerprint_json(value: object) -> bytes:
-    """Return canonical JSON: equal values give equal bytes, whatever the order of their keys."""
+    """Return canonical JSON, in which equal values have equal bytes, whatever the order of their keys."""
     return _encode_sorted(value)
 
 
 def _check(value: object, what: str) -> None:
-    """Raise for a value that JSON or a store cannot hold; an explicit stack keeps deep nesting from crashing."""
+    """Raise an error for a value that JSON or a store cannot contain. An explicit stack prevents deep nesting from
+    crashing."""
     open_: list[Iterator[Any]] = [iter((value,))]
     while open_:
         for item in open_[-1]:
@@ -181,14 +184,14 @@ def _children(item: dict[Any, Any], what: str) -> Iterator[Any]:
 
 
 def as_list(given: object, what: str) -> list[Any]:
-    """Return the items of a list; a text is refused, because its letters would be taken for items."""
+    """Return the items of a list. A text is refused, because its letters would be mistaken for items."""
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         raise InvalidValue(f"{what} must be a list, not {type(given).__name__}")
     return list(given)
 
 
 def check_prefix(given: object) -> str | None:
-    """Return the beginning of keys to list; None for all of them."""
+    """Return the beginning of the keys to list, or None for all of them."""
     return None if given is None or given == "" else check_name(given, "prefix")
 
 

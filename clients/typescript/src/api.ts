@@ -45,7 +45,7 @@ export type Fact = {
 };
 
 /**
- * An ordered, append-only conversation in a namespace; `length` is the last sequence number.
+ * Represents an ordered, append-only conversation in a namespace. `length` is the last sequence number.
  *
  *     If you create a thread with the id of a deleted one, its sequence numbers continue after `start`.
  */
@@ -64,7 +64,10 @@ export type Thread = {
   version: number;
 };
 
-/** One message of a thread. Give role and content; thread, sequence and token count are set when it is appended. */
+/**
+ * Represents one message of a thread. You set role and content. The thread, the sequence number and the token count
+ *     are set when it is appended.
+ */
 export type Message = {
   org?: string;
   thread?: string;
@@ -85,7 +88,7 @@ export type Message = {
   expires_at?: string | null;
 };
 
-/** A long text that was stored, and the preview to send instead of it. */
+/** Represents a long text that was stored, and the preview to send instead of it. */
 export type Stashed = {
   id: string;
   text: string;
@@ -94,7 +97,7 @@ export type Stashed = {
   stored: boolean;
 };
 
-/** One part of a request, in the order it is sent: a tool, a system message, or a message. */
+/** Represents one part of a request, in the order it is sent: a tool, a system message, or a message. */
 export type Piece = {
   section: string;
   name: string;
@@ -102,7 +105,7 @@ export type Piece = {
   tokens: number;
 };
 
-/** What one request to a model cost. */
+/** Reports the cost of one request to a model. */
 export type RequestReport = {
   input_tokens: number;
   output_tokens: number;
@@ -115,7 +118,10 @@ export type RequestReport = {
   at: string | null;
 };
 
-/** The first part of a request that differs from the request before, from which on a cache serves nothing. */
+/**
+ * Describes the first part of a request that differs from the previous request. From there on, a cache serves
+ *     nothing.
+ */
 export type Break = {
   section: string;
   name: string;
@@ -137,7 +143,7 @@ export type MessageReceipt = {
   refused: string[];
 };
 
-/** Text that replaces messages `first` to `last` of a thread; `sources` are the summaries it includes. */
+/** Holds the text that replaces messages `first` to `last` of a thread. `sources` are the summaries it includes. */
 export type Summary = {
   org: string;
   thread: string;
@@ -159,7 +165,7 @@ export type SummaryLine = {
   messages: string[];
 };
 
-/** A part of a thread that a provider compacted. */
+/** Describes a part of a thread that a provider compacted. */
 export type Compaction = {
   provider: "anthropic" | "openai";
   id: string;
@@ -277,18 +283,18 @@ export type Candidate = {
 };
 
 /**
- * What may be written: pass it as `Memory(gate=Gate(…))`, or store it for an org with `memory.gate.set(…)`.
+ * Decides what may be written. Pass it as `Memory(gate=Gate(…))`, or store it for an org with `memory.gate.set(…)`.
  *
  *     Attributes:
  *         secrets: By kind (`openai-key`), by group (`api_key`, `token`, `private_key`, `password`, `card`, `iban`,
  *             `one_time_code`) or for all (`*`): `mask`, `refuse` or `allow`. The default is to mask. It applies to facts,
- *             events, learnings, summaries and documents; the index never holds a secret that is not allowed.
- *         messages: What happens to secrets in messages: `keep` stores the message as it is, `mask` stores it masked,
- *             `refuse` raises `NotAdmitted`.
+ *             events, learnings, summaries and documents. The index never contains a secret that is not allowed. messages:
+ *             What happens to secrets in messages. `keep` stores the message unchanged, `mask` stores it with masked
+ *             secrets, and `refuse` raises `NotAdmitted`.
  *         personal: By class (`email`, `phone`, `address`, `health`, `government_id`): `allow`, `review`, `refuse` or
- *             `expire 30d`.
- *         namespaces: Rules for personal data by namespace (`{"user:*": {"health": "review"}}`); they replace the org's.
- *         retention: Rules by which the collector deletes what is old.
+ *             `expire 30d`. namespaces: Rules for personal data by namespace (`{"user:*": {"health": "review"}}`), which
+ *             replace the org's rules.
+ *         retention: Rules by which the collector deletes old records.
  */
 export type Gate = {
   secrets: Record<string, "allow" | "mask" | "refuse">;
@@ -299,14 +305,13 @@ export type Gate = {
 };
 
 /**
- * A rule that deletes what is older than an age; all conditions that are given must hold.
+ * Deletes records that are older than an age. If you set several conditions, all of them must be met.
  *
  *     Attributes:
- *         kind: `message`, `fact`, `event`, `learning`, `document` or `candidate`.
- *         older_than: The age, such as `"90d"`, counted from the last change (for a message, from when it was said).
- *         tag: Only what has this tag; for messages and documents, `metadata["tags"]`.
- *         personal: Only what holds personal data of this class.
- *         namespace: Only namespaces that match, such as `user:*`.
+ *         kind: `message`, `fact`, `event`, `learning`, `document` or `candidate`. older_than: The age, such as `"90d"`,
+ *         counted from the last change (for a message, from when it was written). tag: Delete only records with this tag.
+ *         For messages and documents, tags are in `metadata["tags"]`. personal: Delete only records that contain personal
+ *         data of this class. namespace: Delete only in matching namespaces, such as `user:*`.
  */
 export type Retention = {
   kind: string;
@@ -316,14 +321,17 @@ export type Retention = {
   namespace: string;
 };
 
-/** What the gate finds in a text. */
+/** Holds what the gate finds in a text. */
 export type GateCheck = {
   text: string;
   secrets: string[];
   personal: string[];
 };
 
-/** What the gate did, and which classes of personal data are stored, as counts by kind and class, never content. */
+/**
+ * Reports what the gate did, and which classes of personal data are stored. It contains counts by kind and class,
+ *     never content.
+ */
 export type GateReport = {
   masked: Record<string, number>;
   refused: Record<string, number>;
@@ -342,7 +350,7 @@ export type Plan = {
   applied?: boolean;
 };
 
-/** One proposal of a plan: what happens to which memories, and why. */
+/** Holds one proposal of a plan: what happens to which memories, and why. */
 export type PlanLine = {
   op: string;
   ids: string[];
@@ -352,7 +360,7 @@ export type PlanLine = {
   sources?: string[];
 };
 
-/** What is known about one user; `preferences` are facts whose keys begin with `preference.`. */
+/** Holds everything known about one user. The `preferences` are facts whose keys begin with `preference.`. */
 export type UserProfile = {
   user: string;
   facts: Fact[];
@@ -538,7 +546,7 @@ export type AuditEvent = {
   expires_at: string | null;
 };
 
-/** The state of one queue: how many jobs are waiting and for how long, are failing, or are dead. */
+/** Describes the state of one queue: how many jobs are waiting, failing or dead, and how long they have waited. */
 export type Backlog = {
   queue: string;
   waiting: number;
@@ -595,7 +603,7 @@ export type Reason = {
   note: string;
 };
 
-/** What `remember` stored and understood. */
+/** Reports what `remember` stored and understood. */
 export type Understood = {
   thread: string | null;
   receipts: MessageReceipt[];
@@ -605,7 +613,10 @@ export type Understood = {
   refused: Refusal[];
 };
 
-/** Something in a message that did not become a memory: a secret, or a model's note that the checks refused. */
+/**
+ * Describes something in a message that did not become a memory: a secret, or a model's note that failed the
+ *     checks.
+ */
 export type Refusal = {
   message: string;
   reason: string;
@@ -692,7 +703,7 @@ export type Fate = {
   reason: string;
 };
 
-/** A recalled item: its text, where it came from and how far to trust it. */
+/** Represents a recalled item, with its text, its source and how far to trust it. */
 export type MemoryItem = {
   text: string;
   kind: string;
@@ -708,7 +719,7 @@ export type MemoryItem = {
   said_in: string;
 };
 
-/** What `compress` did with one message, and why. */
+/** Reports what `compress` did with one message, and why. */
 export type InputFate = {
   position: number;
   fate: "dropped" | "elided" | "folded" | "kept";
@@ -716,7 +727,7 @@ export type InputFate = {
   message: Message | null;
 };
 
-/** Where an item came from: every step back, nearest first, down to the messages. */
+/** Explains where an item came from: every step back to the messages, nearest first. */
 export type Why = {
   kind: string;
   item: string;
@@ -726,7 +737,10 @@ export type Why = {
   correction: WhyCorrection | null;
 };
 
-/** One source on the way back; `depth` 1 is a direct source. `present` is false if it no longer exists. */
+/**
+ * Describes one source on the way back. A direct source has `depth` 1. `present` is false if the source no longer
+ *     exists.
+ */
 export type WhyStep = {
   kind: string;
   id: string;
@@ -738,7 +752,7 @@ export type WhyStep = {
   message: Message | null;
 };
 
-/** The correction that gave a fact its present value: what it replaced, by whom, when and why. */
+/** Describes the correction that gave a fact its present value: what it replaced, by whom, when and why. */
 export type WhyCorrection = {
   before: unknown;
   value: unknown;
@@ -762,7 +776,7 @@ export type Scrubbed = {
   left: string[];
 };
 
-/** Counts of what is stored, by kind, and of what is indexed. */
+/** Counts the stored records by kind, and the indexed ones. */
 export type Stats = {
   org: string;
   threads: number;
@@ -782,13 +796,13 @@ export type Stats = {
   namespaces: string[];
 };
 
-/** Turns of ended sessions. */
+/** Counts the turns of ended sessions. */
 export type Turns = {
   persisted: number;
   passing: number;
 };
 
-/** The cost of extracting from messages with a model, over the threads that still exist. */
+/** Reports the cost of extracting from messages with a model, over the threads that still exist. */
 export type ReadingCost = {
   calls: number;
   messages: number;
@@ -804,7 +818,7 @@ export type ReadingCost = {
   tokens_today: number;
 };
 
-/** The report of `doctor`: the store, the embedder, the queues, and every problem. */
+/** Holds the report of `doctor` about the store, the embedder, the queues, and every problem. */
 export type Diagnosis = {
   store: string;
   details: Record<string, unknown>;
@@ -833,7 +847,7 @@ export type Me = {
   version: string;
 };
 
-/** An API key without its secret. */
+/** Describes an API key without its secret. */
 export type KnownKey = {
   id: string;
   org: string;
@@ -918,20 +932,20 @@ export type Ended = {
   derived: number;
 };
 
-/** What a function receives, and what its output will be made from. */
+/** Contains the memories that a function receives, and the sources of its output. */
 export type Recalled = {
   hits: Hit[];
   made: MadeFrom;
 };
 
-/** What an output was made from, as `recall` returned it. The client sends it back with the output. */
+/** Describes what an output is based on, as `recall` returned it. The client sends it back with the output. */
 export type MadeFrom = {
   since: string;
   sources?: string[];
   trust?: string | null;
 };
 
-/** The fact that an output is stored as. */
+/** Describes the fact that an output is stored as. */
 export type RememberAs = {
   namespace: string;
   key: string;
@@ -939,7 +953,7 @@ export type RememberAs = {
   confidence?: number;
 };
 
-/** A preview with the code that confirms it, or (`done`) the report of what was deleted. */
+/** Contains a preview with the code that confirms it, or (if `done`) the report of what was deleted. */
 export type Forgetting = {
   erasure: Erasure;
   code: string | null;
@@ -961,14 +975,14 @@ export type Erasure = {
   complete: boolean;
 };
 
-/** The report of an export or import: rows by table. */
+/** Reports the rows of an export or import by table. */
 export type Transfer = {
   rows: number;
   counts: Record<string, number>;
   resumed_at: number;
 };
 
-/** What a source contains, what was imported, and what could not be. */
+/** Reports what a source contains, what was imported, and what could not be imported. */
 export type ImportReport = {
   kind: string;
   source: string;
@@ -984,13 +998,13 @@ export type ImportReport = {
   dry_run: boolean;
 };
 
-/** Something that cannot be imported: its position in the source, and why. */
+/** Describes something that cannot be imported, with its position in the source and the reason. */
 export type ItemsProblem = {
   place: string;
   reason: string;
 };
 
-/** One of the first items of its kind, as it would be stored. */
+/** Holds one of the first items of its kind, as it would be stored. */
 export type Sample = {
   what: string;
   id: string;
@@ -1829,7 +1843,7 @@ export class LearningsNoun {
    *     after: The id of the last learning of the previous page. If it was deleted in the meantime, there is no next
    *         page.
    *     reverse: Whether to list from the end.
-   *     user: Whose; by default the user of this handle.
+   *     user: The user it is about; by default the user of this handle.
    *
    * Returns:
    *     The learnings.
@@ -1854,7 +1868,7 @@ export class LearningsNoun {
    *     corrects: The id of a learning that this one contradicts.
    *     tags: Your own labels.
    *     metadata: Anything else, as JSON.
-   *     user: Whose; by default the user of this handle.
+   *     user: The user it is about; by default the user of this handle.
    *
    * Returns:
    *     The learning, new or reinforced.
@@ -1870,7 +1884,7 @@ export class LearningsNoun {
    *
    * Args:
    *     ids: The ids of the learnings.
-   *     user: Whose; by default the user of this handle.
+   *     user: The user it is about; by default the user of this handle.
    *
    * Returns:
    *     One learning or None per id.
@@ -1886,7 +1900,7 @@ export class LearningsNoun {
    *
    * Args:
    *     ids: The ids of the learnings.
-   *     user: Whose; by default the user of this handle.
+   *     user: The user it is about; by default the user of this handle.
    *
    * Returns:
    *     How many of the learnings exist.
@@ -1902,7 +1916,7 @@ export class LearningsNoun {
    *
    * Args:
    *     id: The id of the learning.
-   *     user: Whose; by default the user of this handle.
+   *     user: The user it is about; by default the user of this handle.
    *
    * Returns:
    *     The learning, or None.
@@ -1918,7 +1932,7 @@ export class LearningsNoun {
    *
    * Args:
    *     id: The id of the learning.
-   *     user: Whose; by default the user of this handle.
+   *     user: The user it is about; by default the user of this handle.
    *
    * Returns:
    *     Whether the learning existed.
@@ -1940,7 +1954,7 @@ export class LearningsNoun {
    *     tags: Your own labels, which replace the current ones.
    *     metadata: Any other JSON, which replaces the current metadata.
    *     reason: The reason, stored with the learning.
-   *     user: Whose; by default the user of this handle.
+   *     user: The user it is about; by default the user of this handle.
    *
    * Returns:
    *     The changed learning.
@@ -1959,7 +1973,7 @@ export class LearningsNoun {
    *
    * Args:
    *     id: The id of the learning.
-   *     user: Whose; by default the user of this handle.
+   *     user: The user it is about; by default the user of this handle.
    *
    * Returns:
    *     The learning with its new confidence.
@@ -1978,7 +1992,7 @@ export class LearningsNoun {
    *
    * Args:
    *     id: The id of the learning.
-   *     user: Whose; by default the user of this handle.
+   *     user: The user it is about; by default the user of this handle.
    *
    * Returns:
    *     The learning with its new confidence.
@@ -2409,7 +2423,7 @@ export class ReviewNoun {
   }
 }
 
-/** The policy for writes: secrets, personal data and retention. */
+/** Reads and sets the policy for writes: secrets, personal data and retention. */
 export class GateNoun {
   readonly #http: Http;
 
@@ -2573,7 +2587,7 @@ export class ProfileNoun {
    * Return all facts, preferences and learnings of a user.
    *
    * Args:
-   *     user: Whose; by default the user of this handle.
+   *     user: The user it is about; by default the user of this handle.
    *     min_confidence: Leave out memories that are less certain than this.
    *     as_of: Return the profile of this time.
    *
@@ -2610,8 +2624,7 @@ export class ProfileNoun {
    * that prompt caches keep it.
    *
    * Args:
-   *     user: Whose; by default the user of this handle.
-   *     max_tokens: The size of the block at most.
+   *     user: The user it is about; by default the user of this handle. max_tokens: The maximum size of the block.
    *     as_of: Return the block of this time.
    *
    * Returns:
@@ -2627,7 +2640,7 @@ export class ProfileNoun {
    * Set a preference of a user. It is stored as the fact `preference.<key>` and sent with every request.
    *
    * Args:
-   *     user: Whose; None for the user of this handle.
+   *     user: The user it is about. None means the user of this handle.
    *     key: The name of the preference, such as `language`.
    *     value: Any JSON value.
    *
@@ -2653,7 +2666,7 @@ export class WorkingNoun {
    * Return the document, or None if there is none or it has expired.
    *
    * Args:
-   *     user: Whose document; by default that of the handle's user.
+   *     user: The user of the document; by default the user of this handle.
    *     session: The session; by default the document that belongs to no session.
    *
    * Returns:
@@ -2670,7 +2683,7 @@ export class WorkingNoun {
    *
    * Args:
    *     doc: The document, or its fields.
-   *     user: Whose document; by default that of the handle's user.
+   *     user: The user of the document; by default the user of this handle.
    *     session: The session; by default the document that belongs to no session.
    *
    * Returns:
@@ -2707,7 +2720,7 @@ export class WorkingNoun {
    * Delete the document, and return whether there was one.
    *
    * Args:
-   *     user: Whose document; by default that of the handle's user.
+   *     user: The user of the document; by default the user of this handle.
    *     session: The session; by default the document that belongs to no session.
    *
    * Returns:
@@ -2724,7 +2737,7 @@ export class WorkingNoun {
    *
    * Args:
    *     sessions: The sessions; None means the document that belongs to no session.
-   *     user: Whose document; by default that of the handle's user.
+   *     user: The user of the document; by default the user of this handle.
    *
    * Returns:
    *     One document or None per session.
@@ -2741,7 +2754,7 @@ export class WorkingNoun {
    * Args:
    *     action: What the user did.
    *     entity_id: The id of the entity that the action concerned.
-   *     user: Whose document; by default that of the handle's user.
+   *     user: The user of the document; by default the user of this handle.
    *     session: The session; by default the document that belongs to no session.
    *
    * Returns:
@@ -2757,7 +2770,7 @@ export class WorkingNoun {
    * Remove the newest action and return it, or None if there is none.
    *
    * Args:
-   *     user: Whose document; by default that of the handle's user.
+   *     user: The user of the document; by default the user of this handle.
    *     session: The session; by default the document that belongs to no session.
    *
    * Returns:
@@ -2774,7 +2787,7 @@ export class WorkingNoun {
    *
    * Args:
    *     *messages: The messages of the turn.
-   *     user: Whose document; by default that of the handle's user.
+   *     user: The user of the document; by default the user of this handle.
    *     session: The session; by default the document that belongs to no session.
    *
    * Returns:
@@ -3328,7 +3341,7 @@ export class AuditNoun {
   }
 }
 
-/** The jobs that writes leave behind: how many are waiting, which failed, and how to run them. */
+/** Shows the jobs that writes leave behind, such as the failed ones, and runs them. */
 export class JobsNoun {
   readonly #http: Http;
 
@@ -3584,7 +3597,7 @@ export class EntityCacheNoun {
   }
 }
 
-/** The turns of sessions. */
+/** Stores the turns of sessions, and builds their requests. */
 export class TurnsNoun {
   readonly #http: Http;
 
@@ -3635,7 +3648,7 @@ export class TurnsNoun {
   }
 }
 
-/** Functions with memory that run on clients. */
+/** Provides memory to functions that run on clients. */
 export class FunctionsNoun {
   readonly #http: Http;
 
@@ -3765,7 +3778,7 @@ export class StreamNoun {
   }
 }
 
-/** Follows changes made by any process: which kind of record, in which namespace. */
+/** Follows changes made by any process. A notice names the kind of record and the namespace. */
 export class WatchingNoun {
   readonly #http: Http;
 
@@ -3887,7 +3900,7 @@ export class Memorist {
   }
 
   /**
-   * Find what matters most for a query, best first. Everything written before the call is searched.
+   * Find the memories that matter most for a query, best first. Everything written before the call is searched.
    *
    * Args:
    *     query: A question or a few words.
@@ -3902,9 +3915,9 @@ export class Memorist {
    *     min_score: Leave out hits with a lower score. By default an unknown subject finds nothing; 0 returns
    *         whatever ranks best.
    *     vector: The query as a vector, if you have computed it already.
-   *     expand: Also search for other wordings, which the memory's model proposes.
-   *     hops: With more than 1, the model says what is still missing, and recall searches for that too.
-   *     as_of: Answer from history: what was known at this time.
+   *     expand: Also search for other wordings, which the memory's model proposes. hops: With more than 1, the model
+   *     names missing information, and recall searches for that too. as_of: Answer from history, with the memories
+   *     of this time.
    *
    * Returns:
    *     Hits with their text, score, source and reasons.
@@ -3919,11 +3932,11 @@ export class Memorist {
   }
 
   /**
-   * Store what a user said, read it at once, and return what was understood.
+   * Store a user's statement, process it immediately, and return what was understood.
    *
    * Args:
-   *     messages: A text, a message, or a list of messages, in the user's own words.
-   *     user: Whose memory it is; by default the user of this handle.
+   *     messages: A text, a message, or a list of messages, in the user's own words. user: The user whose memory it
+   *     is; by default the user of this handle.
    *     thread: The thread to append to; by default a thread of the user's own for such notes.
    *     infer: Whether to derive facts, events and preferences. If not, each message is stored word for word as a
    *         learning.
@@ -3941,7 +3954,7 @@ export class Memorist {
   }
 
   /**
-   * Build the request for an input, within the token budget, valid for the provider, and with recalled memory.
+   * Build a request for an input, with recalled memory. It fits the token budget and is valid for the provider.
    *
    * Args:
    *     input: What the user says now; None to continue after a tool result.
@@ -3949,8 +3962,8 @@ export class Memorist {
    *     system: The system prompt.
    *     tools: Tool definitions, in OpenAI's or Anthropic's format.
    *     pinned_tools: Names of tools to send even if all tools together exceed the budget's `tools`. The request
-   *         then carries these, the most relevant others, and `find_tool` for the rest
-   *             (`memorist.tool_finder.ToolFinder`).
+   *         then contains these, the most relevant others, and `find_tool` for the rest
+   *         (`memorist.tool_finder.ToolFinder`).
    *     budget: A number of tokens or a `TokenBudget`; 8,000 by default.
    *     policy: What to leave out of the history when it does not fit.
    *     recall: True for everything this handle may read, a `Recall`, namespaces, ready-made items, or False.
@@ -3962,9 +3975,8 @@ export class Memorist {
    *     stash: Send tool results of the thread over this many tokens as previews, with the tools `read_more` and
    *         `search_history` to open them (`memorist.read_back.ReadBack`).
    *
-   * Returns:
-   *     A context: `messages()`, `anthropic()` and `responses()` render it, `explain()` says what was left out and
-   *         why.
+   * Returns: A context. `messages()`, `anthropic()` and `responses()` render it, and `explain()` says what was left
+   * out and why.
    *
    * Raises:
    *     BudgetError: The parts that must be sent are larger than the budget.

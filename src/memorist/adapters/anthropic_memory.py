@@ -41,7 +41,7 @@ Edit = Callable[[str], tuple[str, str]]
 
 
 class _Files:
-    """The tool's commands over the files of one namespace, shared by the blocking and the async tool."""
+    """Implements the tool's commands over the files of one namespace, for the blocking and the async tool."""
 
     def __init__(self, memory: AsyncMemory, space: str) -> None:
         self._memory = memory
@@ -59,7 +59,7 @@ class _Files:
         return _listing(command.path, key, inside)
 
     async def create(self, command: CreateCommand) -> str:
-        """Create a file. Raises an error if the path exists."""
+        """Create a file, or raise an error if the path exists."""
         key = _key(command.path)
         if not key or await self._below(key):
             raise ToolError(f"File {command.path} already exists")
@@ -183,7 +183,7 @@ class _Options:
 
 
 class MemoristMemoryTool(_Options, BetaAbstractMemoryTool):
-    """The memory tool for a blocking client: stores Claude's files as facts, with their history.
+    """This is the memory tool for a blocking client. It stores Claude's files as facts, with their history.
 
     `memory` is a `Memory`, an `AsyncMemory` or a URL; `namespace` is where the files are, such as `user:ada`.
     """
@@ -225,7 +225,7 @@ class MemoristMemoryTool(_Options, BetaAbstractMemoryTool):
 
 
 class AsyncMemoristMemoryTool(_Options, BetaAsyncAbstractMemoryTool):
-    """The memory tool for an async client."""
+    """This is the memory tool for an async client."""
 
     async def _do(self, work: Callable[[_Files], Awaitable[str]]) -> str:
         return await _raise_tool_error(work(_Files(self._handles.awaited, self._space)))

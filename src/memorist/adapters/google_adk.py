@@ -50,7 +50,7 @@ class MemoristSessionService(BaseSessionService):
     async def create_session(
         self, *, app_name: str, user_id: str, state: dict[str, Any] | None = None, session_id: str | None = None
     ) -> Session:
-        """Create a session. Raises AlreadyExistsError if the id is taken."""
+        """Create a session, or raise AlreadyExistsError if the id is taken."""
         id = (session_id or "").strip() or new_id()
         deltas = _split_state(state or {})
         session = Session(app_name=app_name, user_id=user_id, id=id, state=deltas["session"])

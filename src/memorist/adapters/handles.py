@@ -1,4 +1,4 @@
-"""A memory that both blocking and async code can use, since frameworks call the same object from both."""
+"""Opens a memory that both blocking and async code can use, because frameworks call the same object from both."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Source = Memory | AsyncMemory | str | os.PathLike[str]
 
 
 class Handles:
-    """One memory with a blocking and an async side, so that an adapter can write its code once, as coroutines.
+    """Gives one memory a blocking and an async side, so that an adapter can write its code once, as coroutines.
 
     A blocking method runs them over `stepped` with `run_blocking`, without an event loop; an async method runs them
     over `awaited`.
@@ -32,7 +32,7 @@ class Handles:
 
     @property
     def stepped(self) -> AsyncMemory:
-        """An AsyncMemory over blocking parts: its coroutines never suspend."""
+        """This is an AsyncMemory over blocking parts, so its coroutines never suspend."""
         if self._stepped is None:
             with self._lock:
                 self._stepped = stepped(self.memory)
@@ -40,7 +40,7 @@ class Handles:
 
     @property
     def awaited(self) -> AsyncMemory:
-        """The memory for an event loop."""
+        """This is the memory for an event loop."""
         if self._awaited is None:
             with self._lock:
                 self._awaited = self.memory.aio

@@ -60,7 +60,7 @@ class MemoristCompactor:
 
 
 def message_of(message: ChatMessage) -> Message:
-    """Convert a Haystack message to ours: text, tool calls and results."""
+    """Convert the text, tool calls and results of a Haystack message to our message."""
     role = message.role.value
     if role == "tool":
         results = [

@@ -131,7 +131,7 @@ def _conversation(config: Any) -> str:
 
 
 class MemoristChatMessageHistory(BaseChatMessageHistory):
-    """The messages of one session, stored as a thread."""
+    """Stores the messages of one session as a thread."""
 
     def __init__(self, session_id: str, memory: Source, *, namespace: str | None = None) -> None:
         self._handles = Handles(memory)

@@ -306,7 +306,7 @@ def _item(message: Message) -> Any:
 
 
 def _parts(content: Any) -> Any:
-    """Return text parts of the Responses API in the chat API's format."""
+    """Convert text parts of the Responses API to the chat API's format."""
     if not isinstance(content, list):
         return content if isinstance(content, str) else ""
     return [{"type": "text", "text": _text(part.get("text"))} for part in content if isinstance(part, dict)]

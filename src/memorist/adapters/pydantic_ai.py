@@ -181,7 +181,7 @@ class MemoristConversationStore(ConversationStore):
                 await batch.records.delete(self._space, _entry_key(id))
 
     async def read_entry(self, entry_id: str) -> ConversationEntry:
-        """Return one entry. Raises `KeyError` if there is none."""
+        """Return one entry, or raise `KeyError` if there is none."""
         record = await self._memory.records.get(self._space, _entry_key(entry_id))
         if record is None:
             raise KeyError(entry_id)
@@ -280,7 +280,7 @@ def _conversation(ctx: RunContext[Any]) -> str:
 
 
 def message_of(message: ModelMessage) -> Message:
-    """Convert a Pydantic AI message to ours: text, tool calls and results."""
+    """Convert the text, tool calls and results of a Pydantic AI message to our message."""
     blocks: list[dict[str, Any]] = []
     for part in message.parts:
         if isinstance(part, ToolReturnPart | RetryPromptPart) and part.tool_call_id and part.tool_name:

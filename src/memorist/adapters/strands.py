@@ -35,7 +35,7 @@ class MemoristSessionRepository(SessionRepository):
         return self._handles.memory.blocking
 
     def create_session(self, session: Session, **kwargs: Any) -> Session:
-        """Create a session. Raises SessionException if it exists."""
+        """Create a session, or raise SessionException if it exists."""
         self._create(_key("session", session.session_id), session.to_dict(), f"Session {session.session_id}")
         return session
 

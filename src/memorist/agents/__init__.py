@@ -1,1 +1,1 @@
-"""Memory for coding agents: installs it into their configuration, and answers their hooks."""
+"""Installs memory into the configuration of coding agents, and answers their hooks."""

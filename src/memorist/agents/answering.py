@@ -1,4 +1,5 @@
-"""Answers the hooks: a brief at session start, what is relevant at a prompt, and notes at the end of a turn."""
+"""Answers hooks with a brief at the start of a session, with relevant notes at a prompt, and by storing notes at the
+end of a turn."""
 
 from __future__ import annotations
 
@@ -33,14 +34,15 @@ LABELS = {
 
 
 class HookResult(msgspec.Struct, frozen=True):
-    """What a hook says to the agent, and how many notes it kept."""
+    """Contains the text that a hook sends to the agent, and the number of notes it stored."""
 
     context: str = ""
     stored: int = 0
 
 
 class Nouns(NamedTuple):
-    """What of a memory the hooks use. A whole `Memory` would take longer to import than the hook takes otherwise."""
+    """Lists the parts of a memory that the hooks use. Importing a whole `Memory` would take longer than everything else
+    a hook does."""
 
     facts: Facts
     threads: Threads
@@ -48,7 +50,7 @@ class Nouns(NamedTuple):
 
 
 async def answer_hook(memory: Nouns, hook: Hook, user: str) -> HookResult:
-    """Do what belongs to the hook's moment; over a blocking core this never suspends."""
+    """Handle one hook event. Over a blocking core this coroutine never suspends."""
     project = project_of(hook.folder)
     turns = _Turn(memory, hook, project, user)
     if hook.moment == "start":
@@ -65,7 +67,7 @@ async def answer_hook(memory: Nouns, hook: Hook, user: str) -> HookResult:
 
 
 class _Turn:
-    """One hook in its project."""
+    """Handles one hook in its project."""
 
     def __init__(self, memory: Nouns, hook: Hook, project: Project, user: str) -> None:
         self._memory, self._hook, self._project, self._user = memory, hook, project, f"user:{user}"
@@ -74,9 +76,8 @@ class _Turn:
     # What is said
 
     async def brief(self) -> str:
-        """Return what a session in this repository should know: notes by kind, newest first, and the state of the
-        task.
-        """
+        """Return the brief for a new session in this repository: the notes by kind, newest first, and the state of the
+        task."""
         notes = await self._notes()
         lines: list[str] = []
         for kind, label in LABELS.items():
@@ -88,7 +89,7 @@ class _Turn:
         return self._fenced(lines, BRIEF_TOKENS)
 
     async def prompt(self) -> HookResult:
-        """Keep the prompt, and say what is relevant for it."""
+        """Store the prompt, and return the notes that are relevant to it."""
         prompt = storable(self._hook.prompt, self._project)
         if not prompt or not await self._is_first(prompt):
             return HookResult()
@@ -120,7 +121,7 @@ class _Turn:
     # What is kept
 
     async def note_failure(self) -> int:
-        """Keep a command that failed; one that succeeds again is no longer a failure."""
+        """Store a command that failed. A command that succeeds again is no longer a failure."""
         command, failure = storable(self._hook.command, self._project), storable(self._hook.failure, self._project)
         if not command or "\n" in command:
             return 0
@@ -133,7 +134,7 @@ class _Turn:
         return 1
 
     async def keep(self) -> int:
-        """Keep what the agent's last message decided, learned or left open, and the state of the task."""
+        """Store the decisions, lessons and open tasks in the agent's last message, and the state of the task."""
         answer = storable(self._hook.answer, self._project)
         if not answer or self._hook.is_repeated:
             if self._hook.moment == "before-compaction":
@@ -148,7 +149,7 @@ class _Turn:
         return stored
 
     async def keep_summary(self) -> int:
-        """After a compaction: the host's own summary is the state of the task."""
+        """Store the host's own summary as the state of the task after a compaction."""
         summary = storable(self._hook.summary, self._project)
         if summary:
             await self._memory.state.set(self._state_key(), summary[:MAX_STATE_CHARACTERS], ttl=STATE_SECONDS)
@@ -168,7 +169,8 @@ class _Turn:
         )  # fmt: skip
 
     async def _append(self, role: str, text: str) -> str | None:
-        """Append a message to the session's thread once, however many hosts fire the same hook; returns its id."""
+        """Append a message to the session's thread only once, even if several hosts run the same hook, and return its
+        id."""
         key = hashlib.sha256(f"{role}\0{text}".encode()).hexdigest()[:32]
         receipts = await self._memory.threads.append(
             self._thread, {"role": role, "content": text}, key=key, create=self._project.namespace
@@ -189,7 +191,7 @@ class _Turn:
             await self._memory.state.set(self._state_key(), state, ttl=STATE_SECONDS)
 
     async def _saved_state(self) -> str:
-        """Return the saved state, once: afterwards it is part of the conversation again."""
+        """Return the saved state once. After that, it is part of the conversation again."""
         state = await self._memory.state.get(self._state_key())
         if state is None:
             return ""
@@ -197,7 +199,7 @@ class _Turn:
         return str(state)
 
     async def _is_first(self, prompt: str) -> bool:
-        """Return whether this prompt was not answered already: some hosts run the hooks of other hosts too."""
+        """Return whether nobody has answered this prompt yet, because some hosts also run the hooks of other hosts."""
         digest = hashlib.sha256(f"{self._hook.session}\0{prompt}".encode()).hexdigest()[:24]
         try:
             await self._memory.state.set(f"hook/once/{digest}", 1, ttl=ONCE_SECONDS, expect=0)
@@ -206,7 +208,8 @@ class _Turn:
         return True
 
     def _fenced(self, lines: list[str], max_tokens: int) -> str:
-        """Return the lines as data inside a mark, within the limit; whole lines from the end are left out first."""
+        """Return the lines inside a marker that labels them as data. If they exceed the limit, lines at the end are
+        left out."""
         from ..context.tokens import open_counter
 
         counter = open_counter("estimate")

@@ -1,4 +1,5 @@
-"""The last errors of hooks, in a small file: a hook never fails its host, so `memorist doctor` has to show them."""
+"""Stores the last errors of hooks in a small file. A hook must never make its host fail, so `memorist doctor` shows the
+errors."""
 
 from __future__ import annotations
 
@@ -12,14 +13,14 @@ MAX_ERRORS = 50
 
 
 def state_folder() -> Path:
-    """Return where installations and errors are kept: `MEMORIST_STATE`, or the user's state folder."""
+    """Return the folder for installations and errors, which is `MEMORIST_STATE` or the user's state folder."""
     own = os.environ.get("MEMORIST_STATE")
     base = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
     return Path(own) if own else Path(base) / "memorist"
 
 
 def record_error(agent: str, event: str, error: BaseException) -> None:
-    """Add an error: its type and message, with the agent and the event."""
+    """Record the type and message of an error, with the agent and the event."""
     path = state_folder() / "hook-errors.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
     line = {
@@ -36,7 +37,7 @@ def last_errors() -> list[dict[str, Any]]:
 
 
 def clear_errors() -> None:
-    """Forget the recorded errors."""
+    """Delete the recorded errors."""
     (state_folder() / "hook-errors.jsonl").unlink(missing_ok=True)
 
 

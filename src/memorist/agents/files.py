@@ -1,4 +1,4 @@
-"""Writes files of others whole or not at all."""
+"""Replaces other programs' files atomically."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all, with the mode it had; a link stays a link."""
+    """Replace a file atomically and keep its mode. A symbolic link stays a link."""
     own = path.resolve()
     mode = own.stat().st_mode & 0o777 if own.exists() else None
     temporary = own.with_name(f".{own.name}.memorist")

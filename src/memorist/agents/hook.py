@@ -1,6 +1,6 @@
 """Runs one hook: `python -m memorist.agents.hook EVENT --agent claude-code --url memory.db --user me`.
 
-This is what installations write into an agent's configuration. `memorist hook EVENT` does the same, and does not load
+Installations write this command into an agent's configuration. `memorist hook EVENT` does the same, and does not load
 the rest of the command line either.
 """
 
@@ -28,7 +28,8 @@ DEFAULT_USER = "me"
 def run_hook(
     event: str, payload: str, *, agent: str, url: str, user: str, org: str = "default", clock: Clock | None = None
 ) -> str:
-    """Return what a hook prints; on any error nothing, and the error is recorded for `memorist doctor`."""
+    """Return the text that a hook prints. After an error the text is empty, and the error is recorded for `memorist
+    doctor`."""
     if os.environ.get(GUARD):
         return ""
     os.environ[GUARD] = "1"
@@ -56,7 +57,8 @@ def _answer(event: str, payload: str, *, agent: str, url: str, user: str, org: s
 
 
 def _open_core(url: str, org: str, clock: Clock | None) -> Core:
-    """Return the core of a memory, without its facade: that would import every noun, of which a hook uses three."""
+    """Return the core of a memory without its facade. The facade would import every noun, and a hook uses only
+    three."""
     if url.startswith(("http://", "https://")):
         from ..blocking.memory import Memory
         from ..engine.noun import core_of
@@ -96,7 +98,7 @@ def _record(agent: str, event: str, error: Exception) -> None:
 
 
 def default_url() -> str:
-    """Return the memory of the agents: one file for all repositories, apart from other memories."""
+    """Return the URL of the agents' memory, which is one file for all repositories, separate from other memories."""
     base = os.environ.get("XDG_DATA_HOME") or os.path.join(os.path.expanduser("~"), ".local", "share")
     return os.path.join(base, "memorist", "agents.db")
 
@@ -107,7 +109,7 @@ def absolute_url(url: str) -> str:
 
 
 class Options(NamedTuple):
-    """The command line of a hook."""
+    """Holds the command line options of a hook."""
 
     event: str = ""
     agent: str = "claude-code"
@@ -117,7 +119,7 @@ class Options(NamedTuple):
 
 
 def read_options(arguments: Sequence[str]) -> Options | None:
-    """Return the command line of a hook; None if there is anything else in it, such as `--help`."""
+    """Parse the command line of a hook. Return None if it contains anything else, such as `--help`."""
     values: dict[str, str] = {}
     words = list(arguments)
     while words:

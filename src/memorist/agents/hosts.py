@@ -1,4 +1,4 @@
-"""The configuration of each coding agent: which files, and what goes into them."""
+"""Defines the configuration files of each coding agent and the entries we add to them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HOOK_SECONDS = 10
 
 
 class Commands(msgspec.Struct, frozen=True):
-    """The commands that a host runs; absolute, because hosts have their own PATH."""
+    """Holds the commands that a host runs. They are absolute paths, because hosts have their own PATH."""
 
     python: str
     url: str
@@ -28,7 +28,7 @@ class Commands(msgspec.Struct, frozen=True):
     user: str
 
     def mcp(self) -> tuple[str, list[str]]:
-        """Return the program and its arguments that serve MCP."""
+        """Return the program that serves MCP, with its arguments."""
         return self.python, ["-m", "memorist", "--url", self.url, "--user", self.user, "mcp", "--quiet"]
 
     def hook(self, event: str) -> str:
@@ -38,16 +38,16 @@ class Commands(msgspec.Struct, frozen=True):
 
 
 class ConfigFile(msgspec.Struct, frozen=True):
-    """One file of a host: how its text with our entries is made from its text without them."""
+    """Describes one configuration file of a host, and how our entries are added to its text."""
 
     path: Path
     add: Callable[[str], str]
     remove: Callable[[str], str]
-    """Takes our entries out of a text that was changed by others after the installation."""
+    """This function removes our entries from a text that others changed after the installation."""
 
 
 class NotJson(ValueError):
-    """A configuration file that is not plain JSON, so that it cannot be changed safely."""
+    """Raised for a configuration file that is not plain JSON, and so cannot be changed safely."""
 
 
 def files_of(commands: Commands, where: Where, root: Path, home: Path) -> list[ConfigFile]:
@@ -69,16 +69,15 @@ def _loaded(text: str) -> dict[str, Any]:
 
 
 def _dumped(data: Mapping[str, Any], like: str) -> str:
-    """Return JSON with the indentation of the text before."""
+    """Return the data as JSON, with the indentation of the previous text."""
     second = next((line for line in like.splitlines()[1:] if line.strip()), "  ")
     indent: int | str = "\t" if second.startswith("\t") else (len(second) - len(second.lstrip(" "))) or 2
     return json.dumps(data, indent=indent, ensure_ascii=False) + "\n"
 
 
 def _json_file(path: Path, entries: Mapping[str, Any]) -> ConfigFile:
-    """Return a JSON file with entries of ours: objects are merged, lists extended, other values set where there are
-    none.
-    """
+    """Return a JSON file with our entries. Objects are merged, lists are extended, and other values are set only if
+    they are missing."""
     return ConfigFile(
         path,
         lambda text: _dumped(_merged(_without(_loaded(text), entries), entries), text),
@@ -99,7 +98,7 @@ def _merged(data: JsonObject, entries: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _without(data: JsonObject, entries: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the data without our entries, and without objects and lists that held nothing else."""
+    """Return the data without our entries, and without the objects and lists that contained only those."""
     left = dict(data)
     for name, entry in entries.items():
         if name not in left:
@@ -143,7 +142,7 @@ def _toml_file(path: Path, block: str) -> ConfigFile:
 
 
 def _whole_file(path: Path, content: str) -> ConfigFile:
-    """Return a file that is ours alone."""
+    """Return a file that contains only our text."""
     return ConfigFile(path, lambda text: content, lambda text: "")
 
 
@@ -151,7 +150,7 @@ def _whole_file(path: Path, content: str) -> ConfigFile:
 
 
 def _grouped(commands: Commands, events: Mapping[str, str | None], seconds: int = HOOK_SECONDS) -> dict[str, Any]:
-    """Return hooks in the shape of Claude Code, which Codex and Gemini share.
+    """Return hooks in Claude Code's format, which Codex and Gemini share.
 
     A matcher limits tool events to the shell.
     """

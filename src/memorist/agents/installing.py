@@ -1,7 +1,7 @@
-"""Installs memory into a coding agent's configuration, and takes it out again, byte for byte.
+"""Installs memory into a coding agent's configuration, and removes it again, byte for byte.
 
-Before a file is changed, its bytes are kept in a backup, with a digest of what was written. An uninstallation puts the
-bytes back if the file still is as it was written; if others changed it since, only our entries are taken out.
+Before the installer changes a file, it saves the original bytes in a backup, together with a digest of the new content.
+Uninstalling restores the original bytes if nobody has changed the file since. Otherwise it removes only our entries.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ State = Literal["installed", "changed", "outdated", "missing"]
 
 
 class Change(msgspec.Struct, frozen=True):
-    """What happens to one file; `None` stands for a file that does not exist."""
+    """Describes the change to one file. `None` means that the file does not exist."""
 
     path: Path
     before: bytes | None
@@ -31,7 +31,7 @@ class Change(msgspec.Struct, frozen=True):
 
     @property
     def is_needed(self) -> bool:
-        """Whether the file changes at all."""
+        """This is True if the file would change."""
         return self.before != self.after
 
     def diff(self) -> str:
@@ -44,7 +44,7 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class Backup(msgspec.Struct, frozen=True):
-    """What a file held before the installation (base64), and the digest of what was written."""
+    """Holds the original content of a file (base64), and the digest of the content that the installer wrote."""
 
     path: str
     original: str | None
@@ -52,17 +52,17 @@ class Backup(msgspec.Struct, frozen=True):
 
 
 class Manifest(msgspec.Struct, frozen=True):
-    """The backups of one installation."""
+    """Lists the backups of one installation."""
 
     agent: str
     where: str
     files: list[Backup]
     folders: list[str] = []
-    """Folders that the installation created."""
+    """These folders were created by the installation."""
 
 
 class Installer:
-    """Plans and carries out installations of one agent, in a project or for the user."""
+    """Plans and performs installations for one agent, in a project or for the user."""
 
     def __init__(self, commands: Commands, where: Where, root: Path, *, home: Path, state: Path) -> None:
         if commands.agent not in AGENTS:
@@ -74,11 +74,11 @@ class Installer:
         self._manifest_path = state / "installed" / f"{commands.agent}-{where}-{digest}.json"
 
     def plan(self) -> list[Change]:
-        """Return what an installation would change."""
+        """Return the changes that an installation would make."""
         return [Change(file.path, _read(file.path), self._with_entries(file)) for file in self._files]
 
     def install(self) -> list[Change]:
-        """Write the configuration; files that are as they should be are left alone."""
+        """Write the configuration. Files that are already correct are left alone."""
         changes = self.plan()
         earlier = {backup.path: backup for backup in self._manifest().files}
         folders = list(self._manifest().folders)
@@ -98,12 +98,12 @@ class Installer:
         return changes
 
     def plan_removal(self) -> list[Change]:
-        """Return what an uninstallation would change."""
+        """Return the changes that an uninstallation would make."""
         backups = {backup.path: backup for backup in self._manifest().files}
         return [self._removal(file, backups.get(str(file.path))) for file in self._files]
 
     def uninstall(self) -> list[Change]:
-        """Take our entries out of every file, and delete files and folders that were created for them."""
+        """Remove our entries from every file, and delete the files and folders that were created for them."""
         changes = self.plan_removal()
         for change in changes:
             if not change.is_needed:
@@ -119,7 +119,8 @@ class Installer:
         return changes
 
     def state(self) -> State:
-        """Return whether the agent has a memory: installed, changed by others since, of another version, or missing."""
+        """Return the state of the agent's installation: installed, changed by others, from another version, or
+        missing."""
         manifest = self._manifest()
         if not manifest.files:
             return "missing"
@@ -165,7 +166,7 @@ class Installer:
 
 
 def _same(before: str, after: str) -> bool:
-    """Return whether two texts hold the same configuration, however they are laid out."""
+    """Return whether two texts contain the same configuration, regardless of formatting."""
     if before == after:
         return True
     try:

@@ -1,7 +1,7 @@
-"""Which notes matter for a prompt: words they share, weighted by how rare they are among the notes.
+"""Ranks notes for a prompt by the words they share with it, weighted by how rare these words are among the notes.
 
-A project has some hundred notes, and a hook 150 milliseconds of CPU time. Recall proper needs as much again, most of it
-to load NumPy and its features; here every note is read once, in plain Python.
+A project has a few hundred notes, and a hook may use 150 milliseconds of CPU time. A full recall would need as much
+again, mostly to load NumPy and its features. So this module reads every note once, in plain Python.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ _ENDINGS = ("ings", "ing", "edly", "ed", "ies", "es", "s", "ly")
 
 
 def rank_notes(prompt: str, notes: Sequence[str], limit: int, kinds: Sequence[str] = ()) -> list[int]:
-    """Return the indexes of the notes that matter for a prompt, best first.
+    """Return the indexes of the notes that are relevant to a prompt, best first.
 
-    The prompt is compared as a whole, and each question in it again by itself: "Add an endpoint; where may the SQL go?"
-    asks about SQL, however much else it says. With the `kinds` of the notes, "What is left to do for the carts?" gets
-    the open tasks that name carts.
+    The whole prompt is compared with each note, and so is each question in the prompt. "Add an endpoint; where may the
+    SQL go?" asks about SQL, although it also mentions other things. If you pass the `kinds` of the notes, "What is left
+    to do for the carts?" finds the open tasks that mention carts.
     """
     texts = [frozenset(words_of(note)) for note in notes]
     frequency = Counter(word for text in texts for word in text)
@@ -77,7 +77,8 @@ def _scores(part: str, texts: Sequence[frozenset[str]], frequency: Mapping[str, 
 
 
 def _asked_by_kind(question: str, texts: Sequence[frozenset[str]], kinds: Sequence[str]) -> Iterator[int]:
-    """Yield the notes of a kind that a question asks for: those that share a word with the rest of it, or all."""
+    """Yield the notes of the kind that a question asks for. If some of them share a word with the rest of the question,
+    yield only those."""
     for kind, pattern in _ASKED_KINDS.items():
         if pattern.search(question):
             subject = set(words_of(pattern.sub(" ", question)))
@@ -87,7 +88,7 @@ def _asked_by_kind(question: str, texts: Sequence[frozenset[str]], kinds: Sequen
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text that mean something, without their endings."""
+    """Return the meaningful words of a text, without their endings."""
     stop = stop_words("en") | _VAGUE
     return [_stem(word) for word in map(str.casefold, _WORD.findall(text)) if word not in stop and not word.isdecimal()]
 

@@ -1,8 +1,9 @@
-"""Instruction files of agents: reads AGENTS.md, CLAUDE.md and MEMORY.md, and mirrors notes into a marked section.
+"""Reads agents' instruction files (AGENTS.md, CLAUDE.md and MEMORY.md), and mirrors notes into a marked section of
+them.
 
-The section has one line per note, with the note's key and a digest of what was last written in a comment. So a line
-that a person changed can be told from a note that changed in the memory; where both did, the two are shown and both
-stay as they are until somebody chooses.
+The section has one line per note. A comment in the line contains the note's key and a digest of the text that was last
+written. The digest shows whether a person changed the line or the note changed in the memory. If both changed, the
+command shows both versions and changes neither until somebody chooses one.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _LINE = re.compile(
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """Which notes a file mirrors: those of some kinds, and single ones by their keys."""
+    """Selects the notes that a file mirrors, by kind or by key."""
 
     kinds: tuple[str, ...] = NOTE_KINDS
     keys: tuple[str, ...] = ()
@@ -46,7 +47,7 @@ class Choice(msgspec.Struct, frozen=True):
 
 
 class Conflict(msgspec.Struct, frozen=True):
-    """A note that changed in the file and in the memory; an empty text stands for a deleted one."""
+    """Describes a note that changed both in the file and in the memory. An empty text means that it was deleted."""
 
     key: str
     in_file: str
@@ -54,30 +55,30 @@ class Conflict(msgspec.Struct, frozen=True):
 
 
 class Mirrored(msgspec.Struct, frozen=True):
-    """What a mirroring did, or would do."""
+    """Reports what a run of the mirror changed, or would change."""
 
     imported: list[str] = []
-    """Texts taken over from the file."""
+    """These texts were imported from the file."""
     deleted: list[str] = []
-    """Texts of notes whose line was deleted in the file."""
+    """These are the texts of notes whose line was deleted in the file."""
     refused: list[str] = []
-    """Lines that stay in the file alone: they hold a secret, or name an ignored path."""
+    """These lines stay only in the file, because they contain a secret or name an ignored path."""
     written: int = 0
-    """Lines in the section now."""
+    """This is the number of lines in the section now."""
     conflicts: list[Conflict] = []
     diff: str = ""
-    """The change of the file, as a unified diff."""
+    """This is the change to the file, as a unified diff."""
 
 
 class _State(msgspec.Struct, frozen=True):
-    """What was written into a file last time."""
+    """Holds what was last written into a file."""
 
     digests: dict[str, str] = {}
     choice: Choice = Choice()
 
 
 class _Row(msgspec.Struct, frozen=True):
-    """One line of the section."""
+    """Holds one line of the section."""
 
     kind: str
     text: str
@@ -89,7 +90,8 @@ class _Row(msgspec.Struct, frozen=True):
 
 
 def import_file(memory: Memory, project: Project, path: Path) -> list[str]:
-    """Keep the rules of an instruction file as notes; returns their texts. Importing again changes nothing."""
+    """Store the rules of an instruction file as notes, and return their texts. Importing the same file again changes
+    nothing."""
     text = path.read_text("utf-8")
     section = text.partition(BEGIN)
     outside = section[0] + section[2].partition(END)[2]
@@ -119,14 +121,13 @@ def mirror(
     prefer: Side | None = None,
     dry_run: bool = False,
 ) -> Mirrored:
-    """Bring the marked section of a file and the notes of a project into line, both ways.
+    """Synchronise the marked section of a file with the notes of a project, in both directions.
 
     Args:
-        memory: Where the notes are.
-        project: Whose notes.
-        path: The file; it is created if it does not exist.
-        choice: Which notes; by default the choice of the last time.
-        prefer: Which side wins where both changed; without it such conflicts are reported, and nothing is changed.
+        memory: The memory that contains the notes. project: The project that the notes belong to.
+        path: The file; it is created if it does not exist. choice: Which notes to mirror. The default is the choice of
+        the previous run. prefer: The side that wins if both changed. Without it, conflicts are reported and nothing is
+        changed.
         dry_run: Only report what would happen.
 
     Raises:
@@ -136,7 +137,7 @@ def mirror(
 
 
 def remove_section(memory: Memory, project: Project, path: Path) -> bool:
-    """Take the section out of a file; the notes stay in the memory. Returns whether there was one."""
+    """Remove the section from a file, and return whether there was one. The notes stay in the memory."""
     before, section, after = _split(path)
     memory.state.delete(_state_key(project, path))
     if section is None:
@@ -147,7 +148,7 @@ def remove_section(memory: Memory, project: Project, path: Path) -> bool:
 
 
 class _Mirroring:
-    """One run over one file."""
+    """Performs one run over one file."""
 
     def __init__(
         self, memory: Memory, project: Project, path: Path, choice: Choice | None, prefer: Side | None
@@ -204,7 +205,7 @@ class _Mirroring:
             self._decide(key, kind, words, base)
 
     def _decide(self, key: str, kind: str, words: str, base: str) -> None:
-        """A note that changed on both sides; an empty text stands for a deleted line."""
+        """Decide what to do with a note that changed on both sides. An empty text means that the line was deleted."""
         fact = self._facts.get(key)
         if self._prefer == "memory":
             return
@@ -220,7 +221,7 @@ class _Mirroring:
             self._rows[key] = _Row(kind, words, key, base)
 
     def _find_deleted_lines(self, section: str) -> None:
-        """Notes whose line is gone: they are deleted, unless they changed in the memory since."""
+        """Delete the notes whose line was removed, unless they changed in the memory since then."""
         matches = [match for line in section.splitlines() if (match := _LINE.match(line.strip()))]
         keys = {match["key"] or _key(match["text"]) for match in matches}
         for key, digest in self._last.digests.items():
@@ -233,7 +234,7 @@ class _Mirroring:
                 self._decide(key, _kind(fact), "", digest)
 
     def _add_notes(self) -> dict[str, str]:
-        """Fill the rows with the chosen notes as they will be; returns what the file will hold."""
+        """Fill the rows with the chosen notes, and return the lines that the file will contain."""
         disputed = {conflict.key for conflict in self._conflicts}
         digests = {key: digest for key, digest in self._last.digests.items() if key in disputed}
         for key, (kind, words) in self._sets.items():
@@ -284,7 +285,7 @@ class _Mirroring:
 
 
 def _split(path: Path) -> tuple[str, str | None, str]:
-    """Return the text before the section, the section and the text after it; None if there is no section."""
+    """Return the text before the section, the section and the text after it, or None if there is no section."""
     text = path.read_bytes().decode("utf-8") if path.is_file() else ""
     before, begin, rest = text.partition(BEGIN)
     section, end, after = rest.partition(END)
@@ -324,5 +325,5 @@ def _state_key(project: Project, path: Path) -> str:
 
 
 def instruction_files(root: Path) -> list[Path]:
-    """Return the instruction files of a repository that exist."""
+    """Return the existing instruction files of a repository."""
     return [root / name for name in FILES if (root / name).is_file()]

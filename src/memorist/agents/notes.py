@@ -1,7 +1,8 @@
-"""What of a turn is worth keeping: decisions, conventions, failed attempts, open tasks and preferences.
+"""Finds the notes in a turn that are worth keeping: decisions, conventions, failed attempts, open tasks and
+preferences.
 
-Local rules read the sentences of prompts and of final answers. They are few and strict, because a note is shown again
-at every session start: what is not clearly one of these is only kept in the session's thread, where recall finds it.
+Local rules read the sentences of prompts and of final answers. There are few rules and they are strict, because a note
+is shown again at the start of every session. Other sentences stay in the session's thread, where recall finds them.
 """
 
 from __future__ import annotations
@@ -45,19 +46,20 @@ _PATTERNS: tuple[tuple[NoteKind, re.Pattern[str], Literal["user", "any"]], ...] 
 
 
 class Note(msgspec.Struct, frozen=True):
-    """A sentence worth keeping, and what it is."""
+    """Holds a sentence that is worth keeping, and its kind."""
 
     kind: NoteKind
     text: str
 
 
 def cleaned(text: str) -> str:
-    """Return a text without what is private, and without what memory itself put into it."""
+    """Return a text without its private parts, and without text that the memory itself inserted."""
     return _INJECTED.sub(" ", _PRIVATE.sub(" ", text)).strip()
 
 
 def storable(text: str, project: Project) -> str:
-    """Return the lines of a text that may be stored: none with a secret, none that names an ignored path."""
+    """Return the lines of a text that may be stored. Lines that contain a secret or name an ignored path are left
+    out."""
     lines = cleaned(text).splitlines()
     return "\n".join(line for line in lines if not has_secret(line) and not project.mentions_ignored(line)).strip()
 

@@ -1,4 +1,4 @@
-"""The payloads of the hosts' hooks, read into one shape, and the answers in the shape that each host understands."""
+"""Reads the hook payloads of all hosts into one format, and writes answers in the format that each host understands."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _EVENT_NAMES: Mapping[str, str] = {
 
 
 class Hook(msgspec.Struct, frozen=True, kw_only=True):
-    """One call of a hook, whatever the host."""
+    """Describes one call of a hook, independent of the host."""
 
     agent: str
     event: str
@@ -39,22 +39,22 @@ class Hook(msgspec.Struct, frozen=True, kw_only=True):
     folder: str
     prompt: str = ""
     answer: str = ""
-    """The agent's last message, at the end of a turn."""
+    """This is the agent's last message at the end of a turn."""
     resumed: bool = False
-    """Whether the session begins after a compaction, so that the saved state belongs into it."""
+    """This is True if the session starts after a compaction, so that the saved state has to be sent again."""
     tool: str = ""
     command: str = ""
     path: str = ""
     failure: str = ""
-    """What a tool reported, if it failed."""
+    """This is the report of a tool that failed."""
     summary: str = ""
     transcript: str = ""
     is_repeated: bool = False
-    """Whether the host stops again because of a stop hook."""
+    """This is True if the host stops again because of a stop hook."""
 
 
 def read_hook(agent: str, event: str, payload: JsonMapping) -> Hook | None:
-    """Return a host's payload in our shape; None for events that mean nothing here."""
+    """Convert a host's payload to a `Hook`. Return None for events that we do not handle."""
     name = str(payload.get("hook_event_name") or event)
     moment = MOMENTS.get(name.lower().replace("_", "").replace("-", "").replace(".", ""))
     if moment is None:
@@ -82,9 +82,7 @@ def read_hook(agent: str, event: str, payload: JsonMapping) -> Hook | None:
 
 
 def _failure_of(payload: JsonMapping) -> str:
-    """Return what a failed tool reported: an error field, an exit code other than 0, or a result that says it
-    failed.
-    """
+    """Return the report of a failed tool: an error field, a non-zero exit code, or a result that says it failed."""
     if isinstance(payload.get("error"), str):
         return str(payload["error"])
     for name in ("tool_response", "toolResult", "tool_result", "tool_output"):
@@ -104,7 +102,8 @@ def _failure_of(payload: JsonMapping) -> str:
 
 
 def answer_of(hook: Hook, context: str) -> dict[str, Any]:
-    """Return what the host expects on stdout; empty if there is nothing to say or nowhere to say it."""
+    """Return the text that the host expects on stdout. It is empty if there is nothing to say or the host ignores
+    it."""
     if not context:
         return {}
     if hook.agent == "cursor":

@@ -1,7 +1,7 @@
-"""What a hook belongs to: the repository, which separates the memory of projects, and the user.
+"""Finds the repository and the user that a hook belongs to. Each repository has its own memory.
 
-The repository is known by its git remote, so that clones and worktrees share their memory, or else by its path. Only
-files are read; starting `git` would cost more than the whole hook.
+A repository is identified by its git remote, so that clones and worktrees share their memory, or by its path if it has
+no remote. This module only reads files, because starting `git` would take longer than the whole hook.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _PATH = re.compile(r"[\w./~-]*[./][\w./-]+")
 
 
 class Project(msgspec.Struct, frozen=True):
-    """A repository or folder, and what of it must not be stored."""
+    """Describes a repository or folder, and the paths in it that must not be stored."""
 
     root: Path
     name: str
@@ -63,7 +63,7 @@ def _remote_of(root: Path) -> str | None:
 
 
 def _git_folder(root: Path) -> Path:
-    """Return the folder with the configuration; a worktree has a file that names it."""
+    """Return the folder that contains git's configuration. In a worktree, a file names this folder."""
     git = root / ".git"
     if not git.is_file():
         return git
@@ -74,7 +74,7 @@ def _git_folder(root: Path) -> Path:
 
 
 def _plain_remote(url: str) -> str:
-    """Return the remote without protocol, login and ending, so that https and ssh name the same repository."""
+    """Return the remote without protocol, login and suffix, so that https and ssh URLs identify the same repository."""
     plain = re.sub(r"^\w+://", "", url)
     plain = plain.rpartition("@")[2].removesuffix("/").removesuffix(".git")
     return re.sub(r"^([^/:]+):(?!\d+/)", r"\1/", plain).lower()

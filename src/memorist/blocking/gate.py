@@ -15,7 +15,7 @@ from ..values import Json
 
 
 class Gating:
-    """The policy for writes: secrets, personal data and retention."""
+    """Reads and sets the policy for writes: secrets, personal data and retention."""
 
     def __init__(self, engine: EngineGating) -> None:
         self._engine = engine

@@ -12,7 +12,7 @@ from ..runtime import run_blocking
 
 
 class Jobs:
-    """The jobs that writes leave behind: how many are waiting, which failed, and how to run them."""
+    """Shows the jobs that writes leave behind, such as the failed ones, and runs them."""
 
     def __init__(self, engine: EngineJobs) -> None:
         self._engine = engine

@@ -195,7 +195,7 @@ class Memory(Listens):
             org: The tenant. Only a handle opened with `all_orgs=True` can choose another one.
             user: The user to limit the handle to.
             actor: Who makes the changes, for the audit trail: the id of an agent, or `user`, `assistant`, `tool`,
-                `import` or `processor`. What an agent writes is trusted like the assistant's words.
+                `import` or `processor`. Text from an agent has the same trust as the assistant's words.
             read: Namespaces that the handle may read, such as `workflow:review`, or `agent:*` for all of a kind.
             write: Namespaces that the handle may read and write.
 
@@ -257,7 +257,7 @@ class Memory(Listens):
         hops: int = 1,
         as_of: When | None = None,
     ) -> list[Hit]:
-        """Find what matters most for a query, best first. Everything written before the call is searched.
+        """Find the memories that matter most for a query, best first. Everything written before the call is searched.
 
         Args:
             query: A question or a few words.
@@ -272,9 +272,9 @@ class Memory(Listens):
             min_score: Leave out hits with a lower score. By default an unknown subject finds nothing; 0 returns
                 whatever ranks best.
             vector: The query as a vector, if you have computed it already.
-            expand: Also search for other wordings, which the memory's model proposes.
-            hops: With more than 1, the model says what is still missing, and recall searches for that too.
-            as_of: Answer from history: what was known at this time.
+            expand: Also search for other wordings, which the memory's model proposes. hops: With more than 1, the model
+            names missing information, and recall searches for that too. as_of: Answer from history, with the memories
+            of this time.
 
         Returns:
             Hits with their text, score, source and reasons.
@@ -323,7 +323,7 @@ class Memory(Listens):
         as_of: When | None = None,
         stash: int | None = None,
     ) -> Context:
-        """Build the request for an input, within the token budget, valid for the provider, and with recalled memory.
+        """Build a request for an input, with recalled memory. It fits the token budget and is valid for the provider.
 
         Args:
             input: What the user says now; None to continue after a tool result.
@@ -331,8 +331,8 @@ class Memory(Listens):
             system: The system prompt.
             tools: Tool definitions, in OpenAI's or Anthropic's format.
             pinned_tools: Names of tools to send even if all tools together exceed the budget's `tools`. The request
-                then carries these, the most relevant others, and `find_tool` for the rest
-                    (`memorist.tool_finder.ToolFinder`).
+                then contains these, the most relevant others, and `find_tool` for the rest
+                (`memorist.tool_finder.ToolFinder`).
             budget: A number of tokens or a `TokenBudget`; 8,000 by default.
             policy: What to leave out of the history when it does not fit.
             recall: True for everything this handle may read, a `Recall`, namespaces, ready-made items, or False.
@@ -344,9 +344,8 @@ class Memory(Listens):
             stash: Send tool results of the thread over this many tokens as previews, with the tools `read_more` and
                 `search_history` to open them (`memorist.read_back.ReadBack`).
 
-        Returns:
-            A context: `messages()`, `anthropic()` and `responses()` render it, `explain()` says what was left out and
-                why.
+        Returns: A context. `messages()`, `anthropic()` and `responses()` render it, and `explain()` says what was left
+        out and why.
 
         Raises:
             BudgetError: The parts that must be sent are larger than the budget.
@@ -413,8 +412,8 @@ class Memory(Listens):
         """Open a conversation as a context manager. It continues the thread you name, or starts a new one.
 
         Args:
-            thread: The id of the conversation; created if it does not exist.
-            user: Whose conversation it is; by default the user of this handle.
+            thread: The id of the conversation; created if it does not exist. user: The user who takes part; by default
+            the user of this handle.
             agent: The agent that takes part, if its own namespace should be recalled too.
             budget: The tokens of a request, as a number or a `TokenBudget`.
             policy: What to leave out of the history when it does not fit.
@@ -548,7 +547,7 @@ class Memory(Listens):
         return run_blocking(self._engine.doctor(deep=deep))
 
     def batch(self) -> Batch:
-        """Collect changes of any kind, and commit all of them at the end of the block, or none.
+        """Collect changes of any kind, and commit all of them or none at the end of the block.
 
         Examples:
             >>> with memory.batch() as batch:
@@ -568,11 +567,11 @@ class Memory(Listens):
         infer: bool = True,
         key: str | None = None,
     ) -> Understood:
-        """Store what a user said, read it at once, and return what was understood.
+        """Store a user's statement, process it immediately, and return what was understood.
 
         Args:
-            messages: A text, a message, or a list of messages, in the user's own words.
-            user: Whose memory it is; by default the user of this handle.
+            messages: A text, a message, or a list of messages, in the user's own words. user: The user whose memory it
+            is; by default the user of this handle.
             thread: The thread to append to; by default a thread of the user's own for such notes.
             infer: Whether to derive facts, events and preferences. If not, each message is stored word for word as a
                 learning.
@@ -593,11 +592,11 @@ class Memory(Listens):
     def tidy(self, *, user: str | None = None, dry_run: bool = True) -> TidyPlan:
         """Make a plan that tidies up the memories of a user. Nothing changes until you call `plan.apply()`.
 
-        The plan merges duplicates. With a model it also ends what is no longer true, shortens long memories, and states
-        habits that several memories show. `plan.undo()` restores everything.
+        The plan merges duplicates. With a model it also ends memories that are no longer true, shortens long ones, and
+        states habits that several memories show. `plan.undo()` restores everything.
 
         Args:
-            user: Whose memories to tidy up; by default those of the user of this handle.
+            user: The user whose memories to tidy up; by default the user of this handle.
             dry_run: Pass False to apply the plan at once.
 
         Returns:
@@ -823,7 +822,7 @@ class Memory(Listens):
 
 
 class Batch:
-    """A context manager that collects changes and commits them together when the block ends without an error."""
+    """Collects changes and commits them together when the `with` block ends without an error."""
 
     def __init__(self, engine: AsyncBatch) -> None:
         self._engine = engine

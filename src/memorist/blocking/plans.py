@@ -76,12 +76,12 @@ class TidyPlan:
 
     @property
     def lines(self) -> list[PlanLine]:
-        """What the plan would change, line by line."""
+        """These are the changes of the plan, line by line."""
         return self._engine.lines
 
     @property
     def applied(self) -> bool:
-        """Whether the plan was carried out."""
+        """This is True if the plan was carried out."""
         return self._engine.applied
 
     def apply(self) -> Plan:

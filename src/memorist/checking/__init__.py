@@ -1,6 +1,8 @@
-"""Tests of what an agent will remember: cases, their runner, mutations of memories, and measured recall.
+"""Tests what an agent will remember. It contains the cases, their runner, mutations of memories, and measurements of
+recall.
 
-`memorist test` and the pytest plugin run cases; `memorist eval` measures. Each name is loaded when it is first used.
+`memorist test` and the pytest plugin run cases, and `memorist eval` measures recall. Each name is loaded when it is
+first used.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A case: what was said, a question, and what the next request must and must not hold."""
+"""Defines a case: a conversation, a question, and expectations about the next request."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _FIXTURE_FIELDS = ("user", "conversation", "conversations", "facts", "documents"
 
 
 class Piece(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that a case stores before it asks: a message, a fact or a document."""
+    """Holds one thing that a case stores before it asks its question: a message, a fact or a document."""
 
     kind: str
-    """`message`, `fact` or `document`."""
+    """This is `message`, `fact` or `document`."""
     user: str
     text: str
     at: datetime
@@ -38,53 +38,53 @@ class Piece(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A test of what a memory holds and sends: something said, a question, and expectations.
+    """Tests what a memory contains and sends. A case has a conversation, a question, and expectations.
 
-    The request is one of a new conversation, unless `continue` is true. Without a store the case has an empty one of
-    its own, whose clock starts at a fixed time.
+    The request starts a new conversation, unless `continue` is true. A case without a store gets an empty one, whose
+    clock starts at a fixed time.
     """
 
     name: str
     ask: str
     user: str = "user"
-    """Who asks, and who says what names no other user."""
+    """This user asks the question, and wrote all messages that name no other user."""
     org: str = "default"
     conversation: Sequence[Any] = ()
-    """Messages: texts of the user, or mappings such as `{assistant: Noted., at: 2026-01-05T09:00Z}`."""
+    """The messages are texts of the user, or mappings such as `{assistant: Noted., at: 2026-01-05T09:00Z}`."""
     conversations: Sequence[Mapping[str, Any]] = ()
-    """Several conversations: `{user: bob, messages: [...]}`."""
+    """A case can have several conversations, such as `{user: bob, messages: [...]}`."""
     facts: Mapping[str, Any] = {}
-    """Facts of the user, by key, as a program would write them."""
+    """These are facts about the user, by key, as a program would write them."""
     documents: Sequence[Any] = ()
-    """Texts, or `{title, text}`."""
+    """The documents are texts, or mappings with `title` and `text`."""
     fixture: str | Sequence[str] = ()
-    """Names of fixtures of the file, or `module:function`, which is called with the memory."""
+    """These are names of fixtures in the file, or `module:function`, which is called with the memory."""
     store: str | None = None
-    """An existing store: a file, which is copied first, or the URL of a server, which is only read."""
+    """This is an existing store: a file, which is copied first, or the URL of a server, which is only read."""
     at: Any = None
-    """When the question is asked, as ISO text or a datetime; one minute after the last message otherwise."""
+    """This is the time of the question, as ISO text or a datetime. The default is one minute after the last message."""
     continues: bool = msgspec.field(default=False, name="continue")
-    """Whether the question continues the last conversation of the user."""
+    """This is True if the question continues the user's last conversation."""
     thread: str | None = None
-    """A thread of the store that the question continues."""
+    """This is the thread of the store that the question continues."""
     budget: int | str = 8000
     system: str | None = None
     embedder: str | None = "default"
     answers: str | None = None
-    """A file of recorded answers of the model that writes memories; without one, no model is used."""
+    """This file contains recorded answers of the model that writes memories. Without it, no model is used."""
     expect: Sequence[Mapping[str, Any]] | Mapping[str, Any] = ()
     snapshot: bool = False
-    """Whether the whole request must be the recorded one."""
+    """This is True if the whole request must equal the recorded one."""
     file: str = ""
-    """Where the case is written."""
+    """This is the file that contains the case."""
 
     @property
     def slug(self) -> str:
-        """The name as part of a file's name."""
+        """This is the name of the case in a form that is safe in file names."""
         return re.sub(r"[^a-z0-9]+", "-", self.name.casefold()).strip("-")[:80] or "case"
 
     def expectations(self) -> Iterator[tuple[str, Any]]:
-        """Yield the expectations, one by one; a list of values is one expectation for each."""
+        """Yield the expectations one by one. A list of values is one expectation for each value."""
         groups = [self.expect] if isinstance(self.expect, Mapping) else self.expect
         for group in groups:
             for kind, value in group.items():
@@ -92,7 +92,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
                 yield from ((kind, item) for item in value) if several else ((kind, value),)
 
     def pieces(self, fixtures: Mapping[str, Mapping[str, Any]] | None = None) -> list[Piece]:
-        """Return what the case stores, in order."""
+        """Return the pieces that the case stores, in order."""
         writing = _Writing(self)
         for name in self.fixture_names():
             if ":" not in name:
@@ -109,7 +109,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class _Writing:
-    """Collects the pieces of a case; each message without a time is said a minute after the one before it."""
+    """Collects the pieces of a case. A message without a time is dated one minute after the previous one."""
 
     def __init__(self, case: Case) -> None:
         self._case = case
@@ -135,7 +135,7 @@ class _Writing:
             self._talk(talk, user)
 
     def check_names(self, fields: Any, names: Sequence[str], what: str) -> None:
-        """Raise `InvalidValue` if something of a case is no mapping, or has a name that means nothing there."""
+        """Raise `InvalidValue` if a part of a case is not a mapping, or contains an unknown name."""
         if not isinstance(fields, Mapping):
             raise InvalidValue(f"case {self._case.name!r}: {what} is a mapping of {', '.join(names)}, not {fields!r}")
         unknown = sorted(str(name) for name in fields if name not in names)
@@ -159,7 +159,7 @@ class _Writing:
 
 
 def read_moment(value: Any) -> datetime:
-    """Return a time of a case: text or what YAML reads as a date; without a zone it is UTC."""
+    """Parse a time in a case, which is text or a date that YAML has parsed. Times without a zone are UTC."""
     if isinstance(value, date) and not isinstance(value, datetime):
         value = datetime(value.year, value.month, value.day)
     if isinstance(value, datetime) and value.tzinfo is None:
@@ -168,7 +168,7 @@ def read_moment(value: Any) -> datetime:
 
 
 def _read_turn(turn: Any, case: str) -> tuple[str, str, dict[str, Any]]:
-    """Return the role, text and other fields of a message of a case."""
+    """Return the role, the text and the other fields of a message in a case."""
     if isinstance(turn, str):
         return "user", turn, {}
     if isinstance(turn, Mapping):

@@ -1,4 +1,4 @@
-"""The opposite of what was said, and how far back an aged memory lies."""
+"""Contradicts a statement, and computes how far back an aged memory is dated."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ OTHER_VALUE = "Ulaanbaatar"
 
 
 def contradict(text: str, at: datetime) -> str:
-    """Return a text that says something else: the longest value that rules take from it is replaced, or it is called
-    wrong.
-    """
+    """Return a text that contradicts the given one. It replaces the longest value that the rules extract, or says that
+    the text is wrong."""
     from ..extract.extractor import extract
 
     values = {str(item.value) for item in extract(text, at=at) if item.kind == "fact"}

@@ -1,4 +1,4 @@
-"""Public sets of conversations with questions and known evidence: LoCoMo, LongMemEval, or the neutral format."""
+"""Reads public sets of conversations with questions and known evidence: LoCoMo, LongMemEval, or the neutral format."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..errors import InvalidValue
 
 @dataclass(frozen=True)
 class Turn:
-    """One thing that somebody said."""
+    """Holds one thing that somebody said."""
 
     id: str
     session: str
@@ -25,7 +25,7 @@ class Turn:
 
 @dataclass(frozen=True)
 class Question:
-    """A question, and the turns or sessions that answer it."""
+    """Holds a question, and the turns or sessions that answer it."""
 
     id: str
     text: str
@@ -34,37 +34,37 @@ class Question:
     asked_at: datetime | None = None
     visible: int | None = None
     stale: frozenset[str] = frozenset()
-    """Turns that say what no longer holds."""
+    """These turns contain information that is no longer true."""
     any_of: tuple[frozenset[str], ...] = ()
-    """Groups of turns, of each of which one is enough."""
+    """One turn from each of these groups is enough."""
     answers: tuple[str, ...] = ()
 
 
 @dataclass
 class Conversation:
-    """A conversation and the questions about it."""
+    """Holds a conversation and the questions about it."""
 
     id: str
     turns: list[Turn]
     questions: list[Question] = field(default_factory=list)
     two_hops: list[Question] = field(default_factory=list)
-    """Questions known by their answers alone."""
+    """These questions have a known answer but no evidence."""
 
 
 @dataclass
 class Dataset:
-    """A set of conversations."""
+    """Holds a set of conversations."""
 
     name: str
     level: str
-    """What the evidence is: `turn` or `session`."""
+    """The evidence consists of turns (`turn`) or sessions (`session`)."""
     conversations: list[Conversation]
 
 
 def load(path: Path) -> Dataset:
-    """Read a file, telling its kind by its shape.
+    """Read a file, and detect its format from its structure.
 
-    Raises `InvalidValue` if it is none of these.
+    Raises `InvalidValue` if the format is unknown.
     """
     raw = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
     if isinstance(raw, dict) and "evidence" in raw:
@@ -135,10 +135,10 @@ def _iso(text: str | None) -> datetime | None:
 
 
 def _spoken(text: str) -> datetime | None:
-    """`1:56 pm on 8 May, 2023`."""
+    """Parse a time such as `1:56 pm on 8 May, 2023`."""
     return datetime.strptime(text.upper(), "%I:%M %p ON %d %B, %Y") if text else None
 
 
 def _stamped(text: str) -> datetime | None:
-    """`2023/05/30 (Tue) 23:40`."""
+    """Parse a time such as `2023/05/30 (Tue) 23:40`."""
     return datetime.strptime(re.sub(r"\s*\(\w+\)", "", text), "%Y/%m/%d %H:%M") if text else None

@@ -1,4 +1,5 @@
-"""Measures requests by questions whose evidence is known: how much of it is sent, what else is, and what it costs."""
+"""Evaluates requests with questions whose evidence is known: how much of it is sent, what else is sent, and what it
+costs."""
 
 from __future__ import annotations
 
@@ -30,14 +31,15 @@ _CATEGORY_COLUMNS = 26
 
 
 class Evidence(msgspec.Struct, frozen=True):
-    """What answers a part of a question: one of several texts is enough, or a record by its id."""
+    """Holds the evidence for a part of a question. It is the id of a record, or several texts of which one is
+    enough."""
 
     texts: tuple[str, ...] = ()
     id: str = ""
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """A question of an evaluation; without evidence, nothing is the right answer."""
+    """Holds a question of an evaluation. If it has no evidence, the right answer is that nothing is known."""
 
     id: str
     text: str
@@ -46,34 +48,34 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A line of a file of questions."""
+    """Holds one line of a file of questions."""
 
     question: str
     evidence: list[str] = []
-    """Ids of messages and facts, or texts."""
+    """These are ids of messages and facts, or texts."""
     category: str = "question"
     user: str | None = None
     id: str | None = None
 
 
 class Measure(msgspec.Struct, frozen=True, kw_only=True):
-    """One question at one budget."""
+    """Holds the measurements of one question at one budget."""
 
     id: str
     category: str
     budget: int
     evidence: float | None
-    """The share of the evidence that was sent; None for a question that has none."""
+    """This is the share of the evidence that was sent, or None for a question without evidence."""
     items: int
     false_hits: int
-    """Recalled items that are no evidence."""
+    """These recalled items are not evidence."""
     tokens: int
     memory_tokens: int
     milliseconds: float
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """The means of one category at one budget."""
+    """Holds the averages of one category at one budget."""
 
     category: str
     budget: int
@@ -87,7 +89,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a run, as it is saved for the next one to be compared with."""
+    """Holds the result of a run. It is saved, so that the next run can be compared with it."""
 
     format: int = FORMAT
     name: str
@@ -96,13 +98,13 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def evaluate(name: str, asked: Iterable[tuple[Question, Memory]], budgets: Sequence[int] = BUDGETS) -> Evaluation:
-    """Ask each question of its memory at each budget."""
+    """Ask each question at each budget, and return the measurements."""
     measures = [_measure(question, memory, budget) for question, memory in asked for budget in budgets]
     return Evaluation(name=name, rows=make_rows(measures), measures=measures)
 
 
 def ask_lines(memory: Memory, path: Path) -> Iterator[tuple[Question, Memory]]:
-    """Yield the questions of a file of JSON lines, about a store that exists; each is asked by its user."""
+    """Yield the questions of a file of JSON lines about an existing store. Each question is asked by its user."""
     for number, text in enumerate(path.read_bytes().splitlines(), start=1):
         if not text.strip():
             continue
@@ -120,7 +122,8 @@ def ask_lines(memory: Memory, path: Path) -> Iterator[tuple[Question, Memory]]:
 def ask_set(
     path: Path, *, sample: float = 1.0, skip: Sequence[str] = ("adversarial",), embedder: str | None = "default"
 ) -> Iterator[tuple[Question, Memory]]:
-    """Yield the questions of a public set, each asked of a memory that has read what the question may see."""
+    """Yield the questions of a public set. Each is asked of a memory that contains what was said before the
+    question."""
     data = load(path)
     for talk in data.conversations:
         questions = [question for question in talk.questions if question.category not in skip]
@@ -141,13 +144,13 @@ def ask_set(
 
 
 def evidence_of(data: Dataset, talk: Conversation, unit: str, visible: int | None) -> Evidence:
-    """Return the texts of a turn, or of the turns of a session."""
+    """Return the texts of a turn, or of all turns of a session."""
     turns = talk.turns[:visible]
     return Evidence(tuple(turn.text for turn in turns if (turn.id if data.level == "turn" else turn.session) == unit))
 
 
 def make_rows(measures: Sequence[Measure]) -> list[Row]:
-    """Return the means by category and budget, those of all questions last."""
+    """Return the averages by category and budget, with those of all questions last."""
     groups: dict[tuple[str, int], list[Measure]] = defaultdict(list)
     for measure in measures:
         groups[measure.category, measure.budget].append(measure)
@@ -165,14 +168,14 @@ def read_evaluation(path: Path) -> Evaluation:
 
 
 def worse_questions(before: Evaluation, after: Evaluation) -> list[tuple[Measure, Measure]]:
-    """Return questions of which less evidence is sent than before, with both measures."""
+    """Return the questions for which less evidence is sent than before, with both measurements."""
     earlier = {(measure.id, measure.budget): measure for measure in before.measures}
     pairs = [(earlier[key], measure) for measure in after.measures if (key := (measure.id, measure.budget)) in earlier]
     return [(then, now) for then, now in pairs if (now.evidence or 0.0) < (then.evidence or 0.0)]
 
 
 def report_lines(after: Evaluation, before: Evaluation | None = None) -> Iterator[str]:
-    """Yield a table for people; with an earlier run, the change of the evidence in points."""
+    """Yield a table for people. With an earlier run, it also shows the change in evidence, in percentage points."""
     earlier = {(row.category, row.budget): row for row in before.rows} if before else {}
     change = "  change" if before else ""
     yield f"{after.name}: {len({measure.id for measure in after.measures})} questions"
@@ -213,12 +216,12 @@ def _measure(question: Question, memory: Memory, budget: int) -> Measure:
 
 
 def request_text(context: Context) -> str:
-    """Return all that is sent but the question, as one text with single spaces."""
+    """Return the whole request except the question, as one text with single spaces."""
     return plain(" ".join(str(message["content"]) for message in context.messages(merge=False)[:-1]))
 
 
 def holds(request: str, text: str) -> bool:
-    """Return whether a request has a text, or a piece of it that is long enough."""
+    """Return whether a request contains a text, or a sufficiently long part of it."""
     wanted = plain(text)
     if wanted in request:
         return True
@@ -227,7 +230,7 @@ def holds(request: str, text: str) -> bool:
 
 
 def plain(text: str) -> str:
-    """Return a text as it is compared: with single spaces."""
+    """Return a text with single spaces, for comparisons."""
     return " ".join(text.split())
 
 
@@ -236,7 +239,7 @@ def _is_sent(part: Evidence, request: str, sources: set[str]) -> bool:
 
 
 def _is_part_of(item: str, part: Evidence) -> bool:
-    """Return whether a recalled item is a text of the evidence, or a passage of one."""
+    """Return whether a recalled item is a text of the evidence, or a passage of it."""
     return any(plain(item) in plain(text) or holds(plain(item), text) for text in part.texts)
 
 

@@ -1,4 +1,4 @@
-"""What a case can expect of the next request."""
+"""Checks the expectations that a case has about the next request."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ SECTION_NAMES = (*SECTIONS, "overhead")
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
-    """An expectation that was not met."""
+    """Describes an expectation that was not met."""
 
     expectation: str
     message: str
     stage: Stage | None = None
-    """The stage that lost what was expected."""
+    """This is the stage that lost the expected text."""
     parts: tuple[str, ...] = ()
-    """What in the request speaks against it."""
+    """These parts of the request contradict the expectation."""
     reproduce: tuple[str, ...] = ()
 
 
@@ -40,7 +40,7 @@ def check(asked: Asked) -> list[Failure]:
 
 
 def check_forms(case: Case) -> None:
-    """Raise `InvalidValue` for an expectation that does not exist, or whose value has another form."""
+    """Raise `InvalidValue` for an unknown expectation, or one whose value has the wrong form."""
     for kind, value in case.expectations():
         if kind not in KINDS:
             near = get_close_matches(kind, KINDS, n=1)
@@ -69,7 +69,8 @@ def _nothing_about(asked: Asked, subject: Any) -> Iterator[Failure]:
 
 
 def _newest(asked: Asked, values: Any) -> Iterator[Failure]:
-    """Facts have these values, the request says them, and no earlier value stands there as if it were current."""
+    """Check that facts have these values, that the request contains them, and that it shows no earlier value as
+    current."""
     for key, value in _pairs(values):
         name = f"newest {key} = {value}"
         namespace = f"user:{asked.case.user}"
@@ -88,12 +89,12 @@ def _newest(asked: Asked, values: Any) -> Iterator[Failure]:
 
 
 def _pairs(values: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """Return keys of facts with their values: `{location: Porto}`, or spelled out, `{key: location, value: Porto}`."""
+    """Return keys of facts with their values, written as `{location: Porto}` or as `{key: location, value: Porto}`."""
     return [(values["key"], values["value"])] if set(values) == {"key", "value"} else list(values.items())
 
 
 def _unextracted(asked: Asked, key: str, value: str, current: Any) -> Loss:
-    """Return why a fact does not have a value: what was said never reached the store, or no fact was taken from it."""
+    """Return why a fact does not have a value: the statement was never stored, or no fact was extracted from it."""
     instead = "there is no such fact" if current is None else f"the fact says {str(current)!r}"
     messages = [carrier for carrier in find_carriers(asked, value) if carrier.kind == "message"]
     if messages:
@@ -103,7 +104,7 @@ def _unextracted(asked: Asked, key: str, value: str, current: Any) -> Loss:
 
 
 def _source(asked: Asked, wanted: Any) -> Iterator[Failure]:
-    """Yield what the request says about something goes back to a certain message."""
+    """Check that a statement in the request comes from a certain message, and yield the failures."""
     text, message = str(wanted["of"]), str(wanted["message"])
     name = f"source of {text!r} is {shorten(message)!r}"
     parts = asked.parts_with(text)
@@ -117,7 +118,7 @@ def _source(asked: Asked, wanted: Any) -> Iterator[Failure]:
 
 
 def _messages_behind(asked: Asked, part: Part) -> list[str]:
-    """Return the texts of the messages that a part of a request was taken from."""
+    """Return the texts of the messages that a part of a request was derived from."""
     if not part.source:
         return []
     message = asked.whole.threads.message(part.source) if "#" in part.source else None
@@ -130,7 +131,7 @@ def _messages_behind(asked: Asked, part: Part) -> list[str]:
 
 
 def _tokens(asked: Asked, limits: Any) -> Iterator[Failure]:
-    """Yield the tokens of the whole request: a maximum, or `{min, max}`."""
+    """Check the tokens of the whole request against a maximum or `{min, max}`, and yield the failures."""
     problem = _outside(asked.context.tokens, limits)
     if problem:
         message = f"the request has {asked.context.tokens}, {problem}"
@@ -138,7 +139,7 @@ def _tokens(asked: Asked, limits: Any) -> Iterator[Failure]:
 
 
 def _sections(asked: Asked, wanted: Any) -> Iterator[Failure]:
-    """Sections that are there (a list), or limits of their tokens (a mapping)."""
+    """Check that sections exist (given a list), or that their tokens are within limits (given a mapping)."""
     limits = {str(name): {"min": 1} for name in wanted} if isinstance(wanted, list) else dict(wanted)
     tokens = {report.name: report.tokens for report in asked.context.manifest.sections}
     for name, limit in limits.items():
@@ -149,7 +150,7 @@ def _sections(asked: Asked, wanted: Any) -> Iterator[Failure]:
 
 
 def _sees_nothing_of(asked: Asked, other: Any) -> Iterator[Failure]:
-    """Nothing of another user's memory is in the request, neither by its record nor by its words."""
+    """Check that the request contains nothing from another user's memory, neither a record nor its words."""
     theirs = asked.whole.scope(user=str(other))
     namespace = f"user:{other}"
     threads = {thread.id for thread in theirs.threads.list(namespace)}

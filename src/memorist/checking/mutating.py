@@ -1,4 +1,4 @@
-"""Mutations of memories: which cases notice that a memory is missing, old, doubled, contradicted or another user's?"""
+"""Mutates memories to find out which cases notice that a memory is missing, old, duplicated, contradicted or leaked."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ Material = list[Piece]
 
 
 class Mutant(msgspec.Struct, frozen=True):
-    """One change of what a case stores, and whether the case noticed."""
+    """Describes one change to the data of a case, and whether the case noticed it."""
 
     case: str
     file: str
     memory: str
-    """What was changed."""
+    """This is the piece that was changed."""
     change: str
-    """`left out`, `aged`, `duplicated`, `contradicted` or `leaked`."""
+    """This is `left out`, `aged`, `duplicated`, `contradicted` or `leaked`."""
     noticed: bool
 
 
 class MutationReport(msgspec.Struct, frozen=True):
-    """What mutations of memories showed about cases."""
+    """Reports what the mutations showed about the cases."""
 
     mutants: tuple[Mutant, ...]
     untested: tuple[tuple[str, str], ...]
-    """Memories that no case depends on: the file, and what is stored. Leaving them out changed no verdict."""
+    """No case depends on these memories, which are listed with their file. Leaving them out changed no result."""
     toothless: tuple[tuple[str, str], ...]
-    """Cases that passed with every change: the file, and the name."""
+    """These cases passed with every change. They are listed with their file."""
     broken: tuple[tuple[str, str], ...] = ()
-    """Cases that fail without any change, and were not mutated."""
+    """These cases fail without any change, so they were not mutated."""
 
 
 def mutate(cases: Sequence[tuple[Case, Mapping[str, Any]]]) -> MutationReport:
-    """Run each case with each of its memories changed."""
+    """Run each case once for every change to one of its memories."""
     mutants: list[Mutant] = []
     broken: list[tuple[str, str]] = []
     for case, fixtures in cases:
@@ -74,7 +74,7 @@ def report_lines(report: MutationReport) -> Iterator[str]:
 
 
 def _changes(case: Case, pieces: Material) -> Iterator[tuple[str, str, Material, Options]]:
-    """Yield each change of a case: what is changed, how, and what to run."""
+    """Yield each change to a case: the changed piece, the kind of change, and the pieces to run."""
     for piece, change, material in _mutations(pieces):
         yield str(piece), change, material, Options()
     for piece in (piece for piece in pieces if piece.user != case.user):
@@ -85,7 +85,7 @@ def _changes(case: Case, pieces: Material) -> Iterator[tuple[str, str, Material,
 
 
 def _mutations(pieces: Material) -> Iterator[tuple[Piece, str, Material]]:
-    """Yield each change of each thing that a user said or a program stored; answers of the assistant are left alone."""
+    """Yield each change to everything that a user said or a program stored. The assistant's answers are not changed."""
     changes: dict[str, Callable[[Material, int], Material]] = {
         "left out": _leave_out,
         "aged": _age,
@@ -104,7 +104,7 @@ def _leave_out(pieces: Material, index: int) -> Material:
 
 
 def _age(pieces: Material, index: int) -> Material:
-    """The thing was said ten years earlier, before everything else."""
+    """Move the piece ten years back, before everything else."""
     aged = msgspec.structs.replace(pieces[index], at=pieces[index].at - AGE)
     if aged.thread:
         # A message of an earlier time in the midst of a thread would be no earlier conversation.
@@ -117,7 +117,7 @@ def _duplicate(pieces: Material, index: int) -> Material:
 
 
 def _contradict(pieces: Material, index: int) -> Material:
-    """The opposite is said last."""
+    """Add the opposite statement at the end."""
     piece = pieces[index]
     if piece.kind == "fact":
         return [*pieces, _later(pieces, msgspec.structs.replace(piece, value=OTHER_VALUE))]
@@ -129,7 +129,7 @@ def _later(pieces: Material, piece: Piece) -> Piece:
 
 
 def _untested(mutants: Sequence[Mutant]) -> tuple[tuple[str, str], ...]:
-    """Return a memory counts as tested in a file if some case there notices that it is gone, contradicted or leaked."""
+    """Return the memories that no case in a file notices when they are removed, contradicted or leaked."""
     noticed = {(mutant.file, mutant.memory) for mutant in mutants if mutant.noticed}
     memories = dict.fromkeys((mutant.file, mutant.memory) for mutant in mutants)
     return tuple(memory for memory in memories if memory not in noticed)

@@ -1,6 +1,7 @@
-"""The pytest plugin: collects `*.memory.yaml` as tests, and gives fixtures for tests in Python.
+"""The pytest plugin collects `*.memory.yaml` files as tests, and provides fixtures for tests in Python.
 
-pytest loads this in every environment that has Memorist, so it imports nothing until a case or a fixture is used.
+pytest loads this module in every environment that has Memorist, so it imports nothing until a case or a fixture is
+used.
 """
 
 from __future__ import annotations
@@ -22,25 +23,25 @@ ENDINGS = (".memory.yaml", ".memory.yml", ".memory.json")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--memorist-update`."""
+    """Add the option `--memorist-update`."""
     group = parser.getgroup("memorist", "tests of memory")
     group.addoption("--memorist-update", action="store_true", help="Record the requests of memory cases anew.")
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """Collect files of cases by their names."""
+    """Collect case files by their names."""
     return Cases.from_parent(parent, path=file_path) if file_path.name.endswith(ENDINGS) else None
 
 
 class CheckFailed(Exception):
-    """A case failed; the message is its report."""
+    """Raised if a case fails. The message is the report of the case."""
 
 
 class Cases(pytest.File):
-    """A file of cases."""
+    """Represents a file of cases."""
 
     def collect(self) -> Iterator[CaseItem]:
-        """Collect its cases."""
+        """Collect the cases in the file."""
         from .reading import read_cases
 
         file = read_cases(self.path)
@@ -49,7 +50,7 @@ class Cases(pytest.File):
 
 
 class CaseItem(pytest.Item):
-    """One case."""
+    """Represents one case."""
 
     def __init__(self, *, case: Case, file: CaseFile, **parts: Any) -> None:
         super().__init__(**parts)
@@ -67,7 +68,7 @@ class CaseItem(pytest.Item):
         return str(excinfo.value) if isinstance(excinfo.value, CheckFailed) else super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
-        """Return where the case is."""
+        """Return the location of the case."""
         return self.path, None, self.name
 
 
@@ -80,7 +81,7 @@ def _raise_failures(result: Any) -> None:
 
 @pytest.fixture
 def memorist_clock() -> FakeClock:
-    """A clock that stands still until it is moved; the clock of `memorist_memory`."""
+    """Return a clock that stands still until the test moves it. `memorist_memory` uses this clock."""
     from ..testing import FakeClock
     from .cases import FIRST_MOMENT
 
@@ -89,7 +90,7 @@ def memorist_clock() -> FakeClock:
 
 @pytest.fixture
 def memorist_memory(memorist_clock: FakeClock) -> Iterator[Memory]:
-    """An empty memory in RAM, without a worker."""
+    """Return an empty memory in RAM, without a worker."""
     import warnings
 
     from .. import Memory
@@ -104,7 +105,7 @@ def memorist_memory(memorist_clock: FakeClock) -> Iterator[Memory]:
 
 @pytest.fixture
 def memorist_case(request: pytest.FixtureRequest) -> Callable[..., None]:
-    """Runs a case, given as a `Case` or by its fields, and fails the test with its report."""
+    """Return a function that runs a case, passed as a `Case` or as its fields, and fails the test with a report."""
     from .cases import Case
     from .running import Options, run_case
 
@@ -118,7 +119,7 @@ def memorist_case(request: pytest.FixtureRequest) -> Callable[..., None]:
 
 @pytest.fixture
 def memorist_request() -> Callable[..., None]:
-    """Checks the next request of a memory: `memorist_request(memory, ask, user=…, expect=…)`."""
+    """Return a function that checks the next request of a memory: `memorist_request(memory, ask, user=…, expect=…)`."""
     from .reports import failure_lines
     from .running import check_request
 

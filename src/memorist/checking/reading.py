@@ -1,4 +1,4 @@
-"""Reads cases from files: YAML, JSON, or Python that has them in `cases`."""
+"""Reads cases from YAML and JSON files, and from Python files that define `cases`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SKIPPED_FOLDERS = ("node_modules", "venv", "build", "dist", "site-packages")
 
 
 class CaseFile(msgspec.Struct, frozen=True):
-    """A file of cases, with its fixtures."""
+    """Holds the cases of a file and its fixtures."""
 
     path: Path
     cases: tuple[Case, ...]
@@ -30,7 +30,7 @@ class CaseFile(msgspec.Struct, frozen=True):
 
 
 def find_files(paths: Iterable[Path]) -> Iterator[Path]:
-    """Yield the files that are named, and those in folders whose names end as case files' do."""
+    """Yield the named files, and the case files in the named folders."""
     for path in paths:
         if path.is_dir():
             for folder, folders, names in os.walk(path):
@@ -47,7 +47,7 @@ def find_files(paths: Iterable[Path]) -> Iterator[Path]:
 def read_cases(path: Path) -> CaseFile:
     """Read a file of cases.
 
-    Raises `InvalidValue` where the file is not one, naming the case and the field.
+    Raises `InvalidValue` if the file is invalid, and names the case and the field.
     """
     if path.suffix == ".py":
         cases = [case for case in runpy.run_path(str(path)).get("cases", ()) if isinstance(case, Case)]

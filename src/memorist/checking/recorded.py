@@ -1,4 +1,4 @@
-"""Answers of a model, recorded once and replayed in every later run."""
+"""Records the answers of a model once, and replays them in every later run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_ANSWER_TOKENS = 4096
 
 
 class RecordedModel:
-    """A model that answers with recorded answers, found by the hash of the prompt; with `live`, it records new ones."""
+    """Answers with recorded answers, which it finds by the hash of the prompt. With `live`, it records new ones."""
 
     def __init__(self, path: Path, live: Any = None) -> None:
         self._path, self._live = path, live
@@ -44,7 +44,7 @@ class RecordedModel:
         return parse_json(completion.text)
 
     def save(self) -> None:
-        """Write the answers that were used; those of prompts that are no longer sent are dropped."""
+        """Write the answers that were used, and drop those for prompts that are no longer sent."""
         rows = [{"prompt": mark, "answer": answer} for mark, answer in self._used.items()]
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._path.write_text(json.dumps({"answers": rows}, ensure_ascii=False, indent=1) + "\n", "utf-8")

@@ -1,4 +1,4 @@
-"""Results of cases for people, for programs and for CI."""
+"""Formats the results of cases for people, for programs and for CI."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from .running import CaseResult
 
 
 def result_lines(result: CaseResult) -> Iterator[str]:
-    """Yield one result for people: a line if it passed, else what failed, where it was lost and how to see it again."""
+    """Yield one result for people: one line if the case passed, otherwise what failed, where it was lost and how to
+    reproduce it."""
     mark = {"passed": "ok", "failed": "FAIL", "error": "ERROR"}[result.status]
     yield f"{mark:<5} {result.file}: {result.name}"
     if result.error is not None:
@@ -30,14 +31,14 @@ def result_lines(result: CaseResult) -> Iterator[str]:
 
 
 def failure_lines(failure: Failure) -> Iterator[str]:
-    """Yield one failed expectation, the stage that lost it, and what speaks against it."""
+    """Yield one failed expectation, the stage that lost the text, and the parts that contradict it."""
     yield failure.expectation
     yield f"  {failure.stage}: {failure.message}" if failure.stage else f"  {failure.message}"
     yield from (f"    {part}" for part in failure.parts)
 
 
 def summary_line(results: Sequence[CaseResult]) -> str:
-    """Return how many cases passed."""
+    """Return a line that says how many cases passed."""
     counts = {status: sum(result.status == status for result in results) for status in ("passed", "failed", "error")}
     seconds = sum(result.seconds for result in results)
     return ", ".join(f"{count} {status}" for status, count in counts.items() if count) + f" in {seconds:.1f} s"
@@ -69,5 +70,5 @@ def junit(results: Sequence[CaseResult]) -> str:
 
 
 def _printable(text: str) -> str:
-    """Return a text without the control characters that XML refuses."""
+    """Return a text without the control characters that XML does not allow."""
     return "".join(character for character in text if character >= " " or character in "\n\t")

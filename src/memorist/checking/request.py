@@ -1,4 +1,4 @@
-"""The request of a case, with the parts it holds and where each came from."""
+"""Holds the request of a case, with its parts and their sources."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Part:
-    """Something that a request says, and the record it comes from."""
+    """Holds one statement in a request, and the record it comes from."""
 
     section: str
     text: str
@@ -32,35 +32,35 @@ class Part:
 
 @dataclass(frozen=True)
 class Asked:
-    """A case whose question was asked: the memory, and the request that was assembled."""
+    """Holds a case whose question has been asked: the memory, and the assembled request."""
 
     case: Case
     whole: Memory
-    """The handle of the org."""
+    """This is the handle of the org."""
     memory: Memory
-    """The handle of the user who asks."""
+    """This is the handle of the user who asks."""
     context: Context
     thread: str | None = None
-    """The thread that the question continues."""
+    """This is the thread that the question continues."""
 
     @property
     def budget(self) -> TokenBudget:
-        """The budget of the request."""
+        """This is the budget of the request."""
         return as_budget(self.case.budget)
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The arguments of `memorist context` that make the same request."""
+        """These are the arguments of `memorist context` that produce the same request."""
         return (self.case.ask,) if self.thread is None else (self.thread, self.case.ask)
 
     @property
     def store(self) -> str:
-        """The store that the commands of a report read: the case's own, or the file that `--keep .` writes."""
+        """The commands in a report read this store: the case's own, or the file that `--keep .` writes."""
         return self.case.store or f"{self.case.slug}.db"
 
     @cached_property
     def parts(self) -> list[Part]:
-        """What the request says besides the question."""
+        """These are the statements in the request, without the question."""
         context = self.context
         parts = [Part("system", message.text) for message in context.system_messages]
         parts += [Part("profile", line.text, line.source) for line in context.profile]
@@ -74,7 +74,7 @@ class Asked:
 
     @cached_property
     def text(self) -> str:
-        """Everything that is sent but the question, as it is compared."""
+        """This is the whole request except the question, in the form used for comparisons."""
         context = self.context
         messages: Iterable[Message | None] = (
             *context.system_messages, context.profile_message, context.memory_message, context.summary_message,
@@ -83,31 +83,31 @@ class Asked:
         return plain(" ".join(message.text for message in messages if message is not None))
 
     def says(self, text: str) -> bool:
-        """Return whether the request holds a text."""
+        """Return whether the request contains a text."""
         return plain(text) in self.text
 
     def parts_with(self, text: str) -> list[Part]:
-        """Return the parts that hold a text."""
+        """Return the parts that contain a text."""
         return [part for part in self.parts if plain(text) in plain(part.text)]
 
     def snapshot(self) -> str:
-        """Return the request as text for people: its tokens by section, then what is sent."""
+        """Return the request as text for people, with its tokens by section and the messages."""
         manifest = self.context.manifest
         sections = ", ".join(f"{report.name} {report.tokens}" for report in manifest.sections if report.tokens)
         return f"{manifest.tokens} tokens: {sections}\n\n{self.context.text()}\n"
 
 
 def plain(text: str) -> str:
-    """Return a text as it is compared: in one case, with single spaces."""
+    """Return a text in lower case and with single spaces, for comparisons."""
     return " ".join(text.casefold().split())
 
 
 def mentions(text: str, subject: str) -> bool:
-    """Return whether a text names a subject as a word of its own."""
+    """Return whether a text mentions a subject as a separate word."""
     return re.search(rf"(?<!\w){re.escape(plain(subject))}(?!\w)", plain(text)) is not None
 
 
 def shorten(text: str, characters: int = 90) -> str:
-    """Return a text on one line, cut for a report."""
+    """Return a text shortened to one line, for a report."""
     line = " ".join(text.split())
     return line if len(line) <= characters else f"{line[: characters - 1]}…"

@@ -1,4 +1,4 @@
-"""Runs cases: stores what a case says, asks its question and checks the request."""
+"""Runs cases: it stores the data of a case, asks its question and checks the request."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ DERIVE_SECONDS = 120.0
 
 
 class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
-    """How a case ended."""
+    """Holds the result of a case."""
 
     name: str
     file: str
@@ -41,22 +41,22 @@ class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int = 0
     failures: tuple[Failure, ...] = ()
     error: str | None = None
-    """Why the case could not be run."""
+    """This is the reason why the case could not be run."""
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """How cases are run."""
+    """Holds the settings for running cases."""
 
     update: bool = False
-    """Whether snapshots are written anew."""
+    """This is True if snapshots are written again."""
     keep: Path | None = None
-    """A folder in which the store of each case is kept."""
+    """The store of each case is saved in this folder."""
     read: tuple[str, ...] = ()
-    """Namespaces of others that the asking user may read."""
+    """The asking user may also read these namespaces of others."""
     change: Callable[[Memory, FakeClock], object] | None = None
-    """Called with the memory before the question is asked."""
+    """This function is called with the memory before the question is asked."""
     live: Any = None
-    """A model whose answers are recorded."""
+    """The answers of this model are recorded."""
 
 
 def run_case(
@@ -66,7 +66,7 @@ def run_case(
     pieces: Sequence[Piece] | None = None,
     options: Options | None = None,
 ) -> CaseResult:
-    """Run a case; with `pieces` it stores these in place of its own."""
+    """Run a case. If you pass `pieces`, it stores these instead of its own."""
     options = options or Options()
     start = time.perf_counter()
     try:
@@ -87,12 +87,11 @@ def run_case(
 def check_request(
     memory: Memory, ask: str, *, user: str | None = None, thread: str | None = None, **fields: Any
 ) -> list[Failure]:
-    """Check the next request of a memory that a program has filled; returns the failed expectations.
+    """Check the next request of a memory that a program has filled, and return the failed expectations.
 
     Args:
-        memory: The memory, in a state that the caller made.
-        ask: The question.
-        user: Who asks; the user of the handle otherwise.
+        memory: The memory that the caller has filled.
+        ask: The question. user: The user who asks. The default is the user of the handle.
         thread: The thread that the question continues.
         fields: Other fields of a `Case`, such as `budget` and `expect`.
     """
@@ -136,7 +135,7 @@ def ask_case(case: Case, pieces: Sequence[Piece], options: Options) -> Iterator[
 
 
 def newest_moment(whole: Memory, user: str) -> datetime | None:
-    """Return when the memory of a user changed last; None if it is empty."""
+    """Return the time of the last change to a user's memory, or None if it is empty."""
     namespace = f"user:{user}"
     moments = [thread.updated_at for thread in whole.threads.list(namespace)]
     moments += [item.updated_at for item in whole.memories.list(ns=namespace, limit=None)]
@@ -144,7 +143,7 @@ def newest_moment(whole: Memory, user: str) -> datetime | None:
 
 
 def _said_after(moment: datetime, pieces: Sequence[Piece]) -> Sequence[Piece]:
-    """Return the pieces, moved to later times where the store holds something newer than the first of them."""
+    """Return the pieces, moved to a later time if the store already contains something newer than the first of them."""
     delay = moment + BETWEEN_MESSAGES - min((piece.at for piece in pieces), default=moment)
     if delay <= timedelta(0):
         return pieces
@@ -152,7 +151,7 @@ def _said_after(moment: datetime, pieces: Sequence[Piece]) -> Sequence[Piece]:
 
 
 def write_pieces(whole: Memory, pieces: Sequence[Piece], clock: FakeClock) -> None:
-    """Store pieces in order, each at its time and by its user."""
+    """Store pieces in order, each at its time and for its user."""
     for piece in pieces:
         memory = whole.scope(user=piece.user)
         clock.set(piece.at)
@@ -176,7 +175,7 @@ def _ask(case: Case, whole: Memory, memory: Memory, thread: str | None = None) -
 
 @contextmanager
 def _opened(case: Case, writes: bool, clock: Callable[[], datetime], model: Any, options: Options) -> Iterator[Memory]:
-    """The memory of a case: empty, a copy of its file, or its server."""
+    """Open the memory of a case, which is empty, a copy of its file, or a server."""
     parts: dict[str, Any] = {"org": case.org, "embedder": case.embedder, "clock": clock, "worker": False}
     if model is not None:
         parts["model"] = model
@@ -205,7 +204,7 @@ def _opened(case: Case, writes: bool, clock: Callable[[], datetime], model: Any,
 
 
 def _copy(original: Path, copy: Path) -> None:
-    """Copy a SQLite file, as it is at this moment, with what is still in its log."""
+    """Copy a SQLite file in its current state, including its write-ahead log."""
     if not original.exists():
         raise InvalidValue(f"there is no store at {original}")
     source, target = sqlite3.connect(f"file:{original}?mode=ro", uri=True), sqlite3.connect(copy)
@@ -221,12 +220,12 @@ def _is_server(store: str | None) -> bool:
 
 
 def _beside(case: Case, name: str) -> Path:
-    """Return a file that a case names, relative to the file of the case."""
+    """Return the path of a file that a case names, relative to the case file."""
     return Path(os.path.dirname(case.file) or ".") / name.removeprefix("sqlite:///")
 
 
 def _function(case: Case, name: str) -> Callable[[Memory], object]:
-    """Return the function that a case names as `module:function`; the module may be beside the file of the case."""
+    """Return the function that a case names as `module:function`. The module may be in the folder of the case file."""
     folder = os.path.abspath(os.path.dirname(case.file) or ".")
     if folder not in sys.path:
         sys.path.insert(0, folder)

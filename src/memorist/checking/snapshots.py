@@ -1,4 +1,4 @@
-"""Recorded requests: written with `--update`, compared in every other run."""
+"""Compares requests with recorded ones, or records them with `--update`."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ FOLDER = "snapshots"
 
 
 def snapshot_path(case: Case) -> Path:
-    """Return where the request of a case is recorded: beside the file of the case."""
+    """Return the path of a case's recorded request, which is next to the case file."""
     file = Path(case.file)
     return file.parent / FOLDER / file.name.partition(".")[0] / f"{case.slug}.txt"
 
 
 def compare_snapshot(asked: Asked, *, update: bool) -> list[Failure]:
-    """Return the difference between the request and the recorded one; with `update` the request is recorded."""
+    """Return the difference between the request and the recorded one. With `update`, the request is recorded."""
     path, request = snapshot_path(asked.case), asked.snapshot()
     if update:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Finds the stage at which a request lost something: where it was last seen on its way from message to prompt."""
+"""Finds the stage at which a text was lost on its way from the message to the prompt."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ MAX_HITS = 300
 
 
 class Loss(msgspec.Struct, frozen=True):
-    """Where something was lost: the stage, what was seen there, and commands that show it again."""
+    """Describes where a text was lost: the stage, what was found there, and commands that show it again."""
 
     stage: Stage | None
-    """None where the request says it in other words."""
+    """This is None if the request says the same in other words."""
     detail: str
     commands: tuple[str, ...] = ()
 
 
 def find_loss(asked: Asked, text: str) -> Loss:
-    """Return the stage at which a text was lost; of several records that hold it, the one that came furthest counts."""
+    """Return the stage at which a text was lost. If several records contain it, the one that got furthest counts."""
     for judge in (_in_context, _in_profile, _in_history, _in_ranking):
         loss = judge(asked, text)
         if loss is not None:
@@ -48,14 +48,14 @@ def find_loss(asked: Asked, text: str) -> Loss:
 
 
 def not_extracted(asked: Asked, text: str, detail: str) -> Loss:
-    """Return the loss of something that a message says and no memory holds."""
+    """Return the loss of a statement that a message contains and no memory contains."""
     return Loss(
         "not extracted", f"{detail}: {shorten(text)!r}", (f"memorist extract {shlex.quote(text)} --explain",)
     )  # fmt: skip
 
 
 class Carrier(msgspec.Struct, frozen=True):
-    """A record that holds a text."""
+    """Represents a record that contains a text."""
 
     kind: str
     id: str
@@ -66,7 +66,7 @@ class Carrier(msgspec.Struct, frozen=True):
 
 
 def find_carriers(asked: Asked, text: str) -> Iterator[Carrier]:
-    """Yield the records that the asking user may read and that hold a text: messages, memories, documents."""
+    """Yield the messages, memories and documents that contain a text and that the asking user may read."""
     memory, needle = asked.memory, plain(text)
     for namespace in memory.namespaces():
         for thread in memory.threads.list(namespace):
@@ -82,7 +82,7 @@ def find_carriers(asked: Asked, text: str) -> Iterator[Carrier]:
 
 
 def _in_context(asked: Asked, text: str) -> Loss | None:
-    """Return what the assembly did with an item that was recalled."""
+    """Return what the assembly did with a recalled item."""
     fates = [fate for fate in asked.context.recalled if plain(text) in plain(fate.item.text)]
     for fate in fates:
         if fate.double:
@@ -95,7 +95,7 @@ def _in_context(asked: Asked, text: str) -> Loss | None:
 
 
 def _in_profile(asked: Asked, text: str) -> Loss | None:
-    """Return whether a line of the profile holds it for which there was no room."""
+    """Return whether a line of the profile contains the text but did not fit."""
     if asked.memory.user is None or not asked.context.account.profile_dropped:
         return None
     lines = asked.memory.profile.block(max_tokens=100_000)
@@ -104,7 +104,7 @@ def _in_profile(asked: Asked, text: str) -> Loss | None:
 
 
 def _in_history(asked: Asked, text: str) -> Loss | None:
-    """Return whether a message of the continued thread holds it that the request left out."""
+    """Return whether a message of the continued thread contains the text but was left out of the request."""
     if asked.thread is None:
         return None
     for message in asked.memory.threads.messages(asked.thread):
@@ -122,7 +122,7 @@ def _over_budget(asked: Asked, detail: str) -> Loss:
 
 
 def _in_ranking(asked: Asked, text: str) -> Loss | None:
-    """Return where recall ranks the best hit that holds it, and whether the request takes hits so far down."""
+    """Return the rank of the best hit that contains the text, and whether the request includes hits of that rank."""
     hits = asked.memory.recall(asked.case.ask, top_k=MAX_HITS, min_score=0.0)
     rank = next((rank for rank, hit in enumerate(hits) if plain(text) in plain(hit.text)), None)
     if rank is None:
@@ -141,7 +141,7 @@ def _in_ranking(asked: Asked, text: str) -> Loss | None:
 
 
 def _is_indexed(asked: Asked, carrier: Carrier) -> bool:
-    """Return whether recall finds a record at all: by its own words."""
+    """Return whether recall finds a record by its own words."""
     hits = asked.memory.recall(carrier.text[:500], top_k=50)
     return any(plain(carrier.text)[:200] in plain(hit.text) or hit.id in carrier.id for hit in hits)
 

@@ -1,4 +1,4 @@
-"""Changes of what a store holds: each fact and message of the user left out, aged, doubled or contradicted."""
+"""Changes the contents of a store: it leaves out, ages, duplicates or contradicts each fact and message of the user."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ COPY_THREAD = "mutated-copy"
 
 
 def store_changes(case: Case) -> Iterator[tuple[str, str, Change]]:
-    """Yield the changes of a case over a store: what is changed, how, and the function that does it."""
+    """Yield the changes to a case over a store: the changed record, the kind of change, and the function that makes
+    it."""
     bare = msgspec.structs.replace(case, snapshot=False)
     with ask_case(bare, (), Options()) as asked:
         namespace = f"user:{case.user}"

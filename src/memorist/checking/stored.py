@@ -1,4 +1,4 @@
-"""Conversations of public sets as stores, which questions about them are asked of."""
+"""Writes the conversations of public sets into stores, so that their questions can be asked."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_APPENDED_MESSAGES = 200
 
 
 class Hands:
-    """A clock that is set."""
+    """This clock can be set to any time."""
 
     def __init__(self) -> None:
         self.at = datetime(2000, 1, 1, tzinfo=UTC)
@@ -28,7 +28,7 @@ class Hands:
         return self.at
 
     def ask(self, when: datetime | None) -> None:
-        """The time of a question; one dated by its day alone is asked at the end of that day."""
+        """Return the time of a question. If only the day is known, the question is asked at the end of that day."""
         if when is not None:
             moment = aware(when)
             midnight = moment.time() == datetime.min.time()
@@ -36,7 +36,7 @@ class Hands:
 
 
 class Store:
-    """One conversation in a memory of its own user, with the ids of its turns."""
+    """Holds one conversation in the memory of its own user, with the ids of its turns."""
 
     def __init__(self, whole: Memory, clock: Hands, ids: dict[str, str] | None = None) -> None:
         self.whole = whole
@@ -47,7 +47,7 @@ class Store:
         self._threads: dict[str, str] = {}
 
     def write(self, turns: Sequence[Turn]) -> None:
-        """Append turns, one thread for each session, and derive from them."""
+        """Append turns in one thread per session, and derive memories from them."""
         for session in dict.fromkeys(turn.session for turn in turns):
             if session not in self._threads:
                 self._threads[session] = self.memory.threads.create(f"user:{USER}").id
@@ -64,20 +64,20 @@ class Store:
 
 
 def message_of(turn: Turn) -> dict[str, Any]:
-    """Return a turn as it is appended: with its speaker's name and its time."""
+    """Return the message to append for a turn, with its speaker's name and its time."""
     role = "assistant" if turn.speaker.lower() in ("assistant", "ai", "bot") else "user"
     message: dict[str, Any] = {"role": role, "name": turn.speaker, "content": turn.text}
     return message if turn.timestamp is None else {**message, "created_at": aware(turn.timestamp)}
 
 
 def aware(when: datetime) -> datetime:
-    """Return the files carry no zone; their times are taken as UTC."""
+    """Return the time with a zone. The files contain no time zone, so their times are read as UTC."""
     return when if when.tzinfo else when.replace(tzinfo=UTC)
 
 
 @contextmanager
 def fresh(embedder: str | None = "default") -> Iterator[Store]:
-    """An empty store in RAM, for conversations that are asked about while they go on."""
+    """Return an empty store in RAM, for conversations that are asked about while they continue."""
     clock = Hands()
     org = f"bench-{uuid.uuid4().hex[:12]}"
     with warnings.catch_warnings():

@@ -21,7 +21,7 @@ SHOWN_MESSAGES = 200
 
 
 class Place(NamedTuple):
-    """The facts or the thread that a node of the tree shows."""
+    """Holds the facts or the thread that a node of the tree shows."""
 
     kind: str
     ns: str
@@ -29,7 +29,7 @@ class Place(NamedTuple):
 
 
 class Browser(App[None]):
-    """The application is read-only and uses the memory's public methods."""
+    """This read-only application uses the memory's public methods."""
 
     CSS = "Tree { width: 34; } #why { height: auto; max-height: 30%; padding: 0 1; color: $text-muted; }"
     TITLE = "memorist"

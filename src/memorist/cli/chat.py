@@ -68,7 +68,7 @@ def chat(session: Session, model: str | None, thread: str | None, budget: int, s
 
 
 class Talk:
-    """One chat: its turns and its commands."""
+    """Runs one chat, with its turns and its commands."""
 
     def __init__(self, memory: Memory, user: str, model: Model | None) -> None:
         self._memory = memory

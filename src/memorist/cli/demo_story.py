@@ -47,7 +47,7 @@ UNREADABLE = ("night shift", "supplier rating", "holiday list")
 
 
 class StoryClock:
-    """A clock set by the story."""
+    """This clock is set by the story."""
 
     def __init__(self, now: datetime) -> None:
         self.now = now

@@ -1,4 +1,4 @@
-"""The texts of the demo file: conversations, tools, documents, people."""
+"""Contains the texts of the demo file: conversations, tools, documents and people."""
 
 from __future__ import annotations
 

@@ -244,7 +244,7 @@ def why(session: Session, item: str) -> None:
 
 
 def _traced_id(memory: Memory, item: str) -> str:
-    """The id by which `why` finds a memory of the user, where `item` is its id in a list of memories, or its key."""
+    """Return the id by which `why` finds a memory of the user. `item` is its id in a list of memories, or its key."""
     is_whole = memory.user is None or "/" in item or "#" in item
     memory_item = None if is_whole else memory.memories.get(item)
     return item if memory_item is None else f"{memory_item.namespace}/{memory_item.id.partition(':')[2]}"

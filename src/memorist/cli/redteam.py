@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 )
 @session_of
 def redteam(session: Session, model: str | None, families: tuple[str, ...], here: bool) -> None:
-    """Replay attempts to plant memories and report which ones succeed. Exits with 1 if any does."""
+    """Replay attempts to plant memories and report which ones succeed. The exit status is 1 if any of them succeeds."""
     from ..redteam import run_redteam
 
     if here and session.user is not None:

@@ -39,7 +39,7 @@ def confirm(question: str) -> None:
 
 
 class Session:
-    """One run of the command line."""
+    """Holds the state of one run of the command line."""
 
     def __init__(
         self, url: str | None, hot: str | None, org: str, user: str | None, as_json: bool,

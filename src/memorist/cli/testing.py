@@ -139,7 +139,8 @@ def eval(
     """Measure how much of the evidence for known questions is sent to the model, by budget and category.
 
     QUESTIONS is a file of JSON lines about the memory of --url ({"question": …, "evidence": […], "category": …, "user":
-    …}), or the JSON file of a public set: LoCoMo, LongMemEval, or the neutral format. Exits with 1 if evidence fell.
+    …}), or the JSON file of a public set: LoCoMo, LongMemEval, or the neutral format. The exit status is 1 if less
+    evidence is sent than before.
     """
     import msgspec
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @group()
 def threads() -> None:
-    """Manage conversations."""
+    """Manage threads, which are conversations."""
 
 
 @threads.command("list")

@@ -117,9 +117,7 @@ def _run(memory: Memory, path: str, label: str, options: JsonObject) -> ImportRe
 
 
 def _tell(session: Session, report: ImportReport, *, brief: bool = False) -> int:
-    """Print a report and return the exit status, which is 1 if something could not be imported or the source is
-    empty.
-    """
+    """Print a report and return the exit status, which is 1 if an item could not be imported or the source is empty."""
     status = 1 if report.failed or not any(report.found.values()) else 0
     if session.as_json:
         session.print_json(msgspec.to_builtins(report))

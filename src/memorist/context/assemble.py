@@ -52,7 +52,7 @@ _Shared = tuple[Plan, Message | None, Message | None, list[Fate]]
 
 
 class Parts(msgspec.Struct, frozen=True, kw_only=True):
-    """The parts of a request besides the history and the memory between which its room is shared."""
+    """Holds the parts of a request that share its room with the history and the memory."""
 
     counter: Counter
     fixed: Mapping[str, int] = MappingProxyType({"overhead": REQUEST_TOKENS})
@@ -96,7 +96,7 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
 def assemble(
     units: Sequence[Unit], memory: Sequence[MemoryItem] | None, budget: TokenBudget, policy: Policy, parts: Parts
 ) -> Context:
-    """Return the valid request within its budget. The same arguments always give the same bytes.
+    """Return the valid request within its budget. The same arguments always produce the same bytes.
 
     Args:
         units: The history, oldest first, without the current input.
@@ -163,7 +163,7 @@ def _without_room(fate: Fate) -> Fate:
 
 
 class _Assembly:
-    """One call of `assemble`: its arguments, and the sums that its steps share."""
+    """Holds the arguments of one call of `assemble`, and the sums that its steps share."""
 
     def __init__(
         self,
@@ -292,9 +292,10 @@ class _Assembly:
     def _staying_ceiling(self, fold_tokens: int, plan: Plan, summary: Message | None) -> int:
         """Return the tokens of memory for a turn whose items stay in the history.
 
-        They fill the room until the next fold, which rewrites the whole history, so that no cache serves it. A turn may
-        use a quarter of that room, and always enough for a dozen items. Items that stand in the history already count:
-        otherwise each turn about the same thing would bring the next best ones, until the history is full of them.
+        They fill the room until the next fold. A fold rewrites the whole history, so the cache cannot serve it. A turn
+        may use a quarter of that room, and always enough for a dozen items. Items that are already in the history count
+        too. Otherwise each turn about the same subject would add the next best items, until the history is full of
+        them.
         """
         left = fold_tokens - self.head_tokens - total_tokens(plan.keep) - _tokens(summary)
         return max(self.budget.request_tokens // STAYING_MEMORY_PART, LEAST_STAYING_TOKENS, left // CACHED_MEMORY_PART)

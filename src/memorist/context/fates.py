@@ -19,7 +19,7 @@ UNREAD = "older than what was needed, not read"
 
 
 class InputFate(msgspec.Struct, frozen=True):
-    """What `compress` did with one message, and why."""
+    """Reports what `compress` did with one message, and why."""
 
     to_dict = as_dict
 

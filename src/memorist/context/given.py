@@ -1,4 +1,5 @@
-"""The types of the arguments of `memory.context`: budgets, prompts, tools, memory items, layouts, profile lines."""
+"""Defines the types of the arguments of `memory.context`: budgets, prompts, tools, memory items, layouts and profile
+lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recalled memory in a request: the items, how they are written, and which of them fit.
+"""Writes recalled memory into a request and decides which items fit.
 
 Items with the same date, document or kind are grouped under one line that names it (their head), so that many short
 items cost little more than their words. A blank line separates two conversations. The texts are not changed.
@@ -52,7 +52,7 @@ Shorten = Callable[[str, int], str]
 
 
 class MemoryItem(msgspec.Struct, frozen=True):
-    """A recalled item: its text, where it came from and how far to trust it."""
+    """Represents a recalled item, with its text, its source and how far to trust it."""
 
     to_dict = as_dict
 
@@ -87,8 +87,8 @@ class MemoryItem(msgspec.Struct, frozen=True):
         return int(number) if self.kind == "message" and number.isdecimal() else 0
 
     def head(self, year: str = "") -> str:
-        """Return the line above its group: the date (without the `year`, if it is the same), and the source unless it
-        was a conversation."""
+        """Return the line above the group of this item. It contains the date (without the `year` if that is the same),
+        and the source unless it was a conversation."""
         parts = [_short_date(self.created_at, year)]
         if self.kind in DERIVED:
             parts.append(f"{self.kind}s")
@@ -102,7 +102,7 @@ class MemoryItem(msgspec.Struct, frozen=True):
         return f"[{' '.join(part for part in parts if part)}]"
 
     def line(self) -> str:
-        """Return its unchanged text after the speaker and a note about any newer statement."""
+        """Return the unchanged text of the item, after the speaker and a note about any newer statement."""
         speaker = label(self.speaker or ("assistant" if self.trust == "assistant" and self.kind == "message" else ""))
         if self.superseded_by:
             # Not "superseded": the rest of what a message says may still be true.
@@ -127,12 +127,12 @@ class Fate(msgspec.Struct, frozen=True):
 
     @property
     def double(self) -> bool:
-        """Whether it was left out because another section contains it."""
+        """This is True if the item was left out because another section contains it."""
         return self.fate == "dropped" and self.reason.startswith(SAID)
 
     @property
     def for_room(self) -> bool:
-        """Whether more of it would be sent if there were more room."""
+        """This is True if more of the item would be sent if there were more room."""
         return self.fate == "shortened" or (self.fate == "dropped" and not self.double)
 
 
@@ -161,7 +161,8 @@ def fill_memory(
 
 
 def best_items(items: Sequence[MemoryItem], max_tokens: int, count: Callable[[str], int]) -> Sequence[MemoryItem]:
-    """Return the first items that fit into so many tokens, a long one counted as the passage it is cut to."""
+    """Return the first items that fit into the given number of tokens. A long item counts as the passage it is cut
+    to."""
     left = max_tokens
     for place, item in enumerate(items):
         left -= min(_cost(item, count), MOST)

@@ -1,4 +1,4 @@
-"""The manifest: what each section of a context contains, what was left out, and why."""
+"""Defines the manifest, which says what each section of a context contains, what was left out, and why."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LISTED = 8
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What happened to neighbouring units of one section, and why."""
+    """Describes what happened to neighbouring units of one section, and why."""
 
     section: str
     action: str

@@ -1,11 +1,11 @@
 """Counts the tokens of messages, tool definitions and whole requests.
 
-The rule, for every provider: 4 tokens around a message, 2 and its text for a speaker's name, 8 around a tool call
-(with its id, name and arguments), 4 around a tool result (with its id), 8 around a tool definition (as compact JSON),
-3 for a request. Text parts are counted one by one, so a request costs at most the sum of its parts: counts are made
-when a message is stored and only added later. A message or a tool that differs between the OpenAI and the Anthropic
-shape is counted in both, and the larger count is used, because a context can be rendered either way.
-Images follow the larger of OpenAI's tile rule and Anthropic's area rule.
+The same rule applies to every provider. It adds 4 tokens for a message, 2 for a speaker's name in addition to its text,
+8 for a tool call (with its id, name and arguments), 4 for a tool result (with its id), 8 for a tool definition (as
+compact JSON), and 3 for a request. Text parts are counted separately, so a request costs at most the sum of its parts.
+A message is counted when it is stored, and later its count only has to be added. A message or a tool that differs
+between the OpenAI and the Anthropic shape is counted in both, and the larger count is used, because a context can be
+rendered either way. Images follow the larger of OpenAI's tile rule and Anthropic's area rule.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _OWN_FIELDS = frozenset(("role", "content", "name"))
 
 
 def stored_tokens(message: Message, counter: Counter) -> int:
-    """Return the count stored with a message if this counter wrote it; otherwise count again."""
+    """Return the count stored with a message if this counter wrote it. Otherwise count the message again."""
     if message.tokens is not None and (message.counter or DEFAULT_COUNTER) == counter.name:
         return message.tokens
     return count_message(message, counter)

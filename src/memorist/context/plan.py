@@ -1,4 +1,4 @@
-"""The inputs and outputs of an eviction policy as frozen data, so that policies are pure functions."""
+"""Defines the inputs and outputs of an eviction policy as frozen data, so that policies are pure functions."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class WrittenSummary(msgspec.Struct, frozen=True):
 
 
 class Aid(msgspec.Struct, frozen=True):
-    """What a policy may use besides the units. All of it was read, found or written before."""
+    """Holds what a policy may use besides the units. All of it was read, found or written before."""
 
     counter: Counter
     query: str = ""
@@ -99,7 +99,7 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 class Reach(msgspec.Struct, frozen=True):
-    """How much history a policy needs before it can plan, in tokens or units; None means all of it."""
+    """Says how much history a policy needs before it can plan, in tokens or units. None means all of it."""
 
     tokens: int | None = None
     units: int | None = None
@@ -108,7 +108,7 @@ class Reach(msgspec.Struct, frozen=True):
 
 
 class Needs(msgspec.Struct, frozen=True):
-    """What must happen before a policy can plan. A policy declares it as its attribute `needs`."""
+    """Says what must happen before a policy can plan. A policy declares it in its attribute `needs`."""
 
     search: int = 0
     """How many older units a search should find for the input."""

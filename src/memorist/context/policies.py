@@ -120,7 +120,7 @@ class Summarize(msgspec.Struct, frozen=True):
 
     @property
     def needs(self) -> Needs:
-        """A summary, written by the policy's model if it has one."""
+        """This policy needs a summary, written by its model if it has one."""
         return Needs(summary=True, model=self.model)
 
     def reach(self, room_tokens: int, aid: Aid) -> Reach:
@@ -183,7 +183,7 @@ class VectorSwap(msgspec.Struct, frozen=True):
 
     @property
     def needs(self) -> Needs:
-        """A search for `k` older units."""
+        """This policy needs a search for `k` older units."""
         return Needs(search=self.k)
 
     def reach(self, room_tokens: int, aid: Aid) -> Reach:
@@ -208,7 +208,7 @@ class VectorSwap(msgspec.Struct, frozen=True):
         return Plan(keep, tuple(left for left in recent.drop if left.unit.position not in held))
 
     def _found(self, old: Sequence[Unit], aid: Aid) -> Sequence[Unit]:
-        """Return relevant older units, best first: what a search found, or else those that share rare words."""
+        """Return relevant older units, best first. They come from a search, or else share rare words with the input."""
         return aid.found if aid.found is not None else [old[at] for at in most_similar(aid.query, old, self.k)]
 
 
@@ -293,7 +293,7 @@ class Chain:
 
     @property
     def needs(self) -> Needs:
-        """The needs of all its policies."""
+        """This policy needs everything that its policies need."""
         members = [needs_of(policy) for policy in self.policies]
         return Needs(
             search=max(needs.search for needs in members),

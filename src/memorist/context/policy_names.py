@@ -1,4 +1,4 @@
-"""The registry of policies: their names in Python, in JSON over HTTP, on the command line and in the inspector."""
+"""Registers the policies with their names in Python, in JSON over HTTP, on the command line and in the inspector."""
 
 from __future__ import annotations
 
@@ -52,13 +52,14 @@ _SHORT = {named.short: named for named in POLICIES.values()}
 
 
 def members_of(policy: Any) -> tuple[Any, ...]:
-    """Return the policies of a chain, those of inner chains included; of any other policy, itself."""
+    """Return the policies of a chain, including those of inner chains. For any other policy, return the policy
+    itself."""
     members: tuple[Any, ...] | None = getattr(policy, "policies", None)
     return (policy,) if members is None else tuple(inner for member in members for inner in members_of(member))
 
 
 def has_functions(policy: Any) -> bool:
-    """Return whether a policy has a model or a function, or is one of the program's own."""
+    """Return whether a policy has a model or a function, or is a custom policy."""
     for member in members_of(policy):
         kind = _KINDS.get(type(member))
         if kind is None or any(getattr(member, name) is not None for name in POLICIES[kind].functions):
@@ -67,8 +68,8 @@ def has_functions(policy: Any) -> bool:
 
 
 def policy_fields(policy: Any) -> JsonObject | None:
-    """Return a policy as JSON, such as `{"kind": "fifo", "max_messages": 5}`, without models and functions; None for a
-    policy of the program's own."""
+    """Return a policy as JSON, such as `{"kind": "fifo", "max_messages": 5}`, without models and functions. Return None
+    for a custom policy."""
     members: tuple[Any, ...] | None = getattr(policy, "policies", None)
     if members is not None:
         inner = [policy_fields(member) for member in members]
@@ -86,7 +87,7 @@ def policy_out(policy: Any) -> JsonObject:
 
 
 def policy_in(data: object) -> Policy:
-    """Decode a policy; the inverse of `policy_fields`."""
+    """Decode a policy. This is the inverse of `policy_fields`."""
     if not isinstance(data, dict):
         raise InvalidValue("a policy is an object with a kind")
     kind, rest = data.get("kind"), {name: value for name, value in data.items() if name != "kind"}
@@ -128,7 +129,7 @@ def title_policy(policy: Any) -> str:
 
 
 def python_policy(policy: Any) -> str:
-    """Return the Python expression that creates a policy, without what its short name does not say."""
+    """Return the Python expression that creates a policy, without the details that its short name leaves out."""
     calls = [_called(member) for member in members_of(policy)]
     return calls[0] if len(calls) == 1 else f"Chain({', '.join(calls)})"
 

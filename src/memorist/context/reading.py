@@ -7,7 +7,7 @@
     context = reading.finish()
 
 Blocking and async callers use the same object, and the cost depends on the history that is kept, not on the stored one.
-What the policy needs besides history, a search or a summary, is provided by `finish`, which then calls `assemble` once.
+A policy may also need a search or a summary. `finish` provides these, and then calls `assemble` once.
 """
 
 from __future__ import annotations
@@ -220,7 +220,8 @@ class Reading:
                 return True
 
     def _sight(self) -> tuple[Reach | None, int]:
-        """Return how far back to read, and a number of tokens: only once more than that were read, it may be enough."""
+        """Return how far back to read, and the number of tokens that must be read before the history can be long
+        enough."""
         reach = self._reach or self._look()
         if reach is None or reach.units is not None:
             return reach, -1
@@ -374,7 +375,7 @@ class Reading:
         )
 
     def _searched(self, units: Sequence[Unit]) -> tuple[Unit, ...] | None:
-        """Return what the caller's search finds among the units that the policy would drop."""
+        """Return the units that the caller's search finds among those that the policy would drop."""
         if self._search is None or not self._needs.search:
             return self._found
         aid = msgspec.structs.replace(self._aid(), found=())

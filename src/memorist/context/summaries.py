@@ -39,7 +39,7 @@ _SENTENCE_START = re.compile(r"(?:^|[.!?:\n]\s*|- )$")
 
 
 class Completer(Protocol):
-    """A language model: anything with an awaitable `complete`."""
+    """A language model is any object with an awaitable `complete`."""
 
     async def complete(self, messages: Any, *, system: str, max_tokens: int) -> Any: ...
 
@@ -82,7 +82,7 @@ async def write_summary_async(
 
 
 class _Draft:
-    """A summary to be written: of at most so many tokens, and shorter than what it replaces."""
+    """Describes a summary to write, which must fit a number of tokens and be shorter than the messages it replaces."""
 
     def __init__(self, task: SummaryTask, previous: str | None, counter: Counter) -> None:
         self.messages = said(task.units)

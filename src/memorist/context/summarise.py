@@ -82,7 +82,7 @@ def extract(
 
 
 def pinned_line(text: str) -> str:
-    """Return the line for a text that a summary keeps word for word; `pinned_texts` reads it back."""
+    """Return the line for a text that a summary keeps word for word. `pinned_texts` parses this line."""
     return "- Pinned: " + text.replace("\n", "\n  ")
 
 

@@ -1,4 +1,4 @@
-"""Parses dates and times in text; the one parser of extraction and recall."""
+"""Parses dates and times in text. Extraction and recall share this parser."""
 
 from .calendar import number
 from .range import DateRange, Prefer, Relation

@@ -1,4 +1,4 @@
-"""Calendar arithmetic, and the English names of months, weekdays, holidays, seasons and numbers."""
+"""Provides calendar arithmetic, and the English names of months, weekdays, holidays, seasons and numbers."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ _LENGTHS = {
 
 
 def number(text: str, lang: str = "en") -> int | None:
-    """Return the number written in a short text, in digits or in words of a language; None where there is none."""
+    """Return the number in a short text, written in digits or in words of a language, or None if there is none."""
     word = " ".join(text.lower().replace(",", "").split())
     if word.isdecimal():
         return int(word) if len(word) <= 15 else None
@@ -89,17 +89,17 @@ def number(text: str, lang: str = "en") -> int | None:
 
 @cache
 def _in_order(lang: str) -> dict[str, int]:
-    """Return the number words of a language that lists them from zero on."""
+    """Return the number words of a language that lists them from zero upwards."""
     return {said: value for value, said in enumerate(words(lang).list("in_order"))}
 
 
 def day_start(when: datetime) -> datetime:
-    """Return midnight of that day."""
+    """Return midnight at the start of the day."""
     return when.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 def month_start(when: datetime, months: int = 0) -> datetime:
-    """Return midnight on the first of the month that is `months` after the one of `when`."""
+    """Return midnight on the first day of the month that is `months` after the month of `when`."""
     index = when.year * 12 + when.month - 1 + months
     return day_start(when).replace(year=index // 12, month=index % 12 + 1, day=1)
 
@@ -111,7 +111,8 @@ def add_months(when: datetime, months: int) -> datetime:
 
 
 def period(when: datetime, grain: Grain) -> tuple[datetime, datetime]:
-    """Start and end of the day, week (from Monday), month, quarter, season, year or decade that contains a time."""
+    """Return the start and end of the day, week (from Monday), month, quarter, season, year or decade that contains a
+    time."""
     day = day_start(when)
     if grain == "minute":
         start = when.replace(second=0, microsecond=0)
@@ -137,7 +138,7 @@ def period(when: datetime, grain: Grain) -> tuple[datetime, datetime]:
 
 
 def shift(when: datetime, count: int, grain: str) -> datetime:
-    """Return the time `count` units later, or earlier where negative."""
+    """Return the time that is `count` units later, or earlier if `count` is negative."""
     if grain in _MONTHS_IN:
         return add_months(when, count * _MONTHS_IN[grain])
     return when + count * _LENGTHS[grain]

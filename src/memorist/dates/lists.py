@@ -15,7 +15,7 @@ _YEAR = r"(?P<y>19\d\d|20\d\d)"
 
 
 class _Lists:
-    """The date words of a language, compiled to patterns."""
+    """Holds the date words of a language, compiled to patterns."""
 
     def __init__(self, lang: str) -> None:
         lists = words(lang)
@@ -56,7 +56,7 @@ class _Lists:
 
 
 def any_word(table: dict[str, int]) -> str:
-    """Return a regular expression that matches any name of a table; one of an empty table never matches."""
+    """Return a regular expression that matches any name in a table. For an empty table it never matches."""
     return any_of(name.lstrip("~") for name in table) or "(?!)"
 
 

@@ -30,7 +30,8 @@ class DateRange(msgspec.Struct, frozen=True):
 
     @property
     def iso(self) -> str:
-        """The interval as the shortest ISO 8601 text: a minute, day, month, year, or an interval of days."""
+        """This is the interval as the shortest ISO 8601 text: a minute, a day, a month, a year, or an interval of
+        days."""
         if self.grain in ("minute", "hour"):
             return self.start.strftime("%Y-%m-%dT%H:%M")
         if self.grain == "year":

@@ -1,9 +1,9 @@
-"""Parses dates and relative times in English text, resolved against the time it was written.
+"""Parses dates and relative times in English text, and resolves them against the time it was written.
 
-Conventions: weeks begin on Monday; "last Tuesday" and "next Tuesday" are the nearest ones before and after today, never
-today; a date without a year, and a bare weekday, are in the direction of `prefer`; 03/04/2026 is read month first
-unless that is impossible, 03.04.2026 day first; "in two weeks" is a day, "two months ago" a month, "3 years ago" a
-year, all marked `approximate`.
+Weeks begin on Monday. "Last Tuesday" and "next Tuesday" are the nearest ones before and after today, never today. A
+date without a year and a weekday alone are in the direction of `prefer`. In 03/04/2026 the month comes first unless
+that is impossible, and in 03.04.2026 the day. "In two weeks" is a day, "two months ago" is a month and "3 years ago" is
+a year. These are marked as `approximate`.
 """
 
 from __future__ import annotations
@@ -82,14 +82,14 @@ def _tonight(match: re.Match[str], now: datetime, prefer: Prefer) -> Found | Non
 
 
 def _relative(match: re.Match[str], now: datetime, prefer: Prefer) -> Found | None:
-    """Last week, this month, next year."""
+    """Parse phrases such as "last week", "this month" and "next year"."""
     grain = cast("Grain", match[2].lower())
     step = {"last": -1, "past": -1, "previous": -1, "this": 0, "current": 0}.get(match[1].lower(), 1)
     return _plain(period(shift(now.replace(day=1) if grain == "month" else now, step, grain), grain), grain)
 
 
 def _stretch(match: re.Match[str], now: datetime, prefer: Prefer) -> Found | None:
-    """Return the last three weeks, the next 10 days: an interval up to or from now."""
+    """Parse phrases such as "the last three weeks" or "the next 10 days", which are intervals up to now or from now."""
     count, unit = number(match[2]), match[3].lower()
     if count is None:
         return None
@@ -98,7 +98,7 @@ def _stretch(match: re.Match[str], now: datetime, prefer: Prefer) -> Found | Non
 
 
 def _distance(match: re.Match[str], now: datetime, prefer: Prefer) -> Found | None:
-    """Return three years ago, in two weeks, ten days from now."""
+    """Parse phrases such as "three years ago", "in two weeks" and "ten days from now"."""
     words = match[0].lower()
     count = number(match["n"])
     if count is None:
@@ -133,7 +133,7 @@ def _weekday(match: re.Match[str], now: datetime, prefer: Prefer) -> Found | Non
 
 
 def _weekday_of_week(match: re.Match[str], now: datetime, prefer: Prefer) -> Found | None:
-    """Friday last week, Tuesday of next week."""
+    """Parse phrases such as "Friday last week" and "Tuesday of next week"."""
     step = {"last": -7, "this": 0, "next": 7}[match[2].lower()]
     return _plain(period(now + timedelta(days=WEEKDAYS[match[1].lower()] - now.weekday() + step), "day"), "day")
 
@@ -165,12 +165,12 @@ def _day_month(match: re.Match[str], now: datetime, prefer: Prefer) -> Found | N
 
 
 def _nth(said: str) -> int:
-    """Return a day of a month, in digits or as a word: 9, ninth."""
+    """Return a day of a month, written in digits or as a word, such as "9" or "ninth"."""
     return _ORDINALS.get(said.lower()) or int(said)
 
 
 def _days_of_month(match: re.Match[str], now: datetime, prefer: Prefer) -> Found | None:
-    """From 1 to 14 August."""
+    """Parse phrases such as "from 1 to 14 August"."""
     last = _dated(MONTHS[match[3].lower()], int(match[2]), match[4], now, prefer)
     if last is None or int(match[1]) >= int(match[2]):
         return None
@@ -188,7 +188,7 @@ def _slashes(match: re.Match[str], now: datetime, prefer: Prefer) -> Found | Non
 
 
 def _day_of_month(match: re.Match[str], now: datetime, prefer: Prefer) -> Found | None:
-    """On the 19th: of this month, or of the one before or after it."""
+    """Parse phrases such as "on the 19th", which is in this month or in the one before or after it."""
     day = int(match[1])
     day_range = period(month_start(now).replace(day=day), "day")
     if prefer == "future" and day_range[1] <= now:
@@ -341,7 +341,8 @@ def _resolve(resolve: Resolve, match: re.Match[str], now: datetime, prefer: Pref
 
 
 def _just_a_word(match: re.Match[str]) -> bool:
-    """Return whether a match is an ordinary word: `mon`, `sat`, `sun` and such are dates only with a capital."""
+    """Return whether a match is an ordinary word. Words such as `mon`, `sat` and `sun` are dates only if they are
+    capitalised."""
     text = match[0].strip(". ")
     return bool(_AMBIGUOUS.fullmatch(text)) and text[0].islower()
 

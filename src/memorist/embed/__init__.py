@@ -1,4 +1,5 @@
-"""Embedders, text to vectors: a bundled default, local ONNX models, two kinds of API, or any function.
+"""Embedders convert text to vectors. There is a bundled default, and you can use local ONNX models, two kinds of API,
+or any function.
 
 embedder = open_embedder("default", blocking=True)
 vectors = await embedder.embed(["some text"])

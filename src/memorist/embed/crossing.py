@@ -1,4 +1,4 @@
-"""The reranker `"onnx:…"`: a cross-encoder in ONNX, which scores a question and a text together."""
+"""Implements the reranker `"onnx:…"`, a cross-encoder in ONNX that scores a question and a text together."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from memorist.errors import ModelError
 
 
 class CrossEncoder:
-    """Scores texts for a question; takes the options of an encoder except pooling and prefixes."""
+    """Scores texts for a question. It accepts the options of an encoder except pooling and prefixes."""
 
     def __init__(self, spec: str) -> None:
         self._model = OnnxModel(source(spec, ("time_limit",)))
         self.name = f"onnx:{spec.partition('?')[0].rstrip('/').rpartition('/')[2]}"
 
     def rerank(self, query: str, texts: Sequence[str]) -> list[float]:
-        """Return one score per text: the higher, the better it answers."""
+        """Return one score per text. A higher score means a better answer."""
         scores = np.zeros(len(texts), np.float64)
         for places, made, _ in self._model.run([query] * len(texts), list(texts)):
             logits = np.asarray(next(iter(made.values())), np.float64)

@@ -1,4 +1,4 @@
-"""POSTs JSON to an embedding or rerank service, with retries and back-off; errors carry no content."""
+"""POSTs JSON to an embedding or rerank service, with retries and back-off. Its errors contain no content."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _RETRY = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
 def post(
     url: str, body: Mapping[str, object], headers: Mapping[str, str], *, sleep: Callable[[float], None] = time.sleep
 ) -> object:
-    """Return the decoded answer; transient errors are retried with exponential back-off."""
+    """Return the decoded answer. Transient errors are retried with exponential back-off."""
     data = json.dumps(body).encode()
     for attempt in range(1, MAX_ATTEMPTS + 1):
         request = urllib.request.Request(url, data, {"Content-Type": "application/json", **headers}, method="POST")

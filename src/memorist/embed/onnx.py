@@ -1,4 +1,4 @@
-"""Runs a transformer in ONNX, from a folder or by its name on the Hugging Face hub: files, tokenizer, batches.
+"""Runs a transformer in ONNX, which is in a folder or on the Hugging Face hub.
 
 Sentence encoders (`sentences.py`) and cross-encoders (`crossing.py`) build on it. A hub name is looked up in the local
 cache first and downloaded only if it is missing, never while `HF_HUB_OFFLINE` is set. Nothing is loaded before the
@@ -51,13 +51,13 @@ class Source(msgspec.Struct, frozen=True):
 
     @property
     def folder(self) -> Path | None:
-        """The folder, or None where the location is a name on the hub."""
+        """This is the folder, or None if the location is a name on the hub."""
         path = Path(self.place).expanduser()
         return path if path.is_dir() else None
 
 
 def source(text: str, known: Sequence[str]) -> Source:
-    """Parse what follows `onnx:`; raises UsageError for a wrong location, an unknown option or missing packages."""
+    """Parse the text after `onnx:`. Raises UsageError for a wrong location, an unknown option or missing packages."""
     path, _, rest = text.partition("?")
     options = dict(parse_qsl(rest, keep_blank_values=True))
     unknown = sorted(set(options) - {"file", "quantized", "max_tokens", "threads", *known})
@@ -99,14 +99,14 @@ class OnnxModel:
 
     @property
     def folder(self) -> Path:
-        """The folder of its files; a model on the hub is downloaded first if needed."""
+        """This is the folder of the model's files. A model on the hub is downloaded first if needed."""
         if self._folder is None:
             self._folder = self._where.folder or _fetched(self._where)
         return self._folder
 
     @property
     def settings(self) -> Settings:
-        """The JSON files beside the model, parsed."""
+        """These are the JSON files beside the model, parsed."""
         if self._settings is None:
             self._settings = Settings(
                 {name: _json(self.folder / name) for name in _SETTINGS if name != "tokenizer.json"}
@@ -115,7 +115,8 @@ class OnnxModel:
 
     @property
     def max_tokens(self) -> int:
-        """The most tokens of a text that are read: the option, else the model's own limit, at most 512."""
+        """This is the maximum number of tokens of a text that are read: the option, or the model's own limit, at most
+        512."""
         asked = self._where.options.get("max_tokens")
         if asked:
             return int(asked)
@@ -125,7 +126,7 @@ class OnnxModel:
         return min([MAX_TOKENS, *limits])
 
     def run(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> Iterator[tuple[list[int], Any, Arrays]]:
-        """Run the model in batches; yields (indices of the texts, outputs by name, attention mask) of each."""
+        """Run the model in batches, and yield (indices of the texts, outputs by name, attention mask) of each."""
         session, tokenizer = self._loaded = self._loaded or self._load()
         inputs: list[Any] = [text[:MAX_CHARS] for text in texts]
         if pairs is not None:
@@ -178,7 +179,7 @@ _TYPES = {"tensor(int32)": np.int32, "tensor(int64)": np.int64}
 
 
 def _order(where: Source) -> tuple[str, ...]:
-    """Return model files by preference; quantised ones first if the option `quantized` is set."""
+    """Return model files by preference. Quantised ones come first if the option `quantized` is set."""
     quantized = where.options.get("quantized", "").lower() in ("1", "true", "yes")
     return (*_QUANTIZED, *_PLAIN) if quantized else (*_PLAIN, *_QUANTIZED)
 

@@ -1,4 +1,4 @@
-"""Embeddings from OpenAI, or from any server that speaks its API."""
+"""Embeds texts with OpenAI, or with any server that implements its API."""
 
 from __future__ import annotations
 

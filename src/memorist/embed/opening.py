@@ -1,4 +1,4 @@
-"""Opens what a user passes as `embedder=` (a name, an object or a function) as an `OpenEmbedder`."""
+"""Opens the value that a user passes as `embedder=` (a name, an object or a function) as an `OpenEmbedder`."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _STORED_NAMES = {
 
 
 class OpenEmbedder:
-    """Any embedder behind one coroutine, which never suspends if the embedder is a blocking one.
+    """Wraps any embedder behind one coroutine, which never suspends if the embedder is a blocking one.
 
-    `dimensions` may be 0 until the first vectors are made.
+    `dimensions` may be 0 until the first vectors are computed.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class OpenEmbedder:
         """The function that embeds questions, for models that embed them differently from passages."""
 
     async def embed(self, texts: Sequence[str], *, query: bool = False, offload: Offload | None = None) -> Vectors:
-        """Return one unit vector per text, as rows of float32; `offload` runs a blocking embedder in a thread."""
+        """Return one unit vector per text, as rows of float32. `offload` runs a blocking embedder in a thread."""
         if not texts:
             return np.zeros((0, self.dimensions), np.float32)
         call = self._ask if query else self._call
@@ -66,7 +66,7 @@ class OpenEmbedder:
         return self._checked(await vectors if inspect.isawaitable(vectors) else vectors, len(texts))
 
     def embed_now(self, texts: Sequence[str]) -> Vectors:
-        """`embed` as a plain function, for blocking embedders."""
+        """Do the same as `embed`, as a plain function for blocking embedders."""
         if not texts:
             return np.zeros((0, self.dimensions), np.float32)
         vectors = self._call(list(texts))
@@ -88,7 +88,7 @@ class OpenEmbedder:
 
 
 def open_embedder(spec: object = "default", *, blocking: bool) -> OpenEmbedder | None:
-    """Return the embedder of a spec; None for None, and recall then uses text search only."""
+    """Open the embedder that a spec describes. For None return None, and recall then uses only text search."""
     if spec is None:
         return None
     if isinstance(spec, OpenEmbedder):
@@ -104,7 +104,7 @@ def open_embedder(spec: object = "default", *, blocking: bool) -> OpenEmbedder |
 
 
 def reopened(name: str) -> OpenEmbedder | None:
-    """Return the embedder whose name is stored with vectors, or None where the name is not enough to open it."""
+    """Open the embedder whose name is stored with vectors. Return None if the name is not enough to open it."""
     spec = _STORED_NAMES.get(name, name)
     try:
         return _named(spec)
@@ -161,7 +161,7 @@ def _plugged(spec: object, call: Callable[..., Any], blocking: bool) -> OpenEmbe
 
 
 def _refuse_awaitables(name: str, call: Callable[..., Any]) -> Callable[[Sequence[str]], Any]:
-    """Return the function with a check that it does not return an awaitable, which is seen only when it is called."""
+    """Wrap the function so that it raises an error if it returns an awaitable, which only a call can show."""
 
     def guarded(texts: Sequence[str]) -> Any:
         vectors = call(texts)

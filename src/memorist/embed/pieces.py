@@ -1,8 +1,8 @@
-"""The tokenizer of the default embedder: byte-pair encoding over the vocabulary of Llama 2, in plain Python.
+"""Implements the tokenizer of the default embedder: byte-pair encoding over the vocabulary of Llama 2, in plain Python.
 
-It gives the same ids as Hugging Face's `tokenizers` for that vocabulary (a test compares them), without that package,
-which depends on an HTTP client and twenty others. Text is split before each run of spaces, which no token spans, so
-that most words are one lookup in a cache.
+It returns the same ids as Hugging Face's `tokenizers` for that vocabulary (a test compares them), but does not need
+that package, which depends on an HTTP client and twenty others. Text is split before each run of spaces, because no
+token crosses one. So most words need only one lookup in a cache.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Pieces:
         self._cache: dict[str, tuple[int, ...]] = {}
 
     def encode(self, text: str) -> list[int]:
-        """Return the ids of a text; special tokens such as `<s>` written in it are encoded as such."""
+        """Return the ids of a text. Special tokens such as `<s>` in the text are encoded as special tokens."""
         ids: list[int] = []
         for part in _SPECIAL.split(text) if "<" in text else (text,):
             if part in ("<unk>", "<s>", "</s>"):
@@ -53,7 +53,7 @@ class Pieces:
         return ids
 
     def _merged(self, word: str) -> tuple[int, ...]:
-        """Return byte-pair encoding with a heap: merge the neighbours of lowest rank until none is left; O(n log n)."""
+        """Encode by merging the neighbours of lowest rank until none are left, with a heap, in O(n log n)."""
         parts: list[str | None] = list(word)
         after = [*range(1, len(parts)), -1]
         before = list(range(-1, len(parts) - 1))
@@ -78,9 +78,8 @@ class Pieces:
             heappush(heap, merge)
 
     def _merge(self, at: int, left: str, right: str) -> _Merge | None:
-        """Return the heap entry of two neighbours, ordered by the id of the token they make, or None where they
-        make none.
-        """
+        """Return the heap entry of two neighbours, ordered by the id of the token they form, or None if they form no
+        token."""
         ids = self._ids
         rank = ids.get(left + right, 0)
         if rank < _FIRST_WORD or left not in ids or right not in ids:
@@ -91,7 +90,7 @@ class Pieces:
         return rank, ids[left], ids[right], at, left, right
 
     def _looked_up(self, parts: list[str | None]) -> Iterator[int]:
-        """Yield the ids of the parts; a character that is no token is encoded as its UTF-8 bytes."""
+        """Yield the ids of the parts. A character that is not a token is encoded as its UTF-8 bytes."""
         for part in parts:
             if part is None:
                 continue

@@ -1,4 +1,4 @@
-"""What the embedding services share: the API key and batching."""
+"""Handles the API key and the batching that all embedding services share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from memorist.errors import UsageError
 
 
 def api_key(variable: str, base_url: str | None) -> str:
-    """Return the key from the environment; optional if a `base_url` names another server."""
+    """Return the key from the environment. It is optional if `base_url` names another server."""
     key = os.environ.get(variable, "")
     if not key and base_url is None:
         raise UsageError(f"no API key; set {variable}")
@@ -25,7 +25,7 @@ def remote(
     batch: int,
     max_chars: int,
 ) -> Callable[[Sequence[str]], list[list[float]]]:
-    """Return a blocking function that embeds texts in batches; an async memory runs it in a thread."""
+    """Return a blocking function that embeds texts in batches. An async memory runs it in a thread."""
     headers = {"Authorization": f"Bearer {key}"} if key else {}
 
     def embed(texts: Sequence[str]) -> list[list[float]]:

@@ -1,4 +1,4 @@
-"""Opens what a user passes as `reranker=` as an `OpenReranker`.
+"""Opens the value that a user passes as `reranker=` as an `OpenReranker`.
 
 | given | what it is |
 |---|---|
@@ -31,7 +31,7 @@ _OTHER_SHAPE = frozenset({400, 422})
 
 
 class OpenReranker(msgspec.Struct, frozen=True):
-    """A reranker behind one function; `is_async` if that function returns an awaitable."""
+    """Wraps a reranker behind one function. `is_async` is True if that function returns an awaitable."""
 
     name: str
     call: Callable[[str, Sequence[str]], Any]
@@ -40,7 +40,8 @@ class OpenReranker(msgspec.Struct, frozen=True):
 
 
 def open_reranker(spec: object, *, blocking: bool) -> OpenReranker | None:
-    """Return the reranker of a spec; None for None, and for `"model"`, which the caller handles itself."""
+    """Open the reranker that a spec describes. Return None for None, and for `"model"`, which the caller handles
+    itself."""
     if spec is None or spec == "model":
         return None
     if isinstance(spec, str):
@@ -56,7 +57,7 @@ def open_reranker(spec: object, *, blocking: bool) -> OpenReranker | None:
 
 
 def checked(name: str, scores: Any, count: int) -> list[float]:
-    """Return one finite number per text, or a ModelError."""
+    """Return one finite number per text, or raise ModelError."""
     try:
         read = [float(score) for score in scores]
     except (TypeError, ValueError) as cause:
@@ -116,7 +117,7 @@ def _service(spec: str) -> Callable[[str, Sequence[str]], list[float]]:
 
 
 def _in_order(answer: Any, count: int) -> list[float]:
-    """Return the scores in the order of the texts; a text that the service left out gets the lowest."""
+    """Return the scores in the order of the texts. A text that the service left out gets the lowest score."""
     try:
         results = answer if isinstance(answer, list) else answer.get("results", answer.get("data"))
         scores = {

@@ -1,9 +1,10 @@
-"""The embedder `"onnx:…"`: any sentence encoder in ONNX, with the pooling and the prefixes it was trained with.
+"""Implements the embedder `"onnx:…"`, which is any sentence encoder in ONNX with the pooling and the prefixes it was
+trained with.
 
     onnx:FOLDER_OR_HUB_NAME[?pooling=mean|cls|max|last&query=PREFIX&passage=PREFIX&quantized=true&file=…&max_tokens=…]
 
-Options not given are read from the files beside the model; for model families that state their prefixes only in their
-documentation, from `PREFIXES`.
+Missing options are read from the files beside the model. Some model families name their prefixes only in their
+documentation; those are in `PREFIXES`.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ Floats = NDArray[np.float32]
 
 
 class SentenceEncoder:
-    """Embeds texts with an ONNX encoder; questions and passages may have different prefixes."""
+    """Embeds texts with an ONNX encoder. Questions and passages may have different prefixes."""
 
     def __init__(self, spec: str, *, name: str | None = None) -> None:
         self._where = source(spec, ("pooling", "query", "passage"))
@@ -63,7 +64,7 @@ class SentenceEncoder:
 
     @property
     def _reading(self) -> tuple[str, str, str]:
-        """(pooling, prefix of questions, prefix of passages)."""
+        """Return the pooling, the prefix of questions and the prefix of passages."""
         if self._read is None:
             self._read = _read(self._model, self._where)
         return self._read
@@ -80,9 +81,8 @@ class SentenceEncoder:
 
 
 def _name(where: Source, spec: str) -> str:
-    """Return the name stored with each vector: the hub's name, or the folder's with a checksum of its files and
-    options.
-    """
+    """Return the name stored with each vector: the hub's name, or the folder's name with a checksum of its files and
+    options."""
     folder = where.folder
     if folder is None:
         return f"onnx:{spec}"

@@ -1,4 +1,4 @@
-"""Embeddings from Voyage AI, the provider that Anthropic recommends."""
+"""Embeds texts with Voyage AI, the provider that Anthropic recommends."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ KEY = "VOYAGE_API_KEY"
 
 
 def voyage_embedder(model: str, base_url: str | None = None) -> Callable[[Sequence[str]], Any]:
-    """Return a blocking function for `POST {base_url}/embeddings`; the service truncates long texts."""
+    """Return a blocking function for `POST {base_url}/embeddings`. The service truncates long texts."""
     url = (base_url or BASE_URL).rstrip("/") + "/embeddings"
     return remote(
         url,

@@ -1,7 +1,8 @@
-"""The default embedder: static word vectors bundled with this package, without a download or a key.
+"""Implements the default embedder, which uses static word vectors bundled with this package and needs no download and
+no key.
 
-They are WordLlama's, quantised to one signed byte per number; `static/NOTICE` has their origin and licence, and
-`scripts/make-vectors` rebuilds them.
+The vectors come from WordLlama, quantised to one signed byte per number. `static/NOTICE` describes their origin and
+licence, and `scripts/make-vectors` rebuilds them.
 """
 
 from __future__ import annotations
@@ -27,18 +28,18 @@ _UNBROKEN = re.compile(r"([!-~]{64})[!-~]++")
 
 
 class WordLlamaEmbedder:
-    """Mean of 256-dimensional token vectors, about 20,000 short texts a second."""
+    """Averages token vectors of 256 dimensions, for about 20,000 short texts a second."""
 
     name = "wordllama-l2-supercat-256"
     dimensions = 256
     static = True
-    """It averages word vectors, so questions are embedded without stop words."""
+    """This embedder averages word vectors, so questions are embedded without stop words."""
 
     def __init__(self) -> None:
         self._words: dict[str, NDArray[np.float32]] = {}
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one unit vector per text; a text without words is all zeros."""
+        """Return one unit vector per text. A text without words gets zeros."""
         table = _table()
         out = np.zeros((len(texts), self.dimensions), np.float32)
         for start in range(0, len(texts), _BATCH_TEXTS):
@@ -54,7 +55,7 @@ class WordLlamaEmbedder:
         return out
 
     def word_vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
-        """Return the vector of each word as it stands in the table: a longer one weighs more in the mean of a text."""
+        """Return each word's vector from the table. A longer vector has more weight in the average of a text."""
         cached = {word: vector for word in words if (vector := self._words.get(word)) is not None}
         fresh = list(dict.fromkeys(word for word in words if word not in cached))
         if fresh:
@@ -82,9 +83,8 @@ second."""
 
 
 def word_rarity(words: Sequence[str]) -> list[float]:
-    """Return how rare each word is in any text, by the length of its vector: 0 for everyday words, about 1 for
-    others.
-    """
+    """Return how rare each word is in general, from the length of its vector. Everyday words have 0, and others about
+    1."""
     if not words:
         return []
     lengths = np.linalg.norm(_shared().word_vectors(words), axis=1)
@@ -107,7 +107,7 @@ def _table() -> _Table:
 
 
 class _Table:
-    """A vector for each token, memory-mapped from this package's folder and so shared by processes."""
+    """Holds a vector for each token. The table is memory-mapped from this package's folder, so processes share it."""
 
     def __init__(self) -> None:
         try:

@@ -1,4 +1,4 @@
-"""The base of every noun: `Shared` (store, runtime, clock and plugged-in parts) and `Core` (one handle with a
+"""Defines the base of every noun: `Shared` (store, runtime, clock and plugged-in parts) and `Core` (one handle with a
 scope)."""
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ _NO_POLICY: tuple[float, Gate | None] = (0.0, None)
 
 
 class Bounds(TypedDict, total=False):
-    """What a scan of one org takes besides the prefix: the other fields of `Scan`."""
+    """Holds the arguments of a scan of one org besides the prefix, which are the other fields of `Scan`."""
 
     index: str | None
     after: Key | None
@@ -104,7 +104,7 @@ class Parts(msgspec.Struct):
 
 
 class Shared:
-    """The parts that all handles on one memory share."""
+    """Holds the parts that all handles on one memory share."""
 
     def __init__(self, store: Store, runtime: Runtime, clock: Clock | None = None, parts: Parts | None = None) -> None:
         self.store = store
@@ -265,7 +265,7 @@ class Shared:
     def appended_length(self, org: str, thread: str) -> int:
         """Return the number of the last message that this process has appended to a thread.
 
-        0 if it has appended none.
+        The result is 0 if it has appended none.
         """
         other = None if self.twin is None else self.twin.beside(self)
         return max(shared.appended.get((org, thread), 0) for shared in (self, other) if shared is not None)
@@ -313,7 +313,7 @@ class Shared:
         await self.close_own()
 
     async def close_own(self) -> None:
-        """Close what this variant opened. Every later call raises an error."""
+        """Close everything that this variant opened. Every later call raises an error."""
         self.closed = True
         if self._opened and self.worker is not None:
             await self.worker.close()
@@ -357,7 +357,7 @@ class Scopes:
 
 
 class Results:
-    """The results of a commit, by change or by the record that was put.
+    """Holds the results of a commit, by change or by the record that was put.
 
     They are not looked up by position, because guards shift it.
     """
@@ -623,7 +623,7 @@ class Core:
     async def _noticed(self, changes: Sequence[Change]) -> list[Change]:
         """Return rows that notify watchers of these changes.
 
-        Empty if nobody watches, which is looked up every LOOK_SECONDS/2.
+        There are none if nobody watches, which is checked every LOOK_SECONDS/2.
         """
         looked, watched = self.shared.watched.get(self.org, _UNKNOWN)
         if time.monotonic() >= looked:

@@ -57,7 +57,8 @@ class _Source(Terms, frozen=True, kw_only=True):
 
 
 class EntityCache(msgspec.Struct):
-    """What all handles on one memory share: loaders by org and type, counts, and the loads that have just failed."""
+    """Holds what all handles on one memory share: loaders by org and type, counts, and the loads that have just
+    failed."""
 
     sources: dict[tuple[str, str], _Source] = {}
     stats: EntityStats = msgspec.field(default_factory=EntityStats)
@@ -73,7 +74,7 @@ def entity_cache(shared: Shared) -> EntityCache:
 
 
 class EntityLeases:
-    """The rows of the cache, and the leases with which one of many callers loads an entity.
+    """Manages the rows of the cache, and the leases that let only one of many callers load an entity.
 
     The server uses it too, because its clients load entities themselves.
     """
@@ -380,7 +381,7 @@ def _source(load: Loader, ttl: Ttl, stale: Ttl | None) -> _Source:
 
 
 def _takes_id(load: Loader) -> bool:
-    """Return whether the loader takes the id as an argument, which a loader for a single entity need not do."""
+    """Return whether the loader accepts the id as an argument. A loader for a single entity does not have to."""
     try:
         parameters = inspect.signature(load).parameters.values()
     except (TypeError, ValueError):

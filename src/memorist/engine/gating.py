@@ -1,4 +1,4 @@
-"""The gate on writes: an org's policy, what it does to changes, and the report of what it did."""
+"""Applies an org's policy to changes before they are written, and reports what it did."""
 
 from __future__ import annotations
 
@@ -80,7 +80,8 @@ def _pass_change(gate: Gate, change: Change, at: datetime, tally: Tally) -> Chan
 
 
 def _may_refuse(record: Record) -> bool:
-    """Return whether a caller wrote this, who can be told. What processors derive is checked earlier."""
+    """Return whether a caller wrote this and can be told about a refusal. Memories that processors derive are checked
+    earlier."""
     return getattr(record, "actor", "processor") not in ("processor", "import")
 
 
@@ -105,7 +106,8 @@ async def count_refusal(core: Core, refusal: NotAdmitted) -> None:
 
 
 class GateReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What the gate did, and which classes of personal data are stored, as counts by kind and class, never content."""
+    """Reports what the gate did, and which classes of personal data are stored. It contains counts by kind and class,
+    never content."""
 
     to_dict = as_dict
 
@@ -122,7 +124,7 @@ class GateReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GateCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """What the gate finds in a text."""
+    """Holds what the gate finds in a text."""
 
     to_dict = as_dict
 
@@ -135,7 +137,7 @@ class GateCheck(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Gating:
-    """The policy for writes: secrets, personal data and retention."""
+    """Reads and sets the policy for writes: secrets, personal data and retention."""
 
     def __init__(self, core: Core) -> None:
         self._core = core

@@ -28,7 +28,7 @@ STUCK_SECONDS = 3600.0
 
 
 class Turns(msgspec.Struct, frozen=True):
-    """Turns of ended sessions."""
+    """Counts the turns of ended sessions."""
 
     to_dict = as_dict
 
@@ -39,7 +39,7 @@ class Turns(msgspec.Struct, frozen=True):
 
 
 class ReadingCost(msgspec.Struct, frozen=True):
-    """The cost of extracting from messages with a model, over the threads that still exist."""
+    """Reports the cost of extracting from messages with a model, over the threads that still exist."""
 
     to_dict = as_dict
 
@@ -63,7 +63,7 @@ class ReadingCost(msgspec.Struct, frozen=True):
 
 
 class Stats(msgspec.Struct, frozen=True):
-    """Counts of what is stored, by kind, and of what is indexed."""
+    """Counts the stored records by kind, and the indexed ones."""
 
     to_dict = as_dict
 
@@ -89,7 +89,7 @@ class Stats(msgspec.Struct, frozen=True):
 
 
 class Diagnosis(msgspec.Struct, frozen=True):
-    """The report of `doctor`: the store, the embedder, the queues, and every problem."""
+    """Holds the report of `doctor` about the store, the embedder, the queues, and every problem."""
 
     to_dict = as_dict
 

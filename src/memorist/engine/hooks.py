@@ -1,4 +1,4 @@
-"""Events: hooks that users register, and OpenTelemetry if it is installed.
+"""Sends events to the hooks that users register, and to OpenTelemetry if it is installed.
 
 They contain ids and sizes, never content.
 """
@@ -42,7 +42,7 @@ Hook = Callable[[HookEvent], Any]
 
 
 class Events:
-    """The registered hooks, and OpenTelemetry if it is enabled."""
+    """Holds the registered hooks, and OpenTelemetry if it is enabled."""
 
     def __init__(self) -> None:
         self.listening = False
@@ -96,7 +96,7 @@ _NO_SPAN = nullcontext()
 
 
 class Listens:
-    """The methods of both facades that register hooks."""
+    """Provides the methods of both facades that register hooks."""
 
     _core: Core
 

@@ -1,4 +1,4 @@
-"""Idempotency keys of HTTP requests, each committed in the same transaction as the work of its request.
+"""Stores the idempotency keys of HTTP requests, each in the same transaction as the work of its request.
 
 A row contains a digest of the request, at most one number from the outcome, and no content. It is kept for at least a
 day; keys from before yesterday are deleted.

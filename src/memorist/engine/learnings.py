@@ -71,7 +71,7 @@ class Learnings:
             corrects: The id of a learning that this one contradicts.
             tags: Your own labels.
             metadata: Anything else, as JSON.
-            user: Whose; by default the user of this handle.
+            user: The user it is about; by default the user of this handle.
 
         Returns:
             The learning, new or reinforced.
@@ -109,7 +109,7 @@ class Learnings:
 
         Args:
             id: The id of the learning.
-            user: Whose; by default the user of this handle.
+            user: The user it is about; by default the user of this handle.
 
         Returns:
             The learning, or None.
@@ -126,7 +126,7 @@ class Learnings:
 
         Args:
             ids: The ids of the learnings.
-            user: Whose; by default the user of this handle.
+            user: The user it is about; by default the user of this handle.
 
         Returns:
             One learning or None per id.
@@ -161,7 +161,7 @@ class Learnings:
             tags: Your own labels, which replace the current ones.
             metadata: Any other JSON, which replaces the current metadata.
             reason: The reason, stored with the learning.
-            user: Whose; by default the user of this handle.
+            user: The user it is about; by default the user of this handle.
 
         Returns:
             The changed learning.
@@ -204,7 +204,7 @@ class Learnings:
 
         Args:
             id: The id of the learning.
-            user: Whose; by default the user of this handle.
+            user: The user it is about; by default the user of this handle.
 
         Returns:
             The learning with its new confidence.
@@ -224,7 +224,7 @@ class Learnings:
 
         Args:
             id: The id of the learning.
-            user: Whose; by default the user of this handle.
+            user: The user it is about; by default the user of this handle.
 
         Returns:
             The learning with its new confidence.
@@ -244,7 +244,7 @@ class Learnings:
 
         Args:
             ids: The ids of the learnings.
-            user: Whose; by default the user of this handle.
+            user: The user it is about; by default the user of this handle.
 
         Returns:
             How many of the learnings exist.
@@ -276,7 +276,7 @@ class Learnings:
 
         Args:
             id: The id of the learning.
-            user: Whose; by default the user of this handle.
+            user: The user it is about; by default the user of this handle.
 
         Returns:
             Whether the learning existed.
@@ -409,7 +409,7 @@ class Learnings:
             after: The id of the last learning of the previous page. If it was deleted in the meantime, there is no next
                 page.
             reverse: Whether to list from the end.
-            user: Whose; by default the user of this handle.
+            user: The user it is about; by default the user of this handle.
 
         Returns:
             The learnings.

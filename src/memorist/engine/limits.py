@@ -1,4 +1,4 @@
-"""Limits on one call, which a server sets on its memory. A program's own memory has none."""
+"""Limits the size of one call. A server sets these limits on its memory, and a program's own memory has none."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class CallLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """The maximum that one call may ask for, or None for no limit."""
+    """Holds the maximum that one call may ask for, or None for no limit."""
 
     budget_tokens: int | None = None
     """The total of a context's budget."""

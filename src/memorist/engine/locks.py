@@ -1,4 +1,4 @@
-"""Locks by key, each of which exists only while someone holds it or waits for it."""
+"""Provides locks by key. Each lock exists only while someone holds it or waits for it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..runtime import Runtime
 
 
 class KeyedLocks:
-    """One lock per key in use. Unused locks are dropped, so memory does not grow with the number of keys."""
+    """Holds one lock per key in use. Unused locks are dropped, so memory does not grow with the number of keys."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime

@@ -1,7 +1,7 @@
-"""One view of everything that is remembered: facts, events and learnings in a common format, with one kind of id.
+"""Shows facts, events and learnings in a common format, with one kind of id.
 
-An id consists of the kind and the key: `fact:city`, `event:9f2a…` or `learning:c1d0…`. The typed nouns do the work: an
-update or deletion here is theirs, with the same history, lineage and audit trail.
+An id consists of the kind and the key: `fact:city`, `event:9f2a…` or `learning:c1d0…`. The typed nouns do the work. An
+update or deletion here calls theirs, with the same history, lineage and audit trail.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Remembered(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     kind: MemoryKind
     namespace: str
     text: str
-    """A sentence. For a fact without one, a phrase such as "Lives in Porto", or its key and value."""
+    """This is a sentence. For a fact without one, it is a phrase such as "Lives in Porto", or its key and value."""
     subject: str | None = None
     key: str | None = None
     value: Any = None
@@ -549,7 +549,7 @@ def _sentence(fact: Fact) -> str:
 
 
 def _is_result(candidate: Candidate, record: Fact | Event | Learning) -> bool:
-    """Return whether a memory is as the approval of a candidate left it."""
+    """Return whether a memory is unchanged since the approval of a candidate."""
     if not set(candidate.sources) <= set(record.sources):
         return False
     if candidate.operation == "end":

@@ -1,4 +1,4 @@
-"""The nouns of a memory (`memory.facts`, `memory.threads`), each declared once on its facade."""
+"""Declares the nouns of a memory (`memory.facts`, `memory.threads`) once on its facade."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options that the methods of several nouns share: pages, limits, reasons and expected versions."""
+"""Defines options that the methods of several nouns share: pages, limits, reasons and expected versions."""
 
 from __future__ import annotations
 

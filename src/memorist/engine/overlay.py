@@ -1,4 +1,4 @@
-"""An open batch: the changes it has collected, and the store as it will be after the commit.
+"""Represents an open batch: the changes it has collected, and the store as it will be after the commit.
 
 A batch reads its own writes. The changes are replayed on a store in RAM that contains the rows they touch, so their
 effect is defined only once, in `stores/memory.py`. `Put`, `Load` and `Expect` wait until their table is read, because
@@ -40,7 +40,7 @@ _FAMILY = {Message.table.name: Thread.table.name, Receipt.table.name: Thread.tab
 
 
 class Overlay:
-    """A store under the changes of a batch. `apply` collects changes instead of writing them."""
+    """Shows a store with the changes of a batch. `apply` collects changes instead of writing them."""
 
     def __init__(self, below: Store) -> None:
         self.below = below

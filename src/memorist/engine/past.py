@@ -1,9 +1,9 @@
-"""A memory as it was at a given time, for `as_of`. Reads are answered from history, and nothing is written.
+"""Shows a memory as it was at a given time, for `as_of`. Reads are answered from history, and nothing is written.
 
 Facts and events have versions, so their old values and deleted ones come back. Messages, threads and summaries never
-change, so those that existed at the time are shown. Documents, learnings and working memory have no versions: a
-document or a working document is shown if it has not been replaced since, a learning if it existed. Forgotten items are
-in no history, and items that have expired stay gone.
+change, so those that existed at the time are shown. Documents, learnings and working memory have no versions. A
+document or a working document is shown if it has not been replaced since, and a learning if it existed. Forgotten items
+are in no history, and items that have expired stay gone.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ PAGE_ROWS = 500
 
 
 class Past:
-    """A store as it was at a given time."""
+    """Shows a store as it was at a given time."""
 
     def __init__(self, below: Store, moment: datetime, now: int) -> None:
         self.below = below
@@ -161,7 +161,7 @@ def core_at(core: Core, moment: datetime) -> Core:
 
 
 async def changed_drafts(past: Core, ns: str, only: EntryFilter) -> list[Draft]:
-    """Return what was known in a namespace at that time and is different now, as index entries without terms."""
+    """Return the records of a namespace that were different at that time, as index entries without terms."""
     present = Core(past.shared, past.scope)
     drafts: list[Draft] = []
     for name in CHANGED:
@@ -199,7 +199,7 @@ async def mark_as_then(past: Core, entries: Sequence[Entry]) -> list[Entry]:
 
 
 def _superseded(versions: Sequence[Fact], message: str) -> bool:
-    """Return whether the last of these versions differs from what the message said, or retracted it."""
+    """Return whether the last of these versions differs from the message's statement, or retracted it."""
     if not versions or not any(message in version.sources for version in versions):
         return False
     last = versions[-1]

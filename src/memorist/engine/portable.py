@@ -1,4 +1,4 @@
-"""Export and import: JSON lines that contain every row of an org, with the same bytes from every store.
+"""Exports and imports JSON lines that contain every row of an org, with the same bytes from every store.
 
 The first line identifies the file. Each row has a line with a checksum, ordered by table and key. The last line
 contains the number of rows. An import checks the whole file before it writes anything, so a damaged file changes
@@ -69,14 +69,14 @@ Progress = Callable[[int, int | None], None]
 
 
 class Transfer(msgspec.Struct, frozen=True):
-    """The report of an export or import: rows by table."""
+    """Reports the rows of an export or import by table."""
 
     to_dict = as_dict
 
     rows: int
     counts: dict[str, int]
     resumed_at: int = 0
-    """Rows that an earlier, interrupted import of the same file has loaded."""
+    """These rows were loaded by an earlier, interrupted import of the same file."""
 
 
 class _Header(msgspec.Struct, frozen=True):

@@ -88,9 +88,8 @@ ProcessorSpec = str | Processor | Processes | type[Processor] | type[Processes]
 
 
 class TtlGarbageCollector(Processor):
-    """Removes expired rows, pieces of records whose writers died and old idempotency keys, none of which any read
-    returns, and rows that are older than the org's retention rules allow.
-    """
+    """Removes expired rows, pieces of records whose writers died, old idempotency keys, and rows that are older than
+    the org's retention rules allow. Reads return none of these anyway, except the last."""
 
     name = "gc"
 
@@ -256,20 +255,20 @@ class Reindexer(Processor):
 
 
 class VectorIndexer(Reindexer):
-    """The same as `Reindexer`, under the name that `memorist process` runs by default."""
+    """Does the same as `Reindexer`, under the name that `memorist process` runs by default."""
 
     name = "vectors"
 
 
 class IndexVersion(msgspec.Struct, frozen=True):
-    """What makes entries now: the analysis, and the embedder if there is one."""
+    """Identifies what creates entries now: the analysis, and the embedder if there is one."""
 
     analysis: str
     embedder: str | None
 
     @property
     def maker(self) -> str:
-        """Both as one text, in the form that a `Sweep` stores."""
+        """This is the analysis and the embedder as one text, in the form that a `Sweep` stores."""
         return f"{self.analysis} {self.embedder or ''}".strip()
 
     def matches(self, entry: Entry) -> bool:
@@ -278,7 +277,7 @@ class IndexVersion(msgspec.Struct, frozen=True):
 
 
 def index_version(core: Core) -> IndexVersion:
-    """Return the analysis and embedder with which this memory makes entries."""
+    """Return the analysis and embedder with which this memory creates entries."""
     from ..recall.analyze import analysis_version
 
     embedder = core.shared.embedder
@@ -516,9 +515,9 @@ async def _end(core: Core, job: Job, thread: Thread | None) -> None:
 
 
 async def _spaces(core: Core, queue: str, maker: str | None = None) -> list[str]:
-    """Return namespaces to process: those for which the indexer left a job.
+    """Return the namespaces to process, which are those for which the indexer left a job.
 
-    All of them until a first full run has ended.
+    Until a first full run has ended, return all of them.
     """
     whole = await core.get(Sweep, "", queue)
     if whole is None or whole.maker != maker:

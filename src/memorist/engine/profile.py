@@ -1,4 +1,5 @@
-"""A user's profile: facts, preferences and learnings, and the block of profile lines that every context includes."""
+"""Reads a user's profile: facts, preferences and learnings, and the block of profile lines that every context
+includes."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ _LANES = {"identity": "identity", "contact": "facts", "safety": "safety", "wish"
 
 
 class UserProfile(msgspec.Struct, frozen=True):
-    """What is known about one user; `preferences` are facts whose keys begin with `preference.`."""
+    """Holds everything known about one user. The `preferences` are facts whose keys begin with `preference.`."""
 
     to_dict = as_dict
 
@@ -63,7 +64,7 @@ class Profile:
         """Return all facts, preferences and learnings of a user.
 
         Args:
-            user: Whose; by default the user of this handle.
+            user: The user it is about; by default the user of this handle.
             min_confidence: Leave out memories that are less certain than this.
             as_of: Return the profile of this time.
 
@@ -107,7 +108,7 @@ class Profile:
         """Set a preference of a user. It is stored as the fact `preference.<key>` and sent with every request.
 
         Args:
-            user: Whose; None for the user of this handle.
+            user: The user it is about. None means the user of this handle.
             key: The name of the preference, such as `language`.
             value: Any JSON value.
 
@@ -131,8 +132,7 @@ class Profile:
         that prompt caches keep it.
 
         Args:
-            user: Whose; by default the user of this handle.
-            max_tokens: The size of the block at most.
+            user: The user it is about; by default the user of this handle. max_tokens: The maximum size of the block.
             as_of: Return the block of this time.
 
         Returns:

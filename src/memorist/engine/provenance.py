@@ -1,4 +1,4 @@
-"""Provenance: follows lineage links from a thing back to the messages it was derived from."""
+"""Follows lineage links from a thing back to the messages it was derived from."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ Traceable = Record | Hit | str
 
 
 class WhyStep(msgspec.Struct, frozen=True):
-    """One source on the way back; `depth` 1 is a direct source. `present` is false if it no longer exists."""
+    """Describes one source on the way back. A direct source has `depth` 1. `present` is false if the source no longer
+    exists."""
 
     to_dict = as_dict
 
@@ -39,7 +40,7 @@ class WhyStep(msgspec.Struct, frozen=True):
 
 
 class WhyCorrection(msgspec.Struct, frozen=True):
-    """The correction that gave a fact its present value: what it replaced, by whom, when and why."""
+    """Describes the correction that gave a fact its present value: what it replaced, by whom, when and why."""
 
     before: Json
     value: Json
@@ -49,7 +50,7 @@ class WhyCorrection(msgspec.Struct, frozen=True):
 
 
 class Why(msgspec.Struct, frozen=True):
-    """Where an item came from: every step back, nearest first, down to the messages."""
+    """Explains where an item came from: every step back to the messages, nearest first."""
 
     to_dict = as_dict
 
@@ -59,7 +60,7 @@ class Why(msgspec.Struct, frozen=True):
     created_at: datetime | None
     sources: list[WhyStep]
     correction: WhyCorrection | None = None
-    """Where a fact was corrected: the correction that its value comes from."""
+    """If a fact was corrected, this is the correction that its value comes from."""
 
     @property
     def messages(self) -> list[Message]:
@@ -104,7 +105,7 @@ class Provenance:
         return None
 
     async def _back(self, level: list[Record], depth: int, steps: list[WhyStep], seen: set[str]) -> list[Record]:
-        """Add the sources of one level to the steps; they are the next level."""
+        """Add the sources of one level to the steps. They form the next level."""
         found: list[Record] = []
         for record in level:
             for id in await self._sources(record):

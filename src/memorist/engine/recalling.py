@@ -1,4 +1,5 @@
-"""Recall finds what matters for a query in the namespaces of this scope, by words and by meaning, with reasons."""
+"""Recall finds the memories that matter for a query in the namespaces of this scope, by words and by meaning, with
+reasons."""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ MAX_HITS_WITH_THREE_CANDIDATES = 60
 
 
 class Recalling:
-    """Finds what matters for a query."""
+    """Finds the memories that matter for a query."""
 
     def __init__(self, core: Core) -> None:
         # An index has neither the rows of an open batch nor those of the past.
@@ -70,11 +71,11 @@ class Recalling:
         bare: bool = False,
         floored: bool = False,
     ) -> list[Hit]:
-        """Find what matters most for a query, best first. Everything written before the call is searched.
+        """Find the memories that matter most for a query, best first. Everything written before the call is searched.
 
         `offset` skips the first hits, `vector` replaces the query's embedding, and a namespace that ends in `*` is a
         prefix. With `expand`, the memory's model proposes other wordings, which are searched too. With `hops` over 1,
-        it reads the first hits and says what to search for next, `hops - 1` times. `bare` hits are for a context:
+        the model reads the first hits and proposes the next search, `hops - 1` times. `bare` hits are for a context:
         chunks of a document are not merged, and hits have no reasons. Without `min_score`, a question that seems to
         have no answer here finds nothing; `floored` uses the floor of contexts. With `as_of`, the answer is what was
         known at that time.
@@ -202,8 +203,8 @@ class Recalling:
     ) -> Pool | None:
         """Return the candidates for a question with everything that ranking needs, or None if there are none.
 
-        Without `fresh`, only what is already indexed is searched. Deriving uses this, because it is part of catching
-        up.
+        Without `fresh`, only entries that are already indexed are searched. Deriving uses this, because it is part of
+        catching up.
         """
         from ..languages.small_talk import is_small_talk
         from ..recall.query import analyse
@@ -238,7 +239,8 @@ class Recalling:
     async def _changed_since(
         self, past: Core, spaces: Sequence[str], only: EntryFilter, query: Query, counts: dict[str, int]
     ) -> list[Entry]:
-        """Return entries for what is no longer in the index, analysed on the fly. Their terms are added to `counts`."""
+        """Return entries for records that are no longer in the index, analysed on the fly. Their terms are added to
+        `counts`."""
         from ..recall.vectors import encode_many
 
         drafts = [draft for ns in spaces for draft in await changed_drafts(past, ns, only)]

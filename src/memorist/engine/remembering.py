@@ -1,4 +1,4 @@
-"""Remembers in one call: stores what was said, reads it immediately, and returns what it understood."""
+"""Remembers in one call: it stores a statement, reads it immediately, and returns what it understood."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ THREAD = "remembered"
 
 
 class Refusal(msgspec.Struct, frozen=True, kw_only=True):
-    """Something in a message that did not become a memory: a secret, or a model's note that the checks refused."""
+    """Describes something in a message that did not become a memory: a secret, or a model's note that failed the
+    checks."""
 
     to_dict = as_dict
 
@@ -42,7 +43,7 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Understood(msgspec.Struct, frozen=True, kw_only=True):
-    """What `remember` stored and understood."""
+    """Reports what `remember` stored and understood."""
 
     to_dict = as_dict
 
@@ -56,7 +57,7 @@ class Understood(msgspec.Struct, frozen=True, kw_only=True):
     ended: list[str] = []
     """The ids of memories that a request to forget has ended."""
     refused: list[Refusal] = []
-    """What did not become a memory, with reasons: secrets, and a model's notes that the checks refused."""
+    """These did not become memories, and each has a reason: secrets, and a model's notes that failed the checks."""
 
 
 class Remembering:

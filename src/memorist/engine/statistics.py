@@ -1,8 +1,9 @@
-"""The statistics of a namespace that ranking needs: how many entries it has, of which kinds, and how long they are.
+"""Keeps the statistics of a namespace that ranking needs: how many entries it has, of which kinds, and how long they
+are.
 
-The indexer adds what it writes and subtracts what it replaces. `Core.apply` subtracts what other writers delete, in the
-same transaction. Speakers' names cannot be subtracted, because others may have the same name. Instead, a job in the
-`count` queue makes a worker count the namespace again within about a minute.
+The indexer adds the entries it writes and subtracts those it replaces. `Core.apply` subtracts the entries that other
+writers delete, in the same transaction. Speakers' names cannot be subtracted, because others may have the same name.
+Instead, a job in the `count` queue makes a worker count the namespace again within about a minute.
 """
 
 from __future__ import annotations
@@ -117,7 +118,7 @@ async def subtract_deleted(core: Core, changes: Sequence[Change]) -> list[Change
 def recount_jobs(changes: Sequence[Change], at: datetime) -> list[Change]:
     """Return jobs that count again the namespaces whose entries these changes delete.
 
-    None where they write the statistics.
+    There are none if the changes write the statistics.
     """
     return [
         Put(

@@ -1,4 +1,4 @@
-"""Tidying up: a plan of merges, endings and rewordings that a person can read, apply in one step, and undo.
+"""Plans a tidy-up of merges, endings and rewordings that a person can read, apply in one step, and undo.
 
 Without a model, the plan merges only exact and near-exact duplicates. With a model, it also ends memories that are no
 longer true, shortens long ones and states habits that several memories show. Nothing changes until the plan is applied.
@@ -37,7 +37,7 @@ MAX_TOKENS = 4_000
 
 
 class PlanLine(msgspec.Struct, frozen=True, kw_only=True):
-    """One proposal of a plan: what happens to which memories, and why."""
+    """Holds one proposal of a plan: what happens to which memories, and why."""
 
     to_dict = as_dict
 
@@ -47,7 +47,7 @@ class PlanLine(msgspec.Struct, frozen=True, kw_only=True):
     before: list[str]
     """The current sentences of these memories."""
     text: str | None = None
-    """The sentence afterwards."""
+    """This is the sentence after the change."""
     reason: str = ""
     sources: list[str] = []
 
@@ -184,7 +184,7 @@ class Plans:
         return Core(self._core.shared, self._core.scope).batched()
 
     def _links(self, ns: str, line: PlanLine, target: Ref | None) -> list[Link]:
-        """Return lineage links from the memories of a line to something that has words of them."""
+        """Return lineage links from the memories of a line to a record that contains some of their words."""
         if target is None:
             return []
         sources = [_ref(ns, id) for id in line.ids]
@@ -192,7 +192,7 @@ class Plans:
         return [Link.of(self._core.org, source, target, at) for source in sources if source != target]
 
     async def _carry_out(self, batch: Core, plan: Plan, line: PlanLine) -> tuple[list[JsonObject], Ref | None]:
-        """Do one line; returns the steps that undo it, and the memory that has a new text made of all of them."""
+        """Carry out one line. Return the steps that undo it, and the memory whose new text combines all of them."""
         rows = [await _row(batch, plan.ns, id) for id in line.ids]
         for id, row in zip(line.ids, rows, strict=True):
             if row is None or row.version != plan.versions.get(id):
@@ -251,12 +251,12 @@ class AsyncPlan:
 
     @property
     def lines(self) -> list[PlanLine]:
-        """What the plan would change, line by line."""
+        """These are the changes of the plan, line by line."""
         return self.plan.lines
 
     @property
     def applied(self) -> bool:
-        """Whether the plan was carried out."""
+        """This is True if the plan was carried out."""
         return self.plan.applied
 
     async def apply(self) -> Plan:
@@ -354,7 +354,7 @@ async def _remove(batch: Core, row: Fact | Event | Learning, reason: str) -> Non
 
 
 async def _reword(batch: Core, row: Fact | Event | Learning, text: str, reason: str) -> Ref:
-    """Give a memory another sentence; returns the reference to it."""
+    """Change the sentence of a memory, and return the reference to the memory."""
     if isinstance(row, Fact):
         await Facts(batch).update(row.ns, row.key, text=text, reason=reason)
         return Ref("fact", row.ns, row.key)

@@ -1,4 +1,4 @@
-"""Change notices across processes: which kind of record changed in which namespace, and nothing else.
+"""Notifies other processes of changes. A notice says which kind of record changed in which namespace, and nothing else.
 
 A process that watches an org writes a watermark with a lease. Writers look for it every quarter of a second. While
 there is one, each commit also raises the version of one row per kind and namespace that it changes, in the same
@@ -42,7 +42,7 @@ class Notice(msgspec.Struct, frozen=True):
 
 
 class AsyncWatch:
-    """Waits for changes by this and other processes, and iterates over notices without end."""
+    """Waits for changes by this and other processes. You can iterate over its notices, which never end."""
 
     def __init__(self, core: Core, namespaces: Sequence[Ns] | None, kinds: Sequence[str] | None) -> None:
         if core.batch is not None:
@@ -128,7 +128,7 @@ class AsyncWatch:
 
 
 class ResumableWatch(AsyncWatch):
-    """A watch that another one can continue, for callers that poll."""
+    """This watch can be continued by another one, for callers that poll."""
 
     def cursor(self) -> Seen:
         """Return the versions that this watch has seen and may read, so that another watch can resume from them."""

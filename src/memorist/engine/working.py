@@ -130,7 +130,7 @@ class WorkingMemory(Generic[W]):
         """Return the document, or None if there is none or it has expired.
 
         Args:
-            user: Whose document; by default that of the handle's user.
+            user: The user of the document; by default the user of this handle.
             session: The session; by default the document that belongs to no session.
 
         Returns:
@@ -149,7 +149,7 @@ class WorkingMemory(Generic[W]):
 
         Args:
             sessions: The sessions; None means the document that belongs to no session.
-            user: Whose document; by default that of the handle's user.
+            user: The user of the document; by default the user of this handle.
 
         Returns:
             One document or None per session.
@@ -165,7 +165,7 @@ class WorkingMemory(Generic[W]):
 
         Args:
             doc: The document, or its fields.
-            user: Whose document; by default that of the handle's user.
+            user: The user of the document; by default the user of this handle.
             session: The session; by default the document that belongs to no session.
 
         Returns:
@@ -213,7 +213,7 @@ class WorkingMemory(Generic[W]):
         Args:
             action: What the user did.
             entity_id: The id of the entity that the action concerned.
-            user: Whose document; by default that of the handle's user.
+            user: The user of the document; by default the user of this handle.
             session: The session; by default the document that belongs to no session.
 
         Returns:
@@ -236,7 +236,7 @@ class WorkingMemory(Generic[W]):
         """Remove the newest action and return it, or None if there is none.
 
         Args:
-            user: Whose document; by default that of the handle's user.
+            user: The user of the document; by default the user of this handle.
             session: The session; by default the document that belongs to no session.
 
         Returns:
@@ -262,7 +262,7 @@ class WorkingMemory(Generic[W]):
 
         Args:
             *messages: The messages of the turn.
-            user: Whose document; by default that of the handle's user.
+            user: The user of the document; by default the user of this handle.
             session: The session; by default the document that belongs to no session.
 
         Returns:
@@ -283,7 +283,7 @@ class WorkingMemory(Generic[W]):
         """Delete the document, and return whether there was one.
 
         Args:
-            user: Whose document; by default that of the handle's user.
+            user: The user of the document; by default the user of this handle.
             session: The session; by default the document that belongs to no session.
 
         Returns:

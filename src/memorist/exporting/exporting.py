@@ -36,7 +36,7 @@ class Exporting:
     async def export(
         self, path: str | os.PathLike[str], *, to: To, namespace: Ns | None, progress: Progress | None
     ) -> Transfer:
-        """Write the org, or one namespace of it, to a file or folder; a file appears only when it is complete."""
+        """Write the org, or one namespace of it, to a file or folder. A file appears only when it is complete."""
         if to == "memorist":
             raise UsageError("the memorist format holds a whole org; choose another format to export one namespace")
         self._core.scope.whole_org("export and import")
@@ -109,7 +109,7 @@ class Exporting:
             yield thread
 
     async def _rows(self, kind: type[R], space: str | None, ns: Callable[[R], str]) -> AsyncIterator[R]:
-        """Yield the rows of a kind, of one namespace or all, a page at a time."""
+        """Yield the rows of a kind, from one namespace or from all, a page at a time."""
         after = None
         while True:
             rows = await self._core.scan(kind, after=after, limit=PAGE_ROWS)

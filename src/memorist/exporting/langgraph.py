@@ -1,7 +1,7 @@
 """Writes threads and facts to a SQLite file that LangGraph's `SqliteSaver` and `SqliteStore` open.
 
-A thread becomes one checkpoint with its messages in the channel `messages`; a fact becomes an item of the store under
-its namespace.
+A thread becomes one checkpoint with its messages in the channel `messages`, and a fact becomes an item of the store
+under its namespace.
 """
 
 from __future__ import annotations

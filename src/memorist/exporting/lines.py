@@ -1,4 +1,4 @@
-"""Writes threads as JSON lines, one thread per line, with messages in the OpenAI chat or the Anthropic shape."""
+"""Writes threads as JSON lines, one thread per line, with messages in OpenAI's chat format or in Anthropic's."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Pages = Callable[[Thread], AsyncIterator[list[Message]]]
 
 
 async def write_openai(file: BinaryIO, thread: Thread, pages: Pages) -> int:
-    """Write a thread as `{"id", …, "messages": […], "times": […]}`; returns the number of messages."""
+    """Write a thread as `{"id", …, "messages": […], "times": […]}`, and return the number of messages."""
     times: list[Any] = []
     count = 0
     file.write(_begin(thread) + b',"messages":[')
@@ -32,7 +32,7 @@ async def write_openai(file: BinaryIO, thread: Thread, pages: Pages) -> int:
 
 
 async def write_anthropic(file: BinaryIO, thread: Thread, pages: Pages) -> int:
-    """Return the same in Anthropic's shape, with the instructions at the start as `system`."""
+    """Write the same in Anthropic's format, with the instructions at the start as `system`."""
     times: list[Any] = []
     system: list[str] = []
     count = 0

@@ -18,14 +18,15 @@ _UNSAFE = re.compile(r"[^\w.-]+")
 
 
 def made_folder(target: Path) -> None:
-    """Create the folder; raises UsageError if it exists and is not empty."""
+    """Create the folder. Raises UsageError if it exists and is not empty."""
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise UsageError("an export as Markdown needs a new or an empty folder")
     target.mkdir(parents=True, exist_ok=True, mode=0o700)
 
 
 def file_name(id: str) -> str:
-    """Return a safe file name; with a digest of the id if characters had to be replaced, so that names stay unique."""
+    """Return a safe file name. If characters had to be replaced, it contains a digest of the id, so that names stay
+    unique."""
     safe = _UNSAFE.sub("-", id).strip(".-")[:80]
     if safe == id:
         return safe
@@ -33,7 +34,7 @@ def file_name(id: str) -> str:
 
 
 def folder_of(root: Path, ns: str, kind: str) -> Path:
-    """Return the folder of one kind of records of a namespace, created if needed."""
+    """Return the folder for one kind of records of a namespace, and create it if needed."""
     folder = root / file_name(ns.replace(":", "-", 1)) / kind
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     return folder
@@ -46,7 +47,7 @@ def heading(thread: Thread) -> str:
 
 
 def spoken(message: Message) -> str:
-    """Return a message: a heading with speaker and time, then its text and tool calls."""
+    """Return a message as a heading with speaker and time, followed by its text and tool calls."""
     who = message.name or message.role
     at = f" · {message.created_at:%Y-%m-%d %H:%M:%S}" if message.created_at is not None else ""
     calls = "".join(f"\n\n> called `{call.name}` with `{compact_json(call.arguments)}`" for call in message.tool_calls)
@@ -54,7 +55,7 @@ def spoken(message: Message) -> str:
 
 
 def written(document: Document) -> str:
-    """Return a document with front matter; unchanged if it has its own."""
+    """Return a document with front matter. A document that already has its own is unchanged."""
     if document.text.startswith("---"):
         return document.text
     fields = {"id": document.id, "title": document.title, "source": document.source, "created": document.created_at}
@@ -67,7 +68,7 @@ def fact_lines(facts: list[Fact]) -> str:
 
 
 def front(**fields: object) -> str:
-    """Return YAML front matter; values are written as JSON, which is valid YAML."""
+    """Return YAML front matter. Values are written as JSON, which is valid YAML."""
     lines = [f"{name}: {msgspec.json.encode(value).decode()}" for name, value in fields.items() if value is not None]
     return "\n".join(("---", *lines, "---", ""))
 

@@ -1,6 +1,6 @@
-"""Facts and learnings from what users say: by rule with no model, or through one (`memorist.extract.model`).
+"""Extracts facts and learnings from users' messages, by rules without a model, or with one (`memorist.extract.model`).
 
-The names are loaded on first use: reading the files of a language takes a few tenths of a second.
+The names are loaded on first use, because reading the files of a language takes a few tenths of a second.
 """
 
 from __future__ import annotations

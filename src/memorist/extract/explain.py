@@ -1,4 +1,5 @@
-"""Why a text gives what it gives: what was taken from each sentence by which rule, and why nothing was from others."""
+"""Explains what the rules extract from a text: which rule matched each sentence, and why other sentences produced
+nothing."""
 
 from __future__ import annotations
 
@@ -11,19 +12,19 @@ from .extractor import Refused, trace
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that was found in a sentence, or the reason why nothing was."""
+    """Describes one item that was found in a sentence, or the reason why nothing was found."""
 
     sentence: str
     lang: str | None
     found: str = ""
-    """`key = value`, the learning, or the request."""
+    """This is `key = value`, the learning, or the request."""
     rule: str = ""
     why: str = ""
-    """Why nothing was taken."""
+    """This is the reason why nothing was extracted."""
 
 
 def explain(text: str, at: datetime) -> list[Step]:
-    """Return the steps of extraction on a text that a user wrote, in its order."""
+    """Return the steps of extraction for a text that a user wrote, in order."""
     return [_step(item) for item in trace(text, at=at)]
 
 

@@ -1,4 +1,5 @@
-"""What extraction returns: facts, learnings and requests to forget with their evidence, before anything is stored."""
+"""Defines the results of extraction: facts, learnings and requests to forget with their evidence, before anything is
+stored."""
 
 from __future__ import annotations
 
@@ -11,9 +12,10 @@ LearningType = Literal["preference", "pattern", "correction"]
 
 
 class Extracted(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing a user said of themselves; `value` is the fact's value, or the learning's content.
+    """Holds one statement of a user about themselves. `value` is the fact's value, or the learning's content.
 
-    Of a request to forget, `value` is what to forget in the user's words; empty where it is what was said just before.
+    For a request to forget, `value` says in the user's words what to forget. It is empty if the request refers to the
+    previous statement.
     """
 
     kind: Literal["fact", "learning", "forget"]
@@ -21,22 +23,25 @@ class Extracted(msgspec.Struct, frozen=True, kw_only=True):
     value: Any
     confidence: float
     type: LearningType | None = None
-    """The kind of learning; None for a fact."""
+    """This is the kind of learning, or None for a fact."""
     correction: bool = False
-    """Said to correct: it replaces what is known under its key, however sure that was."""
+    """This is True if the statement is a correction, which replaces the known value of its key, however certain that
+    was."""
     inferred: bool = False
-    """It follows from what was said, but was not said in so many words."""
+    """This is True if the statement is implied by the user's words but not said literally."""
     rejected: str | None = None
-    """What the user said it is not ("Munich, not Berlin")."""
+    """This is the value that the user ruled out ("Munich, not Berlin")."""
     text: str = ""
-    """The sentence it was taken from."""
+    """This is the sentence that the statement was extracted from."""
     span: tuple[int, int] = (0, 0)
-    """Where that sentence is in the message."""
+    """This is the position of the sentence in the message."""
     valid_at: datetime | None = None
-    """Since when it holds, where the user said so ("moved to Porto last month")."""
+    """This is the time since which the statement is true, if the user mentioned it ("moved to Porto last month")."""
     speaker: str | None = None
     retracted: bool = False
-    """It is no longer so: the fact ends, where its value is the one named (or none was named)."""
+    """This is True if the statement is no longer true. The fact ends if it has the named value, or if no value was
+    named."""
     rule: str = ""
-    """The id of the rule that read it: language, topic and number; empty for what a model read."""
+    """This is the id of the rule that matched: language, topic and number. It is empty for statements that a model
+    extracted."""
     lang: str = "en"

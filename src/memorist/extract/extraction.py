@@ -1,4 +1,5 @@
-"""How memory is taken from messages: the application's own schemas, instructions and rules of admission."""
+"""Configures how memories are extracted from messages: the application's own schemas, instructions and rules of
+admission."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ MAX_INSTRUCTIONS_CHARACTERS = 8_000
 
 
 class Proposal:
-    """A memory that is about to be stored, for `admit=` to decide on."""
+    """Describes a memory that is about to be stored, for `admit=` to decide on."""
 
     def __init__(self, note: Note, trust: str) -> None:
         self.kind = note.kind
@@ -38,21 +39,20 @@ class Proposal:
 
 
 class Extraction:
-    """What to remember, and how: pass it as `Memory(extract=Extraction(…))`.
+    """Configures what to remember, and how. Pass it as `Memory(extract=Extraction(…))`.
 
     Args:
         schemas: Types to fill in: msgspec structs, dataclasses, TypedDicts, Pydantic models or JSON Schemas.
-        instructions: What to pay attention to, in your own words; they go to the model.
-        only: Topics to note, and no others ("diet", "travel plans").
-        never: Topics or keys that are never noted ("politics", "salary").
-        admit: What becomes active at once, waits for review, or is refused: a function of a `Proposal`, verdicts by
-            kind or key (`{"allergy": "review", "event": "active"}`), or one verdict for everything. By default a
-            memory is active unless it would end or replace something that must not be missed.
-        read_from: Whose messages memories may be taken from; by default the user's own alone. What an assistant or a
-            tool says keeps their trust, which is lower.
-        daily_tokens: How many tokens of the model an org may use a day (UTC); None for no limit.
-        beyond: What happens to messages beyond that limit: `rules` reads them with the rules, `wait` leaves them to the
-            next day.
+        instructions: What to pay attention to, in your own words. They are sent to the model. only: The only topics to
+        note ("diet", "travel plans").
+        never: Topics or keys that are never noted ("politics", "salary"). admit: Decides which memories become active
+        at once, wait for review, or are refused. It is a function of a `Proposal`, a dict of verdicts by kind or key
+        (`{"allergy": "review", "event": "active"}`), or one verdict for everything. By default a memory is active
+        unless it would end or replace critical information. read_from: The roles whose messages memories may be
+        extracted from; by default only the user's. Memories from an assistant or a tool keep the lower trust of that
+        role. daily_tokens: How many tokens of the model an org may use per day (UTC). None means no limit. beyond: What
+        happens to messages beyond that limit. `rules` reads them with the rules, and `wait` leaves them for the next
+        day.
     """
 
     def __init__(
@@ -89,11 +89,11 @@ class Extraction:
 
     @cached_property
     def schemas_shown(self) -> str:
-        """The schemas as the prompt shows them."""
+        """These are the schemas in the form that the prompt shows."""
         return "\n\n".join(schema.shown() for schema in self.schemas)
 
     def instructions_with(self, *more: str) -> str:
-        """Return the instructions as the prompt shows them, with those of the org, the user and the thread."""
+        """Return the instructions for the prompt, with those of the org, the user and the thread."""
         lines = [self.instructions, *more]
         if self.only:
             lines.append(f"Note only what is about: {', '.join(self.only)}.")
@@ -105,7 +105,7 @@ class Extraction:
         return "\n".join(line.strip() for line in lines if line.strip())
 
     def verdict(self, note: Note, trust: str) -> Verdict:
-        """Return what becomes of a note."""
+        """Return the verdict on a note."""
         root = (note.key or "").split(".")[0]
         if note.op in ("add", "update") and {root, note.key} & set(self.never):
             return "refuse"

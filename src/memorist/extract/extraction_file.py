@@ -14,7 +14,7 @@ from .extraction import Beyond, Extraction, Role, Verdict
 
 
 class _Settings(msgspec.Struct, forbid_unknown_fields=True):
-    """The fields of the file; their meaning is that of the arguments of `Extraction`."""
+    """Holds the fields of the file, which have the same meaning as the arguments of `Extraction`."""
 
     schemas: list[str] = []
     """Paths of JSON Schema files, relative to this file."""
@@ -28,7 +28,7 @@ class _Settings(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def read_extraction(path: Path) -> Extraction:
-    """Return the extraction that a TOML or JSON file describes; raises UsageError if the file is missing or wrong."""
+    """Return the extraction that a TOML or JSON file describes. Raises UsageError if the file is missing or invalid."""
     try:
         text = path.read_text("utf-8")
         fields = msgspec.json.decode(text) if path.suffix == ".json" else tomllib.loads(text)

@@ -1,7 +1,7 @@
-"""The rule-based extractor: what a user's message plainly states about its user, with no model.
+"""Extracts by rules, without a model, what a user's message plainly states about the user.
 
-A rule must match from the start of a clause to the end of its value, in a sentence without doubt. Where anything is
-unclear, nothing is extracted: recall over the messages themselves finds what was said.
+A rule must match from the start of a clause to the end of its value, in a sentence without doubt. If anything is
+unclear, nothing is extracted, because recall can still find the message itself.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _CONTRAST = re.compile(
 
 
 class Refused(NamedTuple):
-    """A sentence from which nothing was taken, and why."""
+    """Holds a sentence from which nothing was extracted, and the reason."""
 
     text: str
     lang: str | None
@@ -48,13 +48,13 @@ class Refused(NamedTuple):
 def extract(
     message: Message | str, *, at: datetime, owner: Collection[str] = (), previous: Sequence[Extracted] = ()
 ) -> list[Extracted]:
-    """Return facts, learnings and requests to forget that a message states about its user.
+    """Return the facts, learnings and requests to forget that a message states about its user.
 
     Args:
-        message: The message; text alone is a user's message.
-        at: When it was written; relative dates are read by it.
-        owner: The names of the person the thread belongs to, which a message with a `name` must carry.
-        previous: What the messages before it gave, so that "it's Jon, not John" finds what it corrects.
+        message: The message. Plain text counts as a user's message. at: When it was written, which relative dates refer
+        to. owner: The names of the person the thread belongs to. A message with a `name` must have one of these.
+        previous: The statements extracted from earlier messages, so that "it's Jon, not John" finds the one it
+        corrects.
     """
     return [item for item in trace(message, at=at, owner=owner, previous=previous) if isinstance(item, Extracted)]
 
@@ -62,7 +62,7 @@ def extract(
 def trace(
     message: Message | str, *, at: datetime, owner: Collection[str] = (), previous: Sequence[Extracted] = ()
 ) -> list[Extracted | Refused]:
-    """Return what `extract` returns, and for each sentence that gave nothing the reason."""
+    """Return what `extract` returns, and the reason for each sentence that produced nothing."""
     if at.tzinfo is None:
         raise UsageError("a naive datetime; pass an aware one, such as datetime.now(timezone.utc)")
     message = Message(role="user", content=message) if isinstance(message, str) else message
@@ -83,7 +83,7 @@ def trace(
 
 
 def unread(text: str) -> bool:
-    """Return whether a message has sentences in a language that nothing is known of, and none in one that is."""
+    """Return whether a message contains sentences only in languages that have no rules."""
     lengths = [(language_of(sentence.text), len(sentence.text.split())) for sentence in sentences(text)]
     is_readable = any(lang in languages() for lang, _ in lengths)
     return (
@@ -96,7 +96,7 @@ def unread(text: str) -> bool:
 def _read(
     sentence: Sentence, book: RuleBook, at: datetime, text: str, known: Sequence[Extracted]
 ) -> list[Extracted | Refused]:
-    """Return what a sentence states; a refusal where that is nothing."""
+    """Return the statements in a sentence, or a refusal if there are none."""
     bare, correction, greeted, remember = _opened(sentence.text, book)
     greeted = greeted or bool(book.greeting.search(text, 0, sentence.start))
     frame = Extracted(
@@ -128,7 +128,7 @@ def _read(
 
 
 def _opened(text: str, book: RuleBook) -> tuple[str, bool, bool, bool]:
-    """Return a sentence without what stands before its statement; whether that corrects, greets or asks to remember."""
+    """Return a sentence without the words before its statement, and whether they correct, greet or ask to remember."""
     correction = greeted = remember = False
     for _ in range(5):
         asked = book.remembers.match(text)
@@ -143,7 +143,7 @@ def _opened(text: str, book: RuleBook) -> tuple[str, bool, bool, bool]:
 
 
 def _clauses(text: str, book: RuleBook) -> list[str]:
-    """Return the sentence itself, and what begins at a later "I", "my" or order in it."""
+    """Return the sentence itself, and its parts that begin at a later "I", "my" or imperative."""
     starts, elided = _starts(text, book)
     return [
         text,
@@ -153,14 +153,15 @@ def _clauses(text: str, book: RuleBook) -> list[str]:
 
 
 def _starts(text: str, book: RuleBook) -> tuple[list[int], list[int]]:
-    """Return where later clauses begin: with a subject of their own, and without one ("… and work at Acme")."""
+    """Return the positions where later clauses begin, with their own subject or without one ("… and work at Acme")."""
     return [own.end() for own in book.boundary.finditer(text)], [own.end() for own in book.ellipsis.finditer(text)]
 
 
 def _stated(
     clause: str, book: RuleBook, frame: Extracted, at: datetime, *, plain: bool, greeted: bool
 ) -> Iterator[Extracted]:
-    """Yield what the rules read from the start of a clause; of a sentence that is not `plain`, only requests."""
+    """Yield the statements that the rules find at the start of a clause. If the sentence is not `plain`, yield only
+    requests."""
     for rule in book.rules:
         if rule.anywhere or (rule.greeted and not greeted) or not (plain or rule.topic in (FORGET, "preference")):
             continue
@@ -170,14 +171,14 @@ def _stated(
 
 
 def _anywhere(text: str, book: RuleBook, frame: Extracted, at: datetime) -> Iterator[Extracted]:
-    """Yield what the rules read that may stand anywhere: "gifts for my cousin Rachel?"."""
+    """Yield the statements that rules find anywhere in a sentence, such as "gifts for my cousin Rachel?"."""
     for rule in book.rules:
         for match in rule.pattern.finditer(text) if rule.anywhere else ():
             yield from _items(rule, match, book, replace(frame, correction=False), at)
 
 
 def _items(rule: Rule, match: re.Match[str], book: RuleBook, frame: Extracted, at: datetime) -> Iterator[Extracted]:
-    """Yield the facts, the learning or the request that a match stands for; none where a value is not one."""
+    """Yield the facts, the learning or the request that a match represents, or nothing if a value is not valid."""
     groups = {name: value.strip(_EDGES) for name, value in match.groupdict().items() if value is not None}
     if "things" in groups:  # "allergic to peanuts, and I live in Lisbon": the list ends where the next clause begins
         first, last = match.span("things")
@@ -199,9 +200,7 @@ def _items(rule: Rule, match: re.Match[str], book: RuleBook, frame: Extracted, a
 
 
 def _cut_wish(rule: Rule, match: re.Match[str], book: RuleBook) -> str:
-    """Return a wish without what its writer states about themselves behind it: "… short answers, and I'm allergic to
-    nuts".
-    """
+    """Return a wish without a statement that follows it, as in "… short answers, and I'm allergic to nuts"."""
     for boundary in book.boundary.finditer(match.string, match.start("text")):
         shorter = rule.pattern.match(match.string[: boundary.start()])
         if shorter and _is_own(match.string[boundary.end() :], book):
@@ -210,7 +209,7 @@ def _cut_wish(rule: Rule, match: re.Match[str], book: RuleBook) -> str:
 
 
 def _values(rule: Rule, said: dict[str, str], book: RuleBook, at: datetime) -> Iterator[tuple[str, Any]]:
-    """Yield keys and values of a match, checked against the lists of what is no name, place or thing."""
+    """Yield the keys and values of a match. Words on the lists of non-names, non-places and non-things are left out."""
     topic = rule.topic
     if topic == "relation" and "names" in said:
         names = [name for name in re.split(r",? (?:and|&) |, ", said["names"]) if name]
@@ -284,7 +283,7 @@ def _is_name(name: str, book: RuleBook) -> bool:
 
 
 def _is_part(item: Extracted, items: Sequence[Extracted]) -> bool:
-    """Return whether a wish is the end of one that was read already."""
+    """Return whether a wish is the end of one that was already extracted."""
     return item.kind == "learning" and any(item.value in other.value for other in items if other.kind == "learning")
 
 
@@ -293,12 +292,12 @@ def _first(text: str) -> str:
 
 
 def _is_own(text: str, book: RuleBook) -> bool:
-    """Return whether a sentence is about its writer: "my car is on level 3"."""
+    """Return whether a sentence is about its writer, such as "my car is on level 3"."""
     return bool(book.own.match(text))
 
 
 def _contrast(text: str, frame: Extracted, known: Sequence[Extracted]) -> list[Extracted]:
-    """ "It's Jon, not John" takes the place of the value that it names, and of no other."""
+    """Handle "It's Jon, not John", which replaces only the value that it names."""
     match = _CONTRAST.match(text)
     if match is None:
         return []
@@ -310,7 +309,7 @@ def _contrast(text: str, frame: Extracted, known: Sequence[Extracted]) -> list[E
 
 
 def _settled(found: Sequence[Extracted | Refused]) -> list[Extracted | Refused]:
-    """Return the last reading of each key. A message that asks to forget gives nothing else."""
+    """Return the last statement for each key. A message that asks to forget produces nothing else."""
     requests = [item for item in found if isinstance(item, Extracted) and item.kind == "forget"]
     if requests:
         return list({item.value.casefold(): item for item in requests}.values())

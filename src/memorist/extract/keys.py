@@ -1,6 +1,7 @@
-"""The keys that facts about a user are kept under.
+"""Defines the keys under which facts about a user are stored.
 
-One statement and its contradiction share a key, so that the newer one supersedes; docs/extraction.md has the table.
+A statement and its contradiction share a key, so that the newer one replaces the older. The table is in
+docs/extraction.md.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ _THINGS = frozenset(
 
 
 def slug(text: str, *, words: int = 6) -> str:
-    """Return lower-case words joined by underscores, NFKC, any script; known spellings of one thing made one."""
+    """Return the words in lower case and NFKC, joined by underscores, in any script. Known spellings of the same thing
+    are unified."""
     folded = unicodedata.normalize("NFKC", text).casefold().replace("'s ", " ").replace("'", "")
     parts = _WORD.findall(folded.replace("c++", "cpp").replace("c#", "csharp"))[:words]
     joined = "_".join(parts)[:80]
@@ -40,10 +42,10 @@ _NAMED_BY_VALUE = frozenset({"allergy", "condition", "hobby", "language", "medic
 
 
 def table_key(key: str, value: object) -> str:
-    """Return the key of the table that a writer's key means, so that rules and models store a statement in the same
-    place.
+    """Return the standard key for the key that a model wrote, so that rules and models store a statement under the same
+    key.
 
-    `job` is kept as `role`, and the allergy `nuts` under `allergy.nuts`.
+    For example, `job` is stored as `role`, and the allergy `nuts` as `allergy.nuts`.
     """
     root = _SAME_KEYS.get(key, key)
     if root in _NAMED_BY_VALUE and isinstance(value, str) and slug(value):
@@ -52,10 +54,10 @@ def table_key(key: str, value: object) -> str:
 
 
 def spoken(key: str, value: object, text: str) -> object:
-    """Return a fact's value as it is stored: what is true of a thing is kept as the words for the thing, as `text` has
-    them.
+    """Return the stored form of a fact's value. If the value is `true`, it is replaced by the words for the thing, as
+    written in `text`.
 
-    Whoever reads `likes.black_coffee` finds "black coffee", which can be shown, searched and told from `false`.
+    So `likes.black_coffee` contains "black coffee", which can be displayed, searched and distinguished from `false`.
     """
     kind, _, thing = key.rpartition(".")
     if value is not True or kind not in _THINGS:

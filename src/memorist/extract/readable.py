@@ -1,9 +1,9 @@
 """Decides which words of a message are its user's own, and may be read for facts, wishes and safety lines.
 
-`readable_text` is the only door to a message for everything that derives memory from it. Trust belongs to the parts of
-a message, not to its role: a tool result or a document in a user's message was not written by the user. Within the
-user's parts, quotations, code, markup, lists and whatever follows a speaker's label are blanked out. Where the words
-could be somebody else's altogether (a text to translate, a chat export, a letter, a game), nothing is readable.
+Everything that derives memory from a message reads it through `readable_text`. Trust belongs to the parts of a message,
+not to its role: a tool result or a document in a user's message was not written by the user. Within the user's parts,
+quotations, code, markup, lists and whatever follows a speaker's label are blanked out. If the whole text could be
+somebody else's (a text to translate, a chat export, a letter, a game), nothing is readable.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ _LITERAL = re.compile(r"[^\s\"'“”]{1,24}")
 
 
 class Reading(NamedTuple):
-    """The readable words of a text, with the rest blanked out at its place, and why nothing is readable."""
+    """Holds the readable words of a text, with the rest blanked out in place, or the reason why nothing is readable."""
 
     text: str
     reason: str = ""
@@ -104,16 +104,16 @@ class _Signs(NamedTuple):
 
 
 def readable_text(message: Message, owner: Collection[str] = ()) -> str:
-    """Return the words of a message that its user wrote as their own, with blanks in the places of the rest.
+    """Return the words of a message that its user wrote as their own, with the rest replaced by blanks.
 
-    Offsets are those of `message.text`. `owner` holds the names of the person the thread belongs to: a message that
-    carries another `name` was written by somebody else.
+    Offsets are the same as in `message.text`. `owner` contains the names of the person the thread belongs to. A message
+    with another `name` was written by somebody else.
     """
     return read_message(message, owner).text
 
 
 def read_message(message: Message, owner: Collection[str] = ()) -> Reading:
-    """Like `readable_text`, with the reason where nothing is readable."""
+    """Do the same as `readable_text`, and return the reason if nothing is readable."""
     if message.role != "user" or message.trust_level != "user":
         return Reading("", f"the words of a {message.trust_level}")
     if message.metadata.get(PASSING) or is_private(message):
@@ -151,10 +151,10 @@ def read_text(text: str) -> Reading:
 
 
 def quotable_text(message: Message) -> str:
-    """Return the words that a model may cite as the user's own: without quotations, code and quoted lines.
+    """Return the words that a model may cite as the user's own, without quotations, code and quoted lines.
 
-    A model tells a list from a label, so these stay, unlike in `readable_text`; a text to work on, a transcript, a mail
-    or data is still nobody's statement.
+    A model can distinguish a list from a label, so these stay, unlike in `readable_text`. A text to work on, a
+    transcript, a mail or data is still left out.
     """
     text = blank_private(_own_text(message))
     if _CONTROL.search(text) or _MAIL.search(text) or _is_json(text) or _signs().whole.search(text):
@@ -174,9 +174,8 @@ def quotable_text(message: Message) -> str:
 
 
 def cites_quotation(text: str, cited: str) -> bool:
-    """Return whether cited words of a text are quoted by it, or hold little besides a quotation: `"The Power"` as
-    against `I just finished "The Power"`.
-    """
+    """Return whether the cited words are a quotation in the text, or contain little else: `"The Power"`, but not `I
+    just finished "The Power"`."""
     words = " ".join(cited.split())
     if any(words in " ".join(match[0].split()) for match in _QUOTES.finditer(text) if not _is_literal(match)):
         return True
@@ -185,7 +184,7 @@ def cites_quotation(text: str, cited: str) -> bool:
 
 
 def labelled_text(message: Message) -> str:
-    """Return the text of a message for a model to read, in which parts that the user did not write say so."""
+    """Return the text of a message for a model to read, in which the parts that the user did not write are labelled."""
     if message.role != "user" or isinstance(message.content, str):
         return open_text(message)
     if is_private(message):
@@ -195,12 +194,12 @@ def labelled_text(message: Message) -> str:
 
 
 def _own_text(message: Message) -> str:
-    """Return the text of a message, with line breaks in the place of parts that the user did not write."""
+    """Return the text of a message, with line breaks in place of the parts that the user did not write."""
     return "\n".join(part if own else "\n" * len(part) for part, own in _parts(message.content))
 
 
 def fold_name(name: str) -> str:
-    """Return a speaker's name or a user's id in the form that is compared."""
+    """Return a speaker's name or a user's id in a form for comparisons."""
     return re.sub(r"[\W_]+", " ", unicodedata.normalize("NFKC", name).casefold()).strip()
 
 
@@ -227,7 +226,7 @@ def _is_json(text: str) -> bool:
 
 
 def _without_letter(text: str, letters: re.Pattern[str]) -> str | None:
-    """Return the text without a signature at its end; None where it is a letter."""
+    """Return the text without a signature at its end, or None if it is a letter."""
     lines = [match.start() for match in letters.finditer(text)]
     begin = len(text) - len(text.lstrip())
     if not lines:
@@ -240,7 +239,7 @@ def _without_letter(text: str, letters: re.Pattern[str]) -> str | None:
 
 
 def _without_labels(text: str) -> str:
-    """Return the text up to the first label; nothing where the whole is a list of labelled lines."""
+    """Return the text up to the first label, or nothing if the whole text is a list of labelled lines."""
     label = _LABEL.search(text)
     return text if label is None else text[: label.start()] + "\n" * (len(text) - label.start())
 
@@ -262,7 +261,8 @@ def _is_literal(match: re.Match[str]) -> bool:
 
 
 def _is_title(quotation: str) -> bool:
-    """Return whether quoted words name a work: few, and capitalised as titles are ("The Name of the Wind")."""
+    """Return whether quoted words are the title of a work: few words, capitalised like a title ("The Name of the
+    Wind")."""
     words = quotation.strip(" .,;:!?").split()
     long = [word for word in words if len(word) > 3]
     return 0 < len(words) <= MAX_TITLE_WORDS and all(
@@ -272,7 +272,8 @@ def _is_title(quotation: str) -> bool:
 
 @cache
 def _signs() -> _Signs:
-    """Return the signs of all languages, joined: a message may ask in one language about a text in another."""
+    """Return the markers of all languages together, because a message may ask in one language about a text in
+    another."""
     tables = [read(code, "readable") for code in languages()]
 
     def joined(*names: str) -> re.Pattern[str]:

@@ -1,4 +1,5 @@
-"""The rules of a language (`languages/<code>/rules.toml`), compiled: patterns that state, end or forget something."""
+"""Compiles the rules of a language (`languages/<code>/rules.toml`), which are patterns that state, end or forget
+something."""
 
 from __future__ import annotations
 
@@ -60,26 +61,27 @@ PRIOR_GOOD, PRIOR_READ = 19, 20
 
 
 class RulesError(ValueError):
-    """A rules file names something that does not exist; `where` says in which file."""
+    """Raised if a rules file refers to something that does not exist. `where` names the file."""
 
 
 class Rule(msgspec.Struct, frozen=True):
-    """One pattern: the topic it states or ends, and how it is applied."""
+    """Holds one pattern, the topic it states or ends, and how it is applied."""
 
     id: str
     topic: str
     pattern: re.Pattern[str]
     ends: bool = False
     anywhere: bool = False
-    """Whether it may match inside a sentence, questions included, rather than at the start of a clause."""
+    """This is True if the pattern may match anywhere in a sentence, even in a question, and not only at the start of a
+    clause."""
     greeted: bool = False
-    """Whether a greeting must stand before it."""
+    """This is True if a greeting must precede the pattern."""
     confidence: float = PRIOR_GOOD / PRIOR_READ
-    """How often what is read of its topic is right."""
+    """This is the share of correct statements among those extracted for its topic."""
 
 
 class RuleBook:
-    """The compiled rules of one language."""
+    """Holds the compiled rules of one language."""
 
     def __init__(self, lang: str) -> None:
         table = read(lang, "rules")
@@ -115,11 +117,11 @@ class RuleBook:
             raise RulesError(f"languages/{lang}/rules.toml: no rule names {sorted(spare)[0]!r}")
 
     def words(self, name: str) -> frozenset[str]:
-        """Return the wordings of a list in small letters; empty where the language has no such list."""
+        """Return the wordings of a list in lower case. The result is empty if the language has no such list."""
         return frozenset(word.casefold() for group in self.lists.get(name, ()) for word in group)
 
     def canonical(self, name: str, wording: str) -> str:
-        """Return what is stored for a wording of a list: the first of its group."""
+        """Return the stored form of a wording, which is the first of its group."""
         folded = wording.casefold()
         return next((group[0] for group in self.lists.get(name, ()) if folded in map(str.casefold, group)), wording)
 
@@ -146,7 +148,7 @@ class RuleBook:
         ]
 
     def _written_out(self, source: str, here: str) -> str:
-        """Return a pattern with its slots and lists in the places of their names."""
+        """Return a pattern with its slots and lists filled in."""
 
         def put(slot: re.Match[str]) -> str:
             name, number = slot[1], slot[2] or ""
@@ -194,7 +196,7 @@ def _groups(text: str) -> tuple[tuple[str, ...], ...]:
 
 @cache
 def _judged() -> dict[str, tuple[int, int]]:
-    """Return, by topic, how many items were judged good, of how many that were read."""
+    """Return the number of items that were judged good for each topic, and the number of all judged items."""
     table = tomllib.loads((Path(__file__).parent / "confidence.toml").read_text("utf-8"))
     unknown = [topic for topic in table if topic not in (FORGET, "note") and topic_named(topic) is None]
     if unknown:
@@ -203,7 +205,7 @@ def _judged() -> dict[str, tuple[int, int]]:
 
 
 def confidence_of(topic: str) -> float:
-    """Return the share of a topic's items that are good, as far as their number allows to say."""
+    """Return the share of a topic's items that are good, with a margin for small numbers."""
     good, read = _judged().get(topic, (0, 0))
     return round((good + PRIOR_GOOD) / (read + PRIOR_READ), 3)
 

@@ -16,7 +16,7 @@ _ORDINAL = re.compile(r"\b\d{1,2}\.$")
 
 
 class Sentence(NamedTuple):
-    """A sentence and where it stands in the message."""
+    """Holds a sentence and its position in the message."""
 
     text: str
     start: int
@@ -24,7 +24,7 @@ class Sentence(NamedTuple):
 
 
 def sentences(text: str) -> list[Sentence]:
-    """Return the sentences of a text, up to the most that are read."""
+    """Return the sentences of a text, up to the maximum that is read."""
     out: list[Sentence] = []
     begin = 0
     for match in _SENTENCE.finditer(text):

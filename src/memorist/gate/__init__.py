@@ -1,1 +1,1 @@
-"""What may be written: secrets are masked or refused before anything is stored in derived memory."""
+"""Decides what may be written. Secrets are masked or refused before anything is stored in derived memory."""

@@ -1,4 +1,4 @@
-"""Decides whether a derived memory may become active, must be approved by a person, or is refused: personal data."""
+"""Decides whether a derived memory with personal data becomes active, needs a person's approval, or is refused."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from .policy import Gate
 
 
 class Admission(NamedTuple):
-    """The verdict on a memory, and the classes of personal data that led to it."""
+    """Holds the verdict on a memory, and the classes of personal data that led to it."""
 
     verdict: Literal["active", "review", "refuse"] = "active"
     classes: tuple[str, ...] = ()
 
     @property
     def reason(self) -> str:
-        """Why it waits or was refused; it names classes, never content."""
+        """This is the reason why the memory waits or was refused. It names classes, never content."""
         return f"personal data: {', '.join(self.classes)}"
 
 

@@ -1,7 +1,8 @@
-"""Encryption at rest: a key for each namespace, wrapped by a key for each org; and the store that seals with them.
+"""Encrypts data at rest, with a key for each namespace that is wrapped by a key for its org, and defines the store that
+seals with these keys.
 
-Keys are in a file of their own, never in the store, so that no backup and no export of the store can be read once a
-key was destroyed. Content is sealed with AES-256-GCM.
+The keys are in a separate file, never in the store, so that no backup and no export of the store can be read once a key
+has been destroyed. Content is sealed with AES-256-GCM.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ _replace = msgspec.structs.replace
 
 
 class KeyGone(StoreError):
-    """The key of some content was destroyed, or is not in the key file."""
+    """Raised if the key of some content was destroyed, or is not in the key file."""
 
 
 class _DataKey(msgspec.Struct):
@@ -59,24 +60,25 @@ class _DataKey(msgspec.Struct):
     ns: str
     wrapped: str
     by: str
-    """The id of the org's key that wraps it."""
+    """This is the id of the org's key that wraps it."""
 
 
 class _Keys(msgspec.Struct):
     orgs: dict[str, list[tuple[str, str]]] = {}
-    """By org: the ids and bytes of its keys, the newest last. Empty if a function returns them."""
+    """These are the ids and bytes of each org's keys, the newest last. The dict is empty if a function returns the
+    keys."""
     data: dict[str, _DataKey] = {}
-    """The keys of namespaces by id, the newest last."""
+    """These are the keys of namespaces by id, the newest last."""
 
 
 class Encryption:
-    """Encrypts content at rest: pass it as `Memory(url, encryption=Encryption("keys.json"))`.
+    """Encrypts content at rest. Pass it as `Memory(url, encryption=Encryption("keys.json"))`.
 
     Args:
-        file: The key file; it is created if it does not exist, readable by its owner alone. Back it up apart from the
-            store: without it nothing can be read, and who has both can read everything.
-        key: A function `(org, key_id) -> (key_id, 32 bytes)` that returns the keys of orgs, such as from a key
-            service; `key_id` is None for the present one. By default they are in the file too.
+        file: The key file, which only its owner can read. It is created if it does not exist. Back it up separately
+        from the store. Without it nothing can be read, and anybody who has both can read everything.
+        key: A function `(org, key_id) -> (key_id, 32 bytes)` that returns the keys of orgs, for example from a key
+            service. `key_id` is None for the current key. By default these keys are also in the file.
     """
 
     def __init__(self, file: str | os.PathLike[str], *, key: KeyFunction | None = None) -> None:
@@ -96,7 +98,7 @@ class Encryption:
     # -- sealing
 
     def seal(self, org: str, ns: str, content: bytes) -> str:
-        """Return content as a sealed cell, under the newest key of a namespace."""
+        """Seal content into a cell with the newest key of a namespace."""
         id, cipher = self._data_key(org, ns)
         nonce = os.urandom(NONCE_BYTES)
         sealed = b2a_base64(nonce + cipher.encrypt(nonce, content, id.encode()), newline=False)
@@ -105,7 +107,7 @@ class Encryption:
     def unseal(self, cell: str | bytes) -> bytes:
         """Return the content of a sealed cell.
 
-        Raises KeyGone if its key is not there, StoreError if it was tampered with.
+        Raises KeyGone if the key does not exist, and StoreError if the cell was tampered with.
         """
         text = cell.decode() if isinstance(cell, bytes) else cell
         id, _, sealed = text.removeprefix(MARK).partition(":")
@@ -120,13 +122,13 @@ class Encryption:
     # -- keys
 
     def key_ids(self, org: str, ns: str | None = None) -> list[str]:
-        """Return the ids of an org's data keys, or of those of one namespace."""
+        """Return the ids of the data keys of an org, or of one of its namespaces."""
         with self._lock:
             self._refresh()
             return [id for id, key in self._keys.data.items() if key.org == org and ns in (None, key.ns)]
 
     def destroy(self, org: str, ns: str) -> list[str]:
-        """Destroy the keys of a namespace, so that no copy of its content can be read; returns their ids."""
+        """Destroy the keys of a namespace, so that no copy of its content can be read, and return their ids."""
         with self._lock, self._changing():
             ids = [id for id, key in self._keys.data.items() if (key.org, key.ns) == (org, ns)]
             for id in ids:
@@ -134,9 +136,9 @@ class Encryption:
         return ids
 
     def rotate(self, org: str, ns: str | None = None) -> str:
-        """Make a new key for an org and wrap its data keys with it; with `ns`, make a new data key for a namespace.
+        """Create a new key for an org and wrap its data keys with it. With `ns`, create a new data key for a namespace.
 
-        What was written before stays readable: rows name the key that they were sealed with. Returns the new id.
+        Existing content stays readable, because each row names the key that it was sealed with. Returns the new id.
         """
         with self._lock, self._changing():
             if ns is not None:
@@ -207,7 +209,7 @@ class Encryption:
     # -- the file
 
     def _refresh(self) -> None:
-        """Read the file again if another process changed it, such as by destroying a key."""
+        """Read the file again if another process has changed it, for example by destroying a key."""
         if self._stamp() != self._seen:
             with self._lock:
                 self._load()
@@ -235,7 +237,7 @@ class Encryption:
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
-        """Hold the lock of the file, read it, and write it at the end in one step."""
+        """Hold the lock of the file, read it, and write it atomically at the end."""
         lock, until = f"{self._path}.lock", time.monotonic() + LOCK_SECONDS
         while True:
             try:
@@ -275,7 +277,7 @@ def _new_org_key() -> tuple[str, str]:
 
 
 class SealedStore:
-    """A store whose content is sealed: it seals what is written to the store below, and unseals what is read."""
+    """Wraps a store and seals its content. It seals everything that is written, and unseals everything that is read."""
 
     def __init__(self, below: Store, encryption: Encryption) -> None:
         self.below, self.encryption = below, encryption
@@ -284,11 +286,11 @@ class SealedStore:
         """Namespaces of threads and tasks, which never change."""
 
     async def open(self) -> None:
-        """Connect, check, migrate."""
+        """Connect to the store, check it and migrate it."""
         await self.below.open()
 
     async def close(self) -> None:
-        """Let go of what this store opened itself."""
+        """Release everything that this store opened itself."""
         await self.below.close()
 
     async def get(self, kind: type[R], key: Key, *, now: int) -> R | None:
@@ -302,7 +304,7 @@ class SealedStore:
         return [None if row is None else self._read(kind, row) for row in rows]
 
     async def scan(self, scan: Scan[R], *, now: int) -> list[R]:
-        """Return the live rows that a scan asks for, in its order; a filter is applied after unsealing."""
+        """Return the live rows that a scan asks for, in its order. A filter is applied after unsealing."""
         whole = _whole(scan.kind)
         if scan.where is None or scan.kind.table.name not in BY_TABLE:
             rows = await self.below.scan(_replace(cast("Any", scan), kind=whole), now=now)
@@ -318,7 +320,7 @@ class SealedStore:
         return out
 
     async def apply(self, changes: Sequence[Change], *, now: int) -> list[ChangeResult]:
-        """Do all of the changes or none, with their content sealed."""
+        """Apply all of the changes or none, with their content sealed."""
         sealed: list[Change] = []
         for change in changes:
             if type(change) is Append and change.ns is not None:
@@ -330,7 +332,7 @@ class SealedStore:
         return await self.below.apply(sealed, now=now)
 
     async def purge(self, *, now: int, limit: int = 1000) -> dict[str, int]:
-        """Remove expired rows for good."""
+        """Remove expired rows permanently."""
         return await self.below.purge(now=now, limit=limit)
 
     # -- parts
@@ -370,7 +372,7 @@ class SealedStore:
     async def _space(
         self, kind: type[Thread] | type[Task], org: str, id: str, changes: Sequence[Change], now: int
     ) -> str:
-        """Return the namespace of a thread or task: cached, among the changes, or in the store."""
+        """Return the namespace of a thread or task, from the cache, from the changes or from the store."""
         key = (kind.table.name, org, id)
         ns = self._spaces.get(key)
         if ns is None:
@@ -399,9 +401,8 @@ class SealedStore:
 
 
 def _whole(kind: type[R]) -> Any:
-    """Return the kind to read from the store below: a view that has content is read whole, because it is in one
-    cell.
-    """
+    """Return the kind to read from the store below. A view that has content is read whole, because its content is in
+    one cell."""
     whole = BY_TABLE.get(kind.table.name)
     if whole is None or kind is whole or not set(kind.__struct_fields__) & set(CONTENT[whole]):
         return kind
@@ -409,7 +410,7 @@ def _whole(kind: type[R]) -> Any:
 
 
 def seal_store(store: Store, encryption: Encryption) -> SealedStore:
-    """Return the store behind encryption, with those optional methods that the store itself has, except searches."""
+    """Wrap a store with encryption. The result has the same optional methods as the store, except searches."""
     passed = {name: _passing(name) for name in PASSED if hasattr(store, name)}
     return cast("SealedStore", type("SealedStore", (SealedStore,), passed)(store, encryption))
 
@@ -419,7 +420,8 @@ def _passing(name: str) -> property:
 
 
 def destroy_and_prove(encryption: Encryption, org: str, ns: str) -> list[str]:
-    """Destroy the keys of a namespace, and prove it: something sealed with the last one can no longer be read."""
+    """Destroy the keys of a namespace, and prove it by showing that a cell sealed with the last one can no longer be
+    read."""
     if not encryption.key_ids(org, ns):
         return []
     canary = encryption.seal(org, ns, b"canary")

@@ -50,14 +50,14 @@ PERSONAL = frozenset({Fact, Event, Learning, Document})
 
 
 class Tally(Counter[tuple[str, str]]):
-    """How often something happened to which kind or class: `("masked", "openai-key")`."""
+    """Counts how often something happened to a kind or class, such as `("masked", "openai-key")`."""
 
 
 def admit_record(gate: Gate, record: Record, at: datetime, tally: Tally, *, may_refuse: bool = True) -> Record:
-    """Return the record as it may be stored: the same object if nothing is wrong with it.
+    """Return the record in the form that may be stored, which is the same object if nothing is wrong with it.
 
-    Raises NotAdmitted if the policy refuses it; with `may_refuse=False` secrets are masked instead, because work that
-    a processor does must not fail on what a message holds.
+    Raises NotAdmitted if the policy refuses it. With `may_refuse=False`, secrets are masked instead, because a
+    processor must not fail because of the content of a message.
     """
     kinds = _secret_kinds(gate, record)
     if kinds:
@@ -72,7 +72,7 @@ def admit_record(gate: Gate, record: Record, at: datetime, tally: Tally, *, may_
 
 
 def admit_message(gate: Gate, message: Message, tally: Tally) -> Message:
-    """Return the message as it may be stored; raises NotAdmitted if the policy refuses its secrets."""
+    """Return the message in the form that may be stored. Raises NotAdmitted if the policy refuses its secrets."""
     if gate.messages == "keep":
         return message
     if sealed_cell(message):
@@ -124,7 +124,7 @@ def classes_of(record: Record) -> frozenset[str]:
 
 
 def not_admitted(kind: str, names: Collection[str], sort: str) -> NotAdmitted:
-    """Return the error for something that the policy refuses; it names kinds or classes, never content."""
+    """Return the error for something that the policy refuses. It names kinds or classes, never content."""
     return NotAdmitted(
         f"the gate refuses this {kind}: it holds {sort} data of the kinds {', '.join(names)}; leave it out, or allow "
         "it in the policy",
@@ -147,7 +147,7 @@ def _secret_kinds(gate: Gate, record: Record) -> set[str]:
 
 
 def _names_secret(gate: Gate, record: Record) -> bool:
-    """Return whether the key of a fact is a secret: masking would make it another fact."""
+    """Return whether the key of a fact is a secret, because masking it would turn it into another fact."""
     return isinstance(record, Fact) and bool(barred_secrets(gate, record.key))
 
 
@@ -162,7 +162,7 @@ def _masked(gate: Gate, record: Record, kinds: list[str]) -> Record:
 
 
 def _dated(gate: Gate, record: Any, at: datetime, tally: Tally, *, may_refuse: bool) -> Record:
-    """Return the record with the expiry that rules for personal data give it."""
+    """Return the record with the expiry that the rules for personal data require."""
     rules = gate.personal_rules(record.ns)
     if not rules:
         return record  # type: ignore[no-any-return]
@@ -181,12 +181,12 @@ def _dated(gate: Gate, record: Any, at: datetime, tally: Tally, *, may_refuse: b
 
 
 def _label(record: Record, field: str) -> str | None:
-    """Return the words before a value that say what it is: `wifi_password` makes its value a password."""
+    """Return the words before a value that describe it. For example, `wifi_password` makes its value a password."""
     return record.key if field == "value" and isinstance(record, Fact) else None
 
 
 def _mask_json(value: Any, allowed: frozenset[str], kinds: set[str], label: str | None = None) -> Any:
-    """Return a JSON value with its secrets masked; their kinds are added to `kinds`.
+    """Return a JSON value with its secrets masked, and add their kinds to `kinds`.
 
     Unchanged values are not copied.
     """

@@ -1,6 +1,6 @@
 """Finds personal data by class: e-mail addresses, telephone numbers, postal addresses, health, government ids.
 
-The patterns are data (`personal.toml`). Ids with a check digit count only if it is right.
+The patterns are data (`personal.toml`). Ids with a check digit count only if the digit is correct.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ MAX_CHARACTERS = 20_000
 
 
 def personal_classes(text: str, *, key: str | None = None) -> frozenset[str]:
-    """Return the classes of personal data in a text; `key` is that of the fact it comes from."""
+    """Return the classes of personal data in a text. `key` is the key of the fact that contains it."""
     text = text[:MAX_CHARACTERS]
     classes = {name for name, patterns in _patterns().items() if any(_matches(pattern, text) for pattern in patterns)}
     if key is not None:
@@ -58,7 +58,8 @@ def _keys() -> dict[str, frozenset[str]]:
 
 
 def is_phone_number(text: str) -> bool:
-    """Return whether a run of digits has the length of a telephone number and is no date, amount or year range."""
+    """Return whether a run of digits has the length of a telephone number and is not a date, an amount or a range of
+    years."""
     digits = re.sub(r"\D", "", text)
     return 8 <= len(digits) <= 15 and not re.fullmatch(
         r"\D*(?:19|20)\d\d[-/. ](?:0?[1-9]|1[0-2])[-/. ]\d{1,2}\D*", text
@@ -66,13 +67,13 @@ def is_phone_number(text: str) -> bool:
 
 
 def is_social_security_number(text: str) -> bool:
-    """Return whether a text has the form of a US social security number that can have been issued."""
+    """Return whether a text has the form of a US social security number that may have been issued."""
     area, group, serial = re.split(r"[- ]", text)
     return area not in ("000", "666") and area < "900" and group != "00" and serial != "0000"
 
 
 def is_german_tax_id(text: str) -> bool:
-    """Return whether the last digit of eleven is the check digit of a German tax id (ISO 7064, mod 11, 10)."""
+    """Return whether the last of eleven digits is the check digit of a German tax id (ISO 7064, mod 11, 10)."""
     digits = [int(sign) for sign in text if sign.isdecimal()]
     if len(digits) != 11 or digits[0] == 0:
         return False
@@ -84,7 +85,7 @@ def is_german_tax_id(text: str) -> bool:
 
 
 def is_spanish_id(text: str) -> bool:
-    """Return whether the letter of a Spanish DNI or NIE is right."""
+    """Return whether the letter of a Spanish DNI or NIE is correct."""
     plain = re.sub(r"[\s.-]", "", text).upper()
     number = {"X": "0", "Y": "1", "Z": "2"}.get(plain[0], plain[0]) + plain[1:-1]
     return number.isdecimal() and "TRWAGMYFPDXBNJZSQVHLCKE"[int(number) % 23] == plain[-1]

@@ -1,4 +1,4 @@
-"""What may be written, as data: actions for secrets, rules for personal data, and how long things are retained."""
+"""Defines policies as data: actions for secrets, rules for personal data, and how long things are retained."""
 
 from __future__ import annotations
 
@@ -39,14 +39,13 @@ def age_micros(age: object) -> int:
 
 
 class Retention(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A rule that deletes what is older than an age; all conditions that are given must hold.
+    """Deletes records that are older than an age. If you set several conditions, all of them must be met.
 
     Attributes:
-        kind: `message`, `fact`, `event`, `learning`, `document` or `candidate`.
-        older_than: The age, such as `"90d"`, counted from the last change (for a message, from when it was said).
-        tag: Only what has this tag; for messages and documents, `metadata["tags"]`.
-        personal: Only what holds personal data of this class.
-        namespace: Only namespaces that match, such as `user:*`.
+        kind: `message`, `fact`, `event`, `learning`, `document` or `candidate`. older_than: The age, such as `"90d"`,
+        counted from the last change (for a message, from when it was written). tag: Delete only records with this tag.
+        For messages and documents, tags are in `metadata["tags"]`. personal: Delete only records that contain personal
+        data of this class. namespace: Delete only in matching namespaces, such as `user:*`.
     """
 
     kind: str
@@ -64,31 +63,31 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     @property
     def micros(self) -> int:
-        """The age in microseconds."""
+        """This is the age in microseconds."""
         return age_micros(self.older_than)
 
     @property
     def label(self) -> str:
-        """The rule in a few words, for `doctor`."""
+        """This is the rule in a few words, for `doctor`."""
         details = [f"tag {self.tag}" if self.tag else "", self.personal or ""]
         details.append("" if self.namespace == "*" else self.namespace)
         words = " ".join(detail for detail in details if detail)
         return f"{self.kind}{f' ({words})' if words else ''} older than {self.older_than}"
 
     def covers(self, ns: str) -> bool:
-        """Return whether the rule is for a namespace."""
+        """Return whether the rule applies to a namespace."""
         return fnmatchcase(ns, self.namespace)
 
 
 class PersonalRule(msgspec.Struct, frozen=True):
-    """What happens to memories with personal data of one class."""
+    """Says what happens to memories with personal data of one class."""
 
     verdict: Literal["allow", "review", "refuse"] = "allow"
     expires_micros: int | None = None
 
 
 def parse_rule(rule: object) -> PersonalRule:
-    """Return a rule from its text: `allow`, `review`, `refuse`, or `expire 30d`."""
+    """Parse a rule: `allow`, `review`, `refuse`, or `expire 30d`."""
     if isinstance(rule, str):
         verdict, _, age = rule.strip().partition(" ")
         if verdict in ("allow", "review", "refuse") and not age:
@@ -99,18 +98,18 @@ def parse_rule(rule: object) -> PersonalRule:
 
 
 class Gate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
-    """What may be written: pass it as `Memory(gate=Gate(…))`, or store it for an org with `memory.gate.set(…)`.
+    """Decides what may be written. Pass it as `Memory(gate=Gate(…))`, or store it for an org with `memory.gate.set(…)`.
 
     Attributes:
         secrets: By kind (`openai-key`), by group (`api_key`, `token`, `private_key`, `password`, `card`, `iban`,
             `one_time_code`) or for all (`*`): `mask`, `refuse` or `allow`. The default is to mask. It applies to facts,
-            events, learnings, summaries and documents; the index never holds a secret that is not allowed.
-        messages: What happens to secrets in messages: `keep` stores the message as it is, `mask` stores it masked,
-            `refuse` raises `NotAdmitted`.
+            events, learnings, summaries and documents. The index never contains a secret that is not allowed. messages:
+            What happens to secrets in messages. `keep` stores the message unchanged, `mask` stores it with masked
+            secrets, and `refuse` raises `NotAdmitted`.
         personal: By class (`email`, `phone`, `address`, `health`, `government_id`): `allow`, `review`, `refuse` or
-            `expire 30d`.
-        namespaces: Rules for personal data by namespace (`{"user:*": {"health": "review"}}`); they replace the org's.
-        retention: Rules by which the collector deletes what is old.
+            `expire 30d`. namespaces: Rules for personal data by namespace (`{"user:*": {"health": "review"}}`), which
+            replace the org's rules.
+        retention: Rules by which the collector deletes old records.
     """
 
     secrets: dict[str, Action] = {}
@@ -140,14 +139,14 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     @cached_property
     def actions(self) -> Mapping[str, Action]:
-        """The action for each kind of secret."""
+        """This is the action for each kind of secret."""
         everything = self.secrets.get("*", "mask")
         return {
             kind: self.secrets.get(kind, self.secrets.get(group, everything)) for kind, group in kind_groups().items()
         }
 
     def personal_rules(self, ns: str) -> dict[str, PersonalRule]:
-        """Return the rules for personal data in a namespace; a class without a rule is allowed."""
+        """Return the rules for personal data in a namespace. A class without a rule is allowed."""
         rules = dict(self.personal)
         for pattern, own in self.namespaces.items():
             if fnmatchcase(ns, pattern):
@@ -165,7 +164,7 @@ def _as_retention(rule: Any) -> Retention:
 
 
 def read_gate(data: object) -> Gate:
-    """Return a policy from JSON values; raises UsageError for what it does not understand."""
+    """Return a policy from JSON values. Raises UsageError for values that it does not understand."""
     try:
         return data if isinstance(data, Gate) else msgspec.convert(data, Gate)
     except msgspec.ValidationError as problem:

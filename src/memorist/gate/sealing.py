@@ -1,7 +1,8 @@
-"""Which fields of a record are content, and how they are put into one sealed cell. Knows nothing of keys.
+"""Decides which fields of a record are content, and puts them into one sealed cell. This module does not deal with
+keys.
 
-The content of a row goes into one field of it as one ciphertext; the other content fields are left empty. Keys of rows,
-times, counts, roles and kinds stay readable, so that stores sort, count and expire rows without a key.
+The content of a row is stored in one of its fields as one ciphertext, and the other content fields are left empty. Keys
+of rows, times, counts, roles and kinds stay readable, so that stores can sort, count and expire rows without a key.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ encode_json = msgspec.json.Encoder().encode
 
 
 def sealed_cell(record: Record) -> str | bytes | None:
-    """Return the sealed cell of a record; None if it is not sealed."""
+    """Return the sealed cell of a record, or None if it is not sealed."""
     fields = CONTENT.get(type(record))
     cell = None if fields is None else getattr(record, fields[0])
     if isinstance(cell, dict):
@@ -87,7 +88,7 @@ def sealed_cell(record: Record) -> str | bytes | None:
 
 
 def content_of(record: Record) -> bytes | None:
-    """Return the content of a record as bytes to be sealed; None if there is nothing to seal."""
+    """Return the content of a record as bytes to be sealed, or None if there is nothing to seal."""
     fields = CONTENT[type(record)]
     values = [getattr(record, name) for name in fields]
     if isinstance(record, StateEntry) and isinstance(record.value, int):
@@ -100,7 +101,8 @@ def content_of(record: Record) -> bytes | None:
 
 
 def message_content(message: Message) -> bytes:
-    """The content of a message as bytes to be sealed; a message that is nothing but text, as most are, costs least."""
+    """Return the content of a message as bytes to be sealed. Messages that contain only text, as most do, cost
+    least."""
     is_plain = type(message.content) is str and message.name is None and message.raw is None
     if is_plain and not message.extra and not message.metadata:
         return encode_json([{"v": message.content}])
@@ -108,7 +110,7 @@ def message_content(message: Message) -> bytes:
 
 
 def with_message_cell(message: Message, cell: str) -> Message:
-    """The message with its content replaced by a sealed cell."""
+    """Return the message with its content replaced by a sealed cell."""
     return _replace(message, content=cell, name=None, extra={}, metadata={}, raw=None)
 
 
@@ -126,7 +128,7 @@ def with_cell(record: Record, cell: str) -> Record:
 
 
 def with_content(record: Record, content: bytes) -> Record:
-    """Return the record with its content in place again."""
+    """Return the record with its content restored."""
     names = CONTENT[type(record)]
     values = _decode(content)
     # Trailing fields that are empty are left out.
@@ -138,7 +140,7 @@ def with_content(record: Record, content: bytes) -> Record:
 
 
 def without_content(record: Record) -> Record:
-    """Return the record with empty content, because its key is gone; it says so in its metadata where it has some."""
+    """Return the record with empty content, because its key is gone. Its metadata, if it has any, says so."""
     fields: dict[str, Any] = {}
     for name in CONTENT[type(record)]:
         fields[name] = "" if name in _TEXTS else b"" if name in _BYTES else _EMPTY.get(name)

@@ -1,7 +1,7 @@
 """Finds and masks secrets: keys, tokens, passwords, private keys, card numbers, IBANs and one-time codes.
 
-The patterns are data (`secrets.toml`). Numbers count only if their checksum is right, so that order numbers and
-telephone numbers stay as they are.
+The patterns are data (`secrets.toml`). Numbers count only if their checksum is correct, so that order numbers and
+telephone numbers are left alone.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ELLIPSIS = "…"
 
 
 class Secret(NamedTuple):
-    """A secret in a text: its kind, and where it stands."""
+    """Describes a secret in a text by its kind and position."""
 
     kind: str
     start: int
@@ -37,12 +37,13 @@ class _Pattern(NamedTuple):
 
     @property
     def expression(self) -> re.Pattern[str]:
-        """The compiled pattern; most texts need none of them, and compiling all takes a fifth of a hook's time."""
+        """This is the compiled pattern. It is compiled on first use, because most texts need none and compiling all
+        takes a fifth of a hook's time."""
         return _compiled(self.source)
 
 
 def find_secrets(text: str) -> list[Secret]:
-    """Return the secrets in a text, in order, without overlaps. What was masked before is not found again."""
+    """Return the secrets in a text, in order, without overlaps. Secrets that are already masked are not found again."""
     secrets: list[Secret] = []
     for offset in range(0, max(1, len(text)), PIECE_CHARACTERS):
         piece = text[offset : offset + PIECE_CHARACTERS + OVERLAP_CHARACTERS]
@@ -61,7 +62,7 @@ def find_secrets(text: str) -> list[Secret]:
 
 
 def has_secret(text: str) -> bool:
-    """Return whether there is a secret in a text."""
+    """Return whether a text contains a secret."""
     return bool(find_secrets(text))
 
 
@@ -77,14 +78,14 @@ def mask_secrets(text: str, allowed: Collection[str] = ()) -> tuple[str, list[st
 
 
 def mask(secret: str) -> str:
-    """Return a secret that its owner can recognise and nobody can use: at most a quarter of it stays."""
+    """Mask a secret so that its owner can recognise it and nobody can use it. At most a quarter of it stays."""
     visible = min(4, len(secret) // 8)
     beginning = secret[: min(3, visible)]
     return f"{beginning}{ELLIPSIS}{secret[len(secret) - visible :]}" if visible else ELLIPSIS
 
 
 def _patterns_for(text: str) -> list[_Pattern]:
-    """Return the patterns worth trying: nearly all texts have neither a hint nor enough digits."""
+    """Return the patterns worth trying. Most texts have neither a hint nor enough digits."""
     lowered = text.lower()
     is_hinted, has_digits = _any_hint().search(lowered) is not None, _THREE_DIGITS.search(text) is not None
     if not is_hinted and not has_digits:
@@ -117,7 +118,7 @@ def _data() -> dict[str, Any]:
 
 @cache
 def kind_groups() -> dict[str, str]:
-    """Return every kind of secret, with the group by which policies may name it."""
+    """Return every kind of secret, with the group name that policies may use for it."""
     return {kind: entry["group"] for kind, entry in _data().items()}
 
 

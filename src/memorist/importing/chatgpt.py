@@ -1,7 +1,7 @@
 """Reads a ChatGPT data export: `conversations.json`, alone, in its folder or in its ZIP.
 
-A conversation is a tree, since messages can be edited and answers regenerated; the path from its root to `current_node`
-is imported, which is what ChatGPT shows. Text attachments contained in the export become documents.
+A conversation is a tree, because messages can be edited and answers regenerated. The reader imports the path from its
+root to `current_node`, which is the one that ChatGPT shows. Text attachments contained in the export become documents.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MOST_TEXT = 4 * 1024 * 1024
 
 
 def recognises(given: Given) -> bool:
-    """Return whether its conversations are trees."""
+    """Return whether the conversations in the source are trees."""
     return any(b'"mapping"' in head and b'"chat_messages"' not in head for head in heads(given))
 
 
@@ -60,7 +60,7 @@ def _conversation(found: Any, place: str, files: Mapping[str, Part]) -> Iterator
 
 
 def _path(mapping: Mapping[str, object], current: object) -> list[JsonMapping]:
-    """Return the messages from the root to the current node; a cycle of parents in a damaged file ends the path."""
+    """Return the messages from the root to the current node. In a damaged file, a cycle of parents ends the path."""
     path: list[JsonMapping] = []
     seen: set[str] = set()
     at = current if isinstance(current, str) and current in mapping else _newest_leaf(mapping)
@@ -116,7 +116,7 @@ def _message(thread: str, node: Mapping[str, object], place: str, files: Mapping
 
 
 def _content(content: object) -> Any:
-    """Return the content of a message: a string if it is text only, else a list of parts."""
+    """Return the content of a message: a string if it contains only text, otherwise a list of parts."""
     if content is None:
         return ""
     if not isinstance(content, Mapping):

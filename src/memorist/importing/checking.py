@@ -18,7 +18,7 @@ _replace = msgspec.structs.replace
 
 
 class Checked(msgspec.Struct, frozen=True):
-    """A valid item, with the namespace it goes to and, for a message, the `Message` made of it."""
+    """Holds a valid item, with its namespace and, for a message, the `Message` built from it."""
 
     item: Item
     ns: str = ""
@@ -26,12 +26,12 @@ class Checked(msgspec.Struct, frozen=True):
 
 
 def _is_plain(content: object) -> bool:
-    """Fast path: whether a text is ASCII and so short that its JSON (6 bytes a character) cannot exceed the limit."""
+    """Return whether a text is ASCII and so short that its JSON (6 bytes per character) cannot exceed the limit."""
     return type(content) is str and content.isascii() and len(content) * 6 < MAX_VALUE_BYTES
 
 
 class Checker:
-    """Checks items in order, since a message takes the namespace of the thread before it."""
+    """Checks items in order, because a message belongs to the namespace of the thread before it."""
 
     def __init__(self, places: Places, source: str) -> None:
         self._places = places
@@ -40,7 +40,7 @@ class Checker:
         self._refused: set[str] = set()
 
     def check(self, item: Item) -> Checked:
-        """Return the checked item; raises ValueError with the reason if it is invalid."""
+        """Return the checked item. Raises ValueError with the reason if it is invalid."""
         if isinstance(item, MessageItem):
             return self._message(item)
         if isinstance(item, ThreadItem):

@@ -1,6 +1,6 @@
 """Reads a Claude data export: `conversations.json`, alone, in its folder or in its ZIP.
 
-Attachments, whose text the export contains, become documents; messages keep the names of their attachments.
+Attachments, whose text is in the export, become documents. Messages keep the names of their attachments.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ROOT = "00000000-0000-4000-8000-000000000000"
 
 
 def recognises(given: Given) -> bool:
-    """Return whether its conversations have `chat_messages`."""
+    """Return whether the conversations in the source have `chat_messages`."""
     return any(b'"chat_messages"' in head for head in heads(given))
 
 
@@ -49,7 +49,8 @@ def _conversation(found: Any, place: str) -> Iterator[Item]:
 
 
 def _path(messages: Sequence[Any], leaf: Any) -> Sequence[Any]:
-    """Return the messages of the current branch: from the root to `leaf`, where the export names one, else all."""
+    """Return the messages of the current branch: from the root to `leaf` if the export names one, otherwise all of
+    them."""
     by_id = {
         message["uuid"]: message
         for message in messages
@@ -88,7 +89,7 @@ def _message(thread: str, owner: str | None, found: Any, number: int, place: str
 
 
 def _content(found: JsonMapping) -> str:
-    """Return the text of a message; newer exports have it in blocks, beside tool calls and thoughts."""
+    """Return the text of a message. Newer exports have it in blocks, next to tool calls and thoughts."""
     blocks = found.get("content")
     if isinstance(blocks, list):
         texts = [block["text"] for block in blocks if isinstance(block, Mapping) and isinstance(block.get("text"), str)]

@@ -1,7 +1,7 @@
 """Reads databases of other tools, SQLite files and Postgres servers, without changing them.
 
-A file may be hostile: only ordinary tables found in its schema are read, by quoted names; its views, virtual tables and
-functions are not used.
+A file may be hostile. So only ordinary tables in its schema are read, by quoted names, and its views, virtual tables
+and functions are not used.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ BROKEN = (sqlite3.Error, OverflowError, UnicodeError)
 
 
 class Database(Protocol):
-    """A database to read from."""
+    """Represents a database to read from."""
 
     @property
     def tables(self) -> Mapping[str, Sequence[str]]:
-        """Its tables and their columns."""
+        """These are the tables of the database with their columns."""
         ...
 
     def rows(self, query: str, values: Sequence[Any] = ()) -> Iterator[Sequence[Any]]:
-        """Stream the rows of a query; `?` is a bound parameter."""
+        """Stream the rows of a query, in which `?` is a bound parameter."""
         ...
 
 
 def is_database(given: Given) -> bool:
-    """Return whether it is a SQLite file or the URL of a Postgres server."""
+    """Return whether the source is a SQLite file or the URL of a Postgres server."""
     return given.url is not None or given.head().startswith(SQLITE)
 
 
@@ -63,7 +63,7 @@ def has(database: Database, table: str, *columns: str) -> bool:
 
 @contextmanager
 def sqlite_file(path: Path) -> Iterator[Database]:
-    """Open a SQLite file read-only; raises CorruptRecord if it is damaged."""
+    """Open a SQLite file read-only. Raises CorruptRecord if it is damaged."""
     file = _connected(path)
     try:
         yield _Sqlite(file)

@@ -1,4 +1,4 @@
-"""Imports facts: each version gets its own time, and never replaces a newer value."""
+"""Imports facts. Each version gets its own time, and never replaces a newer value."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class FactChanges:
         added: Counter[str],
         known: Counter[str],
     ) -> None:
-        """Append the changes for some facts; several items of one key are merged into one."""
+        """Add the changes for some facts. Several items with one key are merged."""
         merged = _merged(items)
         keys = list(merged)
         held = await self._core.get_many(Fact, keys)
@@ -53,7 +53,7 @@ class FactChanges:
     async def _unknown(
         self, ns: str, key: str, current: Fact | None, versions: Sequence[Version]
     ) -> tuple[Version, ...]:
-        """Return the versions that an earlier import has not stored yet."""
+        """Return the versions that no earlier import has stored."""
         past = await self._core.scan(FactVersion, ns, key)
         mine = [row for row in (*past, *([current] if current else ())) if self._source in row.sources]
         fingerprints = {fingerprint_json(row.value) for row in mine}
@@ -86,7 +86,7 @@ class FactChanges:
         return ended(fact, at) if version.ended else fact
 
     async def _rejected(self, fact: Fact) -> bool:
-        """Return whether this value of this source was rejected, corrected or forgotten here before.
+        """Return whether this value from this source was already rejected, corrected or forgotten in this memory.
 
         Undoing the whole import does not count.
         """
@@ -94,7 +94,7 @@ class FactChanges:
 
 
 def _merged(items: Sequence[tuple[FactItem, str]]) -> dict[tuple[str, str], FactItem]:
-    """Return facts by namespace and key, the versions of items with the same key concatenated."""
+    """Return facts by namespace and key. Versions of items with the same key are concatenated."""
     merged: dict[tuple[str, str], FactItem] = {}
     for item, ns in items:
         held = merged.get((ns, item.key))

@@ -1,7 +1,7 @@
-"""Opens the source of an import: a file, a folder, a ZIP archive, or the URL of a database; read-only and streaming.
+"""Opens the source of an import for streaming, read-only: a file, a folder, a ZIP archive, or the URL of a database.
 
-A single line, value or record above a size limit is refused with its position, so that memory use is bounded whatever
-the file.
+A single line, value or record above a size limit is refused with its position, so that memory use is bounded for any
+file.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ DATABASES = re.compile(r"(postgres(?:ql)?)(?:\+\w+)?(?=://)")
 
 
 class Part(NamedTuple):
-    """One file of the source."""
+    """Represents one file of the source."""
 
     name: str
     open: Callable[[], IO[bytes]]
@@ -44,7 +44,7 @@ class Part(NamedTuple):
 
 
 class Given:
-    """The source of an import, as the user named it: a file, folder, archive or database URL."""
+    """Represents the source of an import as the user named it: a file, a folder, an archive or a database URL."""
 
     def __init__(self, path: str | Path) -> None:
         text = str(path)
@@ -68,36 +68,36 @@ class Given:
 
     @property
     def name(self) -> str:
-        """The name of the file, folder or database."""
+        """This is the name of the file, folder or database."""
         if self.url is not None:
             return self.url.rpartition("/")[2].partition("?")[0] or "postgres"
         return self.path.resolve().name
 
     @property
     def stem(self) -> str:
-        """The name without its ending."""
+        """This is the name without its extension."""
         return PurePosixPath(self.name).stem or self.name
 
     @property
     def is_file(self) -> bool:
-        """Whether it is one plain file."""
+        """This is True if the source is one plain file."""
         return self.url is None and not self.is_folder and self._archive is None
 
     def modified(self) -> datetime:
-        """Return when it was last changed; now for a database."""
+        """Return when the source was last changed, or the current time for a database."""
         if self.url is not None:
             return datetime.now(UTC)
         return datetime.fromtimestamp(self.path.stat().st_mtime, UTC)
 
     def head(self) -> bytes:
-        """Return the first bytes of a plain file; empty for other sources."""
+        """Return the first bytes of a plain file, or nothing for other sources."""
         if not self.is_file:
             return b""
         with self.path.open("rb") as file:
             return file.read(HEAD_BYTES)
 
     def parts(self, pattern: str = "*") -> list[Part]:
-        """Return the files of a folder or archive whose name matches; for a plain file, that file whatever its name."""
+        """Return the files of a folder or archive whose names match. A plain file always matches."""
         if self.url is not None:
             return []
         if self._archive is not None:
@@ -144,7 +144,7 @@ def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Part:
 
 
 class _Checked(io.RawIOBase):
-    """A file in an archive; errors of the decompressor become CorruptRecord."""
+    """Represents a file in an archive. Errors of the decompressor become CorruptRecord."""
 
     def __init__(self, inner: IO[bytes]) -> None:
         self._inner = inner
@@ -166,7 +166,8 @@ class _Checked(io.RawIOBase):
 
 
 def damaged(place: str, why: str, cause: Exception | None = None) -> NoReturn:
-    """Raise CorruptRecord with position and reason; a ValueError is not kept as cause: it may quote content."""
+    """Raise CorruptRecord with position and reason. A ValueError is not kept as the cause, because it may quote
+    content."""
     raise CorruptRecord(f"{place} cannot be imported: {why}; nothing was imported", place=place) from (
         None if isinstance(cause, ValueError) else cause
     )
@@ -187,7 +188,7 @@ def lines(part: Part) -> Iterator[tuple[int, bytes]]:
 
 
 def decoded(data: bytes) -> object:
-    """Decode JSON; raises ValueError if it is invalid."""
+    """Decode JSON. Raises ValueError if it is invalid."""
     try:
         return msgspec.json.decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -195,7 +196,7 @@ def decoded(data: bytes) -> object:
 
 
 class JsonStream:
-    """A streaming JSON parser: reads an array element by element, an object member by member."""
+    """Parses JSON as a stream. It reads an array element by element, and an object member by member."""
 
     def __init__(self, file: IO[bytes], name: str) -> None:
         self._file = file
@@ -209,7 +210,7 @@ class JsonStream:
         self._scan = json.JSONDecoder(parse_constant=_no_constant).raw_decode
 
     def peek(self) -> str:
-        """Return the next character that is not white space; empty at the end."""
+        """Return the next character that is not white space, or an empty text at the end."""
         while True:
             while self._at < len(self._text):
                 if self._text[self._at] not in " \t\n\r":
@@ -230,7 +231,7 @@ class JsonStream:
                 return
 
     def members(self) -> Iterator[str]:
-        """Iterate over the names of the next object; the caller must read the value after each name."""
+        """Iterate over the names of the next object. The caller must read the value after each name."""
         self._take("{")
         if self.peek() == "}":
             self._at += 1
@@ -265,7 +266,7 @@ class JsonStream:
             return element
 
     def done(self) -> None:
-        """Raise unless the end of the file is reached."""
+        """Raise an error unless the end of the file is reached."""
         if self.peek():
             self._damaged("there is more after its end")
 
@@ -277,7 +278,7 @@ class JsonStream:
         return character
 
     def _fill(self, size: int) -> bool:
-        """Read more of the file into the buffer and drop what was consumed; false at the end of the file."""
+        """Read more of the file into the buffer and drop the consumed part. Return False at the end of the file."""
         if self._end:
             return False
         if len(self._text) - self._at > MAX_ITEM_BYTES:

@@ -1,4 +1,4 @@
-"""Reads Graphiti and Zep: episodes become messages; entities and edges become facts with their time of validity.
+"""Reads Graphiti and Zep. Episodes become messages, and entities and edges become facts with their time of validity.
 
 An export is a JSON object with `episodes`, `nodes` and `edges` (Zep: `sessions` with `messages`, and `facts`), or a
 Neo4j export of the graph as JSON lines. Edges of one type between the same two entities are versions of one fact.
@@ -26,7 +26,7 @@ MOST_NODES = 1_000_000
 
 
 def recognises(given: Given) -> bool:
-    """Return whether it has episodes or edges with their validity."""
+    """Return whether the source has episodes, or edges with their validity."""
     if not given.is_file:
         return False
     head = given.head().lstrip()
@@ -55,7 +55,7 @@ def _is_lines(part: Part) -> bool:
 
 
 class _Reading:
-    """Reads one graph; edges are buffered to the end, because they refer to nodes by id and need their names."""
+    """Reads one graph. Edges are buffered until the end, because they refer to nodes by id and need their names."""
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
@@ -152,7 +152,7 @@ class _Reading:
         yield FactItem(entity_key(name), (Version(value, at),), named(found, "group_id", "user_id"), place=place)
 
     def edges(self) -> Iterator[Item]:
-        """Yield the facts of all edges, each with its versions; an edge that became invalid ends its version."""
+        """Yield the facts of all edges, each with its versions. An edge that became invalid ends its version."""
         versions: dict[tuple[str, str | None], list[Version]] = {}
         places: dict[tuple[str, str | None], str] = {}
         for found, place in self._edges:

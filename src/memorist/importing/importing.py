@@ -1,4 +1,4 @@
-"""Imports a source in two passes: the first reads and checks everything, the second writes it in batches."""
+"""Imports a source in two passes. The first pass reads and checks everything, and the second writes it in batches."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Progress = Callable[[int, int | None], None]
 
 
 class Importing:
-    """Imports data of other tools."""
+    """Imports data from other tools."""
 
     def __init__(self, core: Core) -> None:
         self._core = core.narrowed(core.scope.narrow(actor="import"))
@@ -72,7 +72,7 @@ class Importing:
     async def _survey(
         self, given: Given, reader: Reader, source: str, where: Places, progress: Progress | None
     ) -> Tally:
-        """First pass: read and check everything, write nothing."""
+        """Read and check everything in the first pass, without writing."""
         tally = Tally()
         items, checker, done = reader.read(given), Checker(where, source), 0
 
@@ -91,7 +91,7 @@ class Importing:
     async def _load(
         self, given: Given, reader: Reader, source: str, where: Places, tally: Tally, progress: Progress | None
     ) -> None:
-        """Second pass: read everything again and write it."""
+        """Read everything again in the second pass, and write it."""
         # A source that was forgotten is imported anew: from here on it is a source like any other.
         await self._core.apply(
             Delete(Tombstone, (self._core.org, "source", ref_fingerprint(Ref("source", key=source))))
@@ -122,7 +122,8 @@ def _checked(item: Item, checker: Checker, tally: Tally) -> None:
 
 
 def _next(items: Iterator[Item], checker: Checker) -> tuple[int, list[Checked]]:
-    """Return (number of items read, valid ones) of the next batch; invalid ones were reported by the first pass."""
+    """Return the number of items read and the valid ones of the next batch. The first pass has already reported the
+    invalid ones."""
     batch: list[Checked] = []
     count = 0
     for item in islice(items, BATCH_ITEMS):

@@ -1,4 +1,5 @@
-"""The items that readers yield: threads, messages, facts and documents, with their original id, time and owner."""
+"""Defines the items that readers yield: threads, messages, facts and documents, with their original id, time and
+owner."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from ..values import JsonMapping, JsonObject
 
 
 class ThreadItem(msgspec.Struct, frozen=True):
-    """A conversation; its messages come after it, not necessarily directly."""
+    """Represents a conversation. Its messages come after it, but not necessarily directly."""
 
     id: str
     title: str | None = None
@@ -23,9 +24,9 @@ class ThreadItem(msgspec.Struct, frozen=True):
     metadata: JsonObject = {}
     created_at: datetime | None = None
     place: str = ""
-    """Its position in the source, for error reports: `line 12`."""
+    """This is the position in the source, for error reports, such as `line 12`."""
     space: str | None = None
-    """The namespace it goes to, unless its owner is mapped or a namespace is given for the whole import."""
+    """This is the target namespace, unless the owner is mapped or the whole import has a namespace."""
 
 
 class MessageItem(msgspec.Struct, frozen=True):
@@ -33,18 +34,19 @@ class MessageItem(msgspec.Struct, frozen=True):
 
     thread: str
     key: str
-    """Its identity in the thread, so that it is imported once: the original id, or its number and a digest."""
+    """This identifies the message in the thread, so that it is imported once. It is the original id, or its number and
+    a digest."""
     message: JsonObject
-    """Role, content and the other fields of the OpenAI or Anthropic shape."""
+    """This contains the role, the content and the other fields in OpenAI's or Anthropic's format."""
     created_at: datetime | None = None
     metadata: JsonObject = {}
     place: str = ""
     raw: Any = None
-    """The original, if the message does not hold all of it."""
+    """This is the original, if the message does not contain all of it."""
 
 
 class Version(msgspec.Struct, frozen=True):
-    """The value of a fact from a time on; `ended` if the fact ended then."""
+    """Holds the value of a fact from a certain time on. `ended` means that the fact ended then."""
 
     value: Any
     at: datetime | None = None
@@ -64,7 +66,7 @@ class FactItem(msgspec.Struct, frozen=True):
 
 
 class DocumentItem(msgspec.Struct, frozen=True):
-    """A long text: a note, a file, an attachment."""
+    """Represents a long text, such as a note, a file or an attachment."""
 
     id: str
     text: str
@@ -77,7 +79,7 @@ class DocumentItem(msgspec.Struct, frozen=True):
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """Something that cannot be imported: its position in the source, and why."""
+    """Describes something that cannot be imported, with its position in the source and the reason."""
 
     to_dict = as_dict
 
@@ -103,13 +105,13 @@ def named(fields: Mapping[str, object], *names: str) -> str | None:
 
 
 def listed(fields: JsonMapping, name: str) -> list[Any]:
-    """Return the list in a field; empty where there is none."""
+    """Return the list in a field, or an empty list if there is none."""
     value = fields.get(name)
     return list(value) if isinstance(value, list) else []
 
 
 def moment_or_none(given: Any) -> datetime | None:
-    """`moment`, but None for a time that cannot be parsed."""
+    """Do the same as `moment`, but return None for a time that cannot be parsed."""
     try:
         return moment(given)
     except InvalidValue:
@@ -117,7 +119,8 @@ def moment_or_none(given: Any) -> datetime | None:
 
 
 def moment(given: Any) -> datetime | None:
-    """Parse a time: ISO text, or seconds, milliseconds or microseconds since 1970; None for an empty one."""
+    """Parse a time, which is ISO text or seconds, milliseconds or microseconds since 1970. Return None if it is
+    empty."""
     if type(given) in (int, float) and abs(given) < _LATEST_SECONDS:
         return datetime.fromtimestamp(given, UTC)  # fast path
     if given is None or given == "":

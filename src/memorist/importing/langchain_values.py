@@ -1,6 +1,7 @@
 """Decodes values serialised by LangGraph as plain data, without importing or constructing the classes they name.
 
-Its MessagePack extensions hold a class name and constructor arguments; we keep both as `Built`. Pickles are refused.
+Its MessagePack extensions contain a class name and constructor arguments, which are stored as `Built`. Pickles are
+refused.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ MAX_DEPTH = 40
 
 
 class Built(msgspec.Struct, frozen=True):
-    """A serialised object: the name of its class, and the constructor's arguments."""
+    """Represents a serialised object by the name of its class and the arguments of its constructor."""
 
     module: str
     name: str
@@ -43,7 +44,7 @@ class Built(msgspec.Struct, frozen=True):
 
 
 def loaded(kind: Any, data: Any) -> object:
-    """Decode a value by its type and bytes; raises ValueError if it cannot be decoded safely."""
+    """Decode a value by its type and bytes. Raises ValueError if it cannot be decoded safely."""
     if kind == "null" or data is None:
         return None
     raw = data.encode() if isinstance(data, str) else bytes(data)
@@ -83,7 +84,7 @@ def _unpacked(data: bytes, depth: int) -> object:
 
 
 def _revived(value: object) -> object:
-    """Return the value with `lc` objects, by which earlier versions wrote classes as JSON, as `Built`."""
+    """Return the value with `lc` objects as `Built`. Earlier versions wrote classes as such JSON objects."""
     if isinstance(value, list):
         return [_revived(item) for item in value]
     if not isinstance(value, Mapping):
@@ -95,7 +96,7 @@ def _revived(value: object) -> object:
 
 
 def as_messages(value: object) -> list[JsonObject]:
-    """Return the LangChain messages of a channel, as dicts; empty if the channel holds anything else."""
+    """Return the LangChain messages of a channel as dicts, or nothing if the channel contains anything else."""
     listed = value if isinstance(value, list) else [value]
     messages = [_fields(message) for message in listed]
     return (
@@ -116,7 +117,7 @@ def _fields(value: Any) -> JsonObject | None:
 
 
 def chat(fields: Mapping[str, object]) -> JsonObject:
-    """Return a LangChain message in the OpenAI chat shape; raises ValueError for an unknown type."""
+    """Return a LangChain message in OpenAI's chat format. Raises ValueError for an unknown type."""
     kind = fields.get("type")
     role = fields.get("role") if kind == "chat" else ROLES.get(str(kind))
     if role not in ("user", "assistant", "system", "tool", "function", "developer"):
@@ -145,7 +146,8 @@ def _call(call: JsonMapping) -> JsonObject:
 
 
 def plain(value: object) -> Any:
-    """Return a value as JSON data: an object becomes its arguments, bytes and other types the name of their type."""
+    """Return a value as JSON data. An object becomes its arguments, and bytes and other types become the name of their
+    type."""
     if isinstance(value, Built):
         return plain(value.arguments)
     if isinstance(value, Mapping):

@@ -1,7 +1,7 @@
 """Reads LangGraph's savers and stores, in SQLite files and Postgres databases.
 
-The messages of a thread are those of all its checkpoints, in the order they first appeared, each with the time of that
-checkpoint; the other channels of its newest checkpoint become the fact `state/<thread>`. Items of a store become facts
+A thread gets the messages of all its checkpoints, in the order in which they first appeared, each with the time of that
+checkpoint. The other channels of its newest checkpoint become the fact `state/<thread>`. Items of a store become facts
 in the namespaces that `MemoristStore` reads.
 """
 
@@ -26,7 +26,7 @@ STORE = "workflow:store"
 
 
 def recognises(given: Given) -> bool:
-    """Return whether it is a database with checkpoints or a store."""
+    """Return whether the source is a database with checkpoints or a store."""
     if not is_database(given):
         return False
     with opened(given) as database:
@@ -51,7 +51,7 @@ def _has_store(database: Database) -> bool:
 
 
 class _Thread:
-    """The state of reading one thread."""
+    """Holds the state of reading one thread."""
 
     def __init__(self, id: str, place: str) -> None:
         self.id = id
@@ -109,7 +109,8 @@ def _checkpointed(
 
 
 def _values(database: Database, thread: str, checkpoint: Mapping[str, object]) -> tuple[JsonObject, list[str]]:
-    """Return the channel values of a checkpoint, stored inside it or in a table of blobs by version; and problems."""
+    """Return the channel values of a checkpoint, which are stored inside it or in a table of blobs by version, and any
+    problems."""
     inside = checkpoint.get("channel_values")
     values = {str(name): value for name, value in inside.items()} if isinstance(inside, Mapping) else {}
     problems: list[str] = []
@@ -157,7 +158,7 @@ def _ended(database: Database, thread: _Thread) -> Iterator[Item]:
 
 
 def _written(database: Database, thread: _Thread) -> Iterator[Item]:
-    """Yield the messages of a thread without any in its checkpoints, from the table of writes."""
+    """Yield the messages of a thread from the table of writes, if its checkpoints contain none."""
     table = next((name for name in ("writes", "checkpoint_writes") if name in database.tables), None)
     if table is None:
         return
@@ -176,7 +177,7 @@ def _written(database: Database, thread: _Thread) -> Iterator[Item]:
 
 
 def _json(value: object) -> Any:
-    """Return a JSON column: a value from Postgres, text or bytes from SQLite."""
+    """Return the value of a JSON column, which is a value in Postgres and text or bytes in SQLite."""
     if isinstance(value, str):
         return decoded(value.encode("utf-8", "surrogateescape"))
     return decoded(value) if isinstance(value, bytes) else value

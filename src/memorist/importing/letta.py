@@ -1,6 +1,6 @@
 """Reads Letta's agent files (`.af`) in both forms: a single agent, and several with shared blocks and files.
 
-An agent's messages become a thread, its memory blocks facts of the agent, its files documents.
+An agent's messages become a thread, its memory blocks become facts of the agent, and its files become documents.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ROLES = {"user": "user", "assistant": "assistant", "system": "system", "tool": "
 
 
 def recognises(given: Given) -> bool:
-    """Return whether its name ends in `.af`, or it begins like an agent file."""
+    """Return whether the source's name ends in `.af`, or it begins like an agent file."""
     if not given.is_file:
         return False
     head = given.head()
@@ -39,7 +39,7 @@ def recognises(given: Given) -> bool:
 
 
 def read(given: Given) -> Iterator[Item]:
-    """Yield the agents of a file, which is read at once, since agent files have at most a few megabytes."""
+    """Yield the agents of a file. The file is read at once, because agent files have at most a few megabytes."""
     for part in given.parts():
         if part.size > MAX_ITEM_BYTES:
             damaged("the file", f"an agent file has at most {MAX_ITEM_BYTES // 1024 // 1024} MB")

@@ -21,18 +21,18 @@ MAX_FILE_BYTES = 10 * 1024 * 1024
 
 
 class Places(msgspec.Struct, frozen=True):
-    """The mapping of owners to namespaces."""
+    """Maps owners to namespaces."""
 
     default: str = HOME
     users: dict[str, str] = {}
-    """User ids of the source, and the user ids here."""
+    """Maps user ids of the source to user ids here."""
     namespaces: dict[str, str] = {}
-    """Users or namespaces of the source, and the namespaces here."""
+    """Maps users or namespaces of the source to namespaces here."""
     everything: bool = False
-    """Whether items of unmapped owners go to the default namespace too."""
+    """This is True if items of unmapped owners also go to the default namespace."""
 
     def of(self, owner: str | None, space: str | None = None) -> str:
-        """Return the namespace for an item of `owner`; `space` is the reader's own suggestion."""
+        """Return the namespace for an item of `owner`. `space` is the reader's own suggestion."""
         if owner:
             named = self.namespaces.get(owner)
             if named is not None:
@@ -48,9 +48,9 @@ class Places(msgspec.Struct, frozen=True):
 def places(
     namespace: Ns | None, users: Mapping[str, str] | None, mapping: str | os.PathLike[str] | JsonMapping | None
 ) -> Places:
-    """Return the mapping from options and a mapping file; options have priority.
+    """Return the mapping from options and a mapping file. Options have priority.
 
-    A `namespace` takes everything except the users and namespaces that are mapped.
+    A `namespace` receives everything except the users and namespaces that are mapped.
     """
     read = _read(mapping)
     default = namespace if namespace is not None else read.get("namespace")
@@ -99,7 +99,7 @@ def _texts(read: Mapping[str, object], name: str) -> dict[str, str]:
 
 
 def _checked(space: str) -> str:
-    """Return a namespace made from a name of the source; raises UsageError if the name cannot be part of one."""
+    """Return a namespace for a name in the source. Raises UsageError if the name cannot be part of one."""
     try:
         return str(Namespace.parse(space))
     except (InvalidNamespace, UsageError) as cause:

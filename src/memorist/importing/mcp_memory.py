@@ -27,7 +27,7 @@ def recognises(given: Given) -> bool:
 
 
 def read(given: Given) -> Iterator[Item]:
-    """Yield a fact per entity and relation; the file has no times."""
+    """Yield a fact per entity and relation. The file contains no times."""
     for part in given.parts():
         for number, line in lines(part):
             position = f"line {number}"
@@ -40,7 +40,7 @@ def read(given: Given) -> Iterator[Item]:
 def _fact(found: Any, line: int) -> FactItem:
     """Return the fact of a line.
 
-    Its line number is the `order`, which is lower than that of all entities added later.
+    Its line number is the `order`, which is lower than that of any entity added later.
     """
     place = f"line {line}"
     kind = found.get("type") if isinstance(found, Mapping) else None

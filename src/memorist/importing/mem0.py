@@ -23,7 +23,8 @@ LISTS = ("results", "memories")
 
 
 def recognises(given: Given) -> bool:
-    """Return whether it is an export, a history database, or a folder with either or with a local store."""
+    """Return whether the source is an export, a history database, or a folder with either of them or with a local
+    store."""
     if given.url is not None:
         return False
     return bool(_databases(given)) or _is_export(given)
@@ -133,7 +134,7 @@ def _past(histories: list[Database], id: str) -> tuple[Version, ...]:
 
 
 def _version(row: Any) -> Version | None:
-    """Return the version that one event of the history made; None if it changed nothing."""
+    """Return the version that one event of the history created, or None if it changed nothing."""
     _, text, event, created, changed = row
     at = moment(changed) or moment(created)
     if event == "DELETE":
@@ -142,7 +143,7 @@ def _version(row: Any) -> Version | None:
 
 
 def _histories(database: Database, known: set[str]) -> Iterator[Item]:
-    """Yield memories found only in the history: deleted ones, or all where the source has no store."""
+    """Yield memories that are only in the history: deleted ones, or all of them if the source has no store."""
     rows = database.rows(f"SELECT {_COLUMNS} FROM history ORDER BY memory_id, rowid")
     for id, events in groupby(rows, key=lambda row: row[0]):
         place = f"the history of memory {str(id)[:64]!r}"
@@ -176,6 +177,6 @@ def _messages(database: Database) -> Iterator[Item]:
 
 
 def _scope(scope: Any) -> dict[str, str]:
-    """`user_id=ada&run_id=7` as its parts."""
+    """Split a text such as `user_id=ada&run_id=7` into its parts."""
     pairs = [part.partition("=") for part in str(scope).split("&")]
     return {name: value for name, _, value in pairs if value}

@@ -1,7 +1,8 @@
-"""Reads messages in the OpenAI or Anthropic shape: JSON lines, or one JSON file.
+"""Reads messages in OpenAI's or Anthropic's format, from JSON lines or from one JSON file.
 
-A line is a message, a list of messages, or an object with `messages` (a request, a training example, a log); the last
-two are a thread each. Single messages belong to the thread they name, else to one thread for the whole file.
+A line is a message, a list of messages, or an object with `messages` (a request, a training example, a log). Each of
+the last two becomes a thread. A single message belongs to the thread it names, or otherwise to one thread for the whole
+file.
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ def _first(head: bytes) -> Any:
 
 
 def _begun(head: bytes) -> Any:
-    """Return the first element or message list of a JSON file over several lines; None if its first bytes hold none."""
+    """Return the first element or message list of a JSON file with several lines, or None if its first bytes contain
+    none."""
     import io
 
     from ..errors import CorruptRecord
@@ -89,7 +91,7 @@ class Reading:
         """The thread of messages that do not name one."""
 
     def items(self, part: Part) -> Iterator[Item]:
-        """Yield the items of a file, of JSON lines or one JSON value."""
+        """Yield the items of a file of JSON lines, or of one JSON value."""
         if _is_lines(part):
             for number, line in lines(part):
                 try:
@@ -179,7 +181,8 @@ class Reading:
 
 
 def _is_lines(part: Part) -> bool:
-    """Return whether a file is JSON lines: by its ending, or because its first line is a complete JSON value."""
+    """Return whether a file contains JSON lines, from its extension or because its first line is a complete JSON
+    value."""
     with part.open() as file:
         first = file.readline(1024 * 1024)
         more = file.read(1)
@@ -203,7 +206,7 @@ def _is_thread(found: object) -> bool:
 
 
 def _quietly(fields: Mapping[str, object]) -> Any:
-    """Return the time of a thread, or None if it has none that can be parsed."""
+    """Return the time of a thread, or None if it cannot be parsed."""
     return next((moment_or_none(fields[name]) for name in TIMES if name in fields), None)
 
 

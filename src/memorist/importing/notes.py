@@ -1,4 +1,5 @@
-"""Reads folders of Markdown and text files as documents; in Obsidian vaults also front matter, tags and links."""
+"""Reads folders of Markdown and text files as documents. In Obsidian vaults it also reads front matter, tags and
+links."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ MOST_NAMED = 200
 
 
 def recognises(given: Given) -> bool:
-    """Return whether it is a text, or a folder or archive with some."""
+    """Return whether the source is a text, or a folder or archive that contains texts."""
     if given.url is not None:
         return False
     if given.is_file:
@@ -31,7 +32,7 @@ def recognises(given: Given) -> bool:
 
 
 def recognises_vault(given: Given) -> bool:
-    """Return whether it is an Obsidian vault."""
+    """Return whether the source is an Obsidian vault."""
     return given.url is None and given.is_folder and (given.path / ".obsidian").is_dir()
 
 
@@ -77,7 +78,7 @@ def _document(part: Part, *, vault: bool) -> Item:
 
 
 def _vault(fields: JsonObject, body: str) -> JsonObject:
-    """Return tags, links and aliases of a note."""
+    """Return the tags, links and aliases of a note."""
     tags = [*_several(fields.get("tags")), *_TAG.findall(body)]
     named = {
         "tags": tags,

@@ -1,6 +1,7 @@
 """Reads sessions of the OpenAI Agents SDK: its SQLite and SQLAlchemy tables, with their branches.
 
-A session becomes a thread; a branch of one becomes the thread `<session>/<branch>`. Items are stored unchanged.
+A session becomes a thread, and each of its branches becomes the thread `<session>/<branch>`. Items are stored
+unchanged.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ MAIN = "main"
 
 
 def recognises(given: Given) -> bool:
-    """Return whether it is a database with a table of session items, whatever it is called."""
+    """Return whether the source is a database with a table of session items, whatever its name is."""
     if not is_database(given):
         return False
     with opened(given) as database:

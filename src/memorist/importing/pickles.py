@@ -1,7 +1,7 @@
 """Loads the pickles of a local Qdrant store without running code from them.
 
-A pickle can call any function it names. The restricted unpickler here allows only the names of Qdrant's point classes,
-mapped to an inert class of ours, and of a few built-in containers; any other name is refused.
+A pickle can call any function it names. This restricted unpickler allows only the names of Qdrant's point classes,
+which it maps to an inert class of ours, and of a few built-in containers. Any other name is refused.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class _Unpickler(pickle.Unpickler):
 
 
 def point(data: object) -> JsonObject:
-    """Return the payload of a pickled point; raises ValueError for anything else."""
+    """Return the payload of a pickled point. Raises ValueError for anything else."""
     if not isinstance(data, bytes) or len(data) > MAX_PICKLE_BYTES:
         raise ValueError("it is not a pickled point, or too large")
     try:

@@ -1,4 +1,4 @@
-"""The registry of readers: the formats that can be imported, and how each is recognised."""
+"""Registers the readers: the formats that can be imported, and how each is recognised."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ READERS: dict[str, Reader] = {one.kind: one for one in _ALL}
 
 
 def reader_for(kind: str, given: Given) -> Reader:
-    """Return the reader of a kind; with `auto`, the first that recognises the source."""
+    """Return the reader for a format. With `auto`, return the first reader that recognises the source."""
     if kind == "auto":
         reader = next((reader for reader in READERS.values() if reader.recognises(given)), None)
         if reader is None:

@@ -1,4 +1,4 @@
-"""The report of an import, and the tally it is made from."""
+"""Defines the report of an import, and the tally that it is built from."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_SAMPLE_CHARACTERS = 160
 
 
 class Sample(msgspec.Struct, frozen=True):
-    """One of the first items of its kind, as it would be stored."""
+    """Holds one of the first items of its kind, as it would be stored."""
 
     to_dict = as_dict
 
@@ -29,14 +29,14 @@ class Sample(msgspec.Struct, frozen=True):
 
 
 class ImportReport(msgspec.Struct, frozen=True):
-    """What a source contains, what was imported, and what could not be."""
+    """Reports what a source contains, what was imported, and what could not be imported."""
 
     to_dict = as_dict
 
     kind: str
     """The format the source was read as."""
     source: str
-    """The source name of everything imported; `forget(source=…)` undoes the import."""
+    """This is the source name of everything imported. `forget(source=…)` undoes the import."""
     found: dict[str, int]
     """The number of threads, messages, facts and documents in the source."""
     added: dict[str, int] = {}
@@ -98,7 +98,7 @@ class Tally:
             )
 
     def report(self, kind: str, source: str, *, dry_run: bool) -> ImportReport:
-        """Return the report of what was counted."""
+        """Return the report from the counts."""
         return ImportReport(
             kind, source, dict(self.found), dict(self.added), dict(self.known), tuple(self.problems), self.failed,
             dict(self.namespaces.most_common()), tuple(self.samples), self.first_at, self.last_at, dry_run,
@@ -120,7 +120,7 @@ def _time(item: Item) -> datetime | None:
 
 
 def _shown(item: Item) -> tuple[str, str]:
-    """Return its id and a line of it."""
+    """Return the id of an item and a line of its text."""
     if isinstance(item, MessageItem):
         return item.thread, f"{item.message.get('role')}: {text_of(item.message.get('content'))}"
     if isinstance(item, ThreadItem):

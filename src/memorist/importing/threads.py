@@ -1,6 +1,6 @@
 """Tracks the threads of an import: the id each has here, and which of its messages were imported before.
 
-Of each imported message six bytes of a digest of its original id are stored, 512 to a row. That makes imports
+For each imported message, six bytes of a digest of its original id are stored, 512 per row. This makes imports
 idempotent, and a message that was deleted here does not come back.
 """
 
@@ -38,7 +38,7 @@ class State:
         """The version of the last block's row; 0 if it is not written yet."""
 
     def add(self, digest: bytes) -> bool:
-        """Record a message; false if it was imported before."""
+        """Record a message. Return False if it was imported before."""
         if digest in self.seen:
             return False
         self.seen.add(digest)
@@ -62,18 +62,19 @@ class KnownThreads:
         return state
 
     def forget(self) -> None:
-        """Drop the cache after a conflict, since another process changed the rows."""
+        """Drop the cache after a conflict, because another process changed the rows."""
         self._kept.clear()
 
     def trim(self) -> None:
-        """Evict the least recently used threads while the cache is too large; only between batches."""
+        """Evict the least recently used threads while the cache is too large. Call this only between batches."""
         total = sum(len(state.seen) + 8 for state in self._kept.values())
         while total > MAX_CACHED_DIGESTS and len(self._kept) > 1:
             gone = self._kept.pop(next(iter(self._kept)))
             total -= len(gone.seen) + 8
 
     async def load(self, wanted: dict[str, tuple[ThreadItem | None, str]]) -> None:
-        """Load the state of threads by their ids in the source; `wanted` has the item, if any, and the namespace."""
+        """Load the state of threads by their ids in the source. `wanted` contains the item, if any, and the
+        namespace."""
         names = [name for name in wanted if name not in self._kept]
         ids = {name: (name, self._other(name)) for name in names}
         flat = list(dict.fromkeys(id for pair in ids.values() for id in pair))
@@ -108,7 +109,7 @@ class KnownThreads:
         return state
 
     def _other(self, name: str) -> str:
-        """Return the alternative id of a thread whose original id is taken here by another thread."""
+        """Return the alternative id of a thread whose original id belongs to another thread here."""
         thread_id = f"{self._source}/{name}"
         if len(thread_id.encode("utf-8", "replace")) <= MAX_NAME_BYTES:
             return thread_id

@@ -1,4 +1,5 @@
-"""Writes checked items: threads, messages and facts of a batch in one transaction, documents one by one."""
+"""Writes checked items. The threads, messages and facts of a batch are written in one transaction, and documents one by
+one."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ _replace = msgspec.structs.replace
 
 
 class Plan:
-    """The changes of one batch, and the counts to add once they are committed."""
+    """Holds the changes of one batch, and the counts to add once they are committed."""
 
     def __init__(self) -> None:
         self.changes: list[Change] = []
@@ -35,7 +36,7 @@ class Plan:
 
 
 class Writer:
-    """Writes one import; the actor of `core` is `import`."""
+    """Writes one import. The actor of `core` is `import`."""
 
     def __init__(self, core: Core, source: str, tally: Tally, default_at: datetime) -> None:
         self._core = core
@@ -48,7 +49,7 @@ class Writer:
         self._documents = Documents(core)
 
     async def write(self, batch: Sequence[Checked]) -> None:
-        """Commit a batch, planned again after a conflict with another process."""
+        """Commit a batch. After a conflict with another process, it is planned again."""
         plan: Plan = await self._core.retry(lambda: self._committed(batch))
         self._tally.added.update(plan.added)
         self._tally.known.update(plan.known)
@@ -138,7 +139,7 @@ class Writer:
         ]
 
     async def _document(self, item: DocumentItem, ns: str) -> None:
-        """Add a document under its own id, replacing one from the same source; under another id if it is taken."""
+        """Add a document under its own id, and replace one from the same source. If the id is taken, use another."""
         held = await self._core.get(Document, ns, item.id)
         id = item.id if held is None or held.source == self._source else f"{self._source}/{item.id}"
         at = item.created_at or self._at

@@ -21,13 +21,13 @@ def codes() -> tuple[str, ...]:
 
 @cache
 def read(code: str, name: str) -> dict[str, Any]:
-    """Return one file of a language; empty where the language has no such file."""
+    """Return one file of a language. The result is empty if the language has no such file."""
     path = ROOM / code / f"{name}.toml"
     return tomllib.loads(path.read_text("utf-8")) if path.exists() else {}
 
 
 def rules_exist(code: str) -> bool:
-    """Return whether facts are extracted from a language."""
+    """Return whether facts can be extracted from texts in a language."""
     return (ROOM / code / "rules.toml").exists()
 
 

@@ -15,7 +15,7 @@ _HEAD_CHARACTERS = 300
 
 
 def language_of(sentence: str) -> str | None:
-    """Return the code of the language of a sentence; None where it cannot be told or is not supported."""
+    """Return the code of the language of a sentence, or None if it is unclear or not supported."""
     head = sentence[:_HEAD_CHARACTERS]
     if _KANA.search(head):
         return "ja"
@@ -38,12 +38,12 @@ def language_of(sentence: str) -> str | None:
 
 
 def language_name(code: str) -> str:
-    """Return the English name of a language; its code where its file has none."""
+    """Return the English name of a language, or its code if its file has no name."""
     return str(read(code, "stop").get("name", code))
 
 
 def _parts(word: str) -> tuple[str, ...]:
-    """Return a word and its parts around an apostrophe: `j'habite` gives `j'habite`, `j'` and `habite`."""
+    """Return a word and its parts around an apostrophe: `j'habite` produces `j'habite`, `j'` and `habite`."""
     head, _, tail = word.partition("'")
     return word, f"{head}'", tail
 
@@ -52,16 +52,15 @@ def _parts(word: str) -> tuple[str, ...]:
 def _scripts() -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Return patterns of Chinese characters and of other non-Latin scripts.
 
-    Compiled on first use, since it takes long.
+    They are compiled on first use, because that takes long.
     """
     return re.compile("[\u3400-\u4dbf\u4e00-\u9fff]"), re.compile("[\u0370-\u1dff\uac00-\ud7a3]")
 
 
 @cache
 def _weights() -> dict[str, tuple[tuple[str, int], ...]]:
-    """Return the weight of each word for each language: 1 for a stop word, 2 if no other language has it, 3 if
-    typical.
-    """
+    """Return the weight of each word for each language: 1 for a stop word, 2 if no other language has it, and 3 if it
+    is typical."""
     listed = {code: stop_words(code) for code in codes()}
     typical = {code: set(read(code, "stop").get("typical", "").split()) for code in codes()}
     out: dict[str, tuple[tuple[str, int], ...]] = {}

@@ -1,4 +1,4 @@
-"""Named regular expressions and word lists of a language's `talk.toml`, for recall and context assembly.
+"""Reads the named regular expressions and word lists in a language's `talk.toml`, for recall and context assembly.
 
 In an expression `{name}` stands for an expression of the section `[pieces]` of the same file, or for a list of
 `words.toml`.
@@ -18,7 +18,8 @@ _PIECES = re.compile(r"\{([a-z_]+)\}")
 
 
 class Rules:
-    """The expressions of one section as attributes; one that only English has never matches in other languages."""
+    """Holds the expressions of one section as attributes. An expression that only English has never matches in other
+    languages."""
 
     def __init__(self, lang: str, part: str, file: str = "talk") -> None:
         self.lang = lang
@@ -36,7 +37,7 @@ class Rules:
         return compiled
 
     def _check(self, name: str) -> None:
-        """Refuse a name that neither this language nor English has: it is a slip of the pen."""
+        """Refuse a name that neither this language nor English has, because it is a typing error."""
         if name not in self._table and name not in read("en", self._file).get(self._part, {}):
             raise KeyError(f"languages/{self.lang}/{self._file}.toml: there is no {name!r} in [{self._part}]")
 
@@ -45,7 +46,7 @@ class Rules:
         return re.compile(self._written_out("".join(pieces)), re.I | lines) if pieces else _NEVER
 
     def _written_out(self, expression: str) -> str:
-        """Return an expression with pieces in the places of their names."""
+        """Return an expression with its named pieces filled in."""
 
         def put(named: re.Match[str]) -> str:
             if named[1] in self._pieces:
@@ -58,12 +59,12 @@ class Rules:
         return _PIECES.sub(put, expression)
 
     def each(self, name: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
-        """Return the expressions of a table in its order, each with its name."""
+        """Return the expressions of a table in order, each with its name."""
         self._check(name)
         return tuple((key, self._compiled(key, pieces)) for key, pieces in self._table.get(name, {}).items())
 
     def wordings(self, name: str) -> tuple[str, ...]:
-        """Return a list of words or wordings, in its order."""
+        """Return a list of words or wordings, in order."""
         self._check(name)
         patterns = self._table.get(name, ())
         return tuple(patterns.split()) if isinstance(patterns, str) else tuple(patterns)

@@ -14,10 +14,9 @@ _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 
 @lru_cache(4096)  # recall asks about each message that it considers, at every turn again
 def is_small_talk(text: str) -> bool:
-    """Return whether a text is nothing but phrases of small talk of one language, such as "Hi, how are you?" or "Ok,
-    got it.".
+    """Return whether a text contains only small talk in one language, such as "Hi, how are you?" or "Ok, got it.".
 
-    Stop words may stand between the phrases unless the text asks something: "ok, and who was it?" is a question.
+    Stop words may come between the phrases unless the text asks something, as in "ok, and who was it?".
     """
     text = text.strip()
     if not text or len(text) > MAX_CHARACTERS or any(character.isdecimal() for character in text):
@@ -36,7 +35,7 @@ def _phrases(code: str) -> frozenset[str]:
 
 @cache
 def _longest_phrase(code: str) -> int:
-    """Return the number of words of the longest phrase; every context asks, so it is counted once."""
+    """Return the number of words of the longest phrase. It is counted only once, because every context needs it."""
     return max(phrase.count(" ") for phrase in _phrases(code)) + 1
 
 
@@ -58,5 +57,5 @@ def _consists(words: list[str], code: str, asks: bool) -> bool:
 
 
 def _made_of(word: str, phrases: frozenset[str]) -> bool:
-    """Return whether a text without spaces is phrases one after another."""
+    """Return whether a text without spaces consists of phrases."""
     return not word or any(word.startswith(phrase) and _made_of(word[len(phrase) :], phrases) for phrase in phrases)

@@ -1,4 +1,5 @@
-"""Stop words of the languages that have a stemmer; a separate module, because importing it reads all their files."""
+"""Contains the stop words of the languages that have a stemmer. It is a separate module, because importing it reads all
+their files."""
 
 from __future__ import annotations
 

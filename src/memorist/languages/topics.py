@@ -1,4 +1,5 @@
-"""Topics: the kinds of facts about a user, with their keys, their lanes and how they are written in a prompt."""
+"""Defines topics, which are the kinds of facts about a user, with their keys, their lanes and their wording in a
+prompt."""
 
 from __future__ import annotations
 
@@ -14,34 +15,36 @@ Lane = Literal["identity", "contact", "safety", "wish", "fact"]
 
 
 class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One table of `topics.toml`; `key` may end in a slot, with one fact per thing (`likes.{thing}`)."""
+    """Holds one table of `topics.toml`. A `key` may end in a slot, with one fact per thing (`likes.{thing}`)."""
 
     name: str
     key: str
     about: str = ""
-    """One line of description, for people."""
+    """This is one line of description, for people."""
     lane: Lane = "fact"
     importance: float = 0.5
-    """From 0 to 1: the priority when not all facts fit."""
+    """This is the priority if not all facts fit, from 0 to 1."""
     tell: str = "{thing}: {value}"
-    """How the fact is written in a prompt."""
+    """This is the wording of the fact in a prompt."""
     tell_not: str = ""
-    """How it is written when its value is false."""
+    """This is the wording if the value is false."""
     ask: tuple[str, ...] = ()
-    """Questions that the fact answers."""
+    """These are questions that the fact answers."""
 
     @property
     def single(self) -> bool:
-        """Whether a user has one value, which a new one supersedes; otherwise there is one fact per thing."""
+        """This is True if a user has only one value, which a new one replaces. Otherwise there is one fact per
+        thing."""
         return "{" not in self.key
 
     @property
     def stem(self) -> str:
-        """The fixed part of the key: `allergy` of `allergy.{thing}`."""
+        """This is the fixed part of the key, such as `allergy` in `allergy.{thing}`."""
         return self.key.partition(".{")[0]
 
     def tell_value(self, value: object, key: str) -> str:
-        """Return the fact as a short statement without its subject: "lives in Porto", "dislikes black coffee"."""
+        """Return the fact as a short statement without its subject, such as "lives in Porto" or "dislikes black
+        coffee"."""
         parts = key.removeprefix(self.stem).lstrip(".").split(".")
         if len(parts) > 1 and isinstance(value, str):  # relation.sister.maria: the name is the value
             parts = parts[:-1]
@@ -52,7 +55,7 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 def plain(value: object) -> str:
-    """Return a value as text: a list with commas, an amount with its unit."""
+    """Return a value as text: a list with commas, or an amount with its unit."""
     if isinstance(value, dict) and "amount" in value:
         return f"{value['amount']} {value.get('unit', '')}".strip()
     if isinstance(value, dict):
@@ -64,7 +67,7 @@ def plain(value: object) -> str:
 
 @cache
 def languages() -> tuple[str, ...]:
-    """Return the codes of the languages that facts are extracted from; English first."""
+    """Return the codes of the languages that facts are extracted from, with English first."""
     return tuple(code for code in codes() if rules_exist(code))
 
 
@@ -76,7 +79,7 @@ def topics() -> tuple[Topic, ...]:
 
 
 def topic_named(name: str) -> Topic | None:
-    """Return the topic of a name."""
+    """Return the topic with a name."""
     return next((topic for topic in topics() if topic.name == name), None)
 
 

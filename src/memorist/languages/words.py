@@ -1,4 +1,4 @@
-"""The word lists of a language, read from its `words.toml`."""
+"""Reads the word lists of a language from its `words.toml`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ UNSPACED = frozenset({"zh", "ja"})
 
 
 class Words:
-    """Named lists of one language; a list that a language lacks is empty."""
+    """Holds the named lists of one language. A list that the language lacks is empty."""
 
     def __init__(self, lang: str) -> None:
         self.lang = lang
@@ -23,7 +23,7 @@ class Words:
         self._lists: dict[str, tuple[str, ...]] = {}
 
     def set(self, name: str) -> frozenset[str]:
-        """Return a list of single words as a set; the file may write it as one text."""
+        """Return a list of single words as a set. The file may contain it as one text."""
         words_ = self._sets.get(name)
         if words_ is None:
             words_ = self._sets[name] = frozenset(self.list(name))
@@ -38,13 +38,13 @@ class Words:
         return cached
 
     def table(self, name: str) -> dict[str, Any]:
-        """Return a table: number words, months, shorthand …"""
+        """Return a table, such as number words, months or abbreviations."""
         found: dict[str, Any] = self._table.get(name, {})
         return found
 
 
 def any_of(wordings: Iterable[str]) -> str:
-    """Return a regular expression for one of some wordings, longest first; empty where there are none."""
+    """Return a regular expression for one of some wordings, longest first. It is empty if there are none."""
     return "|".join(re.escape(word) for word in sorted(wordings, key=len, reverse=True))
 
 

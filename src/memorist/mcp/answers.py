@@ -1,7 +1,7 @@
 """Formats answers for a model: stored text is fenced as data, and an answer is cut to its token limit.
 
 Stored text is written as JSON inside a fence. Every invisible character, and every character that could close the
-fence, is written as a JSON escape. So the fence holds, and the text still decodes to exactly what is stored.
+fence, is written as a JSON escape. So the text cannot close the fence, and still decodes to exactly what is stored.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The caller of a tool: a narrowed memory, and the roles of its key."""
+"""Represents the caller of a tool, with a narrowed memory and the roles of its key."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class Caller(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def own(self) -> str:
-        """The namespace for calls that name none."""
+        """This is the namespace for calls that name none."""
         return f"user:{self.user}"
 
     def may(self, role: Role) -> bool:
-        """Return whether the key has a role; an admin has all."""
+        """Return whether the key has a role. An admin has all roles."""
         return role in self.roles or "admin" in self.roles
 
 

@@ -402,7 +402,8 @@ def _window() -> int:
 
 
 def _code(caller: Caller, target: Target, steps: list[Step], counts: list[int], window: int) -> str:
-    """Return the confirmation code of a preview: a hash of the caller, the target and what the preview counted.
+    """Return the confirmation code of a preview, which is a hash of the caller, the target and the counts of the
+    preview.
 
     It makes a model show a preview before it erases anything. It does not have to be secret, since anyone who may
     preview may also erase. Because it is a plain hash, any process can check it without shared state.

@@ -1,4 +1,4 @@
-"""A knowledge graph stored as facts, with the behaviour of `@modelcontextprotocol/server-memory`.
+"""Stores a knowledge graph as facts, with the behaviour of `@modelcontextprotocol/server-memory`.
 
 An entity is a fact `entity/<name>`, and a relation is a fact `relation/<from>/<type>/<to>`. An edit works on a copy of
 the graph in memory. The changed facts are then written in one transaction, each by compare-and-set on the version that
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 class Entity(TypedDict):
-    """An entity as that server takes and returns it."""
+    """Represents an entity as that server accepts and returns it."""
 
     name: str
     entityType: str
@@ -42,35 +42,35 @@ Relation = TypedDict("Relation", {"from": str, "to": str, "relationType": str})
 
 
 class Observed(TypedDict):
-    """What is new of an entity."""
+    """Holds new observations about an entity."""
 
     entityName: str
     contents: list[str]
 
 
 class Added(TypedDict):
-    """What was new of an entity and was added."""
+    """Holds the observations that were new and were added to an entity."""
 
     entityName: str
     addedObservations: list[str]
 
 
 class Disproved(TypedDict):
-    """What is to be removed from an entity."""
+    """Holds the observations to remove from an entity."""
 
     entityName: str
     observations: list[str]
 
 
 class Part(TypedDict):
-    """A graph, or a part of one."""
+    """Holds a graph, or a part of one."""
 
     entities: list[Entity]
     relations: list[Relation]
 
 
 class Node(msgspec.Struct):
-    """An entity; `order` is its creation order."""
+    """Represents an entity. `order` is its creation order."""
 
     name: str
     entityType: str  # camel case, as in that server's answers
@@ -83,7 +83,7 @@ class Node(msgspec.Struct):
 
 
 class Edge(msgspec.Struct):
-    """A relation."""
+    """Represents a relation."""
 
     start: str
     end: str
@@ -240,7 +240,7 @@ def create_relations(graph: Graph, relations: Sequence[Relation]) -> list[Relati
 
 
 def add_observations(graph: Graph, observations: Sequence[Observed]) -> list[Added]:
-    """Add observations that an entity does not have; raises NotFound for an unknown entity."""
+    """Add observations that an entity does not have. Raises NotFound for an unknown entity."""
     done: list[Added] = []
     for observation in observations:
         node = next((node for node in graph.nodes if node.name == observation["entityName"]), None)
@@ -261,7 +261,7 @@ def delete_entities(graph: Graph, names: Sequence[str]) -> None:
 
 
 def delete_observations(graph: Graph, deletions: Sequence[Disproved]) -> None:
-    """Remove observations; unknown ones are ignored."""
+    """Remove observations. Unknown ones are ignored."""
     for deletion in deletions:
         node = next((node for node in graph.nodes if node.name == deletion["entityName"]), None)
         if node is not None:

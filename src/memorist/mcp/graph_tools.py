@@ -1,4 +1,5 @@
-"""The nine tools of `@modelcontextprotocol/server-memory`, with its names, schemas and answers, over facts."""
+"""Implements the nine tools of `@modelcontextprotocol/server-memory`, with its names, schemas and answers, over
+facts."""
 
 from __future__ import annotations
 
@@ -59,7 +60,7 @@ _GRAPH = _object(entities=_list(_ENTITY), relations=_list(_RELATION))
 
 
 class GraphTool(msgspec.Struct, frozen=True, eq=False):
-    """One of the nine tools; it has either `edit` or `read`."""
+    """Describes one of the nine tools. It has either `edit` or `read`."""
 
     name: str
     title: str
@@ -68,10 +69,10 @@ class GraphTool(msgspec.Struct, frozen=True, eq=False):
     output: Schema
     hints: Hints
     edit: Callable[..., object] | None = None
-    """Changes the graph and returns the answer."""
+    """This function changes the graph and returns the answer."""
     read: Callable[..., graph.Part] | None = None
     answer: str = ""
-    """The field of the answer; for a deletion its message."""
+    """This is the field of the answer, or the message of a deletion."""
 
     @property
     def role(self) -> Role:

@@ -1,4 +1,4 @@
-"""MCP over HTTP: mounted in the server at `/mcp`, with the same authentication and limits as the API.
+"""Serves MCP over HTTP. It is mounted in the server at `/mcp`, with the same authentication and limits as the API.
 
 It is stateless: each request is answered separately, as JSON, so any worker can answer any request, and a restart
 breaks no session. The caller is identified by an API key, or by an OAuth token if an issuer is configured.

@@ -24,7 +24,7 @@ MOST_WAITING = 10_000
 
 
 class Notices:
-    """The subscriptions of clients, by org and resource."""
+    """Holds the subscriptions of clients, by org and resource."""
 
     def __init__(self) -> None:
         self._buses: dict[str, tuple[InMemorySubscriptionBus, ListenHandler]] = {}
@@ -87,7 +87,7 @@ class Notices:
                 group.cancel_scope.cancel()
 
     def _watch(self) -> None:
-        """Hook into the events at the first subscription, since for a remote memory that opens an event stream."""
+        """Hook into the events at the first subscription, because for a remote memory that opens an event stream."""
         if self._events is not None and not self._hooks:
             self._hooks = [self._events.on(name, self._heard) for name in ("fact", "learning", "message")]
 

@@ -15,7 +15,7 @@ from .calls import profile_answer
 
 
 class Prompt(msgspec.Struct, frozen=True, eq=False):
-    """One prompt: what it reads from the memory, and what it asks the model to do."""
+    """Describes one prompt: what it reads from the memory, and what it asks the model to do."""
 
     name: str
     title: str

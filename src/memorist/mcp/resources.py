@@ -1,6 +1,6 @@
-"""MCP resources: profiles, facts, threads and summaries under URIs that a client can list, read and watch.
+"""Provides MCP resources: profiles, facts, threads and summaries under URIs that a client can list, read and watch.
 
-`memorist://profile/<user>`, `memorist://fact/<namespace>/<key>`, `memorist://thread/<id>` and
+The URIs are `memorist://profile/<user>`, `memorist://fact/<namespace>/<key>`, `memorist://thread/<id>` and
 `memorist://summary/<thread>`. Parts of a URI are percent-encoded. Contents are fenced and shortened like the answers of
 tools.
 """
@@ -113,7 +113,7 @@ def parsed(uri: str) -> tuple[str, list[str], dict[str, str]]:
 
 
 async def read(caller: Caller, uri: str, max_tokens: int) -> types.ReadResourceResult:
-    """Return the content of a resource. Raises NotFound if there is none, or none for this caller."""
+    """Return the content of a resource. Raises NotFound if it does not exist or the caller may not read it."""
     if uri == GRAPH:
         whole = msgspec.json.format(
             msgspec.json.encode((await graph.load(caller.memory, caller.own)).shown()), indent=2
@@ -194,7 +194,7 @@ _READERS: Mapping[str, Callable[[Caller, list[str], Mapping[str, str]], Awaitabl
 
 
 class Place(msgspec.Struct, array_like=True, frozen=True):
-    """The decoded cursor of a listing: the namespace, the kind, and the name after which it continues."""
+    """Holds the decoded cursor of a listing: the namespace, the kind, and the name after which it continues."""
 
     space: str = ""
     kind: str = "profile"
@@ -212,7 +212,8 @@ async def listed(caller: Caller, cursor: str | None) -> tuple[list[types.Resourc
 
 
 async def _walk(caller: Caller, start: Place) -> AsyncIterator[tuple[types.Resource, Place]]:
-    """Yield all resources after a cursor: by namespace, and in each the profile, the threads, the facts."""
+    """Yield all resources after a cursor, by namespace. In each namespace, the profile comes first, then the threads,
+    then the facts."""
     spaces = await caller.memory.namespaces()
     for space in (space for space in spaces if space >= start.space):
         place = start if space == start.space else Place(space)

@@ -1,4 +1,4 @@
-"""The MCP server: handlers of the SDK's requests for tools, resources, prompts and completions."""
+"""The MCP server handles the SDK's requests for tools, resources, prompts and completions."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ Who = Callable[[Context], Awaitable[Caller]]
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """Options of an MCP server."""
+    """Holds the options of an MCP server."""
 
     sets: frozenset[ToolSet] = frozenset({"core"})
     max_tokens: int = MAX_TOKENS
-    """The most tokens of one answer."""
+    """This is the maximum number of tokens in one answer."""
     used: Callable[[Use], None] | None = None
-    """Called after every tool call, in addition to the log."""
+    """This function is called after every tool call, in addition to the log."""
 
 
 class Handlers:
@@ -238,7 +238,7 @@ def make_server(
     *,
     answering: type[Handlers] = Handlers,
 ) -> Server[Any]:
-    """Return the SDK's server with our handlers; `who` returns the caller of a request.
+    """Return the SDK's server with our handlers. `who` returns the caller of a request.
 
     `answering` is the class of the handlers, and the conformance suite passes a subclass.
     """

@@ -1,4 +1,4 @@
-"""The answers of tools: records reduced to the fields an assistant needs."""
+"""Defines the answers of tools, which are records reduced to the fields an assistant needs."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ class Refusal(Shown, frozen=True, kw_only=True):
 
 
 class Remembered(Shown, frozen=True, kw_only=True):
-    """What was understood and stored, and what was not."""
+    """Reports what was understood and stored, and what was not."""
 
     understood: list[Item]
     refused: list[Refusal] = []
     waiting: list[Item] = []
-    """What a person has to approve first."""
+    """These memories have to be approved by a person first."""
     ended: list[str] = []
     """The ids of memories that the text asked to forget."""
 
 
 class Recalled(Shown, frozen=True, kw_only=True):
-    """What was found, best first."""
+    """Holds the results of a recall, best first."""
 
     items: list[Item]
     left_out: int = 0
@@ -92,7 +92,7 @@ class ShownFact(Shown, frozen=True, kw_only=True):
 
 
 class Source(Shown, frozen=True, kw_only=True):
-    """One ancestor in a lineage; depth 1 is a direct source."""
+    """Represents one ancestor in a lineage. A direct source has depth 1."""
 
     kind: str
     id: str
@@ -152,7 +152,7 @@ class Saved(Shown, frozen=True, kw_only=True):
 
 
 class Forgotten(Shown, frozen=True, kw_only=True):
-    """What was erased, or what would be erased after a confirmation."""
+    """Reports what was erased, or what would be erased after a confirmation."""
 
     id: str
     erased: bool
@@ -160,13 +160,13 @@ class Forgotten(Shown, frozen=True, kw_only=True):
     """The texts to be deleted."""
     rows: int
     confirm: str | None = None
-    """The code to pass to erase what the preview shows."""
+    """Pass this code to erase what the preview shows."""
     complete: bool = True
     note: str = ""
 
 
 def shown_fact(fact: Fact) -> ShownFact:
-    """Return a fact as tools answer it."""
+    """Return a fact in the format of the tools' answers."""
     return ShownFact(
         id=fact.id, namespace=fact.ns, key=fact.key, value=fact.value, confidence=fact.confidence, trust=fact.trust,
         status=fact.status, source=fact.source, updated_at=fact.updated_at, expires_at=fact.expires_at,
@@ -175,12 +175,12 @@ def shown_fact(fact: Fact) -> ShownFact:
 
 
 def shown_memory(memory: Memory) -> Item:
-    """Return a memory as tools answer it."""
+    """Return a memory in the format of the tools' answers."""
     return Item(id=memory.id, text=memory.text, date=_day(memory.valid_from or memory.updated_at))
 
 
 def shown_hit(hit: Hit, own: str) -> Item:
-    """Return a hit as tools answer it, for a caller whose own namespace this is."""
+    """Return a hit in the format of the tools' answers, for a caller whose own namespace this is."""
     return Item(
         id=_hit_id(hit, own), text=hit.text, date=_day(hit.created_at),
         speaker=hit.speaker if hit.speaker not in ("user", None) else "", replaced_by=hit.superseded_by or "",

@@ -1,4 +1,4 @@
-"""MCP on stdio: serves one client, the process that started this one."""
+"""Serves MCP on stdio to one client, which is the process that started this one."""
 
 from __future__ import annotations
 

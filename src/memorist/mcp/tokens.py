@@ -29,7 +29,7 @@ _WORDS = "a valid token is needed"
 
 
 class Resource(msgspec.Struct, frozen=True):
-    """Our identity as an OAuth protected resource."""
+    """Holds our identity as an OAuth protected resource."""
 
     issuer: str
     url: str

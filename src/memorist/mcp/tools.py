@@ -1,4 +1,4 @@
-"""The table of tools: name, arguments, answer and description of each.
+"""Contains the table of tools, with the name, arguments, answer and description of each.
 
 A row names the operation that a tool performs. The types of its arguments are those of the operation's parameters over
 HTTP. One struct generated from them provides the JSON schema and validates the arguments of a call.
@@ -176,7 +176,7 @@ def arguments_of(tool: Tool) -> type[msgspec.Struct]:
 
 
 def _plain(kind: object) -> Any:
-    """Return the type without None, since a missing argument is omitted."""
+    """Return the type without None, because a missing argument is omitted."""
     if typing.get_origin(kind) not in (typing.Union, types.UnionType):
         return kind
     left = tuple(one for one in typing.get_args(kind) if one is not type(None))

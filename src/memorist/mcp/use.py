@@ -1,4 +1,4 @@
-"""The usage log of tools: name, duration, and tokens in and out, but never content."""
+"""Logs the use of tools: name, duration, and tokens in and out, but never content."""
 
 from __future__ import annotations
 

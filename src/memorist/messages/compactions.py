@@ -1,4 +1,5 @@
-"""Compaction by a provider: which messages hold its items, what they stand for, and the settings that ask for it."""
+"""Handles compaction by a provider: which messages contain its items, what the items replace, and the settings that
+request it."""
 
 from __future__ import annotations
 
@@ -26,23 +27,23 @@ MIN_COMPACTION_TRIGGER_TOKENS = 50_000
 
 
 class Compaction(msgspec.Struct, frozen=True):
-    """A part of a thread that a provider compacted."""
+    """Describes a part of a thread that a provider compacted."""
 
     to_dict = as_dict
 
     provider: Provider
     id: str
-    """The message that holds the provider's item."""
+    """This message contains the provider's item."""
     first: int
     last: int
-    """The messages that the item stands for."""
+    """The item replaces these messages."""
     summary: str | None = None
-    """The id of our own summary of the same part, which can be read, if there is one."""
+    """This is the id of our own readable summary of the same part, if there is one."""
     created_at: datetime | None = None
 
 
 def compacted_by(message: Message) -> Provider | None:
-    """Return the provider whose compaction item a message holds; None if it holds none."""
+    """Return the provider whose compaction item a message contains, or None if it contains none."""
     content = message.content
     if not isinstance(content, list | tuple):
         return None
@@ -52,7 +53,8 @@ def compacted_by(message: Message) -> Provider | None:
 
 
 def openai_settings(context_management: Sequence[JsonMapping]) -> list[JsonObject]:
-    """Return OpenAI's settings for compaction, as they are sent; raises UsageError for others."""
+    """Return OpenAI's settings for compaction in the form in which they are sent. Raises UsageError for other
+    settings."""
     settings = [dict(setting) for setting in context_management]
     for setting in settings:
         threshold = setting.get("compact_threshold")
@@ -62,7 +64,8 @@ def openai_settings(context_management: Sequence[JsonMapping]) -> list[JsonObjec
 
 
 def anthropic_settings(context_management: JsonMapping) -> tuple[JsonObject, list[str]]:
-    """Return Anthropic's settings for context editing as they are sent, and the betas that they need."""
+    """Return Anthropic's settings for context editing in the form in which they are sent, and the betas that they
+    need."""
     edits = context_management.get("edits")
     if not isinstance(edits, list | tuple) or not all(isinstance(edit, Mapping) for edit in edits):
         raise UsageError('Anthropic takes {"edits": [{"type": …}, …]}')

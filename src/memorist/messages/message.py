@@ -1,8 +1,8 @@
-"""Messages: accepted in the OpenAI chat shape, as Responses items, in the Anthropic shape or as `Message`, and returned
-in any of them.
+"""Accepts messages in OpenAI's chat format, as Responses items, in Anthropic's format or as `Message`, and returns them
+in any of these.
 
-A message is kept in the shape it came in, unknown fields included, so that it comes back unchanged. Only asking for
-another shape converts it, and what has no equivalent there is carried along rather than dropped.
+A message is stored in its original format, including unknown fields, so that it comes back unchanged. It is converted
+only if you ask for another format, and fields without an equivalent there are kept.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ _ROLE_TRUST = {"user": "user", "assistant": "assistant", "tool": "tool", "functi
 
 
 class ToolCall(msgspec.Struct, frozen=True):
-    """A call the assistant asked for; `arguments` is the parsed JSON, or the raw text where it does not parse."""
+    """Represents a tool call by the assistant. `arguments` is the parsed JSON, or the raw text if it is not valid
+    JSON."""
 
     to_dict = as_dict
 
@@ -64,7 +65,7 @@ class ToolCall(msgspec.Struct, frozen=True):
 
 
 class ToolResult(msgspec.Struct, frozen=True):
-    """What a call gave back."""
+    """Represents the result of a tool call."""
 
     to_dict = as_dict
 
@@ -74,7 +75,8 @@ class ToolResult(msgspec.Struct, frozen=True):
 
 
 class Message(Record, frozen=True, kw_only=True):
-    """One message of a thread. Give role and content; thread, sequence and token count are set when it is appended."""
+    """Represents one message of a thread. You set role and content. The thread, the sequence number and the token count
+    are set when it is appended."""
 
     table = Table("messages", ("org", "thread", "seq"), checksum=True)
     thread: str = ""
@@ -83,79 +85,76 @@ class Message(Record, frozen=True, kw_only=True):
     content: Any = ""
     name: str | None = None
     extra: JsonObject = {}
-    """Other fields of the wire shape: tool_calls, tool_call_id, refusal, and any we do not know."""
+    """This contains other fields of the original format: tool_calls, tool_call_id, refusal, and unknown ones."""
     shape: str | None = None
-    """`anthropic` where the content blocks are Anthropic's; `responses` where it is an item of the Responses API;
-    `bare` where there was no content field at all; otherwise the OpenAI chat shape."""
+    """This is `anthropic` if the content blocks are Anthropic's, `responses` for an item of the Responses API, `bare`
+    if there was no content field at all, and otherwise the format is OpenAI's chat format."""
     metadata: JsonObject = {}
     importance: float | None = None
     pinned: bool = False
     trust: str | None = None
-    """Where the text came from when the role does not say: `web`, `document`, `tool`."""
+    """This is the origin of the text, if the role does not tell: `web`, `document` or `tool`."""
     tokens: int | None = None
     counter: str | None = None
-    """Which counter made `tokens`; None is the default one."""
+    """This is the counter that computed `tokens`, or None for the default one."""
     raw: Any = None
-    """The original that this message was read from, as JSON: not counted, indexed or sent, and returned unchanged."""
+    """This is the original of the message, as JSON. It is not counted, indexed or sent, and is returned unchanged."""
     created_at: datetime | None = None
     expires_at: datetime | None = None
 
     @property
     def id(self) -> str:
-        """`thread#seq`, the same on every store; empty while it has no number."""
+        """This is `thread#seq`, the same on every store, or empty until the message has a number."""
         return f"{self.thread}#{self.seq}" if self.seq else ""
 
     @property
     def shown_id(self) -> str:
-        """The id by which a request names it: its own, or that of the original whose prefix its thread shares."""
+        """Requests show the message under this id: its own, or that of the original whose prefix its thread shares."""
         origin = self.metadata.get(ORIGIN)
         return origin if isinstance(origin, str) else self.id
 
     @property
     def text(self) -> str:
-        """What a reader would see: the text parts, joined."""
+        """This is the readable text: the text parts, joined."""
         return text_of(self.content)
 
     @property
     def trust_level(self) -> str:
-        """The stated trust, or the one its role implies."""
+        """This is the explicit trust, or the one that its role implies."""
         return self.trust or _ROLE_TRUST.get(self.role, "system")
 
     @property
     def tool_calls(self) -> list[ToolCall]:
-        """The calls this message asks for, in either shape."""
+        """These are the tool calls in the message, in either format."""
         return _tool_calls(self)
 
     @property
     def tool_results(self) -> list[ToolResult]:
-        """The results this message carries, in either shape."""
+        """These are the tool results in the message, in either format."""
         return _tool_results(self)
 
     def openai(self) -> list[JsonObject]:
-        """Return the OpenAI chat messages this stands for: one, or several where an Anthropic message holds tool
-        results.
-        """
+        """Return the message in OpenAI's chat format. An Anthropic message with several tool results becomes several
+        messages."""
         from .wire import to_openai
 
         return to_openai(self)
 
     def anthropic(self) -> JsonObject:
-        """Return the Anthropic messages shape."""
+        """Return the message in Anthropic's format."""
         from .wire import to_anthropic
 
         return to_anthropic(self)
 
     def responses(self) -> list[JsonObject]:
-        """Return the items of the Responses API this stands for: one, or several where a message holds text and
-        calls.
-        """
+        """Return the message as items of the Responses API. A message with text and calls becomes several items."""
         from .responses import to_items
 
         return to_items(self)
 
 
 def message_id(text: str) -> tuple[str, int]:
-    """Return thread and sequence number of a message id."""
+    """Return the thread and the sequence number in a message id."""
     if not isinstance(text, str):
         raise UsageError(f"a message id is text such as 'thread#12', not {type(text).__name__}")
     thread, mark, seq = text.rpartition("#")
@@ -165,7 +164,7 @@ def message_id(text: str) -> tuple[str, int]:
 
 
 def text_of(content: Any) -> str:
-    """Return the readable text of content in either shape."""
+    """Return the readable text of content in either format."""
     if isinstance(content, str):
         return content
     if content is None:
@@ -194,7 +193,7 @@ user's message)."""
 
 
 def as_message(given: Given) -> Message:
-    """Return a checked Message from any accepted shape; text alone is a user's message."""
+    """Return a checked Message from any accepted format. Plain text becomes a user's message."""
     if type(given) is dict and len(given) == 2 and type(given.get("content")) is str and given.get("role") in ROLES:
         # A fast path for the common case, which needs no further checks.
         return Message(role=given["role"], content=given["content"])
@@ -222,7 +221,7 @@ def as_message(given: Given) -> Message:
 
 
 def _fields(given: JsonMapping) -> JsonObject:
-    """Return the fields of a message from a dict with a role; unknown ones are kept in `extra`."""
+    """Return the fields of a message from a dict with a role. Unknown ones are kept in `extra`."""
     fields = {name: given[name] for name in _OWN if name in given}
     if "role" not in fields:
         raise InvalidValue("a message needs a role")
@@ -232,7 +231,7 @@ def _fields(given: JsonMapping) -> JsonObject:
 
 
 def as_messages(given: Iterable[Given]) -> list[Message]:
-    """Return checked messages from a list in any mix of shapes."""
+    """Return checked messages from a list in any mix of formats."""
     return [as_message(item) for item in given]
 
 
@@ -295,7 +294,8 @@ def _openai_call(call: Mapping[str, object]) -> ToolCall:
 
 
 def parse_arguments(raw: object) -> object:
-    """Return arguments parsed as JSON, or the text unchanged if it does not parse: models do write broken JSON."""
+    """Return arguments parsed as JSON, or the text unchanged if it is not valid, because models do write broken
+    JSON."""
     if not isinstance(raw, str):
         return raw
     try:

@@ -1,4 +1,4 @@
-"""Binary parts of messages (images, files, audio) are stored apart, once per thread by a hash of their bytes.
+"""Binary parts of messages (images, files, audio) are stored separately, once per thread, under a hash of their bytes.
 
 The message keeps a marker in place of the base64 text, and the list of hashes in its metadata. Reading a message fills
 the bytes in again, so callers never see the difference.
@@ -28,12 +28,13 @@ _replace = msgspec.structs.replace
 
 
 def may_hold_parts(message: Message) -> bool:
-    """Return whether a message is worth looking through; nearly all are plain text."""
+    """Return whether a message may contain binary parts. Most messages are plain text."""
     return type(message.content) is not str or message.raw is not None
 
 
 def set_apart(message: Message) -> tuple[Message, dict[str, bytes]]:
-    """Return the message as it is stored, and its binary parts by their digests; the same message if it has none."""
+    """Return the message as it is stored, and its binary parts by their digests. A message without parts is returned
+    unchanged."""
     parts: dict[str, bytes] = {}
 
     def marked(text: str) -> str:
@@ -52,7 +53,7 @@ def set_apart(message: Message) -> tuple[Message, dict[str, bytes]]:
 
 
 def put_back(message: Message, parts: Mapping[str, bytes]) -> Message:
-    """Return the message with its binary parts in place again."""
+    """Return the message with its binary parts restored."""
 
     def filled(text: str) -> str:
         match = _MARKED.search(text)
@@ -66,7 +67,7 @@ def put_back(message: Message, parts: Mapping[str, bytes]) -> Message:
 
 
 def part_digests(message: Message) -> list[str]:
-    """Return the digests of the binary parts of a message, read from a store or as a caller sees it."""
+    """Return the digests of a message's binary parts, in its stored form or in the form that a caller sees."""
     stored = message.metadata.get(PARTS)
     return list(stored) if isinstance(stored, list | tuple) else list(set_apart(message)[1])
 
@@ -74,7 +75,7 @@ def part_digests(message: Message) -> list[str]:
 def digest_of(thread: str, data: bytes) -> str:
     """Return the hash of a part.
 
-    The thread is in it, so that two threads with the same picture cannot be told by it.
+    The hash includes the thread, so that it does not reveal whether two threads contain the same picture.
     """
     from hashlib import blake2b
 
@@ -83,7 +84,8 @@ def digest_of(thread: str, data: bytes) -> str:
 
 
 def _decoded(text: str) -> tuple[int, bytes] | None:
-    """Return where the base64 of a text begins, and its bytes, if encoding them gives back the same text; else None."""
+    """Return where the base64 part of a text begins, and its bytes, if encoding them again produces the same text.
+    Otherwise return None."""
     if len(text) < MIN_PART_CHARACTERS or (match := _BASE64.fullmatch(text)) is None:
         return None
     written = match["data"]
@@ -95,7 +97,8 @@ def _decoded(text: str) -> tuple[int, bytes] | None:
 
 
 def _mapped(value: Any, change: Callable[[str], str]) -> Any:
-    """Return a JSON value with each text changed inside lists and dicts; the same object if nothing changed."""
+    """Return a JSON value in which each text inside lists and dicts is changed. If nothing changed, return the same
+    object."""
     if isinstance(value, list | tuple):
         items = [_mapped_leaf(item, change) for item in value]
         return value if all(new is old for new, old in zip(items, value, strict=True)) else items

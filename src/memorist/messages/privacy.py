@@ -1,7 +1,7 @@
-"""What a message keeps to its own thread: text between `<private>` tags, or all of it (`metadata={"private": True}`).
+"""Finds the private parts of a message: text between `<private>` tags, or all of it (`metadata={"private": True}`).
 
-Private text is stored and sent with its thread like any other. It is not indexed, recalled, summarised or read for
-memory.
+Private text is stored and sent with its thread like any other. It is not indexed, recalled, summarised or used to
+derive memories.
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ def is_private(message: Message) -> bool:
 
 
 def blank_private(text: str) -> str:
-    """Return the text with line breaks in the place of what stands between `<private>` tags, so that offsets stay."""
+    """Return the text with the parts between `<private>` tags replaced by line breaks, so that offsets stay the
+    same."""
     return _SPAN.sub(lambda match: "\n" * len(match[0]), text) if "<" in text else text
 
 
 def open_message(message: Message) -> Message:
-    """Return the message without what is private, to be summarised."""
+    """Return the message without its private parts, to be summarised."""
     if message.metadata and is_private(message):
         return msgspec.structs.replace(message, content=HIDDEN, extra={}, raw=None)
     content = _without_spans(message.content)
@@ -50,7 +51,7 @@ def _without_spans(content: Any) -> Any:
 
 
 def open_text(message: Message) -> str:
-    """Return the text of a message without what is private."""
+    """Return the text of a message without its private parts."""
     if message.metadata and is_private(message):
         return ""
     text = message.text

@@ -1,4 +1,4 @@
-"""What is recorded of a request to a model: its parts, what it cost, and what broke the prompt cache."""
+"""Records a request to a model: its parts, its cost, and what broke the prompt cache."""
 
 from __future__ import annotations
 
@@ -14,32 +14,33 @@ Reported = Any
 
 
 class Piece(msgspec.Struct, frozen=True):
-    """One part of a request, in the order it is sent: a tool, a system message, or a message."""
+    """Represents one part of a request, in the order it is sent: a tool, a system message, or a message."""
 
     to_dict = as_dict
 
     section: str
     name: str
-    """A tool's name, a message's id, or the number of the part in its section."""
+    """This is a tool's name, a message's id, or the number of the part in its section."""
     digest: str
-    """A hash of the bytes; the content itself is not kept."""
+    """This is a hash of the bytes. The content itself is not stored."""
     tokens: int
 
 
 class Break(msgspec.Struct, frozen=True):
-    """The first part of a request that differs from the request before, from which on a cache serves nothing."""
+    """Describes the first part of a request that differs from the previous request. From there on, a cache serves
+    nothing."""
 
     to_dict = as_dict
 
     section: str
-    """`tools`, `system`, `profile`, `summary`, `memory`, `history`; `model` if another model was asked; `provider` if
-    nothing differs but the cache did not serve it."""
+    """This is `tools`, `system`, `profile`, `summary`, `memory` or `history`. It is `model` if another model was asked,
+    and `provider` if nothing differs but the cache did not serve it."""
     name: str
     change: Literal["changed", "added", "removed", "moved", "expired"]
     tokens: int
-    """Tokens behind the break that the request before had too, and that were processed again."""
+    """These tokens after the break were also in the previous request, and were processed again."""
     cost: float | None = None
-    """What these tokens cost over the price of cached ones, in dollars; None without a price."""
+    """This is the extra cost of these tokens compared with cached ones, in dollars, or None without a price."""
 
     def __str__(self) -> str:
         cost = "" if self.cost is None else f", ${self.cost:.4f}"
@@ -47,7 +48,7 @@ class Break(msgspec.Struct, frozen=True):
 
 
 class RequestReport(msgspec.Struct, frozen=True):
-    """What one request to a model cost."""
+    """Reports the cost of one request to a model."""
 
     to_dict = as_dict
 
@@ -56,19 +57,19 @@ class RequestReport(msgspec.Struct, frozen=True):
     cached_tokens: int
     written_tokens: int
     shared_tokens: int
-    """Tokens of the prefix that it shares with the request before, by our count."""
+    """This is the number of tokens in the prefix shared with the previous request, by our count."""
     model: str | None = None
     cost: float | None = None
-    """In dollars; None if the table of prices does not have the model."""
+    """This is the cost in dollars, or None if the table of prices does not contain the model."""
     broken: Break | None = None
     at: datetime | None = None
 
     @property
     def uncached_tokens(self) -> int:
-        """Input tokens that neither came from the cache nor were written to it."""
+        """These input tokens neither came from the cache nor were written to it."""
         return max(0, self.input_tokens - self.cached_tokens - self.written_tokens)
 
     @property
     def cached_share(self) -> float:
-        """The share of the input that the cache served."""
+        """This is the share of the input that the cache served."""
         return self.cached_tokens / self.input_tokens if self.input_tokens else 0.0

@@ -1,8 +1,9 @@
-"""The items of OpenAI's Responses API: accepted as messages, kept as they came, read as chat, and given back.
+"""Handles the items of OpenAI's Responses API. They are accepted as messages, stored unchanged, converted to chat
+messages, and returned as items.
 
-A call, its output and the model's reasoning are items without a role. Each is kept as one message whose content is the
-item itself, so that it comes back unchanged. For a request, the items of one turn of the model are read as one chat
-message (`as_turn`), which carries the items along so that they can be rendered as items again.
+A call, its output and the model's reasoning are items without a role. Each is stored as one message whose content is
+the item itself, so that it comes back unchanged. For a request, the items of one turn of the model become one chat
+message (`as_turn`), which contains the items so that they can be rendered as items again.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def is_item(given: Mapping[str, object]) -> bool:
 
 
 def item_fields(given: Mapping[str, object]) -> JsonObject:
-    """Return the fields of the message that an item is kept as."""
+    """Return the fields of the message that stores an item."""
     item = {name: value for name, value in given.items() if name not in _OURS}
     fields: JsonObject = {name: given[name] for name in _OURS if name in given}
     kind = str(item["type"])
@@ -46,7 +47,7 @@ def item_fields(given: Mapping[str, object]) -> JsonObject:
 
 
 def flaw_of(item: Mapping[str, object]) -> str | None:
-    """Return the reason why a provider would refuse an item; None if it would not."""
+    """Return the reason why a provider would reject an item, or None if it would accept it."""
     kind = str(item.get("type"))
     if kind in ("function_call", "custom_tool_call"):
         field = "arguments" if kind == "function_call" else "input"
@@ -59,13 +60,13 @@ def flaw_of(item: Mapping[str, object]) -> str | None:
 
 
 def output_text(item: Mapping[str, object]) -> Any:
-    """Return the readable output of an item, text or parts; None if the item is not an output."""
+    """Return the readable output of an item (text or parts), or None if the item is not an output."""
     output = item.get("output") if str(item.get("type", "")).endswith("_output") else None
     return [output] if isinstance(output, Mapping) else output
 
 
 def as_chat(message: Message) -> Message:
-    """Return an item's message in the chat shape, with the item carried along; other messages unchanged."""
+    """Return an item's message in the chat format, together with the item. Other messages are returned unchanged."""
     if message.shape != SHAPE or any(name in message.extra for name in _CARRIED):
         return message
     if message.role == "tool":
@@ -97,9 +98,10 @@ def as_turn(messages: Sequence[Message]) -> Message:
 
 
 def after_compaction(items: list[JsonObject]) -> list[JsonObject]:
-    """Return the items from the last compaction item on: it stands for those before, which would be billed again.
+    """Return the items from the last compaction item on. It replaces the earlier ones, which would be billed again.
 
-    Instructions stay, because they fade when they are compacted twice; an output goes with the call that went.
+    Instructions stay, because they get weaker when they are compacted twice. An output is dropped together with its
+    call.
     """
     last = max((index for index, item in enumerate(items) if item.get("type") == "compaction"), default=0)
     instructions = [item for item in items[:last] if item.get("role") in ("system", "developer")]
@@ -109,13 +111,13 @@ def after_compaction(items: list[JsonObject]) -> list[JsonObject]:
 
 
 def without_items(message: Message) -> Message:
-    """Return a chat message without the items it carries."""
+    """Return a chat message without the items it contains."""
     extra = {name: value for name, value in message.extra.items() if name not in _CARRIED}
     return _replace(message, extra=extra, shape=None)
 
 
 def to_items(message: Message) -> list[JsonObject]:
-    """Return a message of any shape as items."""
+    """Return a message of any format as items."""
     if message.shape == SHAPE:
         return _kept_items(message)
     if message.shape == "anthropic":
@@ -130,21 +132,20 @@ def to_items(message: Message) -> list[JsonObject]:
 
 
 def responses_tools(tools: Sequence[object]) -> list[Any]:
-    """Return tool definitions in the shape of the Responses API: flat, where the chat shape nests them under
-    `function`.
-    """
+    """Return tool definitions in the format of the Responses API, which is flat, while the chat format nests them under
+    `function`."""
     return [_flat_tool(tool) for tool in tools]
 
 
 def nested_tool(tool: object) -> Any:
-    """Return a tool definition of the Responses API in the chat shape; others unchanged."""
+    """Return a tool definition of the Responses API in the chat format. Other definitions are returned unchanged."""
     if not isinstance(tool, Mapping) or tool.get("type") != "function" or not isinstance(tool.get("name"), str):
         return tool
     return {"type": "function", "function": {name: value for name, value in tool.items() if name != "type"}}
 
 
 def problems(items: Sequence[Mapping[str, object]]) -> list[str]:
-    """Return the reasons why the Responses API would refuse a list of items."""
+    """Return the reasons why the Responses API would reject a list of items."""
     flaws: list[str] = []
     open_calls: set[str] = set()
     for position, item in enumerate(items):
@@ -169,7 +170,7 @@ def _goes_on(rest: Sequence[Mapping[str, object]]) -> bool:
 
 
 def _own_items(message: Message) -> list[Any]:
-    """Return the items that a message was made from."""
+    """Return the items that a message was created from."""
     if "items" in message.extra:
         return list(message.extra["items"])
     if "type" not in message.extra and isinstance(message.content, list):
@@ -178,7 +179,7 @@ def _own_items(message: Message) -> list[Any]:
 
 
 def _is_call(item: object) -> bool:
-    """Return whether an item is a call that needs an output; calls that the provider runs itself have no `call_id`."""
+    """Return whether an item is a call that needs an output. Calls that the provider runs itself have no `call_id`."""
     return isinstance(item, Mapping) and str(item.get("type", "")).endswith("_call") and "call_id" in item
 
 

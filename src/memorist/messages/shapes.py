@@ -1,7 +1,7 @@
-"""Validates the shape of messages, so that every provider accepts them.
+"""Validates the structure of messages, so that every provider accepts them.
 
-`mended` walks over a message's parts and repairs flaws. A new message with a flaw is refused with the reason; a flawed
-message that is stored already is sent repaired, and the manifest says so.
+`mended` checks a message's parts and repairs flaws. A new message with a flaw is refused with the reason. A stored
+message with a flaw is repaired in the request, and the manifest says so.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`Stashed`: a long text that is stored, and what is sent instead of it."""
+"""Defines `Stashed`, which represents a long text that is stored, and the preview that is sent instead."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ RESULTS = ".results"
 
 
 class Stashed(msgspec.Struct, frozen=True):
-    """A long text that was stored, and the preview to send instead of it."""
+    """Represents a long text that was stored, and the preview to send instead of it."""
 
     to_dict = as_dict
 
     id: str
-    """The id to pass to `read_more`."""
+    """Pass this id to `read_more`."""
     text: str
-    """What to send: a line that says how to read on, and an outline."""
+    """This is the text to send: a line that says how to read the rest, and an outline."""
     tokens: int
     """The tokens of the full text."""
     lines: int
     stored: bool = True
-    """False for a text under the threshold, which is returned as it is."""
+    """This is False for a text under the threshold, which is returned unchanged."""

@@ -1,8 +1,8 @@
-"""Converts messages between the OpenAI chat shape and the Anthropic messages shape.
+"""Converts messages between OpenAI's chat format and Anthropic's format.
 
-`to_openai` and `to_anthropic` return a message as it came, or converted with nothing dropped. `sent_openai` and
-`sent_anthropic` return what a request carries: parts that the provider does not accept become their type in brackets.
-Tokens are counted over these two as well, so that what is counted is what is sent.
+`to_openai` and `to_anthropic` return a message unchanged, or converted without dropping anything. `sent_openai` and
+`sent_anthropic` return the message for a request, in which parts that the provider does not accept are replaced by
+their type in brackets. Tokens are also counted with these two, so that the count matches what is sent.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LISTED = (list, tuple)
 
 
 def to_openai(message: Message) -> list[JsonObject]:
-    """Return one dict, or several where an Anthropic user message carries several tool results."""
+    """Return one dict, or several if an Anthropic user message contains several tool results."""
     if message.shape == RESPONSES:
         message = without_items(as_chat(message))
     if message.shape != "anthropic":
@@ -32,7 +32,7 @@ def to_openai(message: Message) -> list[JsonObject]:
 
 
 def to_anthropic(message: Message) -> JsonObject:
-    """Return one dict in the Anthropic messages shape."""
+    """Return one dict in Anthropic's format."""
     if message.shape == RESPONSES:
         message = without_items(as_chat(message))
     if message.shape == "anthropic":
@@ -68,7 +68,7 @@ def _with_name(name: str, content: Any) -> object:
 
 
 def sent_openai(message: Message) -> list[JsonObject]:
-    """Return the chat messages that stand for a message in a request."""
+    """Return the chat messages that represent a message in a request."""
     chat_messages = to_openai(message)
     for chat_message in chat_messages:
         if chat_message.get("role") != "assistant" or not chat_message.get("tool_calls"):
@@ -83,7 +83,7 @@ def sent_openai(message: Message) -> list[JsonObject]:
 
 
 def _written_call(call: Mapping[str, object]) -> JsonObject:
-    """Return a call whose arguments are text, as the API wants them; some servers give an object."""
+    """Return a call whose arguments are text, as the API requires. Some servers return an object."""
     inner = call.get("function")
     if not isinstance(inner, Mapping) or isinstance(inner.get("arguments"), str):
         return dict(call)
@@ -91,7 +91,8 @@ def _written_call(call: Mapping[str, object]) -> JsonObject:
 
 
 def _tool_content(content: object) -> str | list[Any]:
-    """Return the content of a tool message, which may hold text only; other parts become their type in brackets."""
+    """Return the content of a tool message, which may contain only text. Other parts are replaced by their type in
+    brackets."""
     if not isinstance(content, _LISTED):
         return "" if content is None else str(content)
     return [part if part.get("type") == "text" else _word(part) for part in content]
@@ -102,7 +103,7 @@ def _word(part: Mapping[str, object]) -> JsonObject:
 
 
 def sent_anthropic(message: Message) -> tuple[str, list[JsonObject]]:
-    """Return role and content blocks that stand for a message in a request; no blocks for an empty message."""
+    """Return the role and the content blocks that represent a message in a request. An empty message has no blocks."""
     if message.role in INSTRUCTIONS:
         return "user", [{"type": "text", "text": SYSTEM_NOTE}, {"type": "text", "text": message.text}]
     made = to_anthropic(message)
@@ -117,7 +118,7 @@ def sent_anthropic(message: Message) -> tuple[str, list[JsonObject]]:
 
 
 def _block(block: object) -> JsonObject:
-    """Return a typed block without its cache_control, because a request places its own cache markers."""
+    """Return a typed block without its cache_control, because a request sets its own cache markers."""
     if not isinstance(block, Mapping):
         return {"type": "text", "text": str(block)}
     plain_block = {name: value for name, value in block.items() if name != "cache_control"}
@@ -195,7 +196,7 @@ def _user_to_openai(message: Message) -> list[JsonObject]:
 def _result_text(content: Any) -> str:
     """Return a tool result as text.
 
-    Other parts become their type in brackets, because a tool message takes text only.
+    Other parts are replaced by their type in brackets, because a tool message accepts only text.
     """
     if not isinstance(content, _LISTED):
         return content or ""
@@ -220,7 +221,8 @@ def _part_to_openai(block: object) -> JsonObject:
 
 
 def _document_to_openai(block: Mapping[str, object], source: Mapping[str, object]) -> JsonObject:
-    """Return a document in the chat shape: text, or an attached file; a document behind a URL is only mentioned."""
+    """Return a document in the chat format, as text or as an attached file. A document behind a URL is only
+    mentioned."""
     name = str(block.get("title") or "document")
     if source.get("type") == "text":
         return {"type": "text", "text": f"[document: {name}]\n{source.get('data', '')}"}
@@ -306,7 +308,7 @@ def _source(url: str) -> JsonObject:
 
 
 def openai_tools(tools: Sequence[object]) -> list[Any]:
-    """Return tool definitions in the OpenAI shape."""
+    """Return tool definitions in OpenAI's format."""
     return [_openai_tool(tool) for tool in tools]
 
 
@@ -320,7 +322,7 @@ def _openai_tool(tool: object) -> object:
 
 
 def anthropic_tools(tools: Sequence[object]) -> list[Any]:
-    """Return tool definitions in the Anthropic shape."""
+    """Return tool definitions in Anthropic's format."""
     return [_anthropic_tool(tool) for tool in tools]
 
 

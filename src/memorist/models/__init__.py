@@ -1,4 +1,4 @@
-"""Language models: Anthropic, OpenAI-compatible servers, or any function. The SDKs are imported on use."""
+"""Provides language models: Anthropic, OpenAI-compatible servers, or any function. The SDKs are imported on use."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ __all__ = [
 
 
 def answer_seconds(spec: object) -> float:
-    """Return how long a model may take for one answer: its own `timeout`, else 15 minutes on a server of one's own.
+    """Return how long a model may take for one answer: its own `timeout`, or 15 minutes on your own server.
 
-    A model on your own machine reads a few hundred tokens a second and writes ten; a provider's model is fifty times
-    faster.
+    A model on your own machine reads a few hundred tokens a second and writes ten, while a provider's model is fifty
+    times faster.
     """
     if isinstance(spec, str):
         return LOCAL_TIMEOUT if "@" in spec else DEFAULT_TIMEOUT

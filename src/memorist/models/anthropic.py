@@ -1,4 +1,4 @@
-"""Anthropic's Messages API, through the official SDK (extra `anthropic`)."""
+"""Implements Anthropic's Messages API with the official SDK (extra `anthropic`)."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class _Event(msgspec.Struct):
 
 
 class AnthropicWire:
-    """Encodes requests and decodes answers of the Messages API; structured output is a forced tool call."""
+    """Encodes requests and decodes answers of the Messages API. Structured output is a forced tool call."""
 
     provider = "anthropic"
 

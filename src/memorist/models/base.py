@@ -1,4 +1,4 @@
-"""What all models share: defaults, limits, and the parsing of answers and streams.
+"""Contains what all models share: defaults, limits, and the parsing of answers and streams.
 
 The protocol `Model` is in `ports`.
 """
@@ -46,7 +46,7 @@ def _next(stream: AsyncIterator[str]) -> Coroutine[object, None, str | None]:
 def parse_cut_json(text: str) -> object:
     """Return the JSON value in an answer that was cut off, without the item of a list that it ends in.
 
-    None if no item is whole.
+    Return None if no item is complete.
     """
     stack: list[str] = []
     in_text = escaped = False

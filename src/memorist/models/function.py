@@ -18,7 +18,7 @@ Call = Callable[..., Awaitable[Any]]
 
 
 class FunctionModel:
-    """A callable `str -> str`, sync or async. A sync function is run by `call`, which may use a worker thread."""
+    """Wraps a callable `str -> str`, sync or async. A sync function is run by `call`, which may use a worker thread."""
 
     def __init__(self, function: Callable[[str], Any], *, blocking: bool, call: Call | None = None) -> None:
         self._function = function
@@ -73,7 +73,7 @@ async def _call_here(function: Callable[..., Any], *args: object) -> object:
 
 
 def is_async(function: object) -> bool:
-    """Return whether calling it returns a coroutine."""
+    """Return whether calling the function returns a coroutine."""
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
 
 
@@ -83,7 +83,7 @@ def label(function: object) -> str:
 
 
 def flat_prompt(messages: Messages, system: str | None, schema: JsonObject | None) -> str:
-    """Return system prompt, conversation and schema as one text."""
+    """Return the system prompt, the conversation and the schema as one text."""
     parts = [system] if system else []
     turns = [(str(item.get("role", "user")), _plain(item.get("content"))) for item in messages]
     parts += [turns[0][1]] if len(turns) == 1 else [f"{role}: {content}" for role, content in turns]

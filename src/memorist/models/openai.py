@@ -1,4 +1,4 @@
-"""OpenAI's chat API and compatible servers (vLLM, Ollama), through the SDK (extra `openai`)."""
+"""Implements OpenAI's chat API, also for compatible servers (vLLM, Ollama), with the SDK (extra `openai`)."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class _Event(msgspec.Struct):
 
 
 class OpenAIWire:
-    """Encodes requests and decodes answers of chat completions; structured output uses `response_format`."""
+    """Encodes requests and decodes answers of chat completions. Structured output uses `response_format`."""
 
     provider = "openai"
 

@@ -1,4 +1,4 @@
-"""A model behind HTTP, over a provider's SDK: one set of coroutine methods for the blocking and the async client.
+"""Calls a model over HTTP with a provider's SDK, with the same coroutine methods for the blocking and the async client.
 
 The SDK handles addresses, headers and credentials. Its own retries are off, because ours share one deadline, limit the
 wait that a server may ask for, and report the number of attempts. Answers are read in chunks with limits on time and
@@ -32,7 +32,7 @@ _quiet: ContextVar[bool] = ContextVar("memorist_quiet", default=False)
 
 
 class Wire(Protocol):
-    """The wire format of a provider: encodes requests, decodes answers and stream events."""
+    """Defines the wire format of a provider: it encodes requests, and decodes answers and stream events."""
 
     provider: str
 
@@ -48,7 +48,7 @@ class Wire(Protocol):
 
 
 class RemoteModel:
-    """A language model over an SDK client; `create` is its streaming-response call."""
+    """Represents a language model over an SDK client. `create` is its streaming-response call."""
 
     def __init__(
         self,

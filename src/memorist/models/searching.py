@@ -1,6 +1,6 @@
-"""Asks a language model on behalf of recall: to rerank texts, to reword a question, to propose follow-up questions.
+"""Asks a language model to rerank texts, to reword a question, or to propose follow-up questions, for recall.
 
-The texts are stored ones and therefore untrusted: they are passed as JSON data, and only numbers or short questions are
+The texts come from the store and are not trusted. They are passed as JSON data, and only numbers or short questions are
 accepted as answers.
 """
 
@@ -82,7 +82,7 @@ async def _questions(model: Model, system: str, shown: object, query: str, count
 async def _asked(
     model: Model, system: str, shown: object, kind: type[T], item: object, max_tokens: int
 ) -> tuple[T, Completion]:
-    """Return the model's answer, read as a type with one list of such items, and with its token usage."""
+    """Return the model's answer, parsed as a type with one list of such items, and its token usage."""
     (name,) = kind.__struct_fields__
     schema = {
         "type": "object", "properties": {name: {"type": "array", "items": item}}, "required": [name],

@@ -1,4 +1,4 @@
-"""API keys as data: who a request comes from, and what it may do."""
+"""Represents API keys as data: where a request comes from, and what it may do."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ ROLES: tuple[Role, ...] = ("reader", "writer", "forget", "operator", "admin")
 
 
 class Limited(StoreUnavailable):
-    """One key sent too many requests: 429."""
+    """Raised with status 429 if a key sent too many requests."""
 
 
 class Unauthorized(MemoristError):
-    """The request has no valid key."""
+    """Raised if the request has no valid key."""
 
 
 class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
-    """A stored key: all its properties and the digest of its secret, not the secret."""
+    """Represents a stored key with all its properties and the digest of its secret, but not the secret."""
 
     id: str
     digest: bytes

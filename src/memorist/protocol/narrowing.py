@@ -1,4 +1,5 @@
-"""The `Memorist-Scope` header, with which a client narrows a request to one user of the org, or to fewer grants."""
+"""Implements the `Memorist-Scope` header, with which a client narrows a request to one user of the org, or to fewer
+grants."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ NARROWED = "memorist-scope"
 
 
 class Narrowed(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """What a handle on a server was narrowed to."""
+    """Describes how a handle on a server was narrowed."""
 
     org: str | None = None
     user: str | None = None

@@ -1,4 +1,4 @@
-"""The table of operations: verb, path and role of every method that is available over HTTP.
+"""Contains the table of operations, with the verb, path and role of every method that is available over HTTP.
 
 A row names a method of `AsyncMemory` or of one of its nouns (`memorist.protocol.surface` lists them), or of a noun that
 only a server has (`server_nouns.py`). Parameters, types and documentation come from the method's own signature and
@@ -42,7 +42,7 @@ class Operation(msgspec.Struct, frozen=True):
     query: tuple[str, ...] = ()
     """Parameters sent in the query of a request that has a body. Without a body, all of them are."""
     cursor: str | None = None
-    """The attribute of a listed item to pass as `after`, where the answer is a list in pages."""
+    """This is the attribute of a listed item to pass as `after`, if the answer is a list in pages."""
     found: bool = False
     """Whether a result of None is a 404."""
     heavy: bool = False
@@ -62,7 +62,7 @@ class Operation(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """`facts.set`, or `recall` for a method of the memory itself."""
+        """This is `facts.set`, or `recall` for a method of the memory itself."""
         return f"{self.noun}.{self.call}" if self.noun else self.call
 
     @property
@@ -363,9 +363,9 @@ _ONCE = frozenset({"batches", "leases", "entity_cache", "turns", "functions", "e
 
 
 def takes_key(operation: Operation) -> bool:
-    """Return whether an operation takes an idempotency key.
+    """Return whether an operation accepts an idempotency key.
 
-    Operations for operators do not, since they are safe to repeat.
+    Operations for operators do not, because they are safe to repeat.
     """
     return operation.writes and (operation.noun in _ONCE or operation.role == "writer")
 
@@ -405,7 +405,7 @@ def declared_words(operation: Operation) -> str:
 
 @cache
 def takes_request(operation: Operation) -> bool:
-    """Return whether the method takes the HTTP request itself, for its headers or to stream its body."""
+    """Return whether the method needs the HTTP request itself, for its headers or to stream its body."""
     return "request" in inspect.signature(method_of(operation)).parameters
 
 

@@ -1,4 +1,4 @@
-"""Parts: ASGI applications, such as MCP, that a server mounts beside its API."""
+"""Defines parts, which are ASGI applications (such as MCP) that a server mounts beside its API."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ T = TypeVar("T")
 
 
 class Host(Protocol):
-    """What a part may use of the server that mounts it."""
+    """Provides what a part may use of the server that mounts it."""
 
     memory: AsyncMemory
     metrics: Any
 
     async def admit(self, request: Request) -> ApiKey:
-        """Return the key of a request, checked and counted against its limits; raises Unauthorized."""
+        """Check the key of a request, count it against its limits and return it. Raises Unauthorized."""
         ...
 
     def limited(self, request: Request, key: ApiKey, *, heavy: bool = False) -> ApiKey:
@@ -34,7 +34,7 @@ class Host(Protocol):
         ...
 
     async def beside(self, work: Callable[[], Coroutine[object, None, T]]) -> T:
-        """Return the result of work that may take long, done outside the loop that answers connections."""
+        """Run work that may take long outside the loop that answers connections, and return its result."""
         ...
 
     def count_bad(self, request: Request, wrong: Unauthorized) -> None:
@@ -52,9 +52,9 @@ class Part(msgspec.Struct, frozen=True):
     path: str
     app: Any
     running: Callable[[], AbstractAsyncContextManager[object]] = nullcontext
-    """Entered when the server starts, left when it stops."""
+    """This context is entered when the server starts and left when it stops."""
     gated: bool = True
-    """False for an application that authenticates callers itself (with `host.admit`) or is public."""
+    """This is False for an application that authenticates callers itself (with `host.admit`) or is public."""
 
 
 MakePart = Callable[[Host], Part]

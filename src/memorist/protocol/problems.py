@@ -55,7 +55,7 @@ def name_of(kind: type[MemoristError]) -> str:
 
 
 def error_tree() -> dict[str, JsonObject]:
-    """Return every error that a problem may stand for, by name: its type, base and status, bases first."""
+    """Return every error that a problem may represent, by name, with its type, base and status, bases first."""
     problem = {
         kind.__name__: {"type": f"{_PREFIX}{name_of(kind)}", "base": kind.__mro__[1].__name__, "status": status}
         for kind, status in _STATUS.items()
@@ -64,12 +64,12 @@ def error_tree() -> dict[str, JsonObject]:
 
 
 def status_of(error: MemoristError) -> int:
-    """Return the HTTP status that stands for an error."""
+    """Return the HTTP status of an error."""
     return next((_STATUS[kind] for kind in type(error).__mro__ if kind in _STATUS), 500)
 
 
 def problem_of(error: MemoristError, *, request_id: str = "") -> Problem:
-    """Return the problem that stands for one of our errors."""
+    """Return the problem for one of our errors."""
     kind = next(kind for kind in type(error).__mro__ if kind in _STATUS or kind is MemoristError)
     facts = {name: value for name, value in _facts(error).items() if _is_plain(value)}
     return Problem(
@@ -93,7 +93,8 @@ def _facts(error: MemoristError) -> JsonObject:
 
 
 def _is_plain(value: object) -> bool:
-    """Return whether a detail can be sent: numbers, texts, and lists or objects of those."""
+    """Return whether a detail can be sent, which means that it consists of numbers, texts, and lists or objects of
+    those."""
     if isinstance(value, dict):
         return all(isinstance(name, str) and _is_plain(inner) for name, inner in value.items())
     if isinstance(value, list | tuple):
@@ -102,7 +103,7 @@ def _is_plain(value: object) -> bool:
 
 
 def error_of(problem: Problem) -> MemoristError:
-    """Return the error that a problem stands for, with its details. An unknown problem becomes a StoreError."""
+    """Return the error that a problem represents, with its details. An unknown problem becomes a StoreError."""
     name = problem.type.removeprefix(_PREFIX)
     kind = next((kind for kind in _STATUS if name_of(kind) == name), errors.StoreError)
     facts = dict(problem.facts)

@@ -1,4 +1,4 @@
-"""A context in a provider's format: what `POST /v1/context` returns if the request names a `format`."""
+"""Renders a context in a provider's format. `POST /v1/context` returns it if the request names a `format`."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class RenderedRequest(msgspec.Struct, frozen=True, kw_only=True):
     format: Format
     messages: list[JsonObject]
     system: Any = None
-    """For Anthropic; OpenAI's is the first of the messages."""
+    """This is for Anthropic. OpenAI's system prompt is the first of the messages."""
     tools: list[Any] = []
     tokens: int
     manifest: JsonObject | None = None
-    """What each section costs, and what was left out and why; only on request."""
+    """This contains the cost of each section, and what was left out and why. It is sent only on request."""
 
 
 def rendered(context: Context, format: Format, with_manifest: bool) -> RenderedRequest:

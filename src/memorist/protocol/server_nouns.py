@@ -50,12 +50,12 @@ class Me(_KeyFields, frozen=True, kw_only=True):
 
 
 class KnownKey(_KeyFields, frozen=True, kw_only=True):
-    """An API key without its secret."""
+    """Describes an API key without its secret."""
 
     note: str
     created_at: datetime
     used_at: datetime | None = None
-    """When it was last used, to the minute."""
+    """This is when the key was last used, to the minute."""
 
 
 class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -86,9 +86,9 @@ class Held(msgspec.Struct, frozen=True, kw_only=True):
     leased_until: datetime | None
     version: int
     state: Any = None
-    """Sent only when the lease is taken."""
+    """This is sent only when the lease is taken."""
     completed: tuple[str, ...] = ()
-    """The completed subtasks; sent only when the lease is taken."""
+    """These are the completed subtasks. They are sent only when the lease is taken."""
     saved: bool = False
     """Whether the task has a saved state."""
 
@@ -128,7 +128,7 @@ class SessionContext(msgspec.Struct, frozen=True):
 
 
 class MadeFrom(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What an output was made from, as `recall` returned it. The client sends it back with the output."""
+    """Describes what an output is based on, as `recall` returned it. The client sends it back with the output."""
 
     since: str
     """When the recall began, by the server's clock. If a source was forgotten later, no fact is stored."""
@@ -138,14 +138,14 @@ class MadeFrom(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Recalled(msgspec.Struct, frozen=True):
-    """What a function receives, and what its output will be made from."""
+    """Contains the memories that a function receives, and the sources of its output."""
 
     hits: list[Hit]
     made: MadeFrom
 
 
 class RememberAs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The fact that an output is stored as."""
+    """Describes the fact that an output is stored as."""
 
     namespace: str
     key: str
@@ -154,7 +154,7 @@ class RememberAs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Forgetting(msgspec.Struct, frozen=True, kw_only=True):
-    """A preview with the code that confirms it, or (`done`) the report of what was deleted."""
+    """Contains a preview with the code that confirms it, or (if `done`) the report of what was deleted."""
 
     erasure: Erasure
     code: str | None = None
@@ -293,7 +293,7 @@ class EntityCache(ABC):
 
 
 class Turns(ABC):
-    """The turns of sessions."""
+    """Stores the turns of sessions, and builds their requests."""
 
     @abstractmethod
     async def add(
@@ -349,7 +349,7 @@ class Turns(ABC):
 
 
 class Functions(ABC):
-    """Functions with memory that run on clients."""
+    """Provides memory to functions that run on clients."""
 
     @abstractmethod
     async def recall(
@@ -473,7 +473,7 @@ class Analyses(ABC):
 
 
 class Watching(ABC):
-    """Follows changes made by any process: which kind of record, in which namespace."""
+    """Follows changes made by any process. A notice names the kind of record and the namespace."""
 
     @abstractmethod
     async def look(

@@ -1,4 +1,4 @@
-"""The public API as data: every operation with the types of its parameters and result, read by reflection.
+"""Describes the public API as data: every operation with the types of its parameters and result, read by reflection.
 
 The engine's async classes are the only declaration. The table of HTTP operations (`operations.py`) comes from it, and
 from that table come the routes, the OpenAPI document, the remote client and the MCP tools.
@@ -33,7 +33,7 @@ class Parameter(msgspec.Struct, frozen=True):
 
     @property
     def required(self) -> bool:
-        """Whether a caller must pass it."""
+        """This is True if a caller must pass the parameter."""
         return self.default in (inspect.Parameter.empty, OMITTED) and self.kind in ("positional", "keyword")
 
 
@@ -49,11 +49,11 @@ class Operation(msgspec.Struct, frozen=True):
     doc: str
     awaited: bool
     access: Access
-    """The access it needs, see `memorist.protocol.access`."""
+    """This is the access that the method needs. See `memorist.protocol.access`."""
 
     @property
     def group(self) -> str:
-        """`facts` of `facts.set`; empty for a method of the memory itself."""
+        """This is the `facts` in `facts.set`, or empty for a method of the memory itself."""
         return self.name.rpartition(".")[0]
 
 
@@ -128,7 +128,7 @@ def _operation(name: str, function: Callable[..., Any]) -> Operation:
 
 @cache
 def _names() -> JsonObject:
-    """Return types that annotations name but their modules import under TYPE_CHECKING only."""
+    """Return the types that annotations name but their modules import only under TYPE_CHECKING."""
     import memorist
 
     from ..context import given

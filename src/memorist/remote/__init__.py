@@ -1,1 +1,2 @@
-"""The remote client, `Memory("https://…")`: the same nouns, with each call sent as a request to a Memorist server."""
+"""Implements the remote client, `Memory("https://…")`. It has the same nouns, and sends each call to a Memorist
+server."""

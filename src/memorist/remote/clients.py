@@ -1,4 +1,5 @@
-"""The HTTP client of a remote memory: one set of coroutine methods over httpx's blocking and async clients.
+"""Implements the HTTP client of a remote memory, with the same coroutine methods over httpx's blocking and async
+clients.
 
 Every write has an idempotency key, so a request whose answer was lost can be retried and is done only once.
 """

@@ -1,4 +1,5 @@
-"""Methods of the nouns that are not a single request: built on other methods, on a context manager or on polling."""
+"""Implements the methods of nouns that need more than one request: those built on other methods, on a context manager
+or on polling."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ _KINDS: Mapping[type, type] = {AsyncSession: RemoteSession, Injection: RemoteInj
 
 
 class RemoteShared:
-    """What all handles on one server share: the HTTP client, the event stream, the entity loaders."""
+    """Holds what all handles on one server share: the HTTP client, the event stream and the entity loaders."""
 
     def __init__(self, url: str, api_key: str | None, runtime: Runtime, org: str) -> None:
         self.url, self.api_key, self.org = url, api_key, org
@@ -86,7 +86,7 @@ class RemoteShared:
             raise UsageError("this memory is closed; open another one")
 
     async def open(self) -> None:
-        """Check that it is not closed; connections are opened by the first request."""
+        """Check that the client is not closed. The first request opens the connections."""
         self.check_open()
 
     async def close(self) -> None:
@@ -105,13 +105,13 @@ class RemoteShared:
 
 
 class RemoteScope(Scope, frozen=True):
-    """A scope on a server, where the key may have a user and grants that are not known here.
+    """Represents a scope on a server, where the key may have a user and grants that are not known here.
 
-    So an empty list means something only if it was passed: then the key's grants are dropped.
+    So an empty list has an effect only if it was passed. In that case, the key's grants are dropped.
     """
 
     named: tuple[str, ...] = ()
-    """Which of `read` and `write` were passed."""
+    """This says which of `read` and `write` were passed."""
 
     def narrow(
         self,
@@ -121,7 +121,7 @@ class RemoteScope(Scope, frozen=True):
         read: Sequence[Ns] | None = None,
         write: Sequence[Ns] | None = None,
     ) -> RemoteScope:
-        """Return the same or a smaller scope. The server refuses what the key cannot grant."""
+        """Return the same or a smaller scope. The server refuses grants that the key does not have."""
         narrowed = super().narrow(org, user, actor, read, write)
         for name, asked, wanted in (("read", read, narrowed.read), ("write", write, narrowed.write)):
             if asked is not None and wanted and self.user is None and name in self.named:

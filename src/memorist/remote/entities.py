@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 
 class RemoteEntities(Entities):
-    """A read-through cache: rows and leases are on the server, the loader functions on the client."""
+    """Implements a read-through cache. Rows and leases are on the server, and the loader functions are on the
+    client."""
 
     def __init__(self, core: RemoteCore) -> None:
         self._core = cast("Core", core)

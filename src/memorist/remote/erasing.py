@@ -1,4 +1,5 @@
-"""Forgetting over HTTP: a first request counts what would be deleted and returns a code, a second one confirms it."""
+"""Forgets over HTTP. The first request counts what would be deleted and returns a code, and the second one confirms
+it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hooks on a server's events, fed from an event stream in the background; and watches by long polling."""
+"""Calls hooks for a server's events, which arrive on a stream in the background, and watches by long polling."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class RemoteEvents(Events):
         self._last = ""
 
     def on(self, name: str, hook: Hook) -> Callable[[], None]:
-        """Call `hook` for each event of this name; the first hook opens the stream."""
+        """Call `hook` for each event with this name. The first hook opens the stream."""
         off = super().on(name, hook)
         if self._running is None:
             self._running = self._shared.runtime.start(self._follow, "memorist-events")
@@ -88,7 +88,7 @@ class RemoteEvents(Events):
 
 
 class RemoteWatch(AsyncWatch):
-    """A watch by long polling: each request waits on the server for the next changes."""
+    """Watches by long polling. Each request waits on the server for the next changes."""
 
     def __init__(self, core: RemoteCore, namespaces: Sequence[Ns] | None, kinds: Sequence[str] | None) -> None:
         super().__init__(cast("Core", core), namespaces, kinds)
@@ -99,7 +99,7 @@ class RemoteWatch(AsyncWatch):
         }
 
     async def start(self) -> Self:
-        """Start the watch: no change after this returns is missed."""
+        """Start the watch. No change after this returns is missed."""
         if self._seen is None:
             self._seen = (await self._call_server("watching.look", **self._asked)).seen
         return self

@@ -1,4 +1,5 @@
-"""`@memory.task` and `run_with_memory` over a remote memory: functions run here, recalling and storing are requests."""
+"""Implements `@memory.task` and `run_with_memory` over a remote memory. Functions run here, and recalling and storing
+are requests."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ class RemoteInjection(Injection):
     """Runs agents and functions on the client, and stores their output on the server."""
 
     async def recall(self, query: str, spec: Recall) -> tuple[Made, list[Hit]]:
-        """Return what a task is given for a query; the server says what its output will be made from."""
+        """Return the memories that a task receives for a query. The server adds the sources of its output."""
         core = cast("RemoteCore", self._core)
         top_k = TASK_HITS if spec.top_k is None else spec.top_k
         hits = await core.call("functions.recall", query=query, **{**msgspec.structs.asdict(spec), "top_k": top_k})

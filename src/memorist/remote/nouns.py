@@ -1,4 +1,5 @@
-"""The nouns over HTTP: classes generated from the table of operations, with the methods of the engine's nouns.
+"""Implements the nouns over HTTP, as classes generated from the table of operations, with the methods of the engine's
+nouns.
 
 A method binds its arguments by the engine's signature, sends them, and converts the answer to the type that the
 engine's method declares. So a program can move from a local store to a server without changes.
@@ -124,7 +125,7 @@ def _missing(noun: str, name: str, declared: Callable[..., Any]) -> Callable[...
 
 
 async def request(core: RemoteCore, operation: Operation, given: JsonMapping, template: type | None = None) -> Any:
-    """Send one call and return the result that the engine's method would return; in a batch, collect the call."""
+    """Send one call and return the result that the engine's method would return. In a batch, collect the call."""
     core.shared.check_open()
     if core.batch is not None and operation.noun in COLLECTED:
         return await _collect(core, operation, given)
@@ -255,7 +256,8 @@ def _has_odd_number(value: object) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON data: times as ISO text, durations as seconds, messages in their original shape."""
+    """Return a value as JSON data, with times as ISO text, durations as seconds, and messages in their original
+    format."""
     if isinstance(value, Message):
         return _message(value)
     if isinstance(value, Namespace):
@@ -320,7 +322,7 @@ def _wired(parameter: Parameter, value: Any) -> Any:
 
 
 def _named(processor: Any) -> Any:
-    """Return the name of a built-in processor with default settings; others cannot be sent."""
+    """Return the name of a built-in processor with default settings. Other processors cannot be sent."""
     if isinstance(processor, str):
         return processor
     instance = processor() if isinstance(processor, type) else processor

@@ -1,4 +1,4 @@
-"""Results of writes inside a batch, before the commit: built from the arguments, without a version."""
+"""Builds the results of writes inside a batch, before the commit, from the arguments and without a version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A session over a thread on a server: hooks run on the client, each turn, context and end is one request."""
+"""Runs a session over a thread on a server. Hooks run on the client, and each turn, context and end is one request."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 
 
 class RemoteSession(AsyncSession):
-    """One run of a conversation over a thread of a server."""
+    """Represents one run of a conversation over a thread of a server."""
 
     _carried: tuple[str, JsonObject, str] | None = None
-    """(input, recalled memory, HMAC) of the last context, to be sent with the turn that has this input."""
+    """This is the input, the recalled memory and the HMAC of the last context, to be sent with the turn that has this
+    input."""
 
     async def add(self, *messages: object, key: str | None = None) -> list[MessageReceipt]:
         """Append a turn, in one request."""

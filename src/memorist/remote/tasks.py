@@ -1,4 +1,4 @@
-"""Tasks run by a client: the lease is held on the server, the work is done here, every save is one request."""
+"""Runs tasks on a client. The server holds the lease, the client does the work, and every save is one request."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 
 class RemoteTaskRun(AsyncTaskRun):
-    """A task while this worker runs it, over a remote memory."""
+    """Represents a task while this worker runs it, over a remote memory."""
 
     _kept_as: Keep | None = None
-    """The argument `keep` as given, which the server interprets."""
+    """This is the argument `keep` as the caller passed it. The server interprets it."""
 
     async def __aenter__(self) -> Self:
         held = await self._taken_there()
@@ -97,7 +97,7 @@ class RemoteTaskRun(AsyncTaskRun):
             self.state = state
 
     async def _finish(self, step: int | None = None) -> None:
-        """Save what changed since the last save and release the lease, in one request."""
+        """Save the changes since the last save and release the lease, in one request."""
         await self._save([], NOTHING, None, None, self.step if step is None else step, status="done")
 
     async def _release(self, saved: Saved) -> None:

@@ -1,4 +1,4 @@
-"""Export and import over HTTP, streamed."""
+"""Exports and imports over HTTP, as a stream."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class RemotePortable:
 
 
 class RemoteExporting:
-    """Exports to other tools' formats: fetches the whole org into a temporary file and writes from that copy."""
+    """Exports to other tools' formats. It fetches the whole org into a temporary file and writes from that copy."""
 
     def __init__(self, core: RemoteCore) -> None:
         self._core = core

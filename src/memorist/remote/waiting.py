@@ -16,7 +16,7 @@ MAX_POLL_SECONDS = 20.0
 
 
 class RemoteWaiting:
-    """The remote counterpart of `Waiting`."""
+    """Implements `Waiting` for a remote memory."""
 
     def __init__(self, core: RemoteCore) -> None:
         self._core = core

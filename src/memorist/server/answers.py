@@ -20,7 +20,7 @@ JSON = "application/json"
 
 
 class Unsuited(UsageError):
-    """The content type of the body is not supported: 415."""
+    """Raised with status 415 if the content type of the body is not supported."""
 
 
 class WrongMethod(UsageError):

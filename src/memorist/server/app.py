@@ -69,7 +69,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     limits: CallLimits = CallLimits(budget_tokens=MAX_BUDGET_TOKENS, hits=MAX_HITS)
     """The maximum that one request may ask for, through the API, /mcp and the inspector."""
     trace: bool = False
-    """Whether requests and units of work are spans of OpenTelemetry."""
+    """This is True if requests and units of work are spans of OpenTelemetry."""
 
 
 class Server:
@@ -111,7 +111,7 @@ class Server:
         return found
 
     async def beside(self, work: Callable[[], Coroutine[object, None, T]]) -> T:
-        """Run work that may take long, within the limit of concurrent requests, on the lane."""
+        """Run work that may take long on the lane, within the limit of concurrent requests."""
         async with self.room:
             return await self.lane.run(work)
 
@@ -125,7 +125,7 @@ class Server:
         return handle
 
     def traced(self, scope: Any) -> AbstractContextManager[RequestSpan]:
-        """Return a tracing span around a request; does nothing unless tracing is on."""
+        """Return a tracing span around a request. It does nothing unless tracing is on."""
         if self._telemetry is None:
             return _NOT_TRACED
         return self._telemetry.request(Headers(scope=scope))
@@ -144,7 +144,7 @@ class Server:
             raise
 
     async def key_of(self, request: Request, header: str | None) -> ApiKey:
-        """Authenticate by an Authorization header; failures are counted per address."""
+        """Authenticate by an Authorization header. Failures are counted per address."""
         try:
             return await self.keys.check(header)
         except Unauthorized as wrong:
@@ -184,7 +184,7 @@ def _over_files(handle: AsyncMemory) -> AsyncMemory:
 
 
 def make_app(memory: AsyncMemory, options: Options | None = None, parts: Iterable[MakePart] = ()) -> Starlette:
-    """Build the application over a memory opened with `all_orgs=True`; `parts` are mounted beside the API."""
+    """Build the application over a memory opened with `all_orgs=True`. The `parts` are mounted beside the API."""
     server = Server(memory, options)
     mounted = [make(server) for make in parts]
 

@@ -1,7 +1,8 @@
-"""API keys: each stands for an org, optionally a user, and roles. A key is shown once, and only its SHA-256 is stored.
+"""Manages API keys. Each key has an org, optionally a user, and roles. A key is shown once, and only its SHA-256 is
+stored.
 
-`rk_<id>_<secret>`: the id finds the row, the secret (256 random bits) is compared in constant time. Org, user, actor
-and grants come from the key and never from a request. Keys are records in a separate org.
+A key has the form `rk_<id>_<secret>`. The id finds the row, and the secret (256 random bits) is compared in constant
+time. Org, user, actor and grants come from the key and never from a request. Keys are records in a separate org.
 """
 
 from __future__ import annotations
@@ -109,7 +110,7 @@ class Keys:
         return bool(await self._records.scan("global", ("key",), limit=1, keys_only=True))
 
     async def check(self, header: str | None) -> ApiKey:
-        """Verify an Authorization header. Raises Unauthorized with the same message whatever is wrong with it."""
+        """Verify an Authorization header. The message of Unauthorized is the same whatever is wrong with the header."""
         scheme, _, text = (header or "").partition(" ")
         prefix, _, rest = text.strip().partition("_")
         id, _, secret = rest.partition("_")

@@ -1,11 +1,11 @@
-"""Browser logins: a one-time link or an API key is exchanged for an HttpOnly session cookie.
+"""Handles browser logins, in which a one-time link or an API key is exchanged for an HttpOnly session cookie.
 
-The cookie is 256 random bits, stored as their SHA-256 for twelve hours. It has the rights its key has at the time of a
-request, so revoking the key ends the session. A session from a one-time link has the rights of the operator who made
-the link.
+The cookie is 256 random bits, stored as their SHA-256 for twelve hours. It has the rights that its key has at the time
+of a request, so revoking the key ends the session. A session from a one-time link has the rights of the operator who
+created the link.
 
-Against cross-site request forgery the cookie is SameSite=Strict, and a write by cookie must also carry our own Origin
-and the header `X-Memorist: 1`, which no form and no page of another site can send.
+To prevent cross-site request forgery, the cookie is SameSite=Strict, and a write by cookie must also contain our own
+Origin and the header `X-Memorist: 1`, which no form and no page of another site can send.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
 def local_operator(org: str, roles: tuple[Role, ...] = ROLES) -> ApiKey:
-    """Return the identity of a one-time link: all rights, since whoever makes it can start a server on the store
-    anyway.
-    """
+    """Return the identity of a one-time link. It has all rights, because whoever creates it can start a server on the
+    store anyway."""
     return ApiKey(id="local", digest=b"", org=org, roles=roles, created_at=datetime.now(UTC))
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):
-    """A stored session: the id of the key it was opened with, or the operator whose link it came from."""
+    """Represents a stored session, with the id of the key it was opened with, or the operator whose link it came
+    from."""
 
     key: str | None = None
     operator: ApiKey | None = None
 
 
 class Sessions:
-    """Makes one-time links, and exchanges links and keys for sessions; all workers of a store share them."""
+    """Creates one-time links, and exchanges links and keys for sessions. All workers of a store share them."""
 
     def __init__(self, memory: AsyncMemory, keys: Keys) -> None:
         self._records = memory.scope(org=KEYS_ORG).records
@@ -66,7 +66,8 @@ class Sessions:
         return code
 
     async def redeem(self, code: str) -> str:
-        """Exchange a code for the secret of a new session; compare-and-delete makes sure that only one caller can."""
+        """Exchange a code for the secret of a new session. Compare-and-delete makes sure that only one caller can do
+        this."""
         place = ("code", _name(code))
         row = await self._records.get("global", place)
         try:
@@ -82,7 +83,7 @@ class Sessions:
         return await self._begin(Session(key=key.id))
 
     async def check(self, secret: str) -> ApiKey:
-        """Return the key of a cookie's session; it must exist and not have expired."""
+        """Return the key of a cookie's session, which must exist and not have expired."""
         session = await self._known(_name(secret))
         key = session.operator if session is not None else None
         if session is not None and session.key is not None:
@@ -127,7 +128,7 @@ def _name(secret: str) -> str:
 
 
 def cookie_name(scope: Any) -> str:
-    """Return the cookie's name, with the port in it: browsers do not separate cookies by port."""
+    """Return the cookie's name, which contains the port, because browsers do not separate cookies by port."""
     server = scope.get("server") or ("", None)
     return f"memorist_{server[1] or 0}"
 
@@ -156,13 +157,13 @@ def host_name(headers: Mapping[str, str]) -> str:
 
 
 class Login(msgspec.Struct, forbid_unknown_fields=True):
-    """What the login form sends."""
+    """Holds the data that the login form sends."""
 
     key: str
 
 
 def browser_routes(server: Server) -> list[Route]:
-    """Logging in and out: /login?code=… from a link, POST /login with a key, POST /logout."""
+    """Return the routes for logging in and out: /login?code=… from a link, POST /login with a key, and POST /logout."""
 
     async def by_link(request: Request) -> Response:
         home = f"{request.scope.get('root_path', '')}/"

@@ -31,7 +31,7 @@ class Call(msgspec.Struct):
     args: list[Any]
     options: JsonObject
     format: Format = "context"
-    """The provider's shape in which a context is answered."""
+    """This is the provider's format in which a context is returned."""
     with_manifest: bool = False
 
 
@@ -84,7 +84,7 @@ def _with_rendering(operation: Operation, call: Call) -> Call:
 
 
 def _taken(operation: Operation, parameter: Parameter, value: object) -> Any:
-    """Convert an argument to the type that the method takes."""
+    """Convert an argument to the type that the method accepts."""
     converted = _converted(parameter, value)
     if operation.noun == "records" and parameter.name == "data":
         return data_in(converted)
@@ -118,7 +118,8 @@ def _positional(operation: Operation, call: Call) -> Call:
 
 @cache
 def _before_many(operation: Operation) -> tuple[str, ...]:
-    """Return the names of the parameters before a variadic one (`*messages`), last first; empty if there is none."""
+    """Return the names of the parameters before a variadic one (`*messages`), last first, or none if there is no such
+    parameter."""
     parameters = parameters_of(operation)
     many = next((n for n, one in enumerate(parameters) if one.kind == "many"), 0)
     return tuple(parameter.name for parameter in reversed(parameters[:many]))
@@ -222,7 +223,7 @@ def answer_data(operation: Operation, result: object) -> Any:
 
 
 def _sent(item: object) -> Any:
-    """Convert a record whose data is bytes, which JSON cannot hold; anything else is returned as it is."""
+    """Convert a record whose data is bytes, which JSON cannot contain. Anything else is returned unchanged."""
     return record_out(item) if isinstance(item, OpaqueRecord) else item
 
 

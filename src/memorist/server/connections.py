@@ -1,4 +1,4 @@
-"""Connections of clients: bounds the size of a request's head, and how long a request may stay unfinished.
+"""Limits the size of a request's head, and how long a request may stay unfinished.
 
 Uvicorn limits neither, so anyone who reaches the port could fill the memory with one endless header, or hold any number
 of connections by sending nothing.
@@ -18,7 +18,7 @@ SILENT_SECONDS = 30.0
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """A connection that is closed when a head is too long or a request does not continue."""
+    """Closes a connection if a head is too long or a request does not continue."""
 
     head_bytes = HEAD_BYTES
     silent_seconds = SILENT_SECONDS

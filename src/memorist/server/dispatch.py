@@ -1,4 +1,4 @@
-"""Dispatches a request to its operation by one dict look-up of path and method, ahead of Starlette's routing."""
+"""Dispatches a request to its operation with one dict look-up by path and method, before Starlette's routing."""
 
 from __future__ import annotations
 
@@ -118,9 +118,8 @@ def _answered(operation: Operation, call: Call, result: object) -> JsonAnswer:
 
 
 class JsonAnswer:
-    """The response to most requests: 200 and JSON, sent without the general `Response`, which costs three times as
-    much.
-    """
+    """Represents the response to most requests: 200 and JSON, sent without the general `Response`, which costs three
+    times as much."""
 
     def __init__(self, content: bytes, version: int) -> None:
         self._content = content

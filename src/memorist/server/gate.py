@@ -1,4 +1,4 @@
-"""The outermost ASGI layer: checks Host and Origin, gives a request id, turns errors into problem+json, adds security
+"""The outermost ASGI layer checks Host and Origin, assigns a request id, turns errors into problem+json, adds security
 headers, counts and logs."""
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SAFE_HEADERS = [
 
 
 class Answering:
-    """The ASGI `send` of one request: adds our headers to the response and records its status."""
+    """Wraps the ASGI `send` of one request. It adds our headers to the response and records its status."""
 
     def __init__(self, scope: Scope, send: Send) -> None:
         self.id = scope["memorist.request"] = secrets.token_hex(8)

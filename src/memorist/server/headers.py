@@ -1,4 +1,4 @@
-"""The headers of a request as one dict, built once, because Starlette searches all of them for each name."""
+"""Returns the headers of a request as one dict, built once, because Starlette searches all of them for each name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The readiness probe: writes a row, reads it back, and checks how far the worker is behind."""
+"""The readiness probe writes a row, reads it back, and checks how far the worker is behind."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CHECKED_SECONDS = 5.0
 
 
 class Readiness(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether the server can serve requests, and if not, why."""
+    """Says whether the server can serve requests, and if not, why."""
 
     ready: bool
     problems: tuple[str, ...] = ()

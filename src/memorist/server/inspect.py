@@ -1,8 +1,8 @@
-"""The inspector's own endpoints under `/v1/inspect/`: views, and a few writes that the public API does not have.
+"""Serves the inspector's own endpoints under `/v1/inspect/`: views, and a few writes that the public API does not have.
 
-A view reads all that one page needs, so that a page takes few requests. It runs over a memory narrowed to what the
-caller's key may access. Its arguments are sent in the body, never in the URL, so that what people type does not end up
-in access logs.
+A view reads everything that one page needs, so that a page needs few requests. It runs over a memory narrowed to what
+the caller's key may access. Its arguments are sent in the body, never in the URL, so that the text people type does not
+end up in access logs.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ VIEWS: tuple[View, ...] = (
 
 
 def inspect_routes(server: Server, read_body: ReadBody) -> list[Route]:
-    """Return one POST route per view, with its arguments as JSON; and the event stream for open pages."""
+    """Return one POST route per view, with its arguments as JSON, and the event stream for open pages."""
     views = [
         Route(f"/v1/inspect/{view.name}", _endpoint(server, view, read_body), methods=["POST"], name=view.name)
         for view in VIEWS

@@ -1,6 +1,7 @@
-"""A second event loop, in its own thread, for work that grows with its input: recall, contexts, large bodies.
+"""Provides a second event loop, in its own thread, for work that grows with its input: recall, contexts and large
+bodies.
 
-The loop that answers connections then always has time for the next request: Python switches between threads every few
+So the loop that answers connections always has time for the next request. Python switches between threads every few
 milliseconds, while a loop cannot do anything else until the current function returns. The memory's worker runs on the
 lane too. There is one lane, because the indexes of recall that a process caches belong to one event loop at a time.
 """
@@ -21,7 +22,7 @@ JOIN_SECONDS = 10.0
 
 
 class Lane:
-    """Runs coroutines on its own event loop; its thread starts with the first of them."""
+    """Runs coroutines on its own event loop. Its thread starts with the first of them."""
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None

@@ -1,4 +1,4 @@
-"""Rate limits: token buckets per key, kept in this process."""
+"""Limits the rate of requests with token buckets per key, in this process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ KEPT_BUCKETS = 10_000
 
 
 class Rate(msgspec.Struct, frozen=True):
-    """A token bucket's parameters: the refill rate and the capacity."""
+    """Holds the parameters of a token bucket: the refill rate and the capacity."""
 
     per_second: float
     burst: float
@@ -26,13 +26,13 @@ BAD_KEYS = Rate(10 / 60, 10)
 
 
 class Refused(msgspec.Struct, frozen=True):
-    """A refused request: the seconds until the next token."""
+    """Describes a refused request, with the seconds until the next token."""
 
     retry_after: float
 
 
 class Buckets:
-    """The buckets by key; the least recently used is dropped when there are too many."""
+    """Holds the buckets by key. The least recently used one is dropped if there are too many."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -54,8 +54,7 @@ class Buckets:
 
 def rate_headers(name: str, rate: Rate, left: Refused | float) -> list[tuple[bytes, bytes]]:
     """Return the `RateLimit` header (tokens left, seconds until the bucket is full) and `RateLimit-Policy` (its
-    capacity, the seconds to fill it).
-    """
+    capacity and the seconds to fill it)."""
     level = 0 if isinstance(left, Refused) else int(left)
     again, window = math.ceil((rate.burst - level) / rate.per_second), math.ceil(rate.burst / rate.per_second)
     return [

@@ -1,4 +1,4 @@
-"""Request logging: one line per request with ids, status and duration, as text or JSON; never content."""
+"""Logs one line per request with ids, status and duration, as text or JSON, but never content."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TRACEPARENT = re.compile(rb"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}
 
 
 def operation_name(scope: Mapping[str, Any]) -> str:
-    """Return the name of the operation, never the path, because a path may contain what a user wrote."""
+    """Return the name of the operation, never the path, because a path may contain text that a user wrote."""
     found: str | None = scope.get("memorist.operation")
     return found or getattr(scope.get("route"), "name", None) or "unknown"
 

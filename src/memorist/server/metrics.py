@@ -1,4 +1,4 @@
-"""Prometheus metrics for /metrics: request counts and durations by operation; no ids and no content."""
+"""Provides Prometheus metrics for /metrics: request counts and durations by operation, without ids and content."""
 
 from __future__ import annotations
 

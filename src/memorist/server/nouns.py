@@ -1,4 +1,4 @@
-"""The nouns that answer requests: those of the memory, and working memory without a fixed template."""
+"""Finds the nouns that answer requests: those of the memory, and working memory without a fixed template."""
 
 from __future__ import annotations
 
@@ -22,9 +22,8 @@ def noun_of(memory: AsyncMemory, noun: str) -> Any:
 
 
 class OpenTemplate(Template[Working]):
-    """A template that keeps fields which `Working` does not have, because they belong to the client's template, which
-    checks them. Documents are returned as dicts.
-    """
+    """This template keeps fields that `Working` does not have. They belong to the client's template, which checks them.
+    Documents are returned as dicts."""
 
     def check(self, fields: dict[str, Any]) -> dict[str, Any]:
         own, standard = _split(fields)

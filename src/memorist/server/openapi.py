@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, made from the table of operations."""
+"""Builds the OpenAPI 3.1 document from the table of operations."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _IDEMPOTENCY_KEY = {
 
 @cache
 def document() -> JsonObject:
-    """Return the whole document, the same for every process of one version."""
+    """Return the whole document, which is the same for every process of one version."""
     schemas = _schemas()
     paths: JsonObject = {}
     for operation in OPERATIONS:
@@ -96,7 +96,7 @@ def _problem(text: str) -> JsonObject:
 
 @cache
 def _schemas() -> JsonObject:
-    """Return the schemas of every parameter and answer; those of shared types under `components`."""
+    """Return the schemas of every parameter and answer, with those of shared types under `components`."""
     types: list[Any] = [Problem, RenderedRequest]
     for operation in OPERATIONS:
         types += [parameter.type for parameter in parameters_of(operation)]

@@ -4,7 +4,7 @@ A function that takes the `Server` creates a part. It has the path it is mounted
 manager to run it in. Before each request the server checks the host, the key or cookie and the rate limit, and puts
 into the ASGI scope:
 
-- `scope["memorist.caller"]`: the `ApiKey` (org, user, actor, roles, grants); `caller.check("writer")` may refuse;
+- `scope["memorist.caller"]`: the `ApiKey` (org, user, actor, roles, grants), whose `caller.check("writer")` may refuse;
 - `scope["memorist.memory"]`: an `AsyncMemory` narrowed to exactly what that key may access.
 """
 

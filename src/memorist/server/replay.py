@@ -1,7 +1,8 @@
-"""Idempotency keys: a write sent twice with one key is done once, because the key is committed with the change.
+"""Handles idempotency keys. A write that is sent twice with one key is done once, because the key is committed with the
+change.
 
 The row contains a digest of the request, a count if the answer was one, and no content. A second request with the same
-key returns what is now stored under the same name; with another body it is refused.
+key returns the record that is now stored under the same name. A request with another body is refused.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ def checked(key: str) -> str:
 
 
 def digest(operation: Operation, query: bytes, body: bytes) -> str:
-    """Return a hash of operation, query and body: a repeated request must have the same."""
+    """Return a hash of the operation, the query and the body, which must be the same in a repeated request."""
     return hashlib.sha256(b"\0".join([operation.name.encode(), query, body])).hexdigest()
 
 

@@ -15,7 +15,7 @@ MAX_WAITING_CALLS = 256
 
 
 class Room:
-    """A semaphore with a bounded queue; entering it raises StoreUnavailable when the queue is full."""
+    """Implements a semaphore with a bounded queue. Entering it raises StoreUnavailable when the queue is full."""
 
     def __init__(self, at_once: int = AT_ONCE, waiting: int = MAX_WAITING_CALLS) -> None:
         self._most = at_once + waiting

@@ -1,7 +1,7 @@
 """Serves the inspector's files at `/`: plain ES modules and styles from `server/inspector/`, with no build step.
 
 A path without a known file ending is a page of the inspector and gets `index.html`, so that every view has a URL that
-can be opened and shared. The files contain no data; the page calls the API with the cookie from `browser.py`.
+can be opened and shared. The files contain no data. The page calls the API with the cookie from `browser.py`.
 """
 
 from __future__ import annotations

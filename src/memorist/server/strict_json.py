@@ -1,4 +1,5 @@
-"""Reads JSON in which no object has a name twice. The decoder itself would use the last value and drop the others."""
+"""Parses JSON and refuses objects that contain a name twice. The decoder itself would use the last value and drop the
+others."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ _NAMES = re.compile(rb'"[ \t\r\n]*:')
 
 
 class Malformed(UsageError):
-    """The request cannot be decoded: its query, a header or the JSON of its body."""
+    """Raised if the request cannot be decoded: its query, a header or the JSON of its body."""
 
 
 def strict_json(text: bytes) -> Any:

@@ -1,4 +1,4 @@
-"""Stores: each keeps records in one kind of database, behind the `Store` protocol.
+"""Each store keeps records in one kind of database, behind the `Store` protocol.
 
 The engine implements the behaviour.
 """

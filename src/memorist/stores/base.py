@@ -1,9 +1,10 @@
-"""The Store protocol, the changes it applies, and optional protocols beside it (jobs, search, scrub and more).
+"""Defines the Store protocol, the changes it applies, and optional protocols (jobs, search, scrub and more).
 
-A change is data. `apply` takes a sequence of changes and does all or nothing: one transaction on SQL, one script on
-Redis. Reads take `now` (microseconds), because an expired row counts as deleted even if no collector has run.
+A change is data. `apply` accepts a sequence of changes and applies all of them or none, as one transaction on SQL and
+one script on Redis. Reads accept `now` (microseconds), because an expired row counts as deleted even if no collector
+has run.
 
-Words that mean the same in every store:
+These words mean the same in every store:
 
 - connection: one connection of the driver to its server or file, which belongs to the process and loop that opened it
 - pool: the driver's own pool of connections, one per process and event loop
@@ -91,7 +92,8 @@ class Increment(msgspec.Struct, frozen=True):
 
 
 class Expect(msgspec.Struct, frozen=True):
-    """Refuse the whole `apply` with Conflict unless the live row has this version; 0 means that there is none."""
+    """Refuse the whole `apply` with Conflict unless the live row has this version. The version 0 means that there is no
+    row."""
 
     kind: type[Record]
     key: Key
@@ -103,9 +105,8 @@ RowId = tuple[str, Key]
 
 
 def refused_row(conflict: Conflict) -> tuple[object, object]:
-    """Return the table and key of the row whose Expect failed: a `RowId`, unless the conflict was about something
-    else.
-    """
+    """Return the table and key of the row whose Expect failed. This is a `RowId`, unless the conflict was about
+    something else."""
     return conflict.facts.get("table"), conflict.facts.get("key")
 
 
@@ -182,7 +183,7 @@ rows for a DeleteRange, the total for an Increment, and None for a Load or an Ex
 
 
 class Store(Protocol):
-    """Keeps records in a database. The coroutines of stores made for a blocking runtime never suspend."""
+    """Keeps records in a database. The coroutines of stores for a blocking runtime never suspend."""
 
     name: str
 
@@ -194,7 +195,7 @@ class Store(Protocol):
         ...
 
     async def close(self) -> None:
-        """Release what this store opened itself."""
+        """Release everything that this store opened itself."""
         ...
 
     async def get(self, kind: type[R], key: Key, *, now: int) -> R | None:
@@ -214,7 +215,7 @@ class Store(Protocol):
         ...
 
     async def purge(self, *, now: int, limit: int = 1000) -> dict[str, int]:
-        """Remove up to `limit` expired rows per table for good, and return counts by table."""
+        """Remove up to `limit` expired rows per table permanently, and return counts by table."""
         ...
 
 
@@ -247,11 +248,12 @@ class EntryFilter(msgspec.Struct, frozen=True):
 
     @property
     def beyond_kinds(self) -> bool:
-        """Whether it tests more than the kind."""
+        """This is True if the filter tests more than the kind."""
         return self.after is not None or self.before is not None or self.where is not None
 
     def allows(self, entry: Entry) -> bool:
-        """Return whether an entry passes. This defines the meaning of a filter; stores that translate it must agree."""
+        """Return whether an entry passes. This defines the meaning of a filter, and stores that translate it must
+        agree."""
         if self.kinds is not None and entry.kind not in self.kinds:
             return False
         if self.after is not None or self.before is not None:
@@ -278,7 +280,8 @@ def _filtered(entry: Entry) -> dict[str, Any]:
 
 @runtime_checkable
 class SearchesText(Protocol):
-    """A store with a text index over the terms of entries. The engine analyses terms, and they are never query syntax.
+    """Represents a store with a text index over the terms of entries. The engine analyses the terms, and they are never
+    interpreted as query syntax.
 
     For a store without one, the engine keeps an index in the process, fed by `scan(Entry, index="by_stamp")`.
     """
@@ -289,7 +292,7 @@ class SearchesText(Protocol):
         """Return live entries of a namespace that contain any of the terms (own or context), best first by the engine's
         ranking.
 
-        `only` filters before `limit` counts: the result is the same as searching its kinds without a limit, then
+        `only` filters before `limit` counts, so the result is the same as searching its kinds without a limit, then
         filtering and cutting."""
         ...
 
@@ -363,7 +366,7 @@ class Scrubs(Protocol):
 
 
 class Absence(msgspec.Struct, frozen=True):
-    """The result of searching a store for bytes that should be gone; names of places only, never content."""
+    """Reports a search of a store for bytes that should be gone. It contains only names of places, never content."""
 
     found: list[str] = []
     """Files and tables that still contain a piece."""
@@ -374,9 +377,8 @@ class Absence(msgspec.Struct, frozen=True):
 
     @property
     def verified(self) -> bool | None:
-        """False if a piece was found, True if everything was searched and none was found, None if not everything was
-        searched.
-        """
+        """This is False if a piece was found, True if everything was searched and none was found, and None if not
+        everything was searched."""
         if self.found:
             return False
         return True if self.checked and not self.unchecked else None
@@ -464,7 +466,7 @@ def replica_reads() -> Iterator[None]:
 
 
 def may_read_replicas() -> bool:
-    """Return whether the caller is inside `replica_reads`."""
+    """Return whether the caller is inside a `replica_reads` block."""
     return _FROM_REPLICAS.get()
 
 

@@ -1,6 +1,5 @@
-"""Searches the live rows of an org for bytes, through the store's own reads, to find what a search of files cannot
-see.
-"""
+"""Searches the live rows of an org for bytes, through the store's own reads, to find rows that a search of files cannot
+see."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """Converts records to rows and back, with one row format for every store, so that all return the same bytes.
 
-A column is text, an integer, a real, bytes or exact JSON text; times are integer microseconds; empty JSON is NULL. The
-two functions per record are compiled once from its fields, because a loop over the fields would cost several times as
-much as the row.
+A column is text, an integer, a real, bytes or exact JSON text. Times are integer microseconds, and empty JSON is NULL.
+The two functions per record are compiled once from its fields, because a loop over the fields would cost several times
+as much as the row.
 
-Rows outlive the program that wrote them, so two versions of a record may meet in one store. The rules:
+Rows outlive the program that wrote them, so two versions of a record may meet in one store. These rules apply:
 
 - Columns are sorted by name, so that every version puts them in the same order.
 - A missing cell (NULL in a column that was added later) gets its field's default.
@@ -37,7 +37,7 @@ _dump, _load = msgspec.json.Encoder().encode, msgspec.json.Decoder().decode
 
 
 class Column(NamedTuple):
-    """A field as a store keeps it: `kind` is text, int, real, bool, time, bytes or json."""
+    """Represents a field as a store keeps it. `kind` is text, int, real, bool, time, bytes or json."""
 
     name: str
     kind: str
@@ -45,7 +45,7 @@ class Column(NamedTuple):
 
 
 class Codec(NamedTuple):
-    """How one record becomes a row and back."""
+    """Converts one kind of record to rows and back."""
 
     columns: tuple[Column, ...]
     names: tuple[str, ...]
@@ -54,13 +54,14 @@ class Codec(NamedTuple):
     place: dict[str, int]
     key: Callable[[Row], Key]
     missing: Row
-    """The cell that each column takes in a row written before the column was added: the field's default."""
+    """This is the cell for each column that is missing in an older row: the field's default."""
     shape: int
-    """A hash of the column names, see `shape_of`."""
+    """This is a hash of the column names. See `shape_of`."""
     sum_base: int
-    """The upper bits (algorithm and shape) of the checksum of a row over these columns; the CRC fills the lower 32."""
+    """These are the upper bits (algorithm and shape) of the checksum of a row over these columns. The CRC fills the
+    lower 32 bits."""
     versioned: bool
-    """Whether the store gives each row its version."""
+    """This is True if the store assigns each row its version."""
 
     def sum(self, row: Sequence[object]) -> int:
         """Return the checksum of a whole row."""
@@ -97,7 +98,7 @@ def codec(kind: type[Record]) -> Codec:
 
 
 def encoder(kind: type[Record], *given: str) -> Callable[..., Row]:
-    """Compile a function from a record to its row; it takes the cells of the `given` columns as further arguments."""
+    """Compile a function from a record to its row. It accepts the cells of the `given` columns as further arguments."""
     fields = _fields(kind)
     cells = [
         column.name if column.name in given else _encoder(column, fields[column.name]) for column in _columns(kind)
@@ -113,14 +114,15 @@ CRC32 = 1
 
 @cache
 def shape_of(names: tuple[str, ...]) -> int:
-    """Return a 24-bit hash that identifies a set of columns; `names` is sorted."""
+    """Return a 24-bit hash that identifies a set of columns. `names` is sorted."""
     return int.from_bytes(blake2b(" ".join(names).encode(), digest_size=3).digest(), "big")
 
 
 class Sum(NamedTuple):
-    """A stored checksum taken apart: its algorithm, the hash of the columns it covers (see `shape_of`), and the CRC.
+    """Holds the parts of a stored checksum: its algorithm, the hash of the columns it covers (see `shape_of`), and the
+    CRC.
 
-    As one integer it is `made << 56 | shape << 32 | crc`.
+    As one integer, the checksum is `made << 56 | shape << 32 | crc`.
     """
 
     made: int
@@ -133,10 +135,11 @@ class Sum(NamedTuple):
 
 
 def columns_summed(shape: int, physical: Sequence[str]) -> tuple[str, ...] | None:
-    """Return the columns that a checksum covers; None if no version of the table had that set.
+    """Return the columns that a checksum covers, or None if no version of the table had that set.
 
     `physical` lists the table's columns in the order in which they were added, without the checksum. New columns are
-    only ever added at the end, so each version of the program knew some leading part of that list: each is tried.
+    only ever added at the end, so each version of the program knew some leading part of that list. Each of these parts
+    is tried.
     """
     for count in range(len(physical), 0, -1):
         names = tuple(sorted(physical[:count]))
@@ -146,7 +149,7 @@ def columns_summed(shape: int, physical: Sequence[str]) -> tuple[str, ...] | Non
 
 
 def _missing(column: Column, field: msgspec.structs.FieldInfo) -> object:
-    """Return a field's default as a cell; None for a nullable column."""
+    """Return a field's default as a cell, or None for a nullable column."""
     if column.nullable or field.default is msgspec.NODEFAULT:
         return None
     if column.kind == "time":
@@ -155,9 +158,10 @@ def _missing(column: Column, field: msgspec.structs.FieldInfo) -> object:
 
 
 def _decode_source(columns: tuple[Column, ...], fields: dict[str, msgspec.structs.FieldInfo]) -> str:
-    """Return the source of a decoder: a short constructor call for rows without optional cells, else the full one.
+    """Return the source of a decoder. It uses a short constructor call for rows without optional cells, and otherwise
+    the full one.
 
-    Most rows are of the first sort, and the short call costs a third of the full one."""
+    Most rows are of the first kind, and the short call costs a third of the full one."""
     whole, brief, empty = [], [], []
     created = next((i for i, column in enumerate(columns) if column.name == "created_at" and not column.nullable), None)
     for i, column in enumerate(columns):
@@ -179,7 +183,7 @@ def _decode_source(columns: tuple[Column, ...], fields: dict[str, msgspec.struct
 
 
 def kinds() -> list[type[Record]]:
-    """Return every kind of record there is, by the name of its table."""
+    """Return every kind of record by the name of its table."""
     from ..kinds import RECORDS
 
     return sorted(RECORDS, key=lambda kind: kind.table.name)
@@ -195,12 +199,12 @@ def damaged(kind: type[Record], key: Key) -> CorruptRecord:
 
 
 def cells_of(kind: type[Record], row: Row) -> dict[str, Any]:
-    """Return a row by the names of its columns, empty cells left out."""
+    """Return a row by the names of its columns, without empty cells."""
     return {name: cell for name, cell in zip(codec(kind).names, row, strict=True) if cell is not None}
 
 
 def row_of(kind: type[Record], cells: Mapping[str, object]) -> Row:
-    """Return the row of cells by name; missing ones take their default, unknown ones are passed over."""
+    """Return the row for cells by name. Missing cells get their default, and unknown ones are ignored."""
     return tuple(map(cells.get, codec(kind).names, codec(kind).missing))
 
 
@@ -215,7 +219,7 @@ UNDECODABLE = (msgspec.MsgspecError, UnicodeDecodeError, TypeError, ValueError, 
 
 
 def decoded(kind: type[Record], row: Row) -> object:
-    """Return the record of a row; raises CorruptRecord if its JSON is damaged."""
+    """Return the record of a row. Raises CorruptRecord if its JSON is damaged."""
     try:
         return codec(kind).decode(row)
     except UNDECODABLE as cause:
@@ -287,9 +291,9 @@ def _encoder(column: Column, field: msgspec.structs.FieldInfo) -> str:
 
 
 def _decoder(place: int, column: Column, field: msgspec.structs.FieldInfo) -> str:
-    """Return the source that reads one cell.
+    """Return the source code that reads one cell.
 
-    An empty one in a column that was added later takes the field's default.
+    An empty cell in a column that was added later gets the field's default.
     """
     cell = f"row[{place}]"
     source = _filled_decoder(cell, column, field)

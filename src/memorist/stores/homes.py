@@ -25,7 +25,7 @@ _collecting = threading.Lock()
 
 
 class _Home(Generic[C]):
-    """The clients of one process and event loop."""
+    """Holds the clients of one process and event loop."""
 
     def __init__(self, pid: int, loop: Any, clients: C) -> None:
         self.pid, self.loop, self.clients = pid, loop, clients
@@ -34,10 +34,10 @@ class _Home(Generic[C]):
 
 
 class Homes(Generic[C]):
-    """Makes clients where they are first used, and closes them everywhere.
+    """Creates clients where they are first used, and closes them everywhere.
 
-    `dispose` closes what `make` made, on the loop where it was used. `abandon` closes it without awaiting, where that
-    loop has ended; without it, collecting the clients closes their sockets.
+    `dispose` closes a client that `make` created, on the loop where it was used. If that loop has ended, `abandon`
+    closes it without awaiting. Without `abandon`, collecting the clients closes their sockets.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Homes(Generic[C]):
         self._closed = False
 
     async def clients(self) -> C:
-        """Return the clients of this process and event loop, made on first use."""
+        """Return the clients of this process and event loop, which are created on first use."""
         return (self._homes.get(self._runtime.home()) or await self._settle()).clients
 
     async def use(self, work: Callable[[C], Awaitable[T]]) -> T:
@@ -78,11 +78,11 @@ class Homes(Generic[C]):
         return None if home is None else home.clients
 
     def open(self) -> None:
-        """Keep clients again, after `close`."""
+        """Accept clients again, after `close`."""
         self._closed = False
 
     async def close(self) -> None:
-        """Close all clients. A call under way finishes, and then closes those that it used."""
+        """Close all clients. A call in progress finishes, and then closes those that it used."""
         self._closed = True
         self._forget_ended()
         here = self._runtime.home()
@@ -110,7 +110,7 @@ class Homes(Generic[C]):
         await self._dispose(home.clients)
 
     def _close_there(self, home: _Home[C]) -> None:
-        """Close the clients of an event loop in another thread, over there."""
+        """Close the clients of an event loop in another thread, from inside that thread."""
 
         async def close() -> None:
             if not home.calls:
@@ -127,7 +127,7 @@ class Homes(Generic[C]):
             self._forget_ended()
 
     def abandon_all(self, pid: int) -> None:
-        """Close the clients of a store that was dropped without `close`, unless they came over a fork."""
+        """Close the clients of a store that was dropped without `close`, unless they were inherited through a fork."""
         for home in self._homes.values() if os.getpid() == pid else ():
             if home.loop is None:
                 run_blocking(_awaited(self._dispose(home.clients)))
@@ -135,7 +135,7 @@ class Homes(Generic[C]):
                 self._abandon(home.clients)
 
     def _forget_ended(self) -> None:
-        """Let go of the clients of another process, and of event loops that have ended."""
+        """Release the clients of another process, and of event loops that have ended."""
         ended: list[_Home[C] | None] = []
         for key, home in list(self._homes.items()):
             if home.pid != os.getpid():

@@ -1,7 +1,8 @@
-"""The reference store: plain sorted rows in RAM. Read this first; the other stores are translations of it.
+"""Implements the reference store, which keeps plain sorted rows in RAM. Read this first, because the other stores are
+translations of it.
 
-A row is a dict from column name to cell, empty cells left out. So a kind of record may have more or fewer columns than
-the row it reads: missing cells take their default, and cells it does not know are kept when it writes the row again.
+A row is a dict from column name to cell, without empty cells. So a kind of record may have more or fewer columns than
+the row it reads. Missing cells get their default, and unknown cells are kept when the row is written again.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ class MemoryStore:
         return out
 
     async def apply(self, changes: Sequence[Change], *, now: int) -> list[ChangeResult]:
-        """Do all of the changes or none."""
+        """Apply all of the changes or none."""
         with self._lock:
             undo: Undo = []
             try:
@@ -99,7 +100,7 @@ class MemoryStore:
                 raise
 
     async def purge(self, *, now: int, limit: int = 1000) -> dict[str, int]:
-        """Remove expired rows for good."""
+        """Remove expired rows permanently."""
         counts: dict[str, int] = {}
         with self._lock:
             for name, rows in self._tables.items():
@@ -136,13 +137,13 @@ class MemoryStore:
         return Scrubbed()
 
     async def verify_absent(self, needles: Sequence[bytes], *, org: str) -> Absence:
-        """Return the tables that still hold any of these bytes."""
+        """Return the tables that still contain any of these bytes."""
         from .byte_search import rows_holding
 
         return Absence([f"rows of {name}" for name in await rows_holding(self, org, needles)], ["rows in RAM"])
 
     async def diagnose(self, *, deep: bool = False) -> dict[str, Any]:
-        """Return the number of rows per table; RAM has nothing that can be damaged."""
+        """Return the number of rows per table. Nothing in RAM can be damaged."""
         rows = {name: len(table.by_key) for name, table in sorted(self._tables.items())}
         return {"store": "memory", "durability": "none: gone when the process ends", "rows": rows, "problems": []}
 
@@ -195,7 +196,7 @@ class MemoryStore:
     def _last_version(self, kind: type[Record], key: Key) -> int:
         """Return the last version in the history of a deleted row.
 
-        A new row counts on from it, so that no version is reused.
+        A new row continues from it, so that no version is reused.
         """
         if not kind.table.history:
             return 0
@@ -282,7 +283,7 @@ class MemoryStore:
 
 
 class Replayed(MemoryStore):
-    """The rows that a batch touches: copied from another store, then changed as this one would."""
+    """Holds the rows that a batch touches. They are copied from another store, and then changed as in this one."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -290,7 +291,7 @@ class Replayed(MemoryStore):
         """Keys of the rows that were copied, written or deleted here, by table."""
 
     def seed(self, kind: type[Record], key: Key, record: Record | None) -> None:
-        """Copy a row of the other store; None if it has none under this key."""
+        """Copy a row of the other store. Return None if it has none under this key."""
         rows = self._rows(kind)
         rows.put(key, None if record is None else _cells(record, None))
         self.touched.setdefault(rows.name, set()).add(key)
@@ -308,7 +309,7 @@ def _record(kind: type[R], row: Cells) -> R:
 def _cells(record: Record, old: Cells | None) -> Cells:
     """Return a record as a row.
 
-    Cells of `old` in columns that this version of the record does not know are carried over.
+    Cells of `old` in columns that this version of the record does not know are kept.
     """
     kind = type(record)
     cells = cells_of(kind, codec(kind).encode(record))
@@ -322,7 +323,8 @@ def _due(job: Job, now: int) -> bool:
 
 
 class _Rows:
-    """One table: rows by key, and sorted keys per partition, so that a scan costs what it returns."""
+    """Holds one table: rows by key, and sorted keys per partition, so that the cost of a scan depends only on the rows
+    it returns."""
 
     def __init__(self, name: str, key: tuple[str, ...]) -> None:
         self.name = name
@@ -330,7 +332,7 @@ class _Rows:
         self._orders: dict[str | None, _Order] = {None: _Order(key, {})}
 
     def follow(self, kind: type[Record]) -> None:
-        """Make every index of a kind that is not here yet, and fill it from the existing rows."""
+        """Create every index of a kind that is missing here, and fill it from the existing rows."""
         for name, columns in kind.table.indexes.items():
             if name not in self._orders:
                 positions, missing = codec(kind).place, codec(kind).missing
@@ -343,7 +345,7 @@ class _Rows:
         return row if row is not None and live(row.get("expires_at"), now) else None
 
     def put(self, key: Key, row: Cells | None) -> Cells | None:
-        """Set a row, or remove it (None); returns the row that was there."""
+        """Set a row, or remove it (with None), and return the previous row."""
         old = self.by_key.pop(key, None)
         for order in self._orders.values():
             if old is not None and (row is None or order.key_of(old) != order.key_of(row)):
@@ -362,7 +364,7 @@ class _Rows:
 
 
 class _Order:
-    """Keys sorted inside partitions (all but the last column), so that appending to a partition is cheap."""
+    """Keeps keys sorted inside partitions (all but the last column), so that appending to a partition is cheap."""
 
     def __init__(self, columns: tuple[str, ...], missing: Cells) -> None:
         self._columns = columns

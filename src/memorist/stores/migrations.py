@@ -1,9 +1,9 @@
 """Reads numbered SQL migrations, and decides whether this version of the program may use a schema newer than its own.
 
-Each file says on its first line `-- needs: N`: a program that knows the schema up to migration N can go on using the
-store after this one. A migration that only adds (a table, an index, a column that may be empty or has a default) keeps
-the number of the one before, so that old and new programs work side by side. One that takes away or changes the meaning
-of something says its own number.
+The first line of each file is `-- needs: N`. It means that a program which knows the schema up to migration N can keep
+using the store after this one. A migration that only adds something (a table, an index, a column that may be empty or
+has a default) keeps the number of the previous one, so that old and new programs work side by side. A migration that
+removes something or changes its meaning uses its own number.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from ..errors import SchemaError
 
 
 class Migration(NamedTuple):
-    """One numbered SQL file; `needs` is the oldest schema that a program must know to work with the result."""
+    """Represents one numbered SQL file. `needs` is the oldest schema that a program must know to work with the
+    result."""
 
     number: int
     name: str
@@ -35,7 +36,7 @@ def migrations_in(folder: Path) -> list[Migration]:
 
 
 def refuse_newer(schema: int, needs: int, known: int) -> None:
-    """Raise SchemaError where the store was changed by a newer version in a way that this one cannot work with."""
+    """Raise SchemaError if a newer version changed the store in a way that this one cannot work with."""
     if needs > known:
         raise SchemaError(
             f"the store has schema {schema}, which needs a program that knows {needs}; this one knows up to {known}; "

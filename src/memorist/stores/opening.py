@@ -98,7 +98,7 @@ def _one(url: Any, runtime: Runtime, durability: str, read_url: str | None = Non
 
 
 def _scheme(text: str) -> str:
-    """Return the scheme of a URL, "" for a path. Errors do not repeat the text, which may hold a password."""
+    """Return the scheme of a URL, or "" for a path. Errors do not repeat the text, which may contain a password."""
     if "://" not in text:
         return ""
     from urllib.parse import urlsplit

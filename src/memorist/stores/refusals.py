@@ -1,4 +1,4 @@
-"""The errors for changes that every store refuses, made in one place so that all stores raise the same."""
+"""Defines the errors for changes that every store refuses, so that all stores raise the same ones."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .base import Append, Expect
 
 
 def wrong_version(change: Expect, actual: int) -> Conflict:
-    """For an Expect whose row has another version; 0 stands for no live row."""
+    """Return the error for an Expect whose row has another version. The version 0 means that there is no live row."""
     return Conflict(
         f"a row of {change.kind.table.name} has version {actual}, expected {change.version}; read it again",
         expected=change.version,
@@ -19,15 +19,15 @@ def wrong_version(change: Expect, actual: int) -> Conflict:
 
 
 def no_thread(change: Append) -> NotFound:
-    """For an Append to a thread that does not exist, has expired or is in another namespace."""
+    """Return the error for an Append to a thread that does not exist, has expired or is in another namespace."""
     return NotFound("no such thread; create it first", thread=change.thread)
 
 
 def not_an_integer(entry: StateEntry) -> InvalidValue:
-    """For an Increment of an entry that holds something else."""
+    """Return the error for an Increment of an entry that is not an integer."""
     return InvalidValue("the entry is not an integer; only integers can be incremented", key=entry.key)
 
 
 def counter_overflow(entry: StateEntry) -> InvalidValue:
-    """For an Increment whose result would not fit in 64 bits."""
+    """Return the error for an Increment whose result would not fit in 64 bits."""
     return InvalidValue("the counter would pass 64 bits", key=entry.key)

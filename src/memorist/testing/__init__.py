@@ -1,4 +1,4 @@
-"""For tests of programs that use a memory: a clock that moves when told to.
+"""Provides a clock that you move yourself, for tests of programs that use a memory.
 
 The conformance suites for authors of stores are in the package `memorist-testing`.
 """

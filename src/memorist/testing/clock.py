@@ -1,4 +1,4 @@
-"""A fake clock, which moves only when told to."""
+"""Provides a fake clock, which you move yourself."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ START = datetime(2040, 1, 1, tzinfo=UTC)
 
 
 class FakeClock:
-    """Stands still until advanced or set; give it to `Memory(clock=…)`."""
+    """Stands still until you advance or set it. Pass it to `Memory(clock=…)`."""
 
     def __init__(self, start: datetime = START) -> None:
         self._now = start
@@ -21,11 +21,11 @@ class FakeClock:
 
     @property
     def micros(self) -> int:
-        """The time as stores take it."""
+        """This is the time in microseconds, as stores use it."""
         return to_micros(self._now)
 
     def advance(self, seconds: float | timedelta) -> None:
-        """Move by so many seconds, backwards if negative."""
+        """Move by a number of seconds, backwards if it is negative."""
         self._now += seconds if isinstance(seconds, timedelta) else timedelta(seconds=seconds)
 
     def set(self, when: datetime) -> None:

@@ -1,4 +1,4 @@
-"""`memorist.wrap`: an OpenAI or Anthropic client whose calls have a memory.
+"""Implements `memorist.wrap`, which gives the calls of an OpenAI or Anthropic client a memory.
 
 The client is copied with an HTTP client that adds memory to requests and reads the answers as they pass. The SDK itself
 does everything else, so its types, errors, streams and helpers stay exactly as they are.
@@ -37,15 +37,15 @@ def wrap(
     budget: int = DEFAULT_BUDGET_TOKENS,
     http_client: httpx.Client | httpx.AsyncClient | None = None,
 ) -> Client:
-    """Give an OpenAI or Anthropic client a memory: each call gets what matters, and is stored afterwards.
+    """Give an OpenAI or Anthropic client a memory. Each call gets relevant memories, and is stored afterwards.
 
-    Works with the blocking and the async clients, with Chat Completions, Responses and Messages, streams and tools.
-    Everything else passes through unchanged. If the memory fails, the call goes on without it and a warning is logged.
+    This works with the blocking and the async clients, and with Chat Completions, Responses and Messages, streams and
+    tools. Everything else passes through unchanged. If the memory fails, the call continues without it and a warning is
+    logged.
 
     Args:
         client: An `OpenAI`, `AsyncOpenAI`, `Anthropic` or `AsyncAnthropic` client, or a subclass; it is not changed.
-        memory: A `Memory` or an `AsyncMemory`.
-        user: Whose memory; by default the user of the handle.
+        memory: A `Memory` or an `AsyncMemory`. user: The user whose memory it is; by default the user of the handle.
         thread: The thread that the turns are stored in. By default each conversation has its own, which is recognised
             by its first message.
         budget: How many tokens of memory a request may get.
@@ -55,7 +55,7 @@ def wrap(
         A client of the same type.
 
     Raises:
-        UsageError: The client is of another library, or no user is named.
+        UsageError: The client belongs to another library, or no user is named.
     """
     module = _sdk_of(client)
     owner = user or memory.user
@@ -111,7 +111,7 @@ def _blocking_client(base: type, turns: Turns, inner: Any) -> Any:
     library = _http_of(base)
 
     class Reading(library.SyncByteStream):  # type: ignore[misc,name-defined]
-        """The answer's bytes, unchanged; the turn is stored when they end or the stream is closed."""
+        """Passes the answer's bytes on unchanged. The turn is stored when they end or the stream is closed."""
 
         def __init__(self, response: httpx.Response, turn: Turn) -> None:
             self._stream = cast("httpx.SyncByteStream", response.stream)
@@ -135,7 +135,7 @@ def _blocking_client(base: type, turns: Turns, inner: Any) -> Any:
                 run_blocking(turns.store(self._turn, *_status(self._response), bytes(self._content)))
 
     class RememberingClient(base):  # type: ignore[misc]
-        """The SDK's own HTTP client, with memory in the requests for an answer."""
+        """Wraps the SDK's own HTTP client, and adds memory to requests for an answer."""
 
         def send(self, request: httpx.Request, *, stream: bool = False, **options: Any) -> Any:
             turn = turns.begin(request.url.path, _content(request)) if request.method == "POST" else None
@@ -160,7 +160,7 @@ def _async_client(base: type, turns: Turns, inner: Any) -> Any:
     library = _http_of(base)
 
     class Reading(library.AsyncByteStream):  # type: ignore[misc,name-defined]
-        """The answer's bytes, unchanged; the turn is stored when they end or the stream is closed."""
+        """Passes the answer's bytes on unchanged. The turn is stored when they end or the stream is closed."""
 
         def __init__(self, response: httpx.Response, turn: Turn) -> None:
             self._stream = cast("httpx.AsyncByteStream", response.stream)
@@ -184,7 +184,7 @@ def _async_client(base: type, turns: Turns, inner: Any) -> Any:
                 await turns.store(self._turn, *_status(self._response), bytes(self._content))
 
     class RememberingClient(base):  # type: ignore[misc]
-        """The SDK's own HTTP client, with memory in the requests for an answer."""
+        """Wraps the SDK's own HTTP client, and adds memory to requests for an answer."""
 
         async def send(self, request: httpx.Request, *, stream: bool = False, **options: Any) -> Any:
             turn = turns.begin(request.url.path, _content(request)) if request.method == "POST" else None
@@ -206,7 +206,7 @@ def _async_client(base: type, turns: Turns, inner: Any) -> Any:
 
 
 def _content(request: httpx.Request) -> bytes:
-    """Return the JSON body of a request; empty for others, such as an upload that is streamed."""
+    """Return the JSON body of a request, or nothing for other requests, such as an upload that is streamed."""
     kind = request.headers.get("content-type", "")
     return bytes(request.read()) if kind.startswith("application/json") else b""
 

@@ -1,7 +1,7 @@
-"""The requests and answers of the providers: where the user's words are, and what the model said.
+"""Reads the requests and answers of the providers, to find the user's words and the model's answer.
 
-Three dialects: OpenAI's Chat Completions and Responses, and Anthropic's Messages. Each finds the last message in which
-the user says something, puts a text before its words, and reads the answer from a body or the events of a stream.
+There are three dialects: OpenAI's Chat Completions and Responses, and Anthropic's Messages. Each finds the last message
+that contains the user's own words, puts a text before them, and reads the answer from a body or the events of a stream.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ Body = dict[str, Any]
 
 
 class Dialect(msgspec.Struct, frozen=True, eq=False):
-    """How one API is read and written."""
+    """Reads and writes one API."""
 
     name: str
     path: str
-    """How the request's path ends."""
+    """The path of a request ends with this."""
     field: str
-    """The field of the request that holds the messages."""
+    """This is the field of the request that contains the messages."""
     text_type: str
     """The type of a text part in a message of the user."""
     read_answer: Callable[[Body], list[Body]]
-    """The messages of an answer's body."""
+    """This function returns the messages in an answer's body."""
     read_events: Callable[[Sequence[Body]], list[Body]]
-    """The messages that the events of a stream add up to."""
+    """This function combines the events of a stream into messages."""
 
 
 def dialect_of(path: str) -> Dialect | None:
-    """Return the dialect of a request by its path; None for other requests, which are left alone."""
+    """Return the dialect of a request by its path, or None for other requests, which are left alone."""
     plain = path.partition("?")[0].rstrip("/")
     return next((dialect for dialect in DIALECTS if plain.endswith(dialect.path)), None)
 
 
 def messages_of(dialect: Dialect, body: Body) -> list[Body]:
-    """Return the messages of a request; a plain text is one message of the user."""
+    """Return the messages of a request. A plain text becomes one message of the user."""
     content = body.get(dialect.field)
     if isinstance(content, str):
         return [{"role": "user", "content": content}]
@@ -46,9 +46,9 @@ def messages_of(dialect: Dialect, body: Body) -> list[Body]:
 
 
 def last_words(messages: Sequence[Body]) -> tuple[int, str] | None:
-    """Return the index and the text of the last message in which the user says something.
+    """Return the index and the text of the last message that contains the user's own words.
 
-    Results of tools are not words.
+    Tool results do not count.
     """
     for index in range(len(messages) - 1, -1, -1):
         if messages[index].get("role") == "user" and (text := _user_text(messages[index].get("content"))):
@@ -69,7 +69,7 @@ def _user_text(content: Any) -> str:
 
 
 def with_text_before(dialect: Dialect, body: Body, index: int, text: str) -> Body:
-    """Return a copy of a request in which a text stands before the words of one of the user's messages."""
+    """Return a copy of a request with a text before the words of one of the user's messages."""
     content = body[dialect.field]
     if isinstance(content, str):
         return {**body, dialect.field: f"{text}\n\n{content}"}
@@ -89,7 +89,7 @@ def with_text_before(dialect: Dialect, body: Body, index: int, text: str) -> Bod
 
 
 def new_messages(messages: Sequence[Body]) -> list[Body]:
-    """Return the messages after the model's last one: what this request adds to the conversation."""
+    """Return the messages after the model's last one, which this request adds to the conversation."""
     ours = [index for index, message in enumerate(messages) if _is_models(message)]
     return list(messages[ours[-1] + 1 :] if ours else messages)
 
@@ -105,7 +105,7 @@ def _is_models(message: Body) -> bool:
 
 
 def parse_events(raw: bytes) -> list[Body]:
-    """Return the JSON events of a stream of server-sent events; the end mark and comments are skipped."""
+    """Return the JSON events of a stream of server-sent events. The end marker and comments are skipped."""
     events = []
     for block in raw.replace(b"\r\n", b"\n").split(b"\n\n"):
         lines = [line[5:].strip() for line in block.split(b"\n") if line.startswith(b"data:")]

@@ -1,6 +1,6 @@
-"""An OpenAI-compatible proxy with a memory, for programs that cannot be changed.
+"""Implements an OpenAI-compatible proxy with a memory, for programs that cannot be changed.
 
-It forwards every request to the provider and every answer to the program, byte for byte, streams included. Requests
+It forwards every request to the provider and every answer to the program, byte for byte, including streams. Requests
 for an answer get memory, and their turns are stored. The user is named by the header `X-Memorist-User`, by the
 request's own `user` field, or on the command line.
 """
@@ -44,7 +44,7 @@ def make_proxy(
     user: str | None = None,
     budget_tokens: int = DEFAULT_BUDGET_TOKENS,
 ) -> Starlette:
-    """Yield the proxy as an application; it closes the memory when it stops.
+    """Return the proxy as an application, which closes the memory when it stops.
 
     Raises:
         UsageError: `upstream` is not an http or https URL.
@@ -84,10 +84,10 @@ def make_proxy(
 
 
 class _PassedOn(StreamingResponse):
-    """The provider's answer, byte for byte; the turn is stored at its end, or when the program hangs up.
+    """Passes the provider's answer on, byte for byte, and stores the turn at its end or when the program disconnects.
 
-    A program that hangs up cancels the stream in the midst of it, and programs do so after the last event, too. So the
-    turn is stored after the stream and not inside it, where every await would be cancelled.
+    A program that disconnects cancels the stream, and some programs do so after the last event. So the turn is stored
+    after the stream and not inside it, where every await would be cancelled.
     """
 
     def __init__(self, turns: Turns, turn: Turn | None, answer: httpx.Response, headers: dict[str, str]) -> None:
@@ -117,7 +117,8 @@ class _PassedOn(StreamingResponse):
 
 
 def _upstream_path(base: str, path: str) -> str:
-    """Return the path after the upstream's own: programs are pointed at `…/v1`, and so may the upstream be."""
+    """Return the path to append to the upstream's own. Programs use `…/v1` as their base URL, and the upstream may do
+    so too."""
     own = urlsplit(base).path.rstrip("/")
     return path.removeprefix(own) if own and path.startswith(f"{own}/") else path
 

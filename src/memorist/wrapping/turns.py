@@ -1,4 +1,4 @@
-"""One turn with a provider: brings memory into the request, and stores the turn when the answer has come."""
+"""Handles one turn with a provider: it adds memory to the request, and stores the turn when the answer has arrived."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ MAX_CACHED_BLOCKS = 256
 
 
 class Turn(msgspec.Struct, frozen=True):
-    """A request that is on its way: what will be stored once it is answered."""
+    """Represents a request in progress, with the messages to store once it is answered."""
 
     dialect: Dialect
     body: Body
-    """The request as the caller made it."""
+    """This is the caller's original request."""
     messages: list[Body]
     thread: str
     user: str
@@ -39,7 +39,7 @@ class Turn(msgspec.Struct, frozen=True):
 class Turns:
     """Prepares requests and stores their turns in a memory.
 
-    Its methods are coroutines; over a blocking memory they never suspend, so `run_blocking` steps them.
+    Its methods are coroutines. Over a blocking memory they never suspend, so `run_blocking` can run them.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Turns:
         self._blocks: OrderedDict[str, str] = OrderedDict()
 
     def begin(self, path: str, content: bytes, *, user: str | None = None, thread: str | None = None) -> Turn | None:
-        """Return the turn of a request; None if the request is not one for an answer."""
+        """Return the turn of a request, or None if it is not a request for an answer."""
         dialect = dialect_of(path)
         if dialect is None or not content:
             return None
@@ -66,7 +66,7 @@ class Turns:
         return Turn(dialect, body, messages, thread or self._thread or _thread_id(owner, messages), owner)
 
     async def prepare(self, turn: Turn) -> bytes | None:
-        """Return the request with memory in it; None if nothing that is remembered matters."""
+        """Return the request with memory in it, or None if no memory is relevant."""
         words = last_words(turn.messages)
         if words is None:
             return None
@@ -83,7 +83,8 @@ class Turns:
         return json.dumps(with_text_before(turn.dialect, turn.body, index, block), ensure_ascii=False).encode()
 
     async def _block(self, turn: Turn, text: str) -> str:
-        """Return profile and recalled memory for the user's words, within the budget; empty if there is none."""
+        """Return the profile and recalled memory for the user's words, within the budget, or an empty text if there is
+        none."""
         query = text[-MAX_QUERY_CHARACTERS:]
         memory, tokens = self._of(turn.user), self._budget_tokens
         budget = TokenBudget(tokens + QUERY_ROOM_TOKENS, profile=tokens // 2, memory=tokens - tokens // 2)
@@ -96,7 +97,8 @@ class Turns:
         return content.removesuffix(query).rstrip() if content.endswith(query) else ""
 
     async def store(self, turn: Turn, status: int, content_type: str, content: bytes) -> None:
-        """Store what the request added and what was answered; an error of the provider stores nothing."""
+        """Store the messages that the request added and the answer. If the provider returns an error, nothing is
+        stored."""
         if status >= 400:
             return
         try:
@@ -129,15 +131,14 @@ def _answer(dialect: Dialect, content_type: str, content: bytes) -> list[Body]:
 
 
 def _thread_id(user: str, messages: list[Body]) -> str:
-    """Return the thread of a conversation that has no id of its own: its beginning tells it from others."""
+    """Return the thread of a conversation without an id. Its first message distinguishes it from others."""
     first = next((index for index, message in enumerate(messages) if message.get("role") == "user"), 0)
     return f"wrapped/{user}/{_digest(messages[: first + 1])[:16]}"
 
 
 def _keys(messages: list[Body]) -> list[str]:
-    """Return an idempotency key per message: a digest of the conversation up to it, so that retries store nothing
-    twice.
-    """
+    """Return an idempotency key per message, which is a digest of the conversation up to it, so that retries store
+    nothing twice."""
     running, keys = hashlib.sha256(), []
     for message in messages:
         running.update(json.dumps(_plain(message), sort_keys=True, default=str).encode())
@@ -150,7 +151,8 @@ def _digest(messages: list[Body]) -> str:
 
 
 def _plain(message: Body) -> Any:
-    """Return what of a message counts: callers send an answer back with fewer or more fields than it came with."""
+    """Return the relevant fields of a message, because callers send an answer back with fewer or more fields than it
+    had."""
     content = message.get("content")
     if isinstance(content, list):
         content = [part.get("text") or part.get("id") or part.get("tool_use_id") or part for part in content]

@@ -74,7 +74,7 @@ class KnownLists:
 
 
 class Checkpoints:
-    """The checkpoints in one namespace of a memory."""
+    """Reads and writes the checkpoints in one namespace of a memory."""
 
     def __init__(self, memory: AsyncMemory, space: str, serde: SerializerProtocol, known: KnownLists) -> None:
         self.memory = memory

@@ -30,7 +30,7 @@ Going = Callable[[Sequence[CheckpointRow]], set[tuple[str, str]]]
 
 
 class Pruning:
-    """Deletes and copies for a saver."""
+    """Deletes and copies checkpoints for a saver."""
 
     def __init__(self, checkpoints: Checkpoints) -> None:
         self._space = checkpoints.space

@@ -1,4 +1,4 @@
-"""The records of the saver and their keys.
+"""Defines the records of the saver and their keys.
 
     (langgraph, head, thread)                                      rewritten with every checkpoint
     (langgraph, checkpoint, thread, ns, checkpoint id)             a checkpoint without values, metadata, parent
@@ -58,7 +58,7 @@ class WriteRow(msgspec.Struct, array_like=True, frozen=True):
 
     @property
     def order(self) -> tuple[str, str, int]:
-        """Its sort key among the writes of its checkpoint."""
+        """This is the sort key of the write among the writes of its checkpoint."""
         key: tuple[str, str, int] = writes_sort_key(self.path, self.task, self.index)
         return key
 

@@ -97,7 +97,7 @@ class MemoristSaver(BaseCheckpointSaver[str]):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """Store a checkpoint, which is on disk when this returns."""
+        """Store a checkpoint. It is on disk when this method returns."""
         work = self._on(self._handles.stepped).put(config, checkpoint, metadata, new_versions)
         return run_blocking(work)
 
@@ -108,19 +108,19 @@ class MemoristSaver(BaseCheckpointSaver[str]):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """Store a checkpoint, which is on disk when this returns."""
+        """Store a checkpoint. It is on disk when this method returns."""
         return await self._on(self._handles.awaited).put(config, checkpoint, metadata, new_versions)
 
     def put_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        """Store what a task wrote before its step is done."""
+        """Store the values that a task wrote before its step is done."""
         run_blocking(self._on(self._handles.stepped).put_writes(config, writes, task_id, task_path))
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        """Store what a task wrote before its step is done."""
+        """Store the values that a task wrote before its step is done."""
         await self._on(self._handles.awaited).put_writes(config, writes, task_id, task_path)
 
     # -- deleting and copying
@@ -134,11 +134,11 @@ class MemoristSaver(BaseCheckpointSaver[str]):
         await Pruning(self._on(self._handles.awaited)).delete_thread(str(thread_id))
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
-        """Delete what runs wrote. Rows from which later checkpoints are rebuilt stay, but are hidden."""
+        """Delete everything that the runs wrote. Rows from which later checkpoints are rebuilt stay, but are hidden."""
         run_blocking(Pruning(self._on(self._handles.stepped)).delete_for_runs(run_ids))
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
-        """Delete what runs wrote. Rows from which later checkpoints are rebuilt stay, but are hidden."""
+        """Delete everything that the runs wrote. Rows from which later checkpoints are rebuilt stay, but are hidden."""
         await Pruning(self._on(self._handles.awaited)).delete_for_runs(run_ids)
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
@@ -150,11 +150,11 @@ class MemoristSaver(BaseCheckpointSaver[str]):
         await Pruning(self._on(self._handles.awaited)).copy(str(source_thread_id), str(target_thread_id))
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """Keep only the newest checkpoint of each namespace, or `delete` all of them."""
+        """Keep only the newest checkpoint of each namespace, or delete all of them with the `delete` strategy."""
         run_blocking(_prune(Pruning(self._on(self._handles.stepped)), thread_ids, strategy))
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """Keep only the newest checkpoint of each namespace, or `delete` all of them."""
+        """Keep only the newest checkpoint of each namespace, or delete all of them with the `delete` strategy."""
         await _prune(Pruning(self._on(self._handles.awaited)), thread_ids, strategy)
 
     # -- versions, and letting go

@@ -238,7 +238,7 @@ class _Items:
                     await batch.records.put(space, (BESIDE, key), data, meta={"ttl": ttl}, ttl=ttl)
 
     def _indexing(self, op: PutOp) -> bool | list[str]:
-        """Return what recall indexes of an item: nothing, some fields, or everything.
+        """Return which fields of an item recall indexes: none, some or all of them.
 
         Paths into lists work only for cosine.
         """

@@ -1,10 +1,10 @@
 """Stores a channel's value whole, or as a delta to an earlier version of the same channel.
 
 A graph that appends to a list writes the whole list with every step, so a file would grow with the square of the number
-of steps. Here a list is serialised item by item. A delta contains the items that its base, an earlier version, lacks,
-and how many of the base's first and last items surround them. When the deltas since a whole version are larger than it,
-the next version is stored whole again. So a file is at most three times the size of the data, and reading a value reads
-at most twice its size.
+of steps. Here a list is serialised item by item. A delta contains the items that are missing from its base, which is an
+earlier version, and the numbers of the base's first and last items that surround them. When the deltas since a whole
+version are larger than it, the next version is stored whole again. So a file is at most three times the size of the
+data, and reading a value reads at most twice its size.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ decode = _decoder.decode
 
 
 class Known(msgspec.Struct, frozen=True):
-    """The last version of a list that this process wrote or read: the base of the next delta."""
+    """Holds the last version of a list that this process wrote or read, which is the base of the next delta."""
 
     version: Version
     row: int

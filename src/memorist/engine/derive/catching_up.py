@@ -1,13 +1,13 @@
 """Brings namespaces up to date before they are read: indexes new records, and lets the local rules read new messages.
 
-So the next recall, context or profile knows what a user has just said, even if no worker has run. This never calls a
+So the next recall, context or profile includes what a user has just said, even if no worker has run. This never calls a
 language model, because that takes seconds. Facts that need the model appear once the worker has run. While it cannot be
 reached, the rules stand in for it here too. A backlog of more than `MAX_MESSAGES`, such as an import, is left to the
 worker.
 
-"Just" means before the call; anything written during the call is left for the next one. A reader that tried to follow a
-busy writer to the end would never return. While another process writes without a pause, even what it wrote before the
-call is indexed for a limited time only; what this process wrote itself always is.
+This covers everything written before the call. Anything written during the call is left for the next one. A reader that
+tried to follow a busy writer to the end would never return. While another process keeps writing, the call spends only a
+limited time on indexing that process's messages. It always indexes the messages that this process wrote.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ async def catch_up(core: Core, namespaces: Sequence[str]) -> None:
 
 
 async def _caught_up(core: Core, namespaces: Sequence[str]) -> None:
-    """In a shared org this only indexes, because that org's own handles derive its facts."""
+    """Bring one namespace up to date. In a shared org this only indexes, because that org's own handles derive its
+    facts."""
     until = monotonic() + MAX_SECONDS
     indexer = Indexer(core, until=until)
     await indexer.catch_up(namespaces)
@@ -83,7 +84,7 @@ async def _read(core: Core, ns: str, until: float) -> bool:
 
 
 async def _stand_in(core: Core, ns: str, until: float) -> bool:
-    """Let the rules read messages that wait for a model which could not be reached; returns whether there were any."""
+    """Let the rules read messages that are waiting for an unreachable model, and return whether there were any."""
     waiting = await core.scan(Job, "derive", ns, where=_ALIVE, limit=MAX_THREADS + 1)
     jobs = [job for job in waiting if job.status == "ready" and job.error]
     if not jobs or len(waiting) > MAX_THREADS or await _backlog(core, jobs) > MAX_MESSAGES:

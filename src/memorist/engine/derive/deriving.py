@@ -6,7 +6,7 @@ killed worker leaves nothing half done, and nothing is derived twice. With a mod
 model, the rules (`memorist.extract`) read the user's own words. If the model's answer for a message is unusable, or
 workers died on it, the rules read the message instead. It becomes a dead letter of the `reread` queue, and reading
 continues after it. While the model cannot be reached, the rules stand in for it. The rules always carry out requests to
-forget, whatever the model makes of them.
+forget, even if the model misunderstands them.
 """
 
 from __future__ import annotations
@@ -405,9 +405,8 @@ class Deriver:
         return [*forgotten, *_untouched(changes, _expected(forgotten))], len(outcome.stored)
 
     async def _forgotten(self, ns: str, messages: Sequence[Message], owner: Sequence[str]) -> list[Change]:
-        """Return the changes of requests to forget, because a user's right does not depend on how a model understands
-        the words.
-        """
+        """Return the changes of requests to forget. The rules find them, because a user's right does not depend on how
+        a model understands the words."""
         asking = [message for message in messages if may_ask_to_forget(message)]
         readings = await self._readings(asking, owner, []) if asking else []
         requests = [(item, message) for message, items in readings for item in items if item.kind == "forget"]
@@ -684,7 +683,7 @@ def _untouched(changes: Sequence[Change], touched: set[tuple[type, Key]]) -> lis
 
 
 def _said_since(held: Fact, message: Message, said: datetime) -> bool:
-    """Return whether a fact was stated later than a message: by number in the same thread, otherwise by time."""
+    """Return whether a fact was stated after a message. This compares numbers within a thread, and times otherwise."""
     thread, _, seq = (held.source or "").rpartition("#")
     if held.actor == "processor" and thread == message.thread and seq.isdecimal():
         return int(seq) > message.seq

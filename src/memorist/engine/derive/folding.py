@@ -44,7 +44,7 @@ MAX_ATTEMPTS = 5
 
 
 class Read(msgspec.Struct, frozen=True):
-    """What a fold was computed from. It must still be the same when the summary is written."""
+    """Holds the data that a fold was computed from. It must still be the same when the summary is written."""
 
     thread: Thread
     previous: Summary | None
@@ -128,7 +128,7 @@ class Folding:
             job = msgspec.structs.replace(job, version=job.version + 1)
 
     async def _start(self, thread: str) -> Read | None:
-        """Read what a fold starts from.
+        """Read the data that a fold starts from.
 
         The indexer's progress is read first, because forgetting a message changes it.
         """

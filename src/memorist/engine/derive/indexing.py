@@ -167,7 +167,7 @@ class Indexer:
     async def _leaves_rest(self, job: Job) -> bool:
         """Return whether the rest of a thread is left for later, because another process is writing to it all the time.
 
-        What this process has written itself is always indexed: a program finds what it has stored.
+        Messages that this process has written are always indexed, so a program finds what it has stored.
         """
         id = job.item.partition(":")[2]
         thread, progress = await self._core.get(Thread, id), await self._core.get(IndexProgress, id)
@@ -548,9 +548,7 @@ async def drafts_of(core: Core, entries: Sequence[Entry]) -> list[Draft]:
 
 
 async def _around(core: Core, kind: str, entries: Sequence[Entry]) -> dict[Key, Record | None]:
-    """Return what belongs to the index of entries besides their records: the previous message, or the document of a
-    chunk.
-    """
+    """Return the context that the index of an entry needs: the previous message, or the document of a chunk."""
     if kind == "message":
         before = [(entry.parent, entry.seq - 1) for entry in entries if entry.seq > 1]
         return dict(zip(before, await core.get_many(Message, before), strict=True))

@@ -1,6 +1,4 @@
-"""The daily token limit of an org: how many tokens its model has used today, and the error that is raised beyond the
-limit.
-"""
+"""Counts the tokens that an org's model has used today, and defines the error that is raised beyond the daily limit."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ from ..core import Core
 
 
 class OverLimit(ModelError):
-    """The org has used up its tokens for today. `until` is when the model may be called again."""
+    """Raised if the org has used up its tokens for today. The model may be called again at `until`."""
 
     until: datetime
 

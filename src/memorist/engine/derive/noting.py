@@ -40,7 +40,7 @@ CONFIRMED_SHARE = 0.3
 
 
 class Source(msgspec.Struct, frozen=True):
-    """Where a note comes from: the message, when it was written, and how far it is trusted."""
+    """Holds the source of a note: the message, when it was written, and how far it is trusted."""
 
     message: str
     said: datetime
@@ -70,18 +70,18 @@ class Noting:
 
     @property
     def ns(self) -> str:
-        """The namespace that is written to."""
+        """This is the namespace that is written to."""
         return self._ns
 
     async def count(self, admission: Admission) -> None:
-        """Count what the gate held back or refused."""
+        """Count the notes that the gate held back or refused."""
         if admission.classes:
             outcome = "held" if admission.verdict == "review" else "refused"
             await self._core.apply(*counter_changes(self._core, Tally((outcome, name) for name in admission.classes)))
 
     @property
     def changes(self) -> list[Change]:
-        """The changes from the notes so far."""
+        """These are the changes from the notes so far."""
         return [] if self._core.batch is None else list(self._core.batch.changes)
 
     async def note(self, note: Note, source: Source) -> None:
@@ -276,7 +276,8 @@ def _exclusive(key: str) -> bool:
 
 
 def _said_later(fact: Fact, source: Source) -> bool:
-    """Return whether a fact was stated later than a statement: by number in the same thread, otherwise by time."""
+    """Return whether a fact was stated after a statement. This compares numbers within a thread, and times
+    otherwise."""
     thread, _, number = source.message.rpartition("#")
     other, _, later = (fact.source or "").rpartition("#")
     if fact.actor == "processor" and thread == other and number.isdecimal() and later.isdecimal():

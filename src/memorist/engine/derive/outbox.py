@@ -3,9 +3,9 @@
 A job is leased to one worker. A failed job is retried with exponential back-off. After `ATTEMPTS`, a derivation becomes
 a dead letter with its reason, which `memorist doctor` shows. `retry_dead` or the next append to its thread revives it.
 A message for which the model's answer was unusable, or on which workers died, becomes a dead letter of the `reread`
-queue while the rest of its thread continues. Two kinds of jobs are retried forever, unless workers die on them: index
-jobs, because all else waits for them, and those for which the model is down or too slow, because the messages lose
-nothing by waiting while the rules stand in.
+queue while the rest of its thread continues. Two kinds of jobs are retried forever, unless workers die on them. One is
+index jobs, because everything else waits for them. The other is jobs whose model is down or too slow, because the rules
+read the messages in the meantime.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ BUSY_SECONDS = 0.01
 
 
 class Backlog(msgspec.Struct, frozen=True):
-    """The state of one queue: how many jobs are waiting and for how long, are failing, or are dead."""
+    """Describes the state of one queue: how many jobs are waiting, failing or dead, and how long they have waited."""
 
     to_dict = as_dict
 
@@ -77,11 +77,11 @@ class Backlog(msgspec.Struct, frozen=True):
     dead: int
     lag_seconds: float
     errors: tuple[str, ...] = ()
-    """Why there are dead letters."""
+    """These are the reasons for the dead letters."""
     failing: int = 0
     """How many of the waiting jobs have failed and will be retried."""
     reasons: tuple[str, ...] = ()
-    """Why they failed."""
+    """These are the reasons why they failed."""
 
 
 class Outbox:
@@ -196,7 +196,7 @@ class Outbox:
         return "failed"
 
     async def _stand_in(self, core: Core, job: Job) -> None:
-        """Let the local rules read what the model could not. On a conflict the job is retried anyway."""
+        """Let the local rules read the messages that the model could not. On a conflict the job is retried anyway."""
         try:
             await Deriver(core, self._model, self._lease).stand_in(job)
         except Conflict:
@@ -256,7 +256,7 @@ def needed_lease(shared: Shared, model: object) -> int:
 
 
 async def _told(core: Core, job: Job, *, given_up: bool) -> list[Change]:
-    """Return changes that tell receipts that a derivation was given up, or is being retried."""
+    """Return changes that tell receipts that a derivation has failed for good, or is being retried."""
     if job.queue == COUNT or (job.queue == "index" and not (core.shared.derives and job.item.startswith("thread:"))):
         return []
     thread, rereads = job.item.partition(":")[2], job.queue == REREAD
@@ -270,7 +270,7 @@ async def _told(core: Core, job: Job, *, given_up: bool) -> list[Change]:
 
 
 class Jobs:
-    """The jobs that writes leave behind: how many are waiting, which failed, and how to run them."""
+    """Shows the jobs that writes leave behind, such as the failed ones, and runs them."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -458,7 +458,7 @@ class InProcess:
 
     @property
     def busy(self) -> bool:
-        """Whether it is holding jobs."""
+        """This is True while the worker holds jobs."""
         return self._catching_up and self._pid == os.getpid() and self._running is not None and self._running.alive()
 
     def wake(self) -> None:

@@ -44,9 +44,8 @@ def terms(text: str) -> frozenset[str]:
 
 
 def is_about(fact: Fact, request: str, stated: Sequence[Any]) -> bool:
-    """Return whether a request names this fact: by stating it (`stated` is what the rules read in it), or by its
-    words.
-    """
+    """Return whether a request names this fact, either by stating it (`stated` is what the rules extract from it) or by
+    its words."""
     for item in stated:
         if item.kind == "fact" and item.key == fact.key:
             return item.value is None or terms(str(item.value)) <= terms(str(fact.value)) | terms(fact.key)

@@ -63,7 +63,7 @@ Answer with these operations alone, corrected, as JSON; leave out what cannot be
 
 
 class Cost(msgspec.Struct, kw_only=True):
-    """What the writer has used: calls, messages and tokens, and how many items were accepted and refused."""
+    """Counts what the writer has used: calls, messages and tokens, and how many items were accepted and refused."""
 
     calls: int = 0
     messages: int = 0
@@ -78,7 +78,7 @@ class Cost(msgspec.Struct, kw_only=True):
 
 
 def messages_together(texts: Sequence[str]) -> int:
-    """Return how many of the next messages go into one call."""
+    """Return how many of the next messages fit into one call."""
     size = 0
     for count, text in enumerate(texts):
         size += len(text)
@@ -168,7 +168,7 @@ class Writer:
         return note
 
     async def _ask(self, request: Request) -> tuple[list[Note], list[Refused]]:
-        """Return what the model may note, and why the rest is refused.
+        """Return the notes that the model may make, and why the rest is refused.
 
         The model is asked once more for items that it can repair.
         """

@@ -20,7 +20,7 @@ MOST_EVENTS = 5_000
 
 
 class Replaced(msgspec.Struct, frozen=True):
-    """A correction that a derivation replaced: the current fact, and the correction."""
+    """Holds the current fact and the correction that a derivation replaced."""
 
     fact: Fact
     correction: Fact

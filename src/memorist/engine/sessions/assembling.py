@@ -44,7 +44,7 @@ MIN_ITEMS, MAX_ITEMS, ITEM_TOKENS = 12, 100, 30
 
 
 class Recall(msgspec.Struct, frozen=True):
-    """What to recall for a context or a task: where to search, and how many items to return."""
+    """Says what to recall for a context or a task: where to search, and how many items to return."""
 
     namespaces: Spaces = None
     top_k: int | None = None
@@ -172,7 +172,7 @@ class Assembling:
         return summaries[0] if summaries else None
 
     async def _read(self, reading: Reading, thread: str, behind: int) -> list[Message]:
-        """Read the thread, newest first, until the policy has enough; returns the messages read."""
+        """Read the thread, newest first, until the policy has enough, and return the messages that were read."""
         pages: list[Message] = []
         while count := reading.wants():
             page = await self._core.scan(
@@ -230,7 +230,7 @@ class Assembling:
         return mine + [line if isinstance(line, Line) else Line(str(line), "facts") for line in listed]
 
     async def _catch_up(self, ns: str) -> None:
-        """Derive what was just said in a namespace before its facts are read."""
+        """Derive memories from the newest messages of a namespace before its facts are read."""
         await catch_up(self._core, [ns])
 
     async def _recalled(
@@ -293,7 +293,8 @@ def max_items(budget: TokenBudget) -> int:
 
 
 def recall_spec(recall: Recall | Spaces | bool | Sequence[Item]) -> Recall | None:
-    """Return what to recall; None for nothing. Items that the program brought itself count as an ordinary recall."""
+    """Return what to recall, or None to recall nothing. Items that the program passes itself count as an ordinary
+    recall."""
     if recall is None or recall is False:
         return None
     if isinstance(recall, Recall):

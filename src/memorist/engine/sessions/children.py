@@ -1,4 +1,4 @@
-"""Sub-agents: a child session works in its own context, and returns a result that names its sources."""
+"""Sub-agents work in a child session with its own context, and return a result that names its sources."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ChildResult(msgspec.Struct, frozen=True):
     thread: str
     """The sub-agent's thread, which contains everything that it did."""
     sources: tuple[str, ...] = ()
-    """The ids of the messages that the result was made from."""
+    """These are the ids of the messages that the result is based on."""
 
     def message(self, call_id: str | None = None) -> Message:
         """Return the result as a message for the parent's next turn, or, with `call_id`, as the result of that tool
@@ -45,7 +45,7 @@ class ChildResult(msgspec.Struct, frozen=True):
 
 
 async def with_child_sources(core: Core, parent: str, messages: Sequence[Message]) -> tuple[Message, ...]:
-    """Return the messages of a turn. Those that a child of this thread wrote name the messages they were made from."""
+    """Return the messages of a turn. Messages that a child of this thread wrote name the messages they are based on."""
     return tuple(
         [await _sourced(core, parent, message) if CHILD in message.metadata else message for message in messages]
     )

@@ -109,7 +109,7 @@ class BlockingTask(Protocol):
 
 
 class Made(msgspec.Struct, frozen=True):
-    """What a task's output was made from: the items recalled for it, and the time before that."""
+    """Records what a task's output is based on: the items recalled for it, and the time before that."""
 
     since: datetime
     sources: tuple[str, ...] = ()
@@ -124,7 +124,7 @@ class Made(msgspec.Struct, frozen=True):
         return cls(since, tuple(sources), lowest_trust([str(hit.trust) for hit in hits]) if hits else None)
 
     def lowered(self, own: str) -> str:
-        """Return the lowest trust among the output's own and everything that it was made from."""
+        """Return the lowest trust among the output's own and everything that it is based on."""
         return own if self.trust is None else lowest_trust([own, self.trust])
 
     def message(self, text: str) -> Message:
@@ -144,7 +144,7 @@ def lowest_trust(trusts: Sequence[str]) -> str:
 
 
 class Output(msgspec.Struct, frozen=True):
-    """What a task's call leaves in memory: a fact, an exchange in a thread, or both."""
+    """Describes what a task's call stores in memory: a fact, an exchange in a thread, or both."""
 
     value: Json
     said: str
@@ -238,7 +238,7 @@ class Injection:
         return await self.recall("\n".join(texts)[:4000], spec)
 
     async def recall(self, query: str, spec: Recall) -> tuple[Made, list[Hit]]:
-        """Return what a task receives for a query, and what its output will be made from."""
+        """Return the memories that a task receives for a query, and the sources of its output."""
         since = self._core.at()
         hits = await self._core.part(Recalling).recall(
             query, namespaces=spec.namespaces, top_k=TASK_HITS if spec.top_k is None else spec.top_k,

@@ -1,4 +1,4 @@
-"""Dry runs of contexts: the request that would be sent now, or at an earlier turn, without sending it.
+"""Rehearses contexts: it assembles the request that would be sent now, or at an earlier turn, without sending it.
 
 The inspector uses them to show contexts. A rehearsal does not count as a use of a learning, can stop at an earlier turn
 of a stored thread, and can assume a different value for a fact.
@@ -35,7 +35,7 @@ MOST_KEYS = 2_000
 
 
 class Supposed(msgspec.Struct, frozen=True):
-    """The assumptions of a rehearsal: how it differs from what is stored now."""
+    """Holds the assumptions of a rehearsal, which are its differences from the stored data."""
 
     facts: Mapping[Key, Fact | None] = {}
     """Assumed facts by `(org, ns, key)`, or None for a fact that is assumed not to exist."""
@@ -47,7 +47,7 @@ class Supposed(msgspec.Struct, frozen=True):
 
 
 class Reads:
-    """A read-only view of a store under the assumptions of a rehearsal."""
+    """Shows a store read-only, under the assumptions of a rehearsal."""
 
     def __init__(self, store: Store, supposed: Supposed) -> None:
         self._store = store
@@ -107,7 +107,7 @@ class Reads:
 
 
 class Rehearsal(Assembling):
-    """Assembles requests without counting uses. Like any recall, it indexes new records; it writes nothing else."""
+    """Assembles requests without counting uses. Like any recall, it indexes new records. It writes nothing else."""
 
     def __init__(self, core: Core, supposed: Supposed | None = None, fold_tokens: int | None = None) -> None:
         self._supposed = supposed or Supposed()

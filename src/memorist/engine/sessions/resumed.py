@@ -1,4 +1,4 @@
-"""Sessions that are continued by number: a client counts the turns, and each call creates the session again."""
+"""Continues sessions by number. A client counts the turns, and each call creates the session again."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from .session import AsyncSession
 
 
 class ResumedSession(AsyncSession):
-    """A session at some turn, with the id that the client gave it."""
+    """Represents a session at some turn, with the id that the client gave it."""
 
     def __init__(
         self,

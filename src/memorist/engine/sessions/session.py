@@ -325,7 +325,7 @@ class AsyncSession:
         )  # fmt: skip
 
     async def result(self, text: str) -> ChildResult:
-        """Return the answer of this child session to its parent, with the messages that it was made from.
+        """Return the answer of this child session to its parent, with the messages that it is based on.
 
         Raises `UsageError` if the session is not a child.
 
@@ -397,7 +397,7 @@ class AsyncSession:
         )  # fmt: skip
 
     async def end(self) -> Ended:
-        """End the session: store a summary and derive what was learned. You can end it twice.
+        """End the session: store a summary and derive memories from the conversation. You can call this more than once.
 
         Examples:
             >>> talk = memory.session(user="ada")

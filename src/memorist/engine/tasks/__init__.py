@@ -1,1 +1,1 @@
-"""Tasks: checkpoints, leases, and the saved steps a state is rebuilt from."""
+"""Implements tasks: their checkpoints, their leases, and the saved steps from which a state is rebuilt."""

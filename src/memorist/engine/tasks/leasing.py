@@ -1,4 +1,4 @@
-"""Runs of tasks whose work happens elsewhere: the lease outlives the object, which is resumed for each call."""
+"""Runs tasks whose work happens elsewhere. The lease outlives the object, which is resumed for each call."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .steps import Saved, load
 
 
 class LeasedRun(AsyncTaskRun):
-    """A run under a lease whose owner the caller names, such as a client of a server."""
+    """Represents a run under a lease whose owner the caller names, such as a client of a server."""
 
     def __init__(self, core: Core, task_id: str, ns: str, *, owner: str, lease: float, keep: int | None) -> None:
         super().__init__(core, task_id, ns, lease, keep, None, 0)
@@ -19,7 +19,7 @@ class LeasedRun(AsyncTaskRun):
 
     @property
     def saved(self) -> Saved:
-        """The task as it was last saved."""
+        """This is the task as it was last saved."""
         return self._held
 
     async def resume(self, fence: int) -> None:

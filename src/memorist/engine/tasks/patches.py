@@ -1,4 +1,5 @@
-"""The state of a task as JSON texts, one per top-level key, so that a step can be stored as a patch of a few keys.
+"""Represents the state of a task as JSON texts, one per top-level key, so that a step can be stored as a patch of a few
+keys.
 
 A patch sets keys, appends to lists, and drops keys. It comes from `update=` and `extend=`, or from comparing the texts
 of two states. Comparing texts instead of objects is exact (1 is not 1.0), and as fast as comparing memory. Long texts

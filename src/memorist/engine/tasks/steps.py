@@ -1,4 +1,4 @@
-"""The saved steps of a task: writes each as a snapshot or a patch, and restores a state from them."""
+"""Saves each step of a task as a snapshot or a patch, and restores a state from them."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ NOTHING: Any = msgspec.UNSET
 
 
 class Saved(msgspec.Struct):
-    """A task as it was last saved or read, with everything the next save needs."""
+    """Holds a task as it was last saved or read, with everything the next save needs."""
 
     task: Task
     image: State | None = None
-    """Its state as texts; None before the first save."""
+    """This is the state as texts, or None before the first save."""
     completed: dict[str, None] = {}
     since: int = 0
     """The size of the patches since the last snapshot, in bytes."""

@@ -38,7 +38,7 @@ _replace = msgspec.structs.replace
 
 
 class Keyed(msgspec.Struct, frozen=True):
-    """Messages, and their idempotency keys: none, one for all, or one each."""
+    """Holds messages and their idempotency keys: none, one for all, or one each."""
 
     messages: Sequence[Given]
     key: str | None = None

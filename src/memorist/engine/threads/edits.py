@@ -1,4 +1,4 @@
-"""Changes to a thread other than appending: pop, replace, redact and fork.
+"""Changes a thread in ways other than appending: pop, replace, redact and fork.
 
 Each reads the thread, then commits by compare-and-set on its version, which every append raises. After a conflict, the
 caller reads the thread again and retries. Sequence numbers are never reused. `length` is the last one assigned, and

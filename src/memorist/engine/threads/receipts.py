@@ -31,7 +31,8 @@ class MessageReceipt(msgspec.Struct, frozen=True):
     """The kinds of secrets that the gate masked in the message before it was stored."""
 
     read_by: Literal["model", "rules"] | None = None
-    """Who has read it. `rules` together with `pending` or `failed` means that they stand in for the model."""
+    """Says who has read the message. `rules` together with `pending` or `failed` means that the rules stand in for the
+    model."""
     refused: tuple[str, ...] = ()
     """Why items that the model noted from it were refused."""
 

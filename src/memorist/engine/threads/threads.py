@@ -1,4 +1,5 @@
-"""Threads and messages: an append-only log with sequence numbers. The cost of a read does not grow with the thread."""
+"""Stores threads and messages as an append-only log with sequence numbers. The cost of a read does not grow with the
+thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The memory writer: what a language model is shown, what it may answer, and which of its answers are accepted.
+"""The memory writer defines what a language model is shown, what it may answer, and which of its answers are accepted.
 
-Everything here is pure: `engine/derive/writing.py` gathers what is shown and carries out what was accepted.
+Everything here is a pure function. `engine/derive/writing.py` collects the input and carries out the accepted
+operations.
 """

@@ -1,4 +1,5 @@
-"""What the model answers: operations on memory, decoded one by one, so that a bad item never costs its neighbours."""
+"""Decodes the model's answer, a list of operations on memory, item by item, so that an invalid item does not affect the
+others."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ Value = str | int | float | bool | list[str] | None
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
-    """One operation as the model wrote it; `checks.py` decides whether it is accepted."""
+    """Holds one operation as the model wrote it. `checks.py` decides whether it is accepted."""
 
     op: Literal["add", "update", "end", "confirm"]
     id: str | None = None
@@ -45,22 +46,23 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def number(self) -> int:
-        """The number of the message it cites; 0 if that is none."""
+        """This is the number of the cited message, or 0 if there is none."""
         digits = str(self.m).lstrip("mM")
         return int(digits) if digits.isascii() and digits.isdecimal() and len(digits) < 6 else 0
 
 
 class Refused(msgspec.Struct, frozen=True, kw_only=True):
-    """An operation that was not carried out, and why; `text` is what the model wrote."""
+    """Holds an operation that was not carried out, and why. `text` is the model's own text."""
 
     reason: str
     text: str = ""
     message: int = 0
-    """The number of the message it cites; 0 if unknown."""
+    """This is the number of the cited message, or 0 if unknown."""
 
 
 def decode_operations(data: object) -> tuple[list[Operation], list[Refused]] | None:
-    """Return the operations of an answer, and the items that are not one; None if the answer as a whole is unusable."""
+    """Return the operations of an answer, and the items that are invalid. Return None if the whole answer is
+    unusable."""
     items = data.get("operations") if isinstance(data, dict) else data if isinstance(data, list) else None
     if not isinstance(items, list):
         return None
@@ -87,9 +89,10 @@ def _text(limit: int) -> JsonObject:
 
 
 def answer_schema(messages: int) -> JsonObject:
-    """Return the JSON Schema of an answer, in the subset that providers enforce: closed objects, every field required.
+    """Return the JSON Schema of an answer, in the subset that providers enforce: objects are closed, and every field is
+    required.
 
-    The order of the fields is the order in which a model should think: evidence first, then what follows from it.
+    The order of the fields is the order in which a model should think, with the evidence before its consequences.
     """
     properties: JsonObject = {
         "op": {"type": "string", "enum": ["add", "update", "end", "confirm"]},

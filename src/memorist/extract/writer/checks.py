@@ -1,8 +1,8 @@
-"""Checks each operation of an answer on its own: accepted, to be reviewed, or refused with a reason.
+"""Checks each operation of an answer separately, and accepts it, sends it to review, or refuses it with a reason.
 
-A model may only say what its evidence says. The quote must be in the message it cites, in words that the user wrote;
-names and numbers must come from the quote, the conversation or what is known; the value must fit its subject and key;
-and a change of something known needs a target, a newer statement and a reason.
+A model may only state what its evidence supports. The quote must be in the cited message, in the user's own words.
+Names and numbers must come from the quote, the conversation or known memories. The value must fit its subject and key.
+A change to a known memory needs a target, a newer statement and a reason.
 """
 
 from __future__ import annotations
@@ -87,23 +87,23 @@ _INSTRUCTION = re.compile(
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True):
-    """An accepted operation, with everything resolved."""
+    """Holds an accepted operation, with everything resolved."""
 
     op: str
     kind: str
-    """`fact`, `event` or `learning`."""
+    """This is `fact`, `event` or `learning`."""
     turn: int
-    """The index of the cited turn among the new ones."""
+    """This is the index of the cited turn among the new ones."""
     quote: str
     question: str | None = None
     target: Known | None = None
     subject: str | None = None
-    """None for the owner of the memory."""
+    """This is None for the owner of the memory."""
     key: str | None = None
     value: Any = None
     text: str
     type: str = "preference"
-    """The type of a learning."""
+    """This is the type of a learning."""
     start: datetime | None = None
     end: datetime | None = None
     status: str | None = None
@@ -114,15 +114,15 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
     confidence: float = 0.8
     reason: str | None = None
     review: str | None = None
-    """Why a person should approve it first; None if nothing speaks against it."""
+    """This is the reason why a person should approve the note first, or None if there is none."""
 
 
 def check_operations(
     operations: Sequence[Operation], request: Request, *, taken: Sequence[Note] = ()
 ) -> tuple[list[Note], list[Refused]]:
-    """Check operations one by one, in their order; the second one on the same target is refused.
+    """Check operations one by one, in order. A second operation on the same target is refused.
 
-    `taken` are notes of an earlier answer to the same request, which must not be repeated.
+    `taken` contains the notes of an earlier answer to the same request, which must not be repeated.
     """
     notes: list[Note] = []
     refused: list[Refused] = []
@@ -226,7 +226,7 @@ def _ended(operation: Operation, target: Known, subject: str | None, turn: Turn)
 def _stated(
     operation: Operation, request: Request, turn: Turn, target: Known | None, kind: str, subject: str | None
 ) -> Note | str:
-    """Return the checks of `add` and `update`."""
+    """Return the results of the checks that `add` and `update` share."""
     text = " ".join(operation.text.split())
     if not text or len(text) > MAX_TEXT_CHARACTERS:
         return "has no sentence" if not text else "its sentence is too long"
@@ -289,9 +289,8 @@ def _fact_problem(operation: Operation, key: str | None, value: object, subject:
 
 
 def _is_hearsay(key: str | None, value: object, subject: str | None, turn: Turn) -> bool:
-    """Return whether a fact that must be right about the user is what somebody unnamed said: "He said I'm allergic to
-    …".
-    """
+    """Return whether a critical fact about the user was only reported by an unnamed person, as in "He said I'm allergic
+    to …"."""
     if subject is not None or (key or "").split(".")[0] not in SENSITIVE_KEYS | OWN_STATEMENT_KEYS:
         return False
     at = turn.text.casefold().find(str(value).casefold())
@@ -301,7 +300,7 @@ def _is_hearsay(key: str | None, value: object, subject: str | None, turn: Turn)
 def _unsaid(
     text: str, value: Any, operation: Operation, request: Request, turn: Turn, target: Known | None
 ) -> str | None:
-    """Return the first name or number of a memory that nobody said; None if there is none."""
+    """Return the first name or number in a memory that nobody mentioned, or None if there is none."""
     item_texts = [f"{item.text} {item.subject or ''} {item.value}" for item in request.known]
     heard = [turn.text, operation.question or "", *(other.text for other in (*request.context, *request.turns))]
     speakers = [other.speaker for other in (*request.context, *request.turns)]
@@ -336,7 +335,7 @@ def _is_common(name: str) -> bool:
 
 
 def _capitalised(text: str, *, inside: bool = False) -> Iterator[str]:
-    """Yield the folded words with a capital; with `inside` not those that begin a sentence."""
+    """Yield the folded words with a capital letter. With `inside`, leave out those that begin a sentence."""
     for match in _WORD.finditer(text):
         if not match[0][0].isupper():
             continue
@@ -347,25 +346,26 @@ def _capitalised(text: str, *, inside: bool = False) -> Iterator[str]:
 
 
 def _numbers(text: str) -> list[str]:
-    """Return the digits in a text, dates and decimals taken apart, without leading zeros."""
+    """Return the numbers in a text without leading zeros. Dates and decimals are split into their parts."""
     return [str(int(part)) for match in _NUMBER.findall(text) for part in re.split(r"[.,:]", match) if part]
 
 
 def _date_numbers(operation: Operation, turn: Turn) -> set[str]:
-    """Return numbers that a resolved date may bring: those of the dates in the answer and of the message's own time."""
+    """Return the numbers that a resolved date may add: those of the dates in the answer and of the message's own
+    time."""
     dates = " ".join(filter(None, (operation.start, operation.end, turn.at.date().isoformat())))
     years = {str(turn.at.year + offset) for offset in (-1, 0, 1)}
     return {str(int(part)) for part in re.findall(r"\d+", dates)} | years
 
 
 def _spelled(digits: str, source: str) -> bool:
-    """Return whether a number was said in words ("two cats")."""
+    """Return whether a number was written in words ("two cats")."""
     value = int(digits)
     return value <= 1000 and any(number(word, "en") == value for word in _WORD.findall(source))
 
 
 def _subject(operation: Operation, request: Request) -> str | None:
-    """Whom an operation is about; None for the owner of the memory."""
+    """Return the person that an operation is about, or None for the owner of the memory."""
     subject = " ".join(operation.subject.split())
     owners = {fold(USER), "the user", "me", "i"}
     owners |= {fold(person.partition(" (")[0]) for person in request.people if "owner" in person}
@@ -377,7 +377,7 @@ def _same_subject(one: str | None, other: str | None) -> bool:
 
 
 def read_date(text: str | None, at: datetime) -> datetime | None:
-    """Return a date as the model wrote it, as an aware datetime; None if it is none, or more than a century away."""
+    """Return the model's date as an aware datetime, or None if it is not a date or is more than a century away."""
     match = _DATE.fullmatch((text or "").strip())
     if match is None:
         return None
@@ -395,7 +395,7 @@ _NEGATIONS = frozenset(
 
 
 def details(text: str) -> set[str]:
-    """Return the names, numbers and negations of a sentence: what a change of words must keep."""
+    """Return the names, numbers and negations of a sentence, which a change of wording must keep."""
     numbers = set(re.findall(r"\d+", text))
     names = {fold(match[0]) for match in re.finditer(r"(?<=[\w,;:)] )[A-ZÀ-Þ][\w'’-]+", text)}
     negations = {word for word in re.findall(r"[\w']+", fold(text)) if word in _NEGATIONS}
@@ -403,7 +403,7 @@ def details(text: str) -> set[str]:
 
 
 def fold(text: str) -> str:
-    """Return a text without case, typographic quotes and extra space, for comparing."""
+    """Return a text without case, typographic quotes and extra space, for comparisons."""
     plain = unicodedata.normalize("NFKC", text).casefold()
     plain = plain.translate({ord(sign): "'" for sign in "’‘`´"} | {ord(sign): '"' for sign in "“”„«»"})
     return " ".join(plain.replace("\u200b", "").split()).strip(" .,;!")

@@ -1,7 +1,8 @@
-"""The request to the model: fixed rules first, byte for byte the same for everyone, then what is known and what is new.
+"""Builds the request to the model. The fixed rules come first and are the same for everyone, byte for byte. Known
+memories and new messages follow.
 
-The order is for the provider's prompt cache: rules, then the application's instructions and schemas, then people, known
-memories, context and the new messages. Nothing dated comes before the tail.
+The order suits the provider's prompt cache: the rules, the application's instructions and schemas, people, known
+memories, context and the new messages. Nothing that contains a date comes before the end.
 """
 
 from __future__ import annotations
@@ -28,24 +29,24 @@ MAX_KNOWN = 30
 
 
 class Turn(msgspec.Struct, frozen=True, kw_only=True):
-    """A message as the model sees it."""
+    """Holds a message as the model sees it."""
 
     text: str
     role: str
     at: datetime
     speaker: str
-    """`user` for the owner of the memory, `assistant`, or the name of another person."""
+    """This is `user` for the owner of the memory, `assistant`, or the name of another person."""
     citable: bool = True
-    """Whether memories may be taken from it."""
+    """This is True if memories may be extracted from the message."""
     own: str | None = None
-    """Its text without what is quoted or pasted; None if all of it is the speaker's own."""
+    """This is the text without quoted or pasted parts, or None if all of it is the speaker's own."""
 
 
 class Known(msgspec.Struct, frozen=True, kw_only=True):
-    """A memory that exists already."""
+    """Holds an existing memory."""
 
     id: str
-    """Its id in the memory (`fact:city`)."""
+    """This is its id in the memory (`fact:city`)."""
     kind: str
     text: str
     subject: str | None = None
@@ -55,11 +56,11 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     said: datetime | None = None
     status: str | None = None
     sensitive: bool = False
-    """Whether ending or weakening it needs a person's approval."""
+    """This is True if ending or weakening the memory needs a person's approval."""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """What goes to the model, and what its answer is checked against."""
+    """Holds the request to the model, and the data that its answer is checked against."""
 
     system: str
     content: str
@@ -90,7 +91,7 @@ def make_request(
     instructions: str = "",
     schemas: str = "",
 ) -> Request:
-    """Put a request together."""
+    """Build a request."""
     tail = [
         f"# INSTRUCTIONS\n{instructions.strip()}" if instructions.strip() else "",
         f"# SCHEMAS\n{schemas.strip()}" if schemas.strip() else "",
@@ -143,7 +144,7 @@ def _one_line(text: str, limit: int) -> str:
 
 
 def shorten(text: str, limit: int) -> str:
-    """Return a text of at most `limit` characters: its beginning and its end."""
+    """Return a text of at most `limit` characters, consisting of its beginning and its end."""
     if len(text) <= limit:
         return text
     return f"{text[: limit * 2 // 3]} […] {text[-limit // 3 + 5 :]}"

@@ -1,7 +1,8 @@
-"""Schemas of the application: typed facts that the model fills in field by field, and that come back as that type.
+"""Handles the application's schemas, which are typed facts that the model fills in field by field and that are returned
+as that type.
 
 A schema is a msgspec struct, a dataclass, a TypedDict, a Pydantic model or a JSON Schema. The field `tier` of
-`Customer` is the fact `customer.tier`; its values are converted to the field's type, or refused.
+`Customer` becomes the fact `customer.tier`. Its values are converted to the field's type, or refused.
 """
 
 from __future__ import annotations
@@ -35,11 +36,12 @@ class Field(msgspec.Struct, frozen=True):
     required: bool
     description: str = ""
     convert: Callable[[Any], Any] | None = None
-    """Converts a value to JSON that fits the field, where its type has a way of its own; raises ValueError."""
+    """This function converts a value to JSON that fits the field, if its type needs that. It raises ValueError for an
+    invalid value."""
 
 
 class Schema(msgspec.Struct, frozen=True):
-    """A schema in the form that the writer uses."""
+    """Holds a schema in the form that the writer uses."""
 
     name: str
     fields: tuple[Field, ...]
@@ -48,11 +50,11 @@ class Schema(msgspec.Struct, frozen=True):
 
     @property
     def prefix(self) -> str:
-        """What the keys of its facts begin with."""
+        """The keys of its facts begin with this prefix."""
         return f"{snake_case(self.name)}."
 
     def field(self, key: str) -> Field | None:
-        """Return the field that a fact's key names; None if the key is not of this schema."""
+        """Return the field that a fact's key names, or None if the key does not belong to this schema."""
         name = key.removeprefix(self.prefix) if key.startswith(self.prefix) else None
         return next((field for field in self.fields if field.name == name), None)
 
@@ -78,7 +80,7 @@ class Schema(msgspec.Struct, frozen=True):
 
 
 def read_schema(spec: SchemaSpec) -> Schema:
-    """Return a schema from any of the forms users write it in; raises UsageError for anything else."""
+    """Return a schema from any of the supported forms. Raises UsageError for anything else."""
     if isinstance(spec, Mapping):
         return _from_json_schema(spec)
     model: Any = spec
@@ -133,7 +135,7 @@ def _from_document(name: str, document: JsonMapping, types: JsonMapping, spec: o
 
 
 def convert_value(field: Field, value: object) -> object:
-    """Return a value as JSON that fits its field; raises InvalidValue if it does not."""
+    """Return a value as JSON that fits its field. Raises InvalidValue if that is impossible."""
     if field.convert is not None:
         try:
             value = field.convert(value)
@@ -152,12 +154,12 @@ def convert_value(field: Field, value: object) -> object:
 
 
 def snake_case(name: str) -> str:
-    """`CustomerAccount` as `customer_account`."""
+    """Convert a name such as `CustomerAccount` to `customer_account`."""
     return re.sub(r"\W+", "_", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)).strip("_").lower()
 
 
 def _shape_words(shape: JsonMapping) -> str:
-    """Return the type of a field in words a model understands."""
+    """Return the type of a field in words that a model understands."""
     if "enum" in shape:
         return "one of " + ", ".join(map(str, shape["enum"]))
     choices: Sequence[JsonMapping] = shape.get("anyOf", ())

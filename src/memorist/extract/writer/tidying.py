@@ -1,4 +1,5 @@
-"""Plans a tidy-up: duplicates found by the program, and what a model proposes, checked so that no detail is lost."""
+"""Plans a tidy-up from duplicates that the program finds and from a model's proposals, checked so that no detail is
+lost."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ _DIGITS = re.compile(r"\d+")
 
 
 class Proposal(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of a plan, as the model wrote it or the program found it."""
+    """Holds one line of a plan, as the model wrote it or the program found it."""
 
     op: Literal["merge", "end", "reword", "learn"]
     ids: list[str]
@@ -65,7 +66,7 @@ def tidy_schema() -> JsonObject:
 
 
 def find_duplicates(known: Sequence[Known]) -> list[Proposal]:
-    """Return memories of one kind and subject whose sentences are equal, or nearly so with the same numbers."""
+    """Return memories of one kind and subject whose sentences are equal, or nearly equal with the same numbers."""
     proposals: list[Proposal] = []
     taken: set[str] = set()
     for index, item in enumerate(known):
@@ -92,9 +93,9 @@ def _is_twin(one: Known, other: Known) -> bool:
 
 
 def check_proposal(proposal: Proposal, known: dict[str, Known]) -> str | None:
-    """Return why a proposal is refused: it names what is not there, or would lose or change a detail.
+    """Return why a proposal is refused: it names a memory that does not exist, or would lose or change a detail.
 
-    None if it is sound.
+    Return None if it is valid.
     """
     members = [known[id] for id in proposal.ids if id in known]
     if not members or len(members) != len(set(proposal.ids)):

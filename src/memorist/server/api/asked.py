@@ -1,4 +1,4 @@
-"""One request to a server noun: the server, the caller's key, and the memory that key may access."""
+"""Represents one request to a server noun: the server, the caller's key, and the memory that the key may access."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """One request: the server, the caller's key, and a memory narrowed to what that key may access."""
+    """Holds one request: the server, the caller's key, and a memory narrowed to what that key may access."""
 
     server: Server
     key: ApiKey

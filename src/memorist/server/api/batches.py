@@ -1,4 +1,4 @@
-"""Batches: several operations sent as data and committed in one transaction."""
+"""Commits several operations, sent as data, in one transaction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The entity cache for remote clients, whose loaders run on their side.
+"""Implements the entity cache for remote clients, whose loaders run on the client.
 
 A client looks up an entity, takes a lease to load it (so that only one of many callers loads it), and stores the value.
 """
@@ -20,7 +20,7 @@ from .asked import ServerNoun
 
 
 class EntityCache(ServerNoun, server_nouns.EntityCache):
-    """A read-through cache whose loads are coordinated by leases."""
+    """Implements a read-through cache whose loads are coordinated by leases."""
 
     async def look(self, type: str, id: str) -> EntityView | None:
         row = await self._row(type, id)

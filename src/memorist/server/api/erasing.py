@@ -1,4 +1,4 @@
-"""Forgetting in two requests: the first counts what would be deleted and returns a code, the second confirms it."""
+"""Forgets in two requests. The first counts what would be deleted and returns a code, and the second confirms it."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class Feed:
         self._listening = False
 
     def listen(self) -> None:
-        """Start to buffer events; before the first stream is opened they cost nothing."""
+        """Start to buffer events. Before the first stream is opened they cost nothing."""
         if not self._listening:
             self._listening = True
             for name in EVENTS:

@@ -1,4 +1,5 @@
-"""Functions that clients run with memory (`@memory.task`): recalling for one and storing its output are requests."""
+"""Serves functions that clients run with memory (`@memory.task`). Recalling for one and storing its output are
+requests."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ MAX_SOURCES = 500
 
 
 class Functions(ServerNoun, server_nouns.Functions):
-    """Functions with memory that run on clients."""
+    """Provides memory to functions that run on clients."""
 
     async def recall(
         self,

@@ -1,4 +1,4 @@
-"""API keys: admins manage those of their org, and every key can ask who it is (`me`)."""
+"""Manages API keys. Admins manage the keys of their org, and every key can ask who it is (`me`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .asked import ServerNoun
 
 
 class KeyRing(ServerNoun, server_nouns.KeyRing):
-    """Makes, lists, rotates and revokes the keys of an org."""
+    """Creates, lists, rotates and revokes the keys of an org."""
 
     async def me(self) -> Me:
         key, scope = self._key, self._core.scope

@@ -1,4 +1,5 @@
-"""Leases of tasks for remote clients: the client does the work, the server holds the lease and saves the steps."""
+"""Manages leases of tasks for remote clients. The client does the work, and the server holds the lease and saves the
+steps."""
 
 from __future__ import annotations
 

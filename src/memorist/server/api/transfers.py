@@ -20,7 +20,7 @@ MAX_IMPORT = 4 * 1024 * 1024 * 1024
 
 
 class DamagedUpload(CorruptRecord):
-    """The uploaded file is damaged (422), not the stored data (500)."""
+    """Raised if the uploaded file is damaged (422), as opposed to the stored data (500)."""
 
 
 class Transfers(ServerNoun, server_nouns.Transfers):
@@ -63,7 +63,7 @@ class Transfers(ServerNoun, server_nouns.Transfers):
 
     @asynccontextmanager
     async def _received(self, request: Any, name: str) -> AsyncIterator[Path]:
-        """The body of a request as a temporary file, deleted at the end."""
+        """Store the body of a request in a temporary file, which is deleted at the end."""
         offload = self._core.runtime.offload
         folder = await offload(lambda: Path(tempfile.mkdtemp(prefix="memorist-import-")))
         path, size = folder / name, 0

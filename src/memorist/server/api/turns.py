@@ -1,4 +1,5 @@
-"""Sessions of remote clients: adding a turn, assembling a context and ending the session are one request each."""
+"""Serves sessions of remote clients. Adding a turn, assembling a context and ending the session are one request
+each."""
 
 from __future__ import annotations
 
@@ -26,13 +27,13 @@ MAX_TURN = 500
 def _as(converted: Any) -> Any:
     """Return the argument unchanged.
 
-    This is only a cast, since the request's decoder has already created budgets and policies from JSON.
+    This is only a cast, because the request's decoder has already created budgets and policies from JSON.
     """
     return converted
 
 
 class Turns(ServerNoun, server_nouns.Turns):
-    """The turns of sessions."""
+    """Stores the turns of sessions, and builds their requests."""
 
     async def add(
         self,

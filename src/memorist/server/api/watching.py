@@ -1,4 +1,5 @@
-"""Change notices by long polling: each request waits for the next changes, and carries a cursor of those seen."""
+"""Reports changes by long polling. Each request waits for the next changes, and contains a cursor of those already
+seen."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ MAX_WAIT = 20.0
 
 
 class Watching(ServerNoun, server_nouns.Watching):
-    """Follows changes made by any process: which kind of record, in which namespace."""
+    """Follows changes made by any process. A notice names the kind of record and the namespace."""
 
     async def look(
         self,

@@ -1,1 +1,2 @@
-"""The inspector's views: one function reads what one page shows, over a memory narrowed to the caller's key."""
+"""Implements the inspector's views. One function reads what one page shows, over a memory narrowed to the caller's
+key."""

@@ -1,4 +1,5 @@
-"""The inspector's writes, with the rows it shows afterwards: restore a version, pin a message, retry one job."""
+"""Implements the inspector's writes, with the rows it shows afterwards: restoring a version, pinning a message, and
+retrying one job."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class _Fields(TypedDict, total=False):
     at: datetime | str | None
     lane: str
     replaced: Row | None
-    """Of a profile line: the corrected value that its fact replaced."""
+    """For a profile line, this is the corrected value that its fact replaced."""
     method: str
     calls: list[str]
     results: list[str]
@@ -60,7 +60,7 @@ class Shown(_Fields):
 
     id: str
     state: str
-    """`kept`, or of recalled memory its fate."""
+    """This is `kept`, or the fate of recalled memory."""
     text: str
     reason: NotRequired[str]
     tokens: NotRequired[int]
@@ -68,7 +68,7 @@ class Shown(_Fields):
 
 
 class Span(_Fields):
-    """Messages of the history as the page shows them: a unit, or a run of units."""
+    """Represents messages of the history as the page shows them: a unit, or a run of units."""
 
     id: str
     state: str
@@ -81,7 +81,7 @@ class Span(_Fields):
     count: int
     role: str | None
     was: int | None
-    """The tokens of what was shortened or summarized."""
+    """These are the tokens of the shortened or summarized text."""
     exchange: bool
     summary: bool
 
@@ -94,7 +94,8 @@ class NamedTool(TypedDict):
 
 
 class Drawn(TypedDict, total=False):
-    """All that the page shows of a context; without one, `error` says why, and `tokens` is None."""
+    """Holds everything that the page shows about a context. Without a context, `error` says why, and `tokens` is
+    None."""
 
     thread: Row | None
     error: Row | None
@@ -123,7 +124,7 @@ class Drawn(TypedDict, total=False):
 
 
 class Compared(TypedDict):
-    """An item as two requests are compared by it."""
+    """Represents an item in the form used to compare two requests."""
 
     id: str
     section: str
@@ -139,7 +140,7 @@ class Compared(TypedDict):
 
 
 class Pair(TypedDict):
-    """An item of one request beside that of the other; None where one lacks it."""
+    """Holds an item of one request next to that of the other, or None if one lacks it."""
 
     a: Compared | None
     b: Compared | None

@@ -1,4 +1,5 @@
-"""The context viewer: assembles a context as it would be sent, and shows for every item whether it is in and why."""
+"""The context viewer assembles a context as it would be sent, and shows for every item whether it is included and
+why."""
 
 from __future__ import annotations
 
@@ -59,9 +60,10 @@ class Supposition(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class ContextAsked(msgspec.Struct, forbid_unknown_fields=True):
-    """The context to show: for a thread or a user, an input, and the options of the assembly.
+    """Describes the context to show: the thread or user, the input, and the options of the assembly.
 
-    An option that is not set is that of the program's last request for the thread, or the default of `memory.context`.
+    If an option is not set, the value of the program's last request for the thread is used, or else the default of
+    `memory.context`.
     """
 
     input: str = ""
@@ -73,7 +75,8 @@ class ContextAsked(msgspec.Struct, forbid_unknown_fields=True):
     history: int | None = None
     profile: int | None = None
     policy: str | None = None
-    """A name in `POLICIES`, with an optional number after a colon; several joined by `+`: `elide:500+summarize`."""
+    """This is a name in `POLICIES`, with an optional number after a colon. Several are joined by `+`, as in
+    `elide:500+summarize`."""
     layout: Literal["standard", "cached"] | None = None
     recall: bool | None = None
     top_k: int | None = None
@@ -185,7 +188,7 @@ class Assembled(TypedDict):
 
 
 class Built(msgspec.Struct, frozen=True):
-    """An assembled context (or the error), with everything else that the page shows."""
+    """Holds an assembled context (or the error), with everything else that the page shows."""
 
     context: Context | None
     hits: list[Hit]
@@ -247,7 +250,7 @@ def _own(handle: AsyncMemory, asked: ContextAsked, thread: Thread | None) -> Cor
 
 
 async def _turn(core: Core, asked: ContextAsked) -> tuple[str | None, Supposed]:
-    """Return the input, and the overlay to read through: an earlier turn, an earlier time, an unsaved correction."""
+    """Return the input, and the overlay to read through: an earlier turn, an earlier time, or an unsaved correction."""
     facts: dict[Key, Fact | None] = {}
     input = asked.input
     moment = as_datetime(asked.at, "at") if asked.at else None

@@ -1,4 +1,4 @@
-"""The page of a fact: its value, sources, history and uses, and a preview of what a correction would change."""
+"""The page of a fact shows its value, sources, history and uses, and previews what a correction would change."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ async def _source(handle: AsyncMemory, id: str) -> Row:
 
 
 async def _others(handle: AsyncMemory, id: str) -> str | None:
-    """Return the kind of a source that is not a message, or None where it no longer exists."""
+    """Return the kind of a source that is not a message, or None if it no longer exists."""
     try:
         found = await handle.why(id)
     except NotFound:

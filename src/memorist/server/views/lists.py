@@ -39,7 +39,7 @@ ANALYSES = ("analysis",)
 
 
 class Listing(msgspec.Struct, forbid_unknown_fields=True):
-    """A page of one kind, of one namespace or of all that the key may read."""
+    """Describes a page of one kind, in one namespace or in all that the key may read."""
 
     kind: str
     ns: str | None = None

@@ -1,7 +1,8 @@
-"""Tells an open page about changes by server-sent events: which kinds changed in which namespaces, but never content.
+"""Notifies an open page of changes by server-sent events, which say which kinds changed in which namespaces, but never
+contain content.
 
-It watches the store, so it also reports what other processes write, but only what the key may read. The first event is
-the current pulse (see `overview.pulse`), so that a page that reconnects knows whether it missed a change.
+It watches the store, so it also reports the changes of other processes, but only those that the key may read. The first
+event is the current pulse (see `overview.pulse`), so that a page that reconnects knows whether it missed a change.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The overview page: counts, problems that need attention, and the newest events."""
+"""The overview page shows counts, problems that need attention, and the newest events."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ SHOWN_EVENTS = 12
 
 
 class Overview(msgspec.Struct, forbid_unknown_fields=True):
-    """The overview takes no arguments."""
+    """The overview needs no arguments."""
 
 
 class Pulse(msgspec.Struct, forbid_unknown_fields=True):
-    """The pulse takes no arguments."""
+    """The pulse needs no arguments."""
 
 
 async def overview(handle: AsyncMemory, asked: Overview) -> Row:
@@ -60,7 +60,7 @@ def _plain(value: object) -> bool:
 
 
 async def recent(handle: AsyncMemory) -> list[EventRow]:
-    """Return the newest events of the audit trail; consecutive events with the same source are merged into one row."""
+    """Return the newest events of the audit trail. Consecutive events with the same source are merged into one row."""
     events = await handle.audit.list(limit=4 * SHOWN_EVENTS, reverse=True)
     return [await event_row(handle, event, count) for event, count in _gathered(events)][:SHOWN_EVENTS]
 

@@ -1,4 +1,4 @@
-"""The pages of users: the list, and one user's profile, facts, threads, learnings and documents."""
+"""The pages of users show the list of users, and one user's profile, facts, threads, learnings and documents."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Facts(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Threads(msgspec.Struct, forbid_unknown_fields=True):
-    """A page of a user's threads, the last active first; `after` is the id of a thread."""
+    """Describes a page of a user's threads, the last active first. `after` is the id of a thread."""
 
     user: str
     after: str | None = None
@@ -140,7 +140,7 @@ class ProfileLine(TypedDict):
 
 
 class ProfileRow(TypedDict):
-    """The profile block: its lines and tokens, the ceiling, and how many lines do not fit."""
+    """Holds the profile block: its lines and tokens, the ceiling, and how many lines do not fit."""
 
     lines: list[ProfileLine]
     tokens: int
@@ -183,7 +183,7 @@ async def _thread_row(handle: AsyncMemory, thread: Thread) -> Row:
 
 
 def learning_row(one: Learning) -> Row:
-    """Return a learning as lists show it."""
+    """Return a learning in the form that lists show."""
     return {
         "id": one.id, "ns": one.ns, "content": one.content, "type": one.type, "confidence": one.confidence,
         "uses": one.usage_count, "last": one.last_used, "sources": list(one.sources), "status": one.status,

@@ -1,4 +1,5 @@
-"""The search page: hits of recall with the share of each signal in the score, and why an item was not found."""
+"""The search page shows the hits of recall with the share of each signal in the score, and why an item was not
+found."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ MAX_SEARCHED_HITS = 300
 
 
 class Search(msgspec.Struct, forbid_unknown_fields=True):
-    """A question and filters; with `user`, narrowed to that user's memory."""
+    """Holds a question and filters. With `user`, the search is narrowed to that user's memory."""
 
     query: str
     user: str | None = None
@@ -41,12 +42,12 @@ class WhyNot(Search, kw_only=True):
 
 
 def as_user(handle: AsyncMemory, user: str | None) -> AsyncMemory:
-    """Return the memory narrowed to a user, if one is given."""
+    """Return the memory narrowed to a user, if there is one."""
     return handle if user is None else handle.scope(user=user)
 
 
 async def search(handle: AsyncMemory, asked: Search) -> Row:
-    """Return the hits, best first, each with its signals; and how many entries were searched."""
+    """Return the hits, best first, each with its signals, and how many entries were searched."""
     start = perf_counter()
     own = as_user(handle, asked.user)
     found = await _found(own, asked, max(1, min(asked.top_k, 100)))

@@ -1,4 +1,4 @@
-"""Rows that several views share: an audit event, a message, a fact, and what was derived from a message."""
+"""Builds rows that several views share: an audit event, a message, a fact, and the memories derived from a message."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MAX_CHARACTERS = 20_000
 
 
 class EventRow(TypedDict):
-    """An audit event, or a thread in a timeline: what happened, when, to what, and by whom."""
+    """Represents an audit event, or a thread in a timeline: what happened, when, to what, and by whom."""
 
     id: str
     at: datetime
@@ -39,9 +39,9 @@ class EventRow(TypedDict):
     title: str | None
     thread: str | None
     rows: int | None
-    """How many rows a forgetting removed."""
+    """This is the number of rows that a forgetting removed."""
     of: str | None
-    """The namespace it belongs to."""
+    """This is the namespace that the event belongs to."""
 
 
 async def event_row(handle: AsyncMemory, event: AuditEvent, count: int = 1) -> EventRow:
@@ -92,7 +92,7 @@ def fact_row(fact: Fact) -> Row:
 
 
 class Standing(TypedDict):
-    """Whether a fact is a correction, and the fact that was one before it was replaced."""
+    """Says whether a fact is a correction, and which correction it replaced."""
 
     corrected: bool
     replaced: Row | None
@@ -109,7 +109,7 @@ async def standing(core: Core, fact: Fact) -> Standing:
 
 
 async def yields(core: Core, message: Message) -> list[Row]:
-    """Return what was derived from a message: facts with the value they got, and learnings."""
+    """Return the memories derived from a message: facts with the value they got, and learnings."""
     found: list[Row] = []
     for link in await core.scan(Link, "", message.thread, "message", str(message.seq), limit=50):
         ns, key = link.target_ns, link.target_key

@@ -1,4 +1,4 @@
-"""The pages of tasks, with each step as a diff of the state, and of the outbox's jobs, with their errors."""
+"""The pages of tasks show each step as a diff of the state, and the jobs of the outbox with their errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_JOBS = 500
 
 
 class JobsAsked(msgspec.Struct, forbid_unknown_fields=True):
-    """The page of jobs takes no arguments."""
+    """The page of jobs needs no arguments."""
 
 
 class TaskAsked(msgspec.Struct, forbid_unknown_fields=True):

@@ -1,4 +1,4 @@
-"""The page of a thread: its messages with what was derived from each, and the summaries of its older part."""
+"""The page of a thread shows its messages with what was derived from each, and the summaries of its older part."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Postgres store; needs the `postgres` extra."""
+"""Implements the Postgres store, which needs the `postgres` extra."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Translates the changes of an `apply` into SQL statements, and the server's replies into results; sends nothing."""
+"""Translates the changes of an `apply` into SQL statements, and the server's replies into results. It sends nothing."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ Read = Callable[[Reply], Any]
 
 
 class Statements(NamedTuple):
-    """The statements of one `apply`; which change each belongs to; and which reply holds each change's result."""
+    """Holds the statements of one `apply`, the change that each belongs to, and the reply that contains each change's
+    result."""
 
     steps: list[Step]
     owners: list[int | None]
@@ -47,7 +48,7 @@ class Statements(NamedTuple):
 
 
 def plan(changes: Sequence[Change], now: int, enter: Callable[[str], Step]) -> Statements:
-    """Return statements for the changes; `enter` makes the step that switches row-level security to an org."""
+    """Return statements for the changes. `enter` creates the step that switches row-level security to an org."""
     planner = _Planner(now, enter)
     for position in _lock_order(changes):
         planner.add(position, changes[position])
@@ -170,7 +171,8 @@ class _Planner:
 
 
 def _lock_order(changes: Sequence[Change]) -> list[int]:
-    """Return the order in which to do the changes, as indexes: consecutive changes of different rows are sorted by row.
+    """Return the order in which to apply the changes, as indexes. Consecutive changes of different rows are sorted by
+    row.
 
     Two batches that write the same rows then take their row locks in the same order, which avoids deadlocks."""
     order: list[int] = []
@@ -197,7 +199,8 @@ def _formats(raw: tuple[int, ...] | None, cells: list[Cell]) -> Sequence[int] | 
 
 
 def row_cells(kind: type[Record], row: Row, places: Iterable[int]) -> list[Cell]:
-    """Return the cells of a row at these places as parameters, then the row's checksum where the table has one."""
+    """Return the cells of a row at these positions as parameters, followed by the row's checksum if the table has
+    one."""
     cells = [cell(row[position]) for position in places]
     if kind.table.checksum:
         cells.append(b"%d" % codec(kind).sum(summed(kind)(row)))

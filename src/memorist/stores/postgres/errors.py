@@ -22,7 +22,7 @@ _NO_WRITES = ("53100", "25006")
 
 
 def broken(lost: Lost, options: Options, *, unsure: bool) -> MemoristError:
-    """Return the error for a connection that broke; `unsure` if a write may have been committed."""
+    """Return the error for a connection that broke. `unsure` means that a write may have been committed."""
     place = options.place
     if unsure:
         return UnknownOutcome(f"the connection to {place} broke while the reply was due; read before writing again")

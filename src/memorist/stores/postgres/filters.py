@@ -1,8 +1,8 @@
-"""Translates a filter into a condition that Postgres evaluates; every name and value in it is a bound parameter.
+"""Translates a filter into a condition that Postgres evaluates, in which every name and value is a bound parameter.
 
-JSON columns hold exact text and are cast to `jsonb` for the comparison, once per row (`source`). The condition accepts
-at least the rows that `matches` accepts, and the store checks each returned row with `matches`; so a filter means the
-same here as on every other store, even where SQL differs:
+JSON columns contain exact text and are cast to `jsonb` for the comparison, once per row (`source`). The condition
+accepts at least the rows that `matches` accepts, and the store checks each returned row with `matches`. So a filter
+means the same here as on every other store, even where SQL differs:
 
 - A number beyond 2**53 is compared as decimal by Postgres and as a binary float by Python: such a test accepts all
   rows.
@@ -40,11 +40,12 @@ class Condition(NamedTuple):
     """A translated filter."""
 
     source: str
-    """What to join to the table: the JSON columns that the condition reads, as `jsonb`."""
+    """This is joined to the table: the JSON columns that the condition reads, as `jsonb`."""
     sql: str
     cells: list[Cell]
     exact: bool
-    """Whether it accepts exactly the rows that `matches` accepts, apart from those with `\\u0000`."""
+    """This is True if the condition accepts exactly the rows that `matches` accepts, apart from those with
+    `\\u0000`."""
 
 
 class _Part(NamedTuple):
@@ -56,13 +57,13 @@ _PASSES = _Part("true", False)
 
 
 class _Inexact(Exception):
-    """SQL would not compare this as Python does."""
+    """Raised if SQL would not compare this in the same way as Python."""
 
 
 def translate(filter: Filter, kind: type[Record], first: int, fields: Mapping[str, str] | None = None) -> Condition:
     """Return a filter over the rows of a kind, with parameters numbered from `first` on.
 
-    It sees the record's metadata and the fields given here under their names, or all.
+    The filter sees the record's metadata and the fields passed here under their names, or all fields.
     """
     translation = _Translation(kind, first, fields)
     part = translation.part(filter)
@@ -96,13 +97,13 @@ class _Translation:
         return Condition(source, f"({odd} OR {sql})", cells, part.exact)
 
     def _numbered(self, sql: str) -> tuple[str, list[Cell]]:
-        """Return the SQL with its parameters renumbered; parameters of parts that were not used are left out."""
+        """Return the SQL with its parameters renumbered, without the parameters of unused parts."""
         used = sorted({int(number) for number in _PARAMETER.findall(sql)})
         positions = {number: self._first + n for n, number in enumerate(used)}
         return _PARAMETER.sub(lambda found: f"${positions[int(found[1])]}", sql), [self._cells[n] for n in used]
 
     def part(self, filter: Filter) -> _Part:
-        """Return a part of the filter; its SQL is never NULL."""
+        """Return a part of the filter. Its SQL is never NULL."""
         if isinstance(filter, Not):
             inner = self.part(filter.part)
             return _Part(f"NOT {inner.sql}", True) if inner.exact else _PASSES
@@ -131,7 +132,7 @@ class _Translation:
         return _Part(self._of(test, self._value(test.path)), True)
 
     def _value(self, path: Sequence[str]) -> str:
-        """Return the value at a path, as `matches` looks it up: NULL where it is missing."""
+        """Return the value at a path in the same way as `matches`, or NULL if it is missing."""
         name, *rest = path
         field = self._field(name)
         walked = "NULL::jsonb" if field is None else self._walk(field, rest)
@@ -145,7 +146,7 @@ class _Translation:
         return walked if dotted is None else f"coalesce({dotted}, {walked})"
 
     def _in(self, column: str | None, names: Sequence[str]) -> str | None:
-        """Return the value under a name in the JSON object of a column; None if there is no such column."""
+        """Return the value under a name in the JSON object of a column, or None if there is no such column."""
         return None if column is None else self._walk(self._json(column), names, top=True)
 
     def _walk(self, value: str, names: Sequence[str], *, top: bool = False) -> str:
@@ -161,7 +162,8 @@ class _Translation:
         return value
 
     def _field(self, name: str) -> str | None:
-        """Return a field of the record as `jsonb`, its default if the cell is empty; None if there is no such field."""
+        """Return a field of the record as `jsonb`, or its default if the cell is empty. Return None if there is no such
+        field."""
         column = self._columns.get(name)
         if column is None or column.kind in ("time", "bytes"):
             return None
@@ -230,7 +232,7 @@ class _Translation:
         return f"CASE jsonb_typeof({value}) WHEN 'number' THEN {typed} ELSE false END"
 
     def _of_time(self, test: Test, name: str) -> str:
-        """Return the test of a time, which is kept as microseconds."""
+        """Return the test of a time, which is stored in microseconds."""
         op, operand, column = test.op, test.operand, f't."{name}"'
         if op == "$exists":
             return "true" if operand else "false"
@@ -246,13 +248,13 @@ class _Translation:
 
 
 def cannot_compare(refused: MemoristError) -> bool:
-    """Return whether the server failed to cast a column to `jsonb`: invalid JSON, or beyond its limits."""
+    """Return whether the server failed to cast a column to `jsonb`, because the JSON is invalid or exceeds a limit."""
     cause = refused.__cause__
     return isinstance(cause, Failed) and cause.state[:2] in ("22", "54")
 
 
 def _sendable(text: str) -> bool:
-    """Return whether Postgres can hold a text; one that it cannot hold is in no row either."""
+    """Return whether Postgres can store a text. A text that it cannot store is in no row either."""
     return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
 
 
@@ -263,7 +265,7 @@ def _text(operand: str) -> bytes:
 
 
 def _json_text(operand: object) -> str:
-    """Return an operand as JSON, if Postgres compares it with JSON as Python does."""
+    """Return an operand as JSON, if Postgres compares it with JSON in the same way as Python."""
     _check(operand, 0)
     return msgspec.json.encode(operand).decode()
 

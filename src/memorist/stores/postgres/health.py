@@ -1,4 +1,4 @@
-"""For `doctor`: the server, its settings, the schema, row-level security, sizes, and rows that are damaged."""
+"""Reports on the server for `doctor`: its settings, the schema, row-level security, sizes, and damaged rows."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ async def diagnose(session: Session, deep: bool, orgs: Callable[[], Awaitable[li
 
 
 async def _counted(session: Session, server: Server, tables: list[Row]) -> dict[str, int]:
-    """Return the rows of small tables, where this user may see those of all orgs."""
+    """Return the rows of small tables, if this user may see those of all orgs."""
     if not (server.owner or server.superuser or server.bypasses):
         return {}
     part = "SELECT '{0}', count(*) FROM (SELECT FROM memorist.\"{0}\" LIMIT {1}) AS counted"

@@ -1,4 +1,4 @@
-"""How to reach the server: a libpq URL, with options of our own as `memorist_…` parameters of it."""
+"""Parses the address of the server, a libpq URL with our own options as `memorist_…` parameters."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ...errors import UsageError
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings of a Postgres store; times are seconds."""
+    """Holds the settings of a Postgres store. Times are in seconds."""
 
     conninfo: str
-    """For libpq; holds the password, so it is never shown."""
+    """This is for libpq. It contains the password, so it is never shown."""
     place: str
-    """`host:port`, for messages."""
+    """This is `host:port`, for messages."""
     durability: str = "full"
     pool_size: int = 10
     prepare: bool = True
@@ -33,7 +33,7 @@ _SWITCH = {"on": True, "true": True, "1": True, "yes": True, "off": False, "fals
 
 
 def options_of(url: str, **given: object) -> Options:
-    """Return options from a URL and keywords; keywords win."""
+    """Return options from a URL and keywords. Keywords have priority."""
     plain, ours = _split(url)
     values = {name: _read(name, text) for name, text in ours.items()}
     values.update((name, value) for name, value in given.items() if value is not None)

@@ -1,8 +1,9 @@
-"""Runs the statements of one transaction in pipeline mode: all are sent at once with one Sync, then all are read.
+"""Runs the statements of one transaction in pipeline mode. All are sent at once with one Sync, and then all replies are
+read.
 
-A pipeline without BEGIN is one implicit transaction, committed by its Sync. So a transaction costs one round trip, a
-failing statement undoes all before it, and so does a cancellation before the Sync was sent. The statements go through
-psycopg's `pq` and its generators, because its cursors would more than double the time of a read.
+A pipeline without BEGIN is one implicit transaction, committed by its Sync. So a transaction costs one round trip. A
+failing statement undoes all before it, and so does a cancellation before the Sync is sent. The statements use psycopg's
+`pq` and its generators, because its cursors would more than double the time of a read.
 """
 
 from __future__ import annotations
@@ -36,14 +37,14 @@ _BINARY = int(pq.Format.BINARY)
 
 
 class Step(NamedTuple):
-    """A statement and its encoded parameters; `binary` has 1 for each that is raw bytes."""
+    """Holds a statement and its encoded parameters. `binary` has 1 for each that is raw bytes."""
 
     sql: bytes
     cells: Sequence[Cell]
     binary: Sequence[int] | None = None
     ours: bool = True
-    """False if its text depends on a user's filter. There is no end of such texts, so they may take only half of the
-    prepared statements."""
+    """This is False if the text depends on a user's filter. The number of such texts is unlimited, so they may use only
+    half of the prepared statements."""
 
 
 class Reply(NamedTuple):
@@ -51,11 +52,11 @@ class Reply(NamedTuple):
 
     rows: list[tuple[Any, ...]]
     touched: int
-    """How many rows the statement touched."""
+    """This is the number of rows that the statement affected."""
 
 
 class Failed(Exception):
-    """The server refused a statement; the transaction was rolled back."""
+    """Raised if the server refused a statement. The transaction was rolled back."""
 
     def __init__(self, place: int, state: str, message: str, detail: str = "", fatal: bool = False) -> None:
         super().__init__(f"{state}: {message}")
@@ -68,7 +69,8 @@ class Failed(Exception):
 
 
 class Lost(Exception):
-    """The connection broke. `sent`: whether the server may have received the whole transaction and committed it."""
+    """Raised if the connection broke. `sent` says whether the server may have received the whole transaction and
+    committed it."""
 
     def __init__(self, reason: str, sent: bool, slow: bool = False) -> None:
         super().__init__(reason)
@@ -77,7 +79,8 @@ class Lost(Exception):
 
 
 class State:
-    """What we know of a connection: its prepared statements, how to read its results, when it was used last."""
+    """Holds what we know about a connection: its prepared statements, how to read its results, and when it was last
+    used."""
 
     def __init__(self, connection: psycopg.BaseConnection[TupleRow]) -> None:
         self.pgconn = connection.pgconn
@@ -90,7 +93,8 @@ class State:
     def may_be_dead(self) -> bool:
         """Return whether an idle connection has to be probed.
 
-        Raises if it is dead: it has something to read, which is how a server says good-bye.
+        Raises an error if it is dead, which means that it has something to read, because a server sends a message
+        before it closes a connection.
         """
         if self._readable():
             self.pgconn.finish()
@@ -98,7 +102,7 @@ class State:
         return time.monotonic() - self.used_at > IDLE_CHECK_SECONDS
 
     def settle(self, error: BaseException | None) -> None:
-        """After an exchange: close the connection unless all replies were read and its statements still fit."""
+        """Close the connection after an exchange, unless all replies were read and its statements still fit."""
         self.used_at = time.monotonic()
         stale = isinstance(error, Failed) and error.state in STALE
         if stale or self.pgconn.transaction_status != pq.TransactionStatus.IDLE:
@@ -114,8 +118,8 @@ def _readable_test(socket: int) -> Callable[[], bool]:
 
 
 class Exchange:
-    """One transaction on one connection, as a context: its errors become Failed or Lost, and the connection is closed
-    if it cannot be used again."""
+    """Runs one transaction on one connection, as a context. Its errors become Failed or Lost, and the connection is
+    closed if it cannot be used again."""
 
     def __init__(self, state: State, steps: Sequence[Step], prepare: bool, seconds: float) -> None:
         self._state = state
@@ -209,7 +213,7 @@ class Exchange:
 
 @lru_cache(maxsize=10 * MAX_PREPARED)
 def statement_name(sql: bytes) -> bytes:
-    """Return the name under which a statement is prepared: a hash of its text.
+    """Return the name under which a statement is prepared, which is a hash of its text.
 
     Behind a pooler many clients share one server connection, and a statement that another client prepared under this
     name is the same statement. psycopg numbers its names, so that one client could run another's statement there.
@@ -218,7 +222,7 @@ def statement_name(sql: bytes) -> bytes:
 
 
 def cell(value: Any) -> Cell:
-    """Return a value encoded as a parameter: in text format, except bytes."""
+    """Return a value encoded as a parameter, in text format except for bytes."""
     kind = type(value)
     if kind is str:
         return text_cell(value)

@@ -1,7 +1,8 @@
-"""psycopg's connection pools, one per process and event loop, and a blocking and an async client over them.
+"""Manages psycopg's connection pools, one per process and event loop, and a blocking and an async client over them.
 
-A connection belongs to the event loop that opened it, and a pool's locks do too: a pool shared by two loops would wait
-for ever. A connection inherited through a fork belongs to the parent: using or closing it would break the parent's.
+A connection and the locks of a pool belong to the event loop that created them. A pool shared by two loops would wait
+forever. A connection inherited through a fork belongs to the parent, and using or closing it would break the parent's
+connection.
 """
 
 from __future__ import annotations
@@ -35,26 +36,26 @@ class BlockingConnection(psycopg.Connection[TupleRow]):
 
 
 class AsyncConnection(psycopg.AsyncConnection[TupleRow]):
-    """A pooled connection of an async store. When its caller is cancelled, psycopg cancels the statement in the server
-    and reads the replies; a connection for which that fails is closed."""
+    """Represents a pooled connection of an async store. When its caller is cancelled, psycopg cancels the statement in
+    the server and reads the replies. If that fails, the connection is closed."""
 
     state: State
 
 
 class Client(Protocol):
-    """A pool of one process and event loop, and single connections for upkeep."""
+    """Holds a pool of one process and event loop, and single connections for upkeep."""
 
     connections: weakref.WeakSet[Any]
     """Every connection that the pool has opened."""
     errors_seen: int
-    """The `connect_errors` that a caller has looked into."""
+    """This is the number of `connect_errors` that a caller has already examined."""
 
     async def open(self) -> None: ...
 
     async def close(self) -> None: ...
 
     async def take(self, seconds: float) -> Any:
-        """Return a connection of the pool; raises PoolTimeout."""
+        """Return a connection of the pool, or raise PoolTimeout."""
         ...
 
     async def give_back(self, connection: Any) -> None: ...
@@ -66,7 +67,7 @@ class Client(Protocol):
         ...
 
     async def connect(self) -> Any:
-        """Return a connection outside the pool, for scripts; raises psycopg's error."""
+        """Return a connection outside the pool, for scripts. Raises psycopg's error."""
         ...
 
     async def script(self, connection: Any, sql: str) -> None:
@@ -74,12 +75,12 @@ class Client(Protocol):
         ...
 
     async def end(self, connection: Any) -> None:
-        """Close a connection made by `connect`."""
+        """Close a connection opened by `connect`."""
         ...
 
 
 class BlockingClient:
-    """Over psycopg's blocking connections; never suspends."""
+    """Uses psycopg's blocking connections, and never suspends."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
@@ -137,8 +138,8 @@ class BlockingClient:
 
 
 class _LoopPool(AsyncConnectionPool[AsyncConnection]):
-    """psycopg's pool, whose workers also end if they are cancelled while they connect. They would swallow that, and a
-    loop that ends without `close` would wait for them for ever."""
+    """Extends psycopg's pool, so that its workers also end if they are cancelled while they connect. Otherwise they
+    would swallow the cancellation, and a loop that ends without `close` would wait for them forever."""
 
     runtime: Runtime
 
@@ -160,7 +161,7 @@ class _Tasks:
 
 
 class AsyncClient:
-    """Over psycopg's async connections."""
+    """Uses psycopg's async connections."""
 
     def __init__(self, options: Options, runtime: Runtime) -> None:
         self._options = options
@@ -220,7 +221,7 @@ class AsyncClient:
 
 
 class Pools:
-    """The pools of one store: one for each process and event loop that uses it."""
+    """Holds the pools of one store, one for each process and event loop that uses it."""
 
     def __init__(self, options: Options, runtime: Runtime) -> None:
         self._options = options
@@ -237,17 +238,17 @@ class Pools:
         self._homes.open()
 
     async def close(self) -> None:
-        """Close every pool of this process; connections that are in use are closed when they are given back."""
+        """Close every pool of this process. Connections that are in use are closed when they are returned."""
         self._closed = True
         await self._homes.close()
 
     def stop_preparing(self) -> bool:
-        """Stop using prepared statements; False if they were off already."""
+        """Stop using prepared statements. Return False if they were already off."""
         was, self._prepare = self._prepare, False
         return was
 
     async def run(self, steps: Sequence[Step], seconds: float) -> list[Reply]:
-        """Run one transaction on a connection of this process and event loop; raises Failed, Lost or StoreError."""
+        """Run one transaction on a connection of this process and event loop. Raises Failed, Lost or StoreError."""
         client = await self.client()
         connection = await self._take(client)
         try:
@@ -283,7 +284,7 @@ class Pools:
     async def connect(self, client: Client) -> Any:
         """Return a connection outside the pool.
 
-        Raises StoreUnavailable with the driver's reason, which names no password.
+        Raises StoreUnavailable with the driver's reason, which contains no password.
         """
         place = self._options.place
         try:
@@ -297,7 +298,7 @@ class Pools:
             raise StoreUnavailable(f"Postgres at {place} cannot be reached: {reason}", place=place) from cause
 
     async def script(self, *texts: str) -> None:
-        """Run texts of statements one after the other, on a connection of its own; raises Failed or Lost."""
+        """Run texts of statements one after the other, on a separate connection. Raises Failed or Lost."""
         client = await self.client()
         connection = await self.connect(client)
         try:

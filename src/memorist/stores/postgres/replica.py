@@ -1,9 +1,9 @@
-"""Reads from a hot standby, where that has replayed what this process has seen of the primary.
+"""Reads from a hot standby, if it has replayed everything that this process has seen of the primary.
 
-Every read of the primary also asks for its write-ahead log position; after a write the position is unknown until the
-next such read. A read that may come from the replica sends the known position along, and the replica answers only if it
-has replayed up to there; otherwise, and whenever the replica is away, the primary answers. So a handle reads its own
-writes and never goes back in time, without an extra round trip; other processes' writes show up with the replica's lag.
+Every read of the primary also asks for its write-ahead log position. After a write, the position is unknown until the
+next such read. A read that may come from the replica sends the known position, and the replica answers only if it has
+replayed up to there. Otherwise, and whenever the replica is unavailable, the primary answers. So a handle reads its own
+writes and never goes back in time, without an extra round trip. Other processes' writes appear with the replica's lag.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _WHO = Step(
 
 
 class ReplicatedSession(Session):
-    """A session on the primary that lets a standby answer reads made under `replica_reads`."""
+    """Runs a session on the primary, and lets a standby answer reads inside `replica_reads`."""
 
     def __init__(self, options: Options, standby: Options, runtime: Runtime) -> None:
         super().__init__(options, runtime)
@@ -86,7 +86,7 @@ class ReplicatedSession(Session):
         return reply
 
     async def _from_standby(self, org: str, steps: Sequence[Step]) -> Reply | None:
-        """Return the reply to the last step, or None where the primary must answer."""
+        """Return the reply to the last step, or None if the primary must answer."""
         with self._guard:
             position, current = self._position, self._covered == self._writes
         if not current or time.monotonic() < self._away_until:
@@ -108,7 +108,8 @@ class ReplicatedSession(Session):
         return replies[-1] if answered else None
 
     async def _check(self) -> None:
-        """Refuse a server that is not a standby of the primary, because log positions of two systems do not compare."""
+        """Refuse a server that is not a standby of the primary, because log positions of two systems cannot be
+        compared."""
         mine = (await super().run([_WHO], repeatable=True))[0].rows[0]
         theirs = (await self._standby.run([_WHO], repeatable=True))[0].rows[0]
         if mine[:2] != theirs[:2]:

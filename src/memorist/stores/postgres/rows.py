@@ -1,12 +1,13 @@
-"""Turns stored rows into records, and checks the checksum of those that carry one.
+"""Turns stored rows into records, and verifies their checksums.
 
-The client computes the checksum, over the columns that it gives. It leaves out the few that the server fills in (a
-message's sequence number and expiry; a row's version and first creation): so a message is written in one round trip
-although only the server knows its position in the thread. Everything that a person or a model wrote is covered.
+The client computes the checksum over the columns that it sends. It leaves out the few that the server fills in (a
+message's sequence number and expiry, a row's version and first creation). So a message is written in one round trip,
+although only the server knows its position in the thread. The checksum covers everything that a person or a model
+wrote.
 
-A row may have been written by a version of the program with other columns; its checksum names the set of columns it
+A row may have been written by a version of the program with other columns. Its checksum names the set of columns it
 covers (see `codec.Sum`). If that is not our set, the reader asks the server for the table's columns, and reads the row
-again with those that we do not know.
+again with the unknown ones.
 """
 
 from __future__ import annotations
@@ -30,14 +31,15 @@ _PHYSICAL = (
 
 @cache
 def server_columns(kind: type[Record]) -> tuple[str, ...]:
-    """Return the columns that the server fills in, which a checksum therefore leaves out."""
+    """Return the columns that the server fills in, which a checksum does not cover."""
     names = ("seq", "expires_at") if kind is Message else ("version", "created_at")
     return tuple(name for name in names if name in codec(kind).place)
 
 
 @cache
 def summed(kind: type[Record]) -> Callable[[Row], Row]:
-    """Empty the cells of a row that the server fills in; compiled, because it is done for each row read."""
+    """Empty the cells of a row that the server fills in. The function is compiled, because it runs for each row that is
+    read."""
     hidden = server_columns(kind)
     cells = ("None" if c.name in hidden else f"r[{i}]" for i, c in enumerate(codec(kind).columns))
     empty: Callable[[Row], Row] = eval(f"lambda r: ({', '.join(cells)},)")
@@ -45,7 +47,7 @@ def summed(kind: type[Record]) -> Callable[[Row], Row]:
 
 
 class Reader:
-    """Makes records of the rows that one database holds."""
+    """Creates records from the rows of one database."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -65,9 +67,8 @@ class Reader:
         return records_of(kind, rows)
 
     async def _of_another_version(self, kind: type[Record], row: Row) -> Row:
-        """Return the row, once it matches the checksum that a program with other columns gave it; else
-        CorruptRecord.
-        """
+        """Return the row if it matches the checksum that a program with other columns computed. Otherwise raise
+        CorruptRecord."""
         key, positions, checksum = codec(kind).key(row), codec(kind).place, Sum.of(row[-1])
         if checksum.made != CRC32 or checksum.shape == codec(kind).shape:
             raise damaged(kind, key)
@@ -99,9 +100,7 @@ class Reader:
     async def _with_unknown(
         self, kind: type[Record], key: Key, names: Sequence[str]
     ) -> tuple[dict[str, Any], int] | None:
-        """Return the cells of a row by name, those we do not know included, and its checksum, or None if the row is
-        gone.
-        """
+        """Return the cells of a row by name, including unknown ones, and its checksum, or None if the row is gone."""
         wanted = [*names, *(name for name in codec(kind).names if name not in names), "checksum"]
         match = " AND ".join(f'"{name}" = ${i}' for i, name in enumerate(kind.table.key, 1))
         columns = ", ".join(f'"{name}"' for name in wanted)
@@ -116,7 +115,7 @@ class Reader:
 
 
 def records_of(kind: type[Record], rows: list[Row]) -> list[Any]:
-    """Return records of rows whose checksum, if any, was checked."""
+    """Return records of rows whose checksum, if any, was verified."""
     decode = codec(kind).decode
     try:
         return [decode(row) for row in rows]

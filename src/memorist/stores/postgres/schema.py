@@ -1,4 +1,4 @@
-"""Checks the server on `open`, and runs migrations: each is recorded in the transaction that applies it."""
+"""Checks the server on `open`, and runs migrations. Each migration is recorded in the transaction that applies it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _VERSION = b"SELECT coalesce(max(version), 0), coalesce(max(needs), 0) FROM memo
 
 
 class Server(NamedTuple):
-    """What the server told of itself, of the connecting user's rights and of the schema; in the order of `_LOOK`."""
+    """Holds the server's answers about itself, the connecting user's rights and the schema, in the order of `_LOOK`."""
 
     version: int
     encoding: str
@@ -60,13 +60,13 @@ class Server(NamedTuple):
     vector_home: str | None
     vectors: bool
     partitions: int
-    """The hash partitions of each table; 0 where tables are not partitioned."""
+    """This is the number of hash partitions of each table, or 0 if tables are not partitioned."""
     schema: int
     needs: int
 
 
 def migrations() -> list[Migration]:
-    """Return every migration there is, in order."""
+    """Return every migration, in order."""
     return migrations_in(_FOLDER)
 
 
@@ -83,8 +83,8 @@ async def look(session: Session) -> Server:
 
 
 async def prepare(session: Session, *, partitions: int = 0) -> Server:
-    """Check the server, bring its schema up to date, and take on the application's role. With `partitions`, the schema
-    must not be there yet, and is created with that many hash partitions of each table."""
+    """Check the server, bring its schema up to date, and switch to the application's role. With `partitions`, the
+    schema must not exist yet, and is created with that many hash partitions of each table."""
     if not 0 <= partitions <= MAX_PARTITIONS:
         raise UsageError(f"a table can have 1 to {MAX_PARTITIONS} partitions")
     server = await look(session)
@@ -115,7 +115,7 @@ async def prepare(session: Session, *, partitions: int = 0) -> Server:
 def roles(server: Server) -> tuple[str | None, str | None]:
     """Return the roles to switch to.
 
-    An ordinary user, who is bound by row-level security and holds the grants, needs none.
+    An ordinary user, who is subject to row-level security and has the grants, needs none.
     """
     if server.owner or server.superuser or server.bypasses:
         return (APP if server.app else None, WORKER if server.worker else None)

@@ -1,7 +1,8 @@
-"""Physical removal on a Postgres server: tables rewritten without dead rows, and old write-ahead log removed.
+"""Removes deleted bytes physically on a Postgres server: it rewrites tables without dead rows, and removes the old
+write-ahead log.
 
-This is for operators. It takes an exclusive lock on each table in turn, as much free disk as the largest table, and
-for the log a superuser, since segments belong to the whole server.
+This is for operators. It needs an exclusive lock on each table in turn, and as much free disk space as the largest
+table takes. For the log it needs a superuser, because segments belong to the whole server.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ FROM pg_ls_waldir() WHERE name ~ '^[0-9A-F]{24}$'
 
 
 async def scrub(session: Session, runtime: Runtime) -> Scrubbed:
-    """Rewrite every table of ours, then remove the log that still has the dead rows, where this user may."""
+    """Rewrite every table of ours, then remove the log that still contains the dead rows, if this user may."""
     tables = (await session.run([Step(_TABLES, ())], repeatable=True))[0].rows
     if not all(owned for _, owned in tables):
         raise Unsupported("only the owner of the tables can rewrite them; run `memorist scrub` as their owner")
@@ -55,7 +56,7 @@ async def _rewrite(session: Session, name: str) -> None:
 
 
 async def _drop_log(session: Session, runtime: Runtime) -> Scrubbed:
-    """Turn off recycling of log segments, then use up those already recycled; the setting is restored afterwards."""
+    """Turn off recycling of log segments, then use up those already recycled. The setting is restored afterwards."""
     setting = (await _row(session, "SELECT current_setting('wal_recycle')"))[0]
     if setting == "on":
         await _statement(session, "ALTER SYSTEM SET wal_recycle = off")
@@ -71,8 +72,8 @@ async def _drop_log(session: Session, runtime: Runtime) -> Scrubbed:
 async def _until_one_segment(session: Session, runtime: Runtime) -> Scrubbed:
     """Switch segments and make checkpoints until only the current segment is left.
 
-    The checkpointer learns of the changed setting by a signal, asynchronously, and until then a checkpoint renames
-    segments instead of removing them; so the segments are counted again after each round.
+    The checkpointer learns about the changed setting asynchronously, by a signal. Until then, a checkpoint renames
+    segments instead of removing them. So the segments are counted again after each round.
     """
     waiting = old = 0
     for tries in range(1, _MAX_LOG_SWITCHES + 1):
@@ -93,7 +94,7 @@ async def _until_one_segment(session: Session, runtime: Runtime) -> Scrubbed:
 
 
 async def _copies(session: Session) -> Scrubbed:
-    """Report copies of the log outside this server: replicas keep their own, and archived segments are files."""
+    """Report copies of the log outside this server. Replicas keep their own, and archived segments are files."""
     archives, replicas = await _row(
         session, "SELECT current_setting('archive_mode') <> 'off', (SELECT count(*) FROM pg_stat_replication)"
     )

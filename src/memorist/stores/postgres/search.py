@@ -1,4 +1,4 @@
-"""Searches entries: terms through a `tsvector` index, vectors through pgvector where the server has it."""
+"""Searches entries: terms with a `tsvector` index, and vectors with pgvector if the server has it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _WIDER_INDEX_SCAN = Step(
 
 
 class Search:
-    """The searches of one store, with a short-lived cache of how many entries each namespace has."""
+    """Runs the searches of one store, with a short-lived cache of how many entries each namespace has."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -60,7 +60,7 @@ class Search:
     async def text(
         self, org: str, ns: str, terms: Sequence[str], limit: int, now: int, only: EntryFilter
     ) -> list[Entry]:
-        """Return live entries that hold any of the terms, best first."""
+        """Return live entries that contain any of the terms, best first."""
         if not terms or limit < 1:
             return []
         total, _ = await self._size(org, ns)
@@ -73,7 +73,8 @@ class Search:
         return await _passing(only, limit, ask, lambda entry: entry)
 
     async def counts(self, org: str, ns: str, terms: Sequence[str]) -> dict[str, int]:
-        """Return the document frequency of each term: how many entries hold it in their own text."""
+        """Return the document frequency of each term, which is the number of entries that contain it in their own
+        text."""
         if not terms:
             return {}
         reply = await self._session.read(org, Step(_COUNTS, [cell(ns), array_cell(terms)]))
@@ -84,9 +85,9 @@ class Search:
     ) -> list[tuple[Entry, float]]:
         """Return live entries of the embedder, nearest first, with their cosine.
 
-        The index is asked first, also with a filter: it goes on to farther and farther entries until enough pass, or it
-        has looked at INDEX_TUPLES of them. If too few passed, the filter is selective, and every entry that passes is
-        compared. The planner cannot choose: it has no statistics of what is in metadata.
+        The index is used first, even with a filter. It continues to more distant entries until enough pass, or until it
+        has examined INDEX_TUPLES of them. If too few passed, the filter is selective, and every entry that passes is
+        compared. The planner cannot choose, because it has no statistics about the contents of metadata.
         """
         if not vector or limit < 1:
             return []
@@ -116,7 +117,7 @@ class Search:
         return (await self._session.read(org, *before, step)).rows
 
     async def _size(self, org: str, ns: str) -> tuple[int, int]:
-        """About how many entries a namespace has, and how many there are in all."""
+        """Return roughly how many entries a namespace has, and how many there are in total."""
         at = time.monotonic()
         known = self._sizes.get((org, ns))
         if known is not None and at - known[0] < _SIZE_SECONDS:
@@ -137,7 +138,8 @@ async def _passing(
 ) -> list[T]:
     """Return the first results that pass a filter.
 
-    What the server could not compare as Python does is compared here, and more is asked for while too few pass.
+    Conditions that the server cannot compare in the same way as Python are checked here, and more rows are fetched
+    while too few pass.
     """
     condition, count = _condition(only), limit
     while True:
@@ -160,7 +162,8 @@ async def _passing(
 
 
 def _condition(only: EntryFilter) -> Condition:
-    """Return a filter as SQL over the entry `t`, but for its kinds, which both statements have a parameter for."""
+    """Return a filter as SQL over the entry `t`, without its kinds, because both statements have a parameter for
+    these."""
     if not only.beyond_kinds:
         return _NONE
     parts: list[str] = []
@@ -184,7 +187,7 @@ def _kinds(only: EntryFilter) -> Cell:
 def _whole(key: str, source: str = "", condition: str = "true") -> str:
     """Fetch whole rows, each by its key, if they pass.
 
-    OFFSET 0 keeps the planner from merging this into the outer query: without statistics it would scan the namespace
+    OFFSET 0 prevents the planner from merging this into the outer query. Without statistics it would scan the namespace
     once per row.
     """
     row = f"SELECT {_OWN} FROM memorist.entries AS t{source} WHERE {key} AND {condition} OFFSET 0"

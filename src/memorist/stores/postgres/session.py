@@ -1,5 +1,5 @@
-"""Runs transactions: each for one org (row-level security), under the application's role, with time limits, and retried
-where that is safe."""
+"""Runs transactions. Each is for one org (row-level security), under the application's role, with time limits, and is
+retried if that is safe."""
 
 from __future__ import annotations
 
@@ -58,26 +58,26 @@ class Session:
         self._across = f"{enter}, {common}, {durable}{across}".encode()
 
     def reading(self, org: str) -> Step:
-        """Return the step that comes before reads of an org."""
+        """Return the step that precedes reads of an org."""
         return Step(self._read, [cell(org)])
 
     def writing(self, org: str) -> Step:
-        """Return the step that comes before changes of an org."""
+        """Return the step that precedes changes of an org."""
         return Step(self._write, [cell(org)])
 
     def across(self) -> Step:
-        """Return the step that comes before work across orgs: claiming jobs, listing orgs, purging."""
+        """Return the step that precedes work across orgs: claiming jobs, listing orgs, purging."""
         return Step(self._across, [b""])
 
     async def read(self, org: str, *steps: Step) -> Reply:
-        """Run reading statements for one org; the reply to the last."""
+        """Run reading statements for one org, and return the reply to the last."""
         return (await self.run([self.reading(org), *steps], repeatable=True))[-1]
 
     async def run(self, steps: Sequence[Step], *, repeatable: bool) -> list[Reply]:
         """Run one transaction in one round trip.
 
-        Raises Failed for our own refusals, else errors of our tree. With `repeatable`, steps whose reply was lost are
-        sent again.
+        Raises Failed for our own refusals, and otherwise one of the library's errors. With `repeatable`, steps whose
+        reply was lost are sent again.
         """
         tries, unsure, until = 0, False, time.monotonic() + self.options.connect_timeout
         while True:

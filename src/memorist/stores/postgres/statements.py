@@ -1,4 +1,5 @@
-"""Makes SQL statements from the declarations of records: names come from those alone, every value is a parameter."""
+"""Creates SQL statements from the declarations of records. Names come only from the declarations, and every value is a
+parameter."""
 
 from __future__ import annotations
 
@@ -12,25 +13,26 @@ from ..codec import codec
 
 
 class Writes(NamedTuple):
-    """The fixed writing statements of one table. Parameters: the row (`put_cells` of it, for all but `load`), its
-    checksum where the table has one, and the time where `ensure` and `fresh` need it."""
+    """Holds the fixed writing statements of one table. Their parameters are the row (its `put_cells`, except for
+    `load`), its checksum if the table has one, and the time if `ensure` and `fresh` need it."""
 
     put: bytes
-    """Upsert."""
+    """Inserts or updates the row."""
     ensure: bytes
-    """Insert, or replace an expired row; a live row stays as it is (`Put.absent`)."""
+    """Inserts the row, or replaces an expired one. A live row is not changed (`Put.absent`)."""
     ensure_takes_now: bool
     fresh: bytes
-    """The same for a row that an Expect found absent: raises a serialization failure if another transaction made it."""
+    """Does the same for a row that an Expect found absent. It raises a serialization failure if another transaction
+    created it."""
     load: bytes
     delete: bytes
     delete_expired: bytes
-    """Deletes the row if it has expired; takes the time as well where rows expire."""
+    """Deletes the row if it has expired. It also needs the time if rows expire."""
     expect: bytes
     binary: tuple[int, ...] | None
-    """The format (1 for binary) of each cell of a whole row; None if all are text."""
+    """This is the format (1 for binary) of each cell of a whole row, or None if all are text."""
     put_binary: tuple[int, ...] | None
-    """The same for the cells that a put takes."""
+    """This is the format of each cell that a put needs."""
 
 
 def quoted(names: tuple[str, ...]) -> str:
@@ -45,20 +47,20 @@ def table(kind: type[Record]) -> str:
 
 @cache
 def selected(kind: type[Record]) -> str:
-    """Return the columns that a read selects: the record's own, and the checksum where the table has one."""
+    """Return the columns that a read selects: the record's own, and the checksum if the table has one."""
     names = [f'"{c.name}"::int' if c.kind == "bool" else f'"{c.name}"' for c in codec(kind).columns]
     return ", ".join([*names, "checksum"] if kind.table.checksum else names)
 
 
 @cache
 def put_cells(kind: type[Record]) -> tuple[int, ...]:
-    """Return the places of a row that a put takes as parameters: all but the version, which the server gives."""
+    """Return the positions of a row that a put passes as parameters: all but the version, which the server assigns."""
     return tuple(i for i, c in enumerate(codec(kind).columns) if not (c.name == "version" and codec(kind).versioned))
 
 
 @cache
 def writes(kind: type[Record]) -> Writes:
-    """Return the writing statements of a kind of record, made on first use."""
+    """Return the writing statements of a kind of record, which are created on first use."""
     columns, key, place = codec(kind).columns, kind.table.key, codec(kind).place
     names = tuple(column.name for column in columns)
     preserved = {"version", "created_at"} & set(names) - set(key)
@@ -150,7 +152,8 @@ def _alive(kind: type[Record], place: int) -> str:
 
 @cache
 def get_sql(kind: type[Record]) -> bytes:
-    """Return the live row under a key; parameters are the key and, where rows expire, the time."""
+    """Return the statement that selects the live row under a key. Its parameters are the key and, if rows expire, the
+    time."""
     key = kind.table.key
     match = " AND ".join(f"{_q(name)} = ${i}" for i, name in enumerate(key, 1))
     return f"SELECT {selected(kind)} FROM {table(kind)} WHERE {match}{_alive(kind, len(key) + 1)}".encode()
@@ -158,9 +161,10 @@ def get_sql(kind: type[Record]) -> bytes:
 
 @cache
 def get_many_sql(kind: type[Record]) -> bytes:
-    """Return the live rows of an org under keys given as one array per further column, each with its place in them.
+    """Return the statement that selects the live rows of an org under several keys, passed as one array per further
+    column, each with its position in them.
 
-    The org is a parameter of its own, so that the planner sees which partition is meant."""
+    The org is a separate parameter, so that the planner knows the partition."""
     key = kind.table.key
     arrays = ", ".join(f"${i}::{_type(kind, name)}[]" for i, name in enumerate(key[1:], 2))
     names = ", ".join(f"k{i}" for i in range(1, len(key)))
@@ -173,27 +177,29 @@ def get_many_sql(kind: type[Record]) -> bytes:
 
 
 class Shape(NamedTuple):
-    """Which bounds a scan has and how many columns each; every shape has one statement."""
+    """Says which bounds a scan has and how many columns each bound has. Every shape has one statement."""
 
     along: str | None
-    """The index it follows; None is the key."""
+    """This is the index to follow, or None for the key."""
     prefix: int
     after: int = 0
     before: int = 0
     starts: int = 0
-    """0, 1 (from) or 2 (from, to)."""
+    """This is 0, 1 (from) or 2 (from, to)."""
     reverse: bool = False
     limited: bool = False
 
 
 @cache
 def scan_sql(kind: type[Record], shape: Shape) -> bytes:
-    """Return a scan; parameters are prefix, after, before, starts, the time where rows expire, the limit."""
+    """Return the statement of a scan. Its parameters are the prefix, `after`, `before`, `starts`, the time if rows
+    expire, and the limit."""
     return filtered_sql(kind, shape, "", "true")
 
 
 def filtered_sql(kind: type[Record], shape: Shape, source: str, condition: str) -> bytes:
-    """Return a scan of rows (alias `t`) that pass a condition on them and on what is joined to each row (`source`)."""
+    """Return the statement of a scan of rows (alias `t`) that pass a condition on them and on what is joined to each
+    row (`source`)."""
     order = kind.table.order(shape.along)
     parts, position = _bounds(order, shape)
     alive = _alive(kind, position)
@@ -207,7 +213,7 @@ def filtered_sql(kind: type[Record], shape: Shape, source: str, condition: str) 
 
 @cache
 def delete_range_sql(kind: type[Record], shape: Shape) -> bytes:
-    """Delete the rows that a scan with the same bounds would return, and expired ones."""
+    """Return the statement that deletes the rows that a scan with the same bounds would return, and expired ones."""
     parts, _ = _bounds(kind.table.key, shape)
     return f"DELETE FROM {table(kind)} WHERE {' AND '.join(parts) or 'true'}".encode()
 
@@ -239,7 +245,8 @@ _ORG, _THREAD = (1 + APPEND_CELLS.index(codec(Message).place[name]) for name in 
 
 @cache
 def append_first_sql() -> bytes:
-    """Take the thread's lock and insert the first message; parameters: cells, crc, and those of begin_append."""
+    """Return the statement that locks the thread and inserts the first message. Its parameters are the cells, the CRC,
+    and those of begin_append."""
     at = len(APPEND_CELLS) + 1
     marks = ", ".join(f"${i}" for i in range(at + 1, at + 7))
     source = f"memorist.begin_append(${_ORG}::text, ${_THREAD}::text, {marks}) AS b"
@@ -248,8 +255,8 @@ def append_first_sql() -> bytes:
 
 @cache
 def append_next_sql() -> bytes:
-    """Insert a further message of an append, whose thread is locked and already counts it; parameters: cells, crc, and
-    how many messages of the append follow."""
+    """Return the statement that inserts a further message of an append, whose thread is locked and already counts it.
+    Its parameters are the cells, the CRC, and how many messages of the append follow."""
     back = f"${len(APPEND_CELLS) + 2}::bigint"
     source = f"memorist.threads AS t WHERE t.org = ${_ORG} AND t.id = ${_THREAD}"
     return _append(source, f"t.length - {back}", "t.expires_at").encode()
@@ -283,7 +290,8 @@ PURGE = b"SELECT * FROM memorist.purge_expired($1, $2)"
 
 @cache
 def claim_sql() -> bytes:
-    """Lease due jobs of the one org the transaction is for; parameters: queue, owner, now, lease, limit, org."""
+    """Return the statement that leases due jobs of the transaction's org. Its parameters are queue, owner, now, lease,
+    limit and org."""
     due = (
         "SELECT j.ns, j.item, j.run_at FROM memorist.jobs j WHERE j.org = $6 AND j.queue = $1 AND {} "
         "ORDER BY j.run_at, j.ns, j.item LIMIT $5 FOR UPDATE SKIP LOCKED"

@@ -1,4 +1,5 @@
-"""The Postgres store: real tables, one transaction and one round trip per unit of work, one org per transaction."""
+"""Implements the Postgres store, with real tables. Each unit of work is one transaction, for one org, in one round
+trip."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ _PAGE_ROWS = 1024
 
 
 class PostgresStore:
-    """Records in the schema `memorist` of a Postgres database."""
+    """Keeps records in the schema `memorist` of a Postgres database."""
 
     name = "postgres"
     owns_files = False
@@ -79,11 +80,11 @@ class PostgresStore:
 
     @property
     def round_trips(self) -> int:
-        """How many times this store has spoken to its server."""
+        """This is the number of round trips of this store to its server."""
         return self._session.pools.round_trips
 
     async def open(self) -> None:
-        """Connect, check, migrate."""
+        """Connect to the server, check it and migrate its schema."""
         if not self._opened:
             await self._open(0)
 
@@ -145,8 +146,8 @@ class PostgresStore:
         return list(merged)[: scan.limit]
 
     async def apply(self, changes: Sequence[Change], *, now: int) -> list[ChangeResult]:
-        """Do all of the changes or none, in one transaction and one round trip. A replayed append rolls that
-        transaction back; the other changes are then sent again without it."""
+        """Apply all of the changes or none, in one transaction and one round trip. A replayed append rolls that
+        transaction back, and the other changes are then sent again without it."""
         left, done = list(changes), dict[int, Any]()
         while left:
             planned = plan(left, now, self._session.writing)
@@ -165,7 +166,7 @@ class PostgresStore:
         return [done[position] for position in range(len(changes))]
 
     async def purge(self, *, now: int, limit: int = 1000) -> dict[str, int]:
-        """Remove expired rows for good."""
+        """Remove expired rows permanently."""
         step = Step(sql.PURGE, [cell(now), cell(limit)])
         replies = await self._session.run([self._session.across(), step], repeatable=True)
         return dict(replies[1].rows)
@@ -194,11 +195,12 @@ class PostgresStore:
     async def search_text(
         self, org: str, ns: str, terms: Sequence[str], *, limit: int, now: int, only: EntryFilter = ALL_ENTRIES
     ) -> list[Entry]:
-        """Return live entries of a namespace that hold any of the terms, best first."""
+        """Return live entries of a namespace that contain any of the terms, best first."""
         return await self._search.text(org, ns, terms, limit, now, only)
 
     async def term_counts(self, org: str, ns: str, terms: Sequence[str]) -> dict[str, int]:
-        """Return the document frequency of each term: how many entries hold it in their own text."""
+        """Return the document frequency of each term, which is the number of entries that contain it in their own
+        text."""
         return await self._search.counts(org, ns, terms)
 
     async def _search_vector(
@@ -216,7 +218,7 @@ class PostgresStore:
         return await self._search.near(org, ns, embedder, vector, limit, now, only)
 
     async def scrub(self) -> Scrubbed:
-        """Rewrite the tables without dead rows, and remove the write-ahead log that has them."""
+        """Rewrite the tables without dead rows, and remove the write-ahead log that contains them."""
         from .scrub import scrub
 
         return await scrub(self._session, self._runtime)
@@ -263,7 +265,7 @@ def _scan_step(scan: Scan[R], now: int) -> Step:
 
 
 def _filtered_step(scan: Scan[R], now: int) -> tuple[Step, int | None]:
-    """Return the statement of one page of a scan with a filter, and how many rows it gives at most."""
+    """Return the statement of one page of a scan with a filter, and the maximum number of rows it returns."""
     assert scan.where is not None
     shape, values = _scan_parts(replace(scan, limit=_PAGE_ROWS), now)
     condition = translate(scan.where, scan.kind, len(values) + 1)
@@ -285,7 +287,7 @@ def _scan_parts(scan: Scan[R], now: int) -> tuple[sql.Shape, list[Any]]:
 
 
 def _beyond(scan: Scan[R], record: R) -> Scan[R]:
-    """Return the same scan, from after this record on."""
+    """Return the same scan, starting after this record."""
     row, positions = codec(scan.kind).encode(record), codec(scan.kind).place
     last = tuple(row[positions[name]] for name in scan.columns[len(scan.prefix) :])
     return replace(scan, before=last) if scan.reverse else replace(scan, after=last)

@@ -1,4 +1,5 @@
-"""Scripts that change the schema: each is one transaction, run by one process at a time, and nobody waits for long."""
+"""Runs scripts that change the schema. Each is one transaction, run by one process at a time, and blocks nobody for
+long."""
 
 from __future__ import annotations
 
@@ -33,9 +34,8 @@ END $memorist$;
 
 
 def once(condition: str, sql: str, record: str = "") -> str:
-    """Return a script that runs `sql` once: it takes the advisory lock first, and does nothing if `condition` is false
-    by then. `record` is PL/pgSQL that runs after it.
-    """
+    """Return a script that runs `sql` once. It takes the advisory lock first, and does nothing if `condition` is false
+    by then. `record` is PL/pgSQL that runs after it."""
     return f"""
 BEGIN;
 SET LOCAL statement_timeout = 0;
@@ -60,7 +60,8 @@ COMMIT;
 
 
 async def patiently(session: Session, *sql: str) -> None:
-    """Run texts on one connection; all again with back-off while a lock timeout says that others hold a table."""
+    """Run texts on one connection. All of them are repeated with back-off as long as a lock timeout shows that others
+    hold a table."""
     tries, until = 0, time.monotonic() + RETRY_SECONDS
     while True:
         tries += 1
@@ -74,8 +75,8 @@ async def patiently(session: Session, *sql: str) -> None:
 
 @asynccontextmanager
 async def only_builder(session: Session) -> AsyncIterator[bool]:
-    """Be the one process that builds; False inside where another one is. The lock belongs to a transaction on a
-    connection of its own, so it ends with the process."""
+    """Make sure that only one process builds. The context yields False if another process is building. The lock belongs
+    to a transaction on its own connection, so it ends with the process."""
     client = await session.pools.client()
     connection = await session.pools.connect(client)
     try:

@@ -1,9 +1,9 @@
-"""Adds the vector index where pgvector can be had, also to a table of many entries that others use meanwhile.
+"""Adds the vector index if pgvector is available, even to a large table that is in use.
 
-A small table is done in one transaction. On a large one the column is added empty, with the trigger that fills it for
-rows written from now on; the rows there are follow in batches, each a short transaction that locks its rows alone; then
+A small table is converted in one transaction. On a large one, the column is added empty, with a trigger that fills it
+for rows written from now on. Existing rows follow in batches, in short transactions that lock only their own rows. Then
 the indexes are built concurrently. Until the last of them is valid, every program searches vectors in its own process.
-What was interrupted goes on at the next open.
+An interrupted conversion continues at the next open.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _log = logging.getLogger("memorist.postgres")
 
 
 async def add_vectors(session: Session, home: str | None) -> bool:
-    """Make the copy and its indexes; False where it cannot be or another process is at it."""
+    """Create the copy and its indexes. Return False if that is impossible or another process is doing it."""
     if not (await session.run([_AVAILABLE], repeatable=True))[0].rows[0][0]:
         return False
     schema = '"' + (home or "public").replace('"', '""') + '"'
@@ -81,7 +81,7 @@ async def add_vectors(session: Session, home: str | None) -> bool:
 
 
 async def _copy(session: Session) -> None:
-    """Fill the column of the rows there are, in the order of their keys."""
+    """Fill the column for the existing rows, in the order of their keys."""
     last: tuple[str, ...] | None = ("", "", "", "", "")
     while last is not None:
         step = Step(_COPY, [cell(value) for value in last])
@@ -90,7 +90,7 @@ async def _copy(session: Session) -> None:
 
 
 async def _build(session: Session, schema: str) -> None:
-    """Build the indexes concurrently, partition by partition where the table has some."""
+    """Build the indexes concurrently, partition by partition if the table has partitions."""
     for (name,) in (await session.run([_INVALID], repeatable=True))[0].rows:  # left by an interrupted build
         await _alone(session, f"DROP INDEX CONCURRENTLY IF EXISTS {name}")
     parts = [name for (name,) in (await session.run([_PARTS], repeatable=True))[0].rows]
@@ -117,9 +117,8 @@ def _index(width: int) -> str:
 
 
 def _what(schema: str, width: int) -> str:
-    """Return what to index: there is one index for each number of dimensions in common use, since an index needs a
-    fixed one; others are searched exactly.
-    """
+    """Return the expressions to index. An index needs a fixed number of dimensions, so there is one for each common
+    number. Other vectors are searched exactly."""
     return (
         f"USING hnsw ((embedding::{schema}.halfvec({width})) {schema}.halfvec_cosine_ops) "
         f"WITH (m = 12, ef_construction = 48) WHERE {schema}.vector_dims(embedding) = {width}"

@@ -1,4 +1,4 @@
-"""The Redis store: plain Redis 7 or Valkey, one server or a Cluster, blocking and async."""
+"""Implements the Redis store on plain Redis 7 or Valkey, for one server or a Cluster, blocking and async."""
 
 from __future__ import annotations
 

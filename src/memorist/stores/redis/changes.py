@@ -33,7 +33,7 @@ from .rows import Argument, layout
 
 
 def one_org_of(changes: Sequence[Change]) -> str:
-    """Return the one org of a batch."""
+    """Return the org of a batch, which must have only one."""
     orgs = {org_of(change) for change in changes}
     if len(orgs) != 1:
         raise Unsupported("a batch on Redis is of one org, so that it is one atomic script; split it by org")
@@ -41,7 +41,7 @@ def one_org_of(changes: Sequence[Change]) -> str:
 
 
 def only_removes(changes: Sequence[Change]) -> bool:
-    """Return whether a batch writes no new row; such a batch must succeed even when the server is out of memory."""
+    """Return whether a batch writes no new row. Such a batch must succeed even when the server is out of memory."""
     return all(isinstance(change, Delete | DeleteRange | Expect) for change in changes)
 
 
@@ -51,11 +51,12 @@ def removes(changes: Sequence[Change]) -> bool:
 
 
 class Merged(NamedTuple):
-    """A record encoded with the unknown cells (those of a newer version's columns) of the row that it replaces."""
+    """Holds a record encoded together with the unknown cells (of a newer version's columns) of the row that it
+    replaces."""
 
     digest: str
-    """SHA-1 of the old body. The script compares it, so that a row written meanwhile is merged again (optimistic
-    retry)."""
+    """This is the SHA-1 of the old body. The script compares it, so that a row written in the meantime is merged again
+    (optimistic retry)."""
     shape: int
     encoded: list[Argument]
 
@@ -65,7 +66,7 @@ Merges = dict[int, Merged]
 
 
 def merge(changes: Sequence[Change], merges: Merges, reply: list[Any]) -> Merges:
-    """Add the merged records that the script asked for: its reply names rows written with columns we do not know."""
+    """Add the merged records that the script asked for. Its reply names rows with columns that we do not know."""
     more = dict(merges)
     for number, shape, body in zip(reply[1::3], reply[2::3], reply[3::3], strict=True):
         change = changes[int(number) - 1]
@@ -170,7 +171,7 @@ _ENCODERS: dict[type, Any] = {
 
 
 def results(changes: Sequence[Change], reply: list[Any]) -> list[ChangeResult]:
-    """Return the results of a batch from the script's reply; raises our error if the script refused a change."""
+    """Return the results of a batch from the script's reply. Raises our error if the script refused a change."""
     verdict = reply[0]
     if verdict == b"done":
         # The script answers false rather than nil where there is no result: a nil would end the array.

@@ -1,4 +1,4 @@
-"""Checks the server's settings for durability: whether an acknowledged write survives a crash or a restart."""
+"""Checks the server's durability settings, which decide whether an acknowledged write survives a crash or a restart."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def check_option(on_risk: str) -> None:
 
 
 async def check(client: Client, *, durability: str, on_risk: str) -> None:
-    """Warn or refuse when the server's settings are weaker than the durability asked for."""
+    """Warn or refuse if the server's settings are weaker than the requested durability."""
     if on_risk == "ignore":
         return
     problems = [text for name, settings in await read_settings(client) for text in risks(name, settings, durability)]
@@ -36,13 +36,13 @@ async def check(client: Client, *, durability: str, on_risk: str) -> None:
 
 
 async def read_settings(client: Client) -> list[tuple[str, dict[str, str] | None]]:
-    """Return each server's settings; None where it does not tell them."""
+    """Return each server's settings, or None if it does not reveal them."""
     replies = await client.everywhere("CONFIG GET", *_WANTED)
     return [(name, None if isinstance(reply, ResponseError) else reply) for name, reply in replies]
 
 
 def risks(name: str, settings: dict[str, str] | None, durability: str) -> list[str]:
-    """Return the risks of one server's settings, one sentence each."""
+    """Return the risks of one server's settings, as one sentence each."""
     if settings is None:
         return [
             f"Redis at {name} does not tell its settings (CONFIG is not allowed): "
@@ -68,6 +68,6 @@ def risks(name: str, settings: dict[str, str] | None, durability: str) -> list[s
 
 
 async def read_info(client: Client, section: str) -> list[tuple[str, dict[str, Any]]]:
-    """Return each server's INFO as pairs; none where it refuses."""
+    """Return each server's INFO as pairs, or none if it refuses."""
     replies = await client.everywhere("INFO", section)
     return [(name, {} if isinstance(reply, ResponseError) else reply) for name, reply in replies]

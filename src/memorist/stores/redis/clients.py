@@ -1,7 +1,8 @@
-"""Builds redis-py's clients, blocking or asyncio: for one server, for the primary that Sentinels name, for a Cluster.
+"""Builds redis-py's clients, blocking or asyncio, for one server, for the primary that Sentinels name, or for a
+Cluster.
 
-redis-py's own retries are off: repeated after a lost reply, a write would be done twice. Its connections are extended
-in one point: an error raised while connecting is marked, so that "nothing was sent" differs from "the reply was lost".
+redis-py's own retries are off, because a write repeated after a lost reply would be done twice. Its connections are
+extended so that errors while connecting are marked. This distinguishes "nothing was sent" from "the reply was lost".
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ _FOR_SENTINELS = ("socket_connect_timeout", "socket_timeout", "protocol", "retry
 
 
 class _AsyncSentinelPool(redis.asyncio.sentinel.SentinelConnectionPool, redis.asyncio.BlockingConnectionPool):
-    """A pool that asks the Sentinels, and whose callers wait for a connection while all are in use."""
+    """Asks the Sentinels for the primary. Callers wait for a connection while all are in use."""
 
 
 class Factory:
-    """Makes clients with the settings of one URL; `on_connect` is called after each new connection."""
+    """Creates clients with the settings of one URL. `on_connect` is called after each new connection."""
 
     def __init__(
         self,
@@ -75,9 +76,8 @@ class Factory:
         return self._driver.Redis(connection_pool=self._pool_types[0](**settings))
 
     def sentinel_client(self) -> tuple[Any, list[Any]]:
-        """Return a client of the primary of a service, which asks the Sentinels before each connection, and their
-        clients.
-        """
+        """Return a client of the primary of a service, which asks the Sentinels before each connection, and the clients
+        of the Sentinels."""
         shared = {name: self._settings[name] for name in _FOR_SENTINELS}
         manager = self._driver.Sentinel(self._servers.seeds, sentinel_kwargs=shared)
         sort = "SSL" if issubclass(self._base, self._driver.SSLConnection) else ""
@@ -89,7 +89,7 @@ class Factory:
         return self._driver.Redis(connection_pool=pool), list(manager.sentinels)
 
     def cluster_client(self) -> object:
-        """Return a client of the whole Cluster. The blocking one connects at once."""
+        """Return a client of the whole Cluster. The blocking one connects immediately."""
         settings = {name: value for name, value in self._settings.items() if name not in ("host", "port")}
         return self._driver.RedisCluster(
             startup_nodes=[self._driver.cluster.ClusterNode(*seed) for seed in self._servers.seeds],
@@ -134,7 +134,8 @@ def _extend(base: Any, on_connect: Callable[[], None]) -> object:
 
 
 def _extend_async(base: Any, on_connect: Callable[[], None]) -> object:
-    """Return a class of asyncio connections that marks the errors of connecting, and notices a closed one in time."""
+    """Return a class of asyncio connections that marks the errors of connecting, and detects a closed connection in
+    time."""
 
     class Marked(base):  # type: ignore[misc]
         async def connect(self) -> None:
@@ -178,7 +179,7 @@ def _check_role(connection: Any) -> None:
     """Refuse a server that is a replica.
 
     A primary that died comes back at its old address as an empty replica of the new one. It refuses writes, but it
-    answers reads, and scripts that find nothing to write to, as if there had never been anything.
+    answers reads, and scripts that find nothing to write to, as if there had never been any data.
     """
     connection.on_connect()
     connection.send_command("ROLE", check_health=False)

@@ -1,7 +1,7 @@
 """Sends commands to one server, to the primary that Sentinels name, or to the nodes of a Cluster.
 
 Every process and every event loop has its own redis-py clients, because a connection belongs to the loop that opened
-it. With `memorist_replicas=N` in the URL a write is acknowledged once so many replicas have it (`WAIT`).
+it. With `memorist_replicas=N` in the URL, a write is acknowledged once N replicas have it (`WAIT`).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _REDIRECTION_PAUSE_SECONDS = 0.1
 
 
 class _Clients:
-    """redis-py's clients of one process and event loop."""
+    """Holds redis-py's clients of one process and event loop."""
 
     def __init__(self, main: Any, sentinels: Sequence[Any] = ()) -> None:
         self.main = main
@@ -50,7 +50,7 @@ class _Clients:
 
 
 class _Attempt:
-    """A command on its way: where it was sent, and what was tried before."""
+    """Describes a command in progress: where it was sent, and what was tried before."""
 
     __slots__ = ("address", "deadline", "follow", "is_last", "is_script", "key", "write")
 
@@ -93,14 +93,14 @@ class Client:
     # -- requests
 
     async def script(self, script: Script, key: bytes, args: Sequence[object], *, write: bool) -> Any:
-        """Run a script by its digest, or by its text where the server does not know it yet."""
+        """Run a script by its digest, or by its text if the server does not know it yet."""
         try:
             return await self._send(("EVALSHA", script.digest, 1, key, *args), _Attempt(key, True, write))
         except NoScriptError:
             return await self._send(("EVAL", script.text, 1, key, *args), _Attempt(key, True, write))
 
     async def command(self, key: bytes, *command: Any) -> Any:
-        """Return the reply to an idempotent command; it is sent once more if the connection breaks."""
+        """Return the reply to an idempotent command. It is sent once more if the connection breaks."""
         return await self._send(command, _Attempt(key))
 
     async def many(self, commands: Sequence[tuple[bytes, Sequence[object]]]) -> list[Any]:
@@ -123,7 +123,7 @@ class Client:
         ]
 
     async def everywhere(self, *command: object) -> list[tuple[str, Any]]:
-        """Return the reply of each server that holds data, with its name; a refusal in its place."""
+        """Return the reply of each server that contains data, with its name, or its refusal."""
         return [(self.name(address), await self.ask(address, *command)) for address in await self.servers()]
 
     async def ask(self, address: Address, *command: object) -> Any:
@@ -136,14 +136,15 @@ class Client:
             raise errors.broken(error, self.name(address), write=False) from error
 
     async def servers(self) -> list[Address]:
-        """Return the primaries that hold data."""
+        """Return the primaries that contain data."""
         try:
             return await self._homes.use(self._primaries)
         except _FAILURES as error:
             raise errors.broken(error, self.name(), write=False) from error
 
     def reaches(self, address: Address) -> bool:
-        """Return whether a server can be asked by its address. Through a Unix socket only the one server can."""
+        """Return whether a server can be reached by its address. Through a Unix socket, only that one server can be
+        reached."""
         return self._factory.path is None or address == self._factory.address
 
     def name(self, address: Address | None = None) -> str:
@@ -154,11 +155,11 @@ class Client:
         return f"{host}:{port}"
 
     def open(self) -> None:
-        """Keep connections again, after `close`."""
+        """Accept connections again, after `close`."""
         self._homes.open()
 
     async def close(self) -> None:
-        """Close every connection made here. A call under way finishes, and then closes what it used."""
+        """Close every connection opened here. A call in progress finishes, and then closes those that it used."""
         await self._homes.close()
 
     # -- clients
@@ -232,7 +233,7 @@ class Client:
             )
 
     async def _consider(self, error: Any, attempt: _Attempt) -> None:
-        """Return if the command is to be sent again; otherwise raise what the caller sees."""
+        """Return if the command has to be sent again. Otherwise raise the error for the caller."""
         where = self._where(attempt)
         if isinstance(error, _REDIRECTIONS):
             if not self.cluster:
@@ -246,7 +247,7 @@ class Client:
             attempt.is_last = True
 
     async def _redirect(self, error: Any, attempt: _Attempt, where: str) -> None:
-        """Handle a redirection, after which nothing was done: find the new owner, or wait until the keys are there."""
+        """Handle a redirection, after which nothing was done. Find the new owner, or wait until the keys are there."""
         # While a slot is migrating its keys are on two nodes. redis-py asks both for plain keys; a script needs all
         # that it touches on one, so it waits for the end.
         if isinstance(error, AskError) and not attempt.is_script:
@@ -272,7 +273,7 @@ class Client:
         return sent or isinstance(error.__context__, ReadOnlyError)
 
     async def _refresh(self) -> bool:
-        """Read from any node which one owns what; whether one has answered."""
+        """Ask any node which node owns which slots, and return whether one has answered."""
 
         async def refresh(clients: _Clients) -> None:
             await self._result(clients.main.nodes_manager.initialize())
@@ -284,7 +285,7 @@ class Client:
         return True
 
     async def _owner(self, clients: _Clients, attempt: _Attempt) -> Any:
-        """Return the client of the server on which a key lives."""
+        """Return the client of the server that owns a key."""
         if self.cluster:
             await self._initialize(clients)
             node = clients.main.get_node_from_key(attempt.key)
@@ -293,7 +294,7 @@ class Client:
         return clients.main
 
     def _where(self, attempt: _Attempt) -> str:
-        """Return the name of the server that a command went to."""
+        """Return the name of the server that a command was sent to."""
         clients = self._homes.peek()
         if self.service is not None and clients is not None:
             return self.name(clients.main.connection_pool.master_address)
@@ -310,7 +311,7 @@ class Client:
         return [self._factory.address]
 
     async def _initialize(self, clients: _Clients) -> None:
-        """Connect to the Cluster; the blocking client has done it when it was made."""
+        """Connect to the Cluster. The blocking client does this when it is created."""
         if not self._runtime.blocking:
             await clients.main.initialize()
 
@@ -322,7 +323,7 @@ class Client:
         return node or clients.nodes.setdefault(address, self._factory.client(address))
 
     async def _pipeline(self, clients: _Clients, commands: Sequence[tuple[bytes, Sequence[object]]]) -> list[Any]:
-        """Return replies in the order of the commands; an exception for each that has to be sent alone."""
+        """Return replies in the order of the commands, with an exception for each that has to be sent alone."""
         replies: list[Any] = [None] * len(commands)
         groups: dict[Any, list[int]] = {}
         try:
@@ -341,7 +342,7 @@ class Client:
         return await self._result(client.execute_command(*command))
 
     async def _execute_many(self, client: Any, commands: Sequence[Sequence[Any]]) -> list[Any]:
-        """Return the replies to several commands over one connection, refusals in their place."""
+        """Return the replies to several commands over one connection, including refusals."""
         self.round_trips += 1
         pipeline = client.pipeline(transaction=False)
         for command in commands:
@@ -350,5 +351,6 @@ class Client:
         return replies
 
     async def _result(self, reply: Any) -> Any:
-        """Return what redis-py returned: the blocking clients the result, the asyncio ones an awaitable."""
+        """Return redis-py's result. The blocking clients return the result itself, and the asyncio ones an
+        awaitable."""
         return reply if self._runtime.blocking else await reply

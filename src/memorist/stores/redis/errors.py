@@ -1,4 +1,5 @@
-"""Translates driver errors into ours: what happened, where, and what to do; never a password or written data."""
+"""Translates driver errors into ours, which say what happened, where, and what to do, but never contain a password or
+written data."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ _NO_WRITES = ("OOM", "MISCONF", "READONLY", "NOREPLICAS")
 
 
 def was_sent(error: BaseException) -> bool:
-    """Return whether a command may have been done although this error was raised instead of its reply."""
+    """Return whether a command may have been done even though this error was raised instead of its reply."""
     if isinstance(error, RedisClusterException | AuthenticationError | BusyLoadingError):
         return False
     # behind Sentinels redis-py raises a ConnectionError for a server that refused a write as a replica
@@ -82,7 +83,7 @@ def refused(error: RedisError, where: str) -> StoreError:
 
 
 def code_of(error: RedisError) -> str:
-    """Return the first word of an error reply, also where the driver has cut it off."""
+    """Return the first word of an error reply, even if the driver has removed it."""
     names = {
         "OutOfMemoryError": "OOM", "ReadOnlyError": "READONLY", "NoPermissionError": "NOPERM", "AskError": "ASK",
         "TryAgainError": "TRYAGAIN", "ClusterDownError": "CLUSTERDOWN", "MasterDownError": "MASTERDOWN",

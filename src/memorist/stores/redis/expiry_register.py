@@ -1,10 +1,10 @@
 """Keeps a register of when each org's rows expire, so that `purge` visits only the orgs that have something to remove.
 
-`mm:ending` holds the orgs by their earliest expiry, `mm:{mm:ending}:seen` by when they were last entered. A writer
-enters its org before it writes a row that expires. `purge` then sets the next expiry, or removes the org; an org
-entered less than five minutes ago stays for that long, because its row may not be written yet. Rows and register lie in
-different slots of a Cluster and cannot change atomically: what a stalled writer or an older version left out is found
-by a sweep over all orgs once a day.
+`mm:ending` contains the orgs by their earliest expiry, and `mm:{mm:ending}:seen` by when they were last entered. A
+writer enters its org before it writes a row that expires. `purge` then sets the next expiry, or removes the org. An org
+that was entered less than five minutes ago stays for that long, because its row may not be written yet. Rows and
+register are in different slots of a Cluster and cannot change atomically. So a sweep over all orgs once a day finds the
+entries that a stalled writer or an older version left out.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SWEEP_PART_SECONDS = 0.5
 
 
 class ExpiryRegister:
-    """The register as one process sees it."""
+    """Gives one process access to the register."""
 
     def __init__(self, client: Client, holders: Callable[[int], Awaitable[tuple[int, list[str]]]]) -> None:
         self._client = client
@@ -67,8 +67,8 @@ class ExpiryRegister:
         return [bytes(org).decode() for org in orgs]
 
     async def sweep(self) -> None:
-        """Enter every org that has rows which expire, unless that was done within the last day. With very many orgs
-        each call does a part, so that no purge takes long."""
+        """Enter every org that has rows which expire, unless that was done within the last day. If there are very many
+        orgs, each call handles a part of them, so that no purge takes long."""
         key, began = b"mm:{" + ENDING_KEY + b"}:seen", time.monotonic()
         if not self._cursor:
             last = await self._client.command(ENDING_KEY, "ZSCORE", key, _SWEPT)
@@ -87,7 +87,7 @@ class ExpiryRegister:
                 return
 
     async def leave(self, ends: Sequence[tuple[str, bytes]], now: int) -> None:
-        """Set the next expiry of each org that was purged; an empty one removes the org."""
+        """Set the next expiry of each org that was purged. An empty expiry removes the org."""
         if not ends:
             return
         for org, _ in ends:

@@ -1,4 +1,4 @@
-"""For `doctor`: versions, settings and risks of the servers, and damaged rows."""
+"""Reports versions, settings and risks of the servers, and damaged rows, for `doctor`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .scripts import SCAN
 
 
 async def diagnose(client: Client, durability: str) -> dict[str, Any]:
-    """Return versions, settings and risks of every server."""
+    """Return the versions, settings and risks of every server."""
     problems: list[str] = []
     nodes = []
     settings = dict(await checks.read_settings(client))
@@ -39,7 +39,7 @@ def _node(name: str, info: dict[str, Any], settings: dict[str, str]) -> dict[str
 
 
 async def count_rows(client: Client, base: bytes, table: Layout) -> tuple[int, int]:
-    """Return how many rows of a table are sound, and how many are damaged."""
+    """Return how many rows of a table are intact, and how many are damaged."""
     good = bad = 0
     low = b""
     while True:

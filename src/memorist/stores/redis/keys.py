@@ -1,8 +1,8 @@
-"""Encodes record keys as Redis keys: the org is the hash tag, and the bytes of a key sort in the order of its columns.
+"""Encodes record keys as Redis keys. The org is the hash tag, and the bytes of a key sort in the order of its columns.
 
-`mm:{org}:facts:user:ada␀name␀` is a row; the sorted sets `mm:{org}:@facts`, `mm:{org}:@jobs:1` and `mm:{org}:!facts`
-hold the rows of a table by key, by its first index, and by expiry. One org is one slot of a Cluster, so its batches are
-atomic there too; org names are percent-encoded, so that none can contain the braces of another's tag.
+`mm:{org}:facts:user:ada␀name␀` is a row. The sorted sets `mm:{org}:@facts`, `mm:{org}:@jobs:1` and `mm:{org}:!facts`
+contain the rows of a table by key, by its first index, and by expiry. One org is one slot of a Cluster, so its batches
+are atomic there too. Org names are percent-encoded, so that none can contain the braces of another's tag.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ AFTER_ALL = b"\xff"
 
 
 def base_of(org: str) -> bytes:
-    """Return the prefix of every key of an org; braces and other special characters are percent-encoded."""
+    """Return the prefix of every key of an org. Braces and other special characters are percent-encoded."""
     return f"{PREFIX}:{{{quote(org, safe='')}}}:".encode()
 
 
 def encode_key(columns: Sequence[str | int]) -> bytes:
-    """Return bytes that compare as the columns do.
+    """Return bytes that compare like the columns.
 
-    Every column is terminated or of fixed width, so none is another's prefix.
+    Every column is terminated or has a fixed width, so none is a prefix of another.
     """
     return b"".join([_encode_column(column) for column in columns])
 
@@ -46,7 +46,7 @@ def _encode_column(column: str | int) -> bytes:
 
 
 def encode_text(column: str) -> bytes:
-    """Return a text column; NUL ends it, so none may be inside."""
+    """Return a text column. NUL ends it, so the text must not contain one."""
     if "\0" in column:
         raise InvalidValue("a key with a NUL, which no store can keep")
     try:
@@ -61,7 +61,7 @@ def encode_number(column: int) -> bytes:
 
 
 def decode_key(member: bytes, is_text: Sequence[bool]) -> list[str | int]:
-    """Return the columns that `encode_key` made a member from."""
+    """Return the columns of a member that `encode_key` created."""
     columns: list[str | int] = []
     start = 0
     for text in is_text:
@@ -73,7 +73,7 @@ def decode_key(member: bytes, is_text: Sequence[bool]) -> list[str | int]:
 
 
 def bounds(prefix: Key, after: Key | None, before: Key | None, starts: str | None) -> tuple[bytes, bytes]:
-    """Return the range of members, `low` included and `high` excluded, of a scan or a DeleteRange."""
+    """Return the range of members for a scan or a DeleteRange, with `low` included and `high` excluded."""
     head = encode_key(prefix)
     low, high = head, head + AFTER_ALL
     if starts:
@@ -87,7 +87,7 @@ def bounds(prefix: Key, after: Key | None, before: Key | None, starts: str | Non
 
 
 def stamp(micros: int) -> str:
-    """Return a time as digits of one width: comparing them as text compares the times."""
+    """Return a time as digits of fixed width, so that comparing them as text compares the times."""
     return f"{micros + _TIME_OFFSET:019d}"
 
 

@@ -1,4 +1,4 @@
-"""Finds the servers that keep our rows, replicas included, and reads their INFO and settings; for scrub."""
+"""Finds the servers that keep our rows, including replicas, and reads their INFO and settings, for scrub."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ _MAX_POLLS = 30_000
 
 
 class Server(msgspec.Struct):
-    """A server that keeps our rows: a primary, or a replica of one."""
+    """Represents a server that keeps our rows: a primary, or a replica of one."""
 
     address: Address
     name: str
     info: dict[str, Any]
     settings: dict[str, str]
-    """The settings this module asks for; empty where the server does not tell them."""
+    """These are the settings that this module asks for. They are empty if the server does not reveal them."""
     primary: Address
 
     @property
     def appends(self) -> bool:
-        """Whether it keeps an append-only file."""
+        """This is True if the server keeps an append-only file."""
         return self.info.get("aof_enabled") == 1
 
     @property
     def saves(self) -> bool:
-        """Whether a snapshot file may exist: by its settings, or because it made or loaded one, as every replica
-        does."""
+        """This is True if a snapshot file may exist, according to the settings or because the server wrote or loaded
+        one, as every replica does."""
         if self.settings.get("save", "unknown") or self.address != self.primary:
             return True
         loaded = not self.appends and self.info.get("rdb_last_load_keys_loaded", 0) != 0
@@ -43,7 +43,7 @@ class Server(msgspec.Struct):
 
 
 async def servers_of(client: Client) -> tuple[list[Server], list[str]]:
-    """Return primaries and their replicas, and a sentence for each that could not be asked."""
+    """Return primaries and their replicas, and a sentence for each server that could not be asked."""
     servers: dict[Address, Server] = {}
     unreachable: list[str] = []
     waiting = [(address, address) for address in await client.servers()]
@@ -89,7 +89,7 @@ def _replicas(info: dict[str, Any]) -> list[Address]:
 async def until(
     client: Client, runtime: Runtime, server: Server, ready: Callable[[dict[str, Any]], bool], complaint: str
 ) -> dict[str, Any]:
-    """Poll a server's INFO until `ready` accepts it; StoreTimeout with `complaint` otherwise."""
+    """Poll a server's INFO until `ready` accepts it, or raise StoreTimeout with `complaint`."""
     for _ in range(_MAX_POLLS):
         info = await info_of(client, server.address)
         if ready(info):
@@ -99,6 +99,6 @@ async def until(
 
 
 async def info_of(client: Client, address: Address) -> dict[str, Any]:
-    """Return a server's INFO as pairs; empty if it refuses."""
+    """Return a server's INFO as pairs, or nothing if it refuses."""
     reply = await client.ask(address, "INFO", "all")
     return {} if isinstance(reply, ResponseError) else reply

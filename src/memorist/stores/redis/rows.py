@@ -1,9 +1,10 @@
-"""Turns records into the strings Redis keeps and back: a few fields that scripts read or change, then MessagePack.
+"""Converts records to the strings that Redis stores, and back. A string contains a few fields that scripts read or
+change, followed by MessagePack.
 
 A row is `1 [checksum] field; … shape; length; index members, body`:
 
-- `1` is the number of this format, and implies the checksum: the first 8 hex digits of the SHA-1 of all that follows
-  it, in tables that declare one. It is SHA-1 because a script, which fills in sequence numbers, can compute that.
+- `1` is the number of this format, and implies the checksum, which is the first 8 hex digits of the SHA-1 of everything
+after it, in tables that declare one. It is SHA-1 because a script, which fills in sequence numbers, can compute that.
 - The fields are columns that scripts must read or change. Which they are is fixed for each table.
 - `shape` is a hash of the writer's set of columns (see `codec.shape_of`). Before a script replaces a row of a shape
   that it does not know, it hands the body to the client, which merges the unknown cells into the new row
@@ -44,14 +45,14 @@ _CELL_TYPES: dict[str, Any] = {"real": float | None, "bytes": bytes | None, "tex
 
 
 def _packed(part: Argument) -> bytes:
-    """Return a part of an encoded row that is made of bytes: its index members or its body."""
+    """Return a part of an encoded row that consists of bytes: its index members or its body."""
     assert isinstance(part, bytes)
     return part
 
 
 class Layout:
-    """How one kind of record is stored: its fields, indexes and body, with compiled functions to encode and decode
-    it."""
+    """Describes how one kind of record is stored: its fields, indexes and body, with compiled functions to encode and
+    decode it."""
 
     def __init__(self, kind: type[Record]) -> None:
         table, record_codec = kind.table, codec(kind)
@@ -96,9 +97,9 @@ class Layout:
         self._join = _compile_join(record_codec, fields)
 
     def spec_as(self, shape: int) -> tuple[Argument, ...]:
-        """Return the description of a table that scripts take: name, number of fields, checksum or not, number of
-        indexes, the shape of the rows we write, and the shapes of rows that may be replaced without merging.
-        """
+        """Return the description of a table that scripts need: its name, the number of fields, whether it has a
+        checksum, the number of indexes, the shape of the rows we write, and the shapes of rows that may be replaced
+        without merging."""
         return (*self._head, shape, ";" + "".join(f"{shape_number};" for shape_number in sorted(self.replaceable)))
 
     def merged(self, encoded: list[Argument], old_shape: int, old_body: bytes) -> tuple[list[Argument], int]:
@@ -111,20 +112,20 @@ class Layout:
         return [*encoded[:-1], pack({**_unpack(_packed(encoded[-1])), **unknown})], old_shape
 
     def index_members(self, record: Record) -> bytes:
-        """Return the members of a row in the indexes, as it holds them."""
+        """Return the members of a row in the indexes, as the row contains them."""
         return _packed(self.encode(record)[-2])
 
     def member(self, key: Key) -> bytes:
-        """Return the member that stands for a row in the sorted sets of its table."""
+        """Return the member that represents a row in the sorted sets of its table."""
         return encode_key(key[1:])
 
     def encode(self, record: Record) -> list[Argument]:
-        """Return member, fields, index members and body: what a script takes to write the row."""
+        """Return the member, fields, index members and body that a script needs to write the row."""
         parts: list[Argument] = self._split(self._encode_row(record))
         return parts
 
     def decode(self, raw: bytes, now: int | None) -> Any:
-        """Return the record of a stored row; None when it has ended by `now`."""
+        """Return the record of a stored row, or None if it has expired by `now`."""
         try:
             if raw[:1] != FORMAT:
                 raise self.damaged()
@@ -161,7 +162,7 @@ class Layout:
 
 @cache
 def layout(kind: type[Record]) -> Layout:
-    """Return the layout of a kind, made on first use."""
+    """Return the layout of a kind, which is created on first use."""
     return Layout(kind)
 
 
@@ -185,9 +186,9 @@ def _field(record_codec: Codec, name: str) -> _Field:
 def _compile_split(
     record_codec: Codec, key: tuple[int, ...], indexes: list[tuple[int, ...]], fields: list[_Field], body: type
 ) -> Any:
-    """Make the function that turns a row into the arguments of a script.
+    """Create the function that turns a row into the arguments of a script.
 
-    It is compiled, as the codec is; the source holds only numbers and our own names.
+    It is compiled like the codec. The source contains only numbers and our own names.
     """
     writers = {"time": "stamp", "text": "quoted", "json": "escaped", "int": "str"}
     held = {position for position, _ in fields}
@@ -203,7 +204,7 @@ def _compile_split(
 
 
 def _compile_join(record_codec: Codec, fields: list[_Field]) -> Any:
-    """Make the function that turns fields and body into a row; missing cells take their default."""
+    """Create the function that turns fields and body into a row. Missing cells get their default."""
     readers = {"time": "unstamp", "text": "unquoted", "json": "unescaped", "int": "int"}
     cells = [
         _cell_source(position, name, record_codec.missing[position]) for position, name in enumerate(record_codec.names)
@@ -247,7 +248,7 @@ def _unescaped(text: bytes) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return a text as a field; the leading quote distinguishes an empty text from NULL."""
+    """Return a text as a field. The leading quote distinguishes an empty text from NULL."""
     return "'" + _escaped(text)
 
 

@@ -1,7 +1,7 @@
-"""Physical removal on Redis: every server, replicas included, rewrites its files without deleted bytes.
+"""Removes deleted bytes physically on Redis: every server, including replicas, rewrites its files without them.
 
-This is for operators: each server writes out all its data once, that of other users of the server included. The files
-are in Redis' own formats and are not read here.
+This is for operators, because each server writes all its data once, including that of other users of the server. The
+files are in Redis' own formats and are not read here.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LOGS = (("SLOWLOG", "RESET"), *(("COMMANDLOG", "RESET", log) for log in ("large
 
 
 async def scrub(client: Client, runtime: Runtime) -> Scrubbed:
-    """Rewrite the append-only file and the snapshot of every server, and wait for the end."""
+    """Rewrite the append-only file and the snapshot of every server, and wait until that is done."""
     servers, unreachable = await servers_of(client)
     await _caught_up(client, runtime, servers)
     report = Scrubbed(left=unreachable)
@@ -64,7 +64,7 @@ async def _empty_logs(client: Client, server: Server) -> Scrubbed:
 
 
 async def _caught_up(client: Client, runtime: Runtime, servers: Sequence[Server]) -> None:
-    """Wait until each replica has replicated what its primary held when this was called."""
+    """Wait until each replica has replicated everything that its primary contained at the time of the call."""
     for server in servers:
         if server.address == server.primary:
             continue

@@ -1,4 +1,5 @@
-"""The Redis store: rows as strings, keys and indexes as sorted sets, and one Lua script per batch of changes."""
+"""Implements the Redis store, with rows as strings, keys and indexes as sorted sets, and one Lua script per batch of
+changes."""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ LEAVE_SECONDS = 30.0
 
 
 class RedisStore:
-    """Rows on Redis or Valkey, one server or a Cluster; every batch is one atomic script in one round trip."""
+    """Keeps rows on Redis or Valkey, on one server or a Cluster. Every batch is one atomic script in one round trip."""
 
     name = "redis"
     owns_files = False
@@ -79,16 +80,16 @@ class RedisStore:
 
     @property
     def round_trips(self) -> int:
-        """How many requests have gone to servers so far."""
+        """This is the number of requests sent to servers so far."""
         return self._client.round_trips
 
     @property
     def connections_made(self) -> int:
-        """How many connections have been made so far."""
+        """This is the number of connections opened so far."""
         return self._client.connections_made
 
     def as_cache(self) -> None:
-        """Serve as the hot tier: skip the durability checks, use short timeouts, and let expired rows go soon."""
+        """Serve as the hot tier: skip the durability checks, use short timeouts, and remove expired rows soon."""
         self._on_risk = "ignore"
         self._slack_ms = CACHE_SLACK_MS
         self._client = self._make_client(CACHE_CONNECT_SECONDS, CACHE_SECONDS)
@@ -101,7 +102,7 @@ class RedisStore:
         )
 
     async def incarnation(self) -> str:
-        """Return the run ids of the servers as one text; it changes after a restart or a failover."""
+        """Return the run ids of the servers as one text, which changes after a restart or a failover."""
         infos = await checks.read_info(self._client, "server")
         return " ".join(sorted(str(info.get("run_id", "")) for _, info in infos))
 
@@ -141,7 +142,7 @@ class RedisStore:
         return out
 
     async def scan(self, scan: Scan[R], *, now: int) -> list[R]:
-        """Return live rows in key (or index) order within the bounds; one page, one round trip."""
+        """Return live rows in key (or index) order within the bounds. One page costs one round trip."""
         table = layout(scan.kind)
         number = 0 if scan.index is None else table.index_numbers[scan.index]
         if scan.columns[0] == "org" and scan.prefix:
@@ -156,7 +157,7 @@ class RedisStore:
         return _merged(scan, records)
 
     async def apply(self, changes: Sequence[Change], *, now: int) -> list[ChangeResult]:
-        """Do all of the changes or none, in one script."""
+        """Apply all of the changes or none, in one script."""
         if not changes:
             return []
         org = batch.one_org_of(changes)
@@ -176,7 +177,7 @@ class RedisStore:
             args = batch.arguments(changes, now, self._slack_ms, merges)
 
     async def purge(self, *, now: int, limit: int = 1000) -> dict[str, int]:
-        """Remove expired rows for good."""
+        """Remove expired rows permanently."""
         counts: dict[str, int] = {}
         left = dict.fromkeys(_ending_tables(), limit)
         await self._expiries.sweep()
@@ -194,14 +195,14 @@ class RedisStore:
         return counts
 
     async def tidy(self, org: str, *, now: int) -> None:
-        """Remove some expired rows of one org. The hot tier calls this now and then, as no worker purges a hot
-        store."""
+        """Remove some expired rows of one org. The hot tier calls this from time to time, because no worker purges a
+        hot store."""
         await self._purge(org, now, dict.fromkeys(_ending_tables(), TIDY_ROWS))
 
     async def claim(
         self, queue: str, *, owner: str, now: int, lease: int, limit: int = 1, org: str | None = None
     ) -> list[Job]:
-        """Lease due jobs to one worker, the longest due first."""
+        """Lease due jobs to one worker, starting with those that have been due longest."""
         if org is not None:
             return await self._claim(org, queue, owner, now, lease, limit)
         orgs = await self._work.orgs()
@@ -224,7 +225,8 @@ class RedisStore:
         return sorted(jobs, key=lambda job: (job.run_at, job.row_key))
 
     async def _leave(self, quiet: set[str]) -> None:
-        """Remove orgs without any job from the register of work; at most every LEAVE_SECONDS, as it costs a request."""
+        """Remove orgs without any job from the register of work, at most every LEAVE_SECONDS, because it costs a
+        request."""
         if time.monotonic() - self._left < LEAVE_SECONDS:
             return
         self._left = time.monotonic()
@@ -238,7 +240,7 @@ class RedisStore:
         return await self._holders(b"@", tables, retire=True)
 
     async def scrub(self) -> Scrubbed:
-        """Rewrite the files of every server, so that nothing deleted is left in them."""
+        """Rewrite the files of every server, so that they contain nothing deleted."""
         from .scrub import scrub
 
         return await scrub(self._client, self._runtime)
@@ -255,7 +257,7 @@ class RedisStore:
     async def _range(
         self, table: Layout, org: str, index: int, low: bytes, high: bytes, scan: Scan[R], now: int
     ) -> list[R]:
-        """Return the rows of an org between two members of a sorted set; `index` 0 is the one of the key."""
+        """Return the rows of an org between two members of a sorted set. An `index` of 0 means the set of keys."""
         if index and table.late:
             await self._bring_in(org, table)
         out: list[R] = []
@@ -278,8 +280,8 @@ class RedisStore:
     async def _bring_in(self, org: str, table: Layout) -> None:
         """Add every row to the indexes that were added after the first release, before one of them is scanned.
 
-        Rows written by an older version are missing there. They are queued in the sorted set `~table`: by the first
-        process that uses the new index, and from then on by the older versions as they write.
+        Rows written by an older version are missing there. They are queued in the sorted set `~table`, by the first
+        process that uses the new index, and from then on by the older versions when they write.
         """
         base = self._base(org)
         if (org, table.name) not in self._announced_indexes:
@@ -311,7 +313,8 @@ class RedisStore:
         raise unknown
 
     async def _purge(self, org: str, now: int, limits: dict[bytes, int]) -> tuple[dict[bytes, int], bytes]:
-        """Purge one org: how many rows of each table were removed, and the expiry of the next one (empty: none)."""
+        """Purge one org. Return how many rows of each table were removed, and the expiry of the next one (empty if
+        there is none)."""
         args: list[Argument] = [stamp(now)]
         for name, limit in limits.items():
             args += [*_ending_tables()[name], limit]
@@ -334,9 +337,8 @@ class RedisStore:
     async def _holders_page(
         self, cursor: int, mark: bytes, tables: Sequence[bytes], *, retire: bool = False
     ) -> tuple[int, list[str]]:
-        """Return the next cursor and the holders among one page of all orgs: one reply of a million names would hold up
-        everyone else.
-        """
+        """Return the next cursor and the holders among one page of all orgs, because one reply with a million names
+        would block everyone else."""
         following, members = await self._client.command(ORGS_KEY, "SSCAN", ORGS_KEY, cursor, "COUNT", LOOK_ORGS)
         names = sorted(bytes(member).decode() for member in members)
         bases = [self._base(name) for name in names]
@@ -414,7 +416,7 @@ def _ending_tables() -> dict[bytes, tuple[Argument, ...]]:
 
 
 def _merged(scan: Scan[R], records: Iterable[R]) -> list[R]:
-    """Return rows of several orgs in the one order of the scan, within its bounds."""
+    """Return rows of several orgs in the order of the scan, within its bounds."""
     low, high = bounds(scan.prefix, scan.after, scan.before, scan.starts)
     positions = [codec(scan.kind).place[name] for name in scan.columns]
 

@@ -18,10 +18,10 @@ class Servers(NamedTuple):
     """The parts of a URL."""
 
     plain: str
-    """A URL that redis-py reads: how to connect to any of the servers that hold data."""
+    """redis-py parses this URL to connect to any of the servers that contain data."""
     cluster: bool = False
     service: str | None = None
-    """The name under which Sentinels know the primary; None without Sentinels."""
+    """This is the name under which Sentinels know the primary, or None without Sentinels."""
     seeds: tuple[Address, ...] = ()
     """The nodes or Sentinels that the URL names."""
     replicas: int = 0
@@ -30,7 +30,7 @@ class Servers(NamedTuple):
 
 
 def parse_url(url: str) -> Servers:
-    """Read `redis://…`, `redis+cluster://host:port,…` or `redis+sentinel://host:port,…/service`."""
+    """Parse `redis://…`, `redis+cluster://host:port,…` or `redis+sentinel://host:port,…/service`."""
     scheme, mark, rest = url.partition("://")
     if scheme.startswith("valkey"):
         scheme = "redis" + scheme.removeprefix("valkey")
@@ -63,7 +63,7 @@ def _address(host: str, port: int) -> Address:
 
 
 def _ours(rest: str) -> tuple[str, int, int]:
-    """Return the rest of a URL without our own options, then the number of replicas and the wait in milliseconds."""
+    """Return the rest of a URL without our own options, the number of replicas, and the wait in milliseconds."""
     body, mark, query = rest.partition("?")
     if not mark:
         return rest, 0, WAIT_MS

@@ -1,9 +1,9 @@
-"""Keeps a register of the orgs that have jobs, so that a worker looks at those alone, however many orgs there are.
+"""Keeps a register of the orgs that have jobs, so that a worker examines only those, however many orgs there are.
 
-An org is entered, with the time, before a job of it is written. A worker that finds no job of an org removes it, unless
-it was entered less than five minutes ago: then the job may not be written yet. Rows and register lie in different slots
-of a Cluster, so they cannot change atomically; what a writer that stalled for longer than that, or an older version,
-left out is found by a sweep over all orgs once a day, one page of them at each look, so that no worker waits for it.
+An org is entered, with the time, before one of its jobs is written. A worker that finds no job of an org removes it,
+unless it was entered less than five minutes ago, because its job may not be written yet. Rows and register are in
+different slots of a Cluster, so they cannot change atomically. A sweep over all orgs once a day finds the entries that
+a stalled writer or an older version left out. It examines one page at a time, so that no worker has to wait.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SWEPT = b""
 
 
 class WorkRegister:
-    """The register as one process sees it."""
+    """Gives one process access to the register."""
 
     def __init__(self, client: Client, holders: Callable[[int], Awaitable[tuple[int, list[str]]]]) -> None:
         self._client = client
@@ -64,7 +64,7 @@ class WorkRegister:
         return sorted({bytes(org).decode() for org in orgs} - {_SWEPT.decode()})
 
     async def _sweep(self) -> list[str]:
-        """Look at the next page of all orgs, and enter those that have jobs."""
+        """Examine the next page of all orgs, and enter those that have jobs."""
         self._cursor, orgs = await self._holders(self._cursor)
         now = b"%.3f" % time.time()
         entered = [part for org in orgs for part in (now, org)]

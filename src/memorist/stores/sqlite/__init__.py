@@ -1,4 +1,4 @@
-"""The SQLite store."""
+"""Implements the SQLite store."""
 
 from .store import SqliteStore
 

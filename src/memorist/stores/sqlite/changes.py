@@ -48,12 +48,13 @@ _ADD = statements(Message).insert
 
 
 def encode_changes(changes: Sequence[Change]) -> list[Any]:
-    """Encode the rows of each change before the transaction begins, so that bad input raises without taking a lock."""
+    """Encode the rows of each change before the transaction begins, so that invalid input raises an error before a lock
+    is taken."""
     return [_ENCODE[type(change)](change) for change in changes]
 
 
 def run_changes(cursor: apsw.Cursor, changes: Sequence[Change], rows: Sequence[object], now: int) -> list[ChangeResult]:
-    """Run the changes inside the open transaction; one result per change."""
+    """Run the changes inside the open transaction, and return one result per change."""
     return [_RUN[type(change)](cursor, change, row, now) for change, row in zip(changes, rows, strict=True)]
 
 

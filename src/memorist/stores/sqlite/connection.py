@@ -1,4 +1,4 @@
-"""Opens, creates and migrates a file, and manages one process's connections to it: one writer, several readers."""
+"""Opens, creates and migrates a file, and manages one process's connections to it: one writer and several readers."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _before_fork() -> None:
     """Wait until no thread is inside SQLite, and keep threads out until the process has forked.
 
     A child gets a copy of SQLite's table of locks. A lock that the parent holds at that moment would stay in the copy
-    forever, and the child could never write; a mutex that another thread holds would never be released.
+    forever, and the child could never write. A mutex that another thread holds would never be released.
     """
     # Lock order, to avoid a deadlock: a writer takes its own lock first and then, for a new connection, `_connecting`.
     locked = [(connections, connections._lock.acquire(timeout=_FORK_SECONDS)) for connections in list(_living)]
@@ -95,14 +95,14 @@ if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
 
 
 class Locked:
-    """Returned by `read_at_once` when another process holds the file, so that the read would have to wait."""
+    """`read_at_once` returns this if another process holds the file, so that the read would have to wait."""
 
 
 LOCKED = Locked()
 
 
 class Connections:
-    """A writer connection and a pool of readers, one per concurrent read; a forked child opens its own."""
+    """Holds a writer connection and a pool of readers, one per concurrent read. A forked child opens its own."""
 
     def __init__(self, path: str, durability: str) -> None:
         self.path = path
@@ -170,7 +170,7 @@ class Connections:
         self._reset()
 
     def open(self) -> None:
-        """Check, create and migrate the file under a lock on its folder; an open one stays as it is."""
+        """Check, create and migrate the file under a lock on its folder. If it is already open, nothing changes."""
         if self._writer is not None and self._forks == _forks:
             return
         self._forks = _forks
@@ -189,7 +189,7 @@ class Connections:
             self._new_writer(connection)
 
     def _new_writer(self, connection: apsw.Connection | None = None) -> apsw.Cursor:
-        """Return the one cursor that writes, on a connection with the temporary views of fast_write.py."""
+        """Return the only cursor that writes, on a connection with the temporary views of fast_write.py."""
         connection = connection or self._connect()
         connection.execute(SCHEMA)
         self._writer = connection.cursor()
@@ -227,7 +227,7 @@ class Connections:
         ).fetchall()  # apsw runs each statement only when the rows of the one before it have been fetched
 
     def read(self, work: Callable[[apsw.Cursor], T]) -> T:
-        """Run a read transaction on a connection that no other thread uses meanwhile."""
+        """Run a read transaction on a connection that no other thread uses in the meantime."""
         if self._forks != _forks:
             self._after_fork()
         try:
@@ -242,7 +242,8 @@ class Connections:
             self._renew(cursor)
 
     def read_rows(self, sql: str, values: Sequence[object]) -> list[Any]:
-        """Return all rows of one statement; a faster `read`, which keeps the cursor because its statement has ended."""
+        """Return all rows of one statement. This is faster than `read`, and keeps the cursor because its statement has
+        ended."""
         if self._forks != _forks:
             self._after_fork()
         try:
@@ -264,7 +265,7 @@ class Connections:
             return self._connect().cursor()
 
     def _renew(self, cursor: apsw.Cursor) -> None:
-        """Give a connection back to the pool with a new cursor.
+        """Return a connection to the pool with a new cursor.
 
         A statement that was not read to its end would keep its snapshot, and the log could never be reset.
         """
@@ -273,8 +274,8 @@ class Connections:
         self._idle.append(connection.cursor())
 
     def read_at_once(self, function: Callable[..., T], *args: object) -> T | Locked:
-        """Run a function that reads on the caller's thread; returns LOCKED instead of waiting for a locked file,
-        because that would block the event loop."""
+        """Run a function that reads on the caller's thread. If the file is locked, return LOCKED instead of waiting,
+        which would block the event loop."""
         _hurry.now = True
         try:
             return function(*args)
@@ -284,7 +285,7 @@ class Connections:
             _hurry.now = False
 
     def write_one(self, sql: str, values: Sequence[object]) -> bool:
-        """Run one statement of fast_write.py as its own transaction; False if one of its guards failed."""
+        """Run one statement of fast_write.py as its own transaction. Return False if one of its guards failed."""
         if self._forks != _forks:
             self._after_fork()
         with self._lock:
@@ -301,7 +302,7 @@ class Connections:
                 raise translated(cause, "writing") from cause
 
     def write(self, work: Callable[[apsw.Cursor], T]) -> T:
-        """Run a write transaction, BEGIN IMMEDIATE … COMMIT; an error rolls it back."""
+        """Run a write transaction, BEGIN IMMEDIATE … COMMIT. An error rolls it back."""
         if self._forks != _forks:
             self._after_fork()
         with self._lock:
@@ -366,8 +367,8 @@ class Connections:
             raise translated(failed, "closing it") from failed
 
     def delete_on_full_disk(self, work: Callable[[apsw.Cursor], T]) -> T:
-        """Run a deletion on a full disk in the space that the ballast file frees. Pages that it frees are not zeroed,
-        as that would need space too."""
+        """Run a deletion on a full disk in the space that the ballast file frees. Freed pages are not zeroed, because
+        that would need space too."""
         self.release_ballast()
         self._secure_delete("FAST")
         try:
@@ -382,7 +383,8 @@ class Connections:
                 self._writer.execute(f"PRAGMA secure_delete = {how}").fetchall()
 
     def release_ballast(self) -> bool:
-        """Remove the ballast file, whose space lets a deletion succeed on a full disk; False if there was none."""
+        """Remove the ballast file, whose space lets a deletion succeed on a full disk. Return False if there was
+        none."""
         try:
             os.unlink(self._real + "-ballast")
         except FileNotFoundError:
@@ -390,17 +392,18 @@ class Connections:
         return True
 
     def keep_ballast(self) -> None:
-        """Make the ballast file again if the disk has space."""
+        """Create the ballast file again if the disk has space."""
         _make_ballast(self._real)
 
     def files(self) -> list[Path]:
-        """Return the existing files of the database: itself, its logs and the ballast."""
+        """Return the existing files of the database: the database itself, its logs and the ballast."""
         names = [self._real + end for end in ("", "-wal", "-shm", "-journal", "-ballast")]
         return [Path(name) for name in names if os.path.exists(name)]
 
 
 def _uncount(real: str, connections: list[apsw.Connection]) -> None:
-    """Subtract closed connections from `_open_here`; for a store dropped without `close()` its finalizer does so."""
+    """Subtract closed connections from `_open_here`. For a store that was dropped without `close()`, its finalizer does
+    this."""
     left = _open_here.get(real, 0) - len(connections)
     if left > 0:
         _open_here[real] = left
@@ -409,7 +412,8 @@ def _uncount(real: str, connections: list[apsw.Connection]) -> None:
 
 
 def _patience() -> Any:
-    """Return a busy handler with short random waits; SQLite's own sleeps for up to 100 ms, and some writers starve."""
+    """Return a busy handler with short random waits. SQLite's own handler sleeps for up to 100 ms, and some writers
+    starve."""
     started = [0.0]
 
     def wait(count: int) -> bool:
@@ -454,7 +458,7 @@ def _refuse_strangers(path: str) -> None:
 
 
 def _create(path: str) -> bool:
-    """Make the file, readable by its owner alone, and set our application id before anything else is written."""
+    """Create the file, readable only by its owner, and set our application id before anything else is written."""
     if os.path.exists(path) and os.path.getsize(path) > 0:
         return False
     try:
@@ -472,8 +476,8 @@ def _create(path: str) -> bool:
 
 
 def _allocate(handle: int, size: int) -> bool:
-    """Reserve disk space, by writing zeros where there is no posix_fallocate (macOS, Windows); False if there is
-    none."""
+    """Reserve disk space, by writing zeros if there is no posix_fallocate (macOS, Windows). Return False if the disk is
+    full."""
     try:
         if hasattr(os, "posix_fallocate"):
             os.posix_fallocate(handle, 0, size)
@@ -484,7 +488,7 @@ def _allocate(handle: int, size: int) -> bool:
 
 
 def _make_ballast(path: str) -> None:
-    """Make the ballast file: space to give back when the disk is full, because a DELETE needs space too."""
+    """Create the ballast file, which reserves space for a full disk, because a DELETE needs space too."""
     ballast = path + "-ballast"
     try:
         handle = os.open(ballast, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)

@@ -1,8 +1,8 @@
-"""A fast path for reading pages of plain messages.
+"""Provides a fast path for reading pages of plain messages.
 
-Most messages have only text, or text and the original that an adapter keeps (`raw`). Fetching 17 columns of which nine
-are empty costs more than the message, so one computed flag stands for the nine; a page that holds a message with more
-is read again in full.
+Most messages have only text, or text and the original that an adapter stores (`raw`). Fetching 17 columns of which nine
+are empty costs more than the message itself, so one computed flag replaces the nine. If a page contains a message with
+more, it is read again in full.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _load = msgspec.json.Decoder().decode
 
 @cache
 def plain_columns(sql: str) -> str:
-    """Return the same scan over the plain columns, and one more that is NULL if all other columns are empty."""
+    """Return the same scan over the plain columns, and one more column that is NULL if all other columns are empty."""
     _, _, tail = sql.partition(" FROM ")
     return f"SELECT {', '.join(_PLAIN)}, coalesce(nullif(pinned, 0), {', '.join(_REST)}) FROM {tail}"
 
@@ -40,7 +40,8 @@ def plain_columns(sql: str) -> str:
 def plain_messages(prefix: Row, rows: Sequence[Row]) -> list[Message] | None:
     """Return the messages of a page.
 
-    None if one has more than text and original or a wrong checksum: read the page in full.
+    Return None if one of them has more than text and original, or a wrong checksum. The page then has to be read in
+    full.
     """
     org, thread = prefix
     if [row[6] for row in rows] != _sums(org, thread, rows):

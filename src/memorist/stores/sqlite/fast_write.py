@@ -1,10 +1,11 @@
-"""A fast path for the commonest batches, each as one SQL statement: append a message, put a new record or a new fact.
+"""Provides a fast path for the most common batches, each as one SQL statement: append a message, put a new record or a
+new fact.
 
 A new record is a plain insert, which fails if its key exists. The others insert into a temporary view whose trigger
 writes two or three rows under guards. A single statement is its own transaction and holds the write lock from its
-start, so there is no BEGIN, no read before and no COMMIT. What the caller assumes (the thread's length,
-that the job exists) is a guard: the statement checks it, whatever other processes did meanwhile. If a guard
-fails, nothing is written and the changes take the general path, which also raises the proper error.
+start, so there is no BEGIN, no read before and no COMMIT. The caller's assumptions (the thread's length, that the job
+exists) are guards, which the statement checks, because other processes may have changed something. If a guard fails,
+nothing is written, and the changes use the general path, which also raises the proper error.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def _view(name: str, columns: Sequence[str]) -> str:
 
 
 def _insert(kind: type[Record], crc: str = "") -> str:
-    """Insert a row whose columns are named `kind_column` in the view; `crc` stands for its checksum."""
+    """Insert a row whose columns are named `kind_column` in the view. `crc` is its checksum."""
     names, table = column_names(kind), kind.table.name
     values = [crc if crc and name == "crc" else f"new.{table}_{name}" for name in names]
     return f"INSERT INTO main.{table} ({_listed(names)}) VALUES ({', '.join(values)})"
@@ -100,7 +101,7 @@ Write = Callable[[str, Sequence[Any]], bool]
 
 
 def within(cursor: apsw.Cursor) -> Write:
-    """Return a `Write` inside the open transaction; a statement whose guard fails is undone by itself."""
+    """Return a `Write` inside the open transaction. A statement whose guard fails is undone separately."""
 
     def write(sql: str, values: Sequence[object]) -> bool:
         try:
@@ -123,9 +124,9 @@ class FastWrite:
         """Facts that this process has set before: a new version of one takes the general path at once."""
 
     def apply(self, changes: Sequence[Change], write: Write | None = None) -> list[ChangeResult] | None:
-        """Return the results; None, with nothing written, if the fast path does not apply or a guard failed.
+        """Return the results. If the fast path does not apply or a guard failed, return None without writing anything.
 
-        `write` runs the statement; by default it is its own transaction.
+        `write` runs the statement. By default it is its own transaction.
         """
         first, write = changes[0] if changes else None, write or self._write
         if type(first) is Append:
@@ -138,7 +139,7 @@ class FastWrite:
         return None
 
     def _put_new(self, record: StoredRecord, pieces: Change, write: Write) -> list[ChangeResult] | None:
-        """Insert a record under a new key; such a key has no pieces, so there are none to delete."""
+        """Insert a record under a new key. A new key has no pieces, so there are none to delete."""
         if type(pieces) is not DeleteRange or pieces.kind is not RecordPiece or pieces.prefix != record.row_key:
             return None
         if pieces.after is not None or pieces.before is not None:
@@ -147,7 +148,8 @@ class FastWrite:
         return [Stored(1, record.created_at), 0] if write(_PUT_NEW, (*row, _RECORD_SUM | crc32(pack(row)))) else None
 
     def _set_new(self, changes: Sequence[Change], write: Write) -> list[ChangeResult] | None:
-        """Insert a fact that never was, with its index job and its audit event; each fails if its key is taken."""
+        """Insert a fact that never existed, with its index job and its audit event. Each insert fails if its key is
+        taken."""
         records: list[Any] = [change.record for change in changes if type(change) is Put and not change.absent]
         if [type(record) for record in records] != _NEW_FACT:
             return None
@@ -182,10 +184,10 @@ class FastWrite:
         return [Appended(seq, 1), None]
 
     def learn(self, changes: Sequence[Change], done: Sequence[ChangeResult]) -> None:
-        """Note the thread's length after an append that took the general path.
+        """Cache the thread's length after an append that used the general path.
 
-        The fast path is tried after two appends of this process in a row. On a thread that several processes append to
-        its guard would mostly fail, and the append would wait for the write lock twice.
+        The fast path is tried after two appends of this process in a row. On a thread that several processes append to,
+        its guard would usually fail, and the append would wait for the write lock twice.
         """
         change = changes[0] if changes else None
         if type(change) is not Append or not isinstance(done[0], Appended):

@@ -1,4 +1,4 @@
-"""A lock that one process at a time holds on a folder: `flock` on the folder itself, a locked file on Windows."""
+"""Locks a folder for one process at a time, with `flock` on the folder itself, or with a locked file on Windows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def folder_lock(folder: str) -> Iterator[None]:
-    """Hold the lock; the system releases it when the process ends, however it ends."""
+    """Hold the lock. The system releases it when the process ends, even after a crash."""
     handle = _opened(folder)
     try:
         _lock(handle)

@@ -1,4 +1,4 @@
-"""Group commit: writes that wait for the file at the same time share one transaction, and so one fsync."""
+"""Commits in groups: writes that wait for the file at the same time share one transaction, and so one fsync."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""For `doctor`: the version of SQLite, the settings and size of the file, and whether its content is sound."""
+"""Reports the version of SQLite, the settings and size of the file, and whether its content is intact, for `doctor`."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def diagnose(connections: Connections, reader: Reader, durability: str, deep: bo
 
 
 def _damaged_rows(connections: Connections, reader: Reader) -> list[str]:
-    """Return the tables in which rows do not match their checksum, and how many."""
+    """Return the tables in which rows do not match their checksum, with the number of rows."""
     problems = []
     for kind in (kind for kind in kinds() if kind.table.checksum):
         bad = connections.read(partial(_count_damaged, kind=kind, decode=reader.decoder(kind)))
@@ -102,7 +102,7 @@ def _look(cursor: apsw.Cursor, check: str) -> tuple[list[str], int, str, str]:
 
 
 def _file_system(path: str) -> str:
-    """Return the type of file system that a path is on; "unknown" without /proc/mounts."""
+    """Return the type of file system that contains a path, or "unknown" without /proc/mounts."""
     best, kind = "", "unknown"
     try:
         mounts = Path("/proc/mounts").read_text("utf-8").splitlines()

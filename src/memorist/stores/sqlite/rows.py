@@ -1,8 +1,8 @@
-"""Turns stored rows into records, and checks the checksum of those that carry one.
+"""Turns stored rows into records, and verifies their checksums.
 
-A row may have been written by a version of the program with other columns; its checksum names the set of columns it
+A row may have been written by a version of the program with other columns. Its checksum names the set of columns it
 covers (see `codec.Sum`). If that is not our set, the reader looks up the table's columns, and reads the row again with
-those that we do not know.
+the unknown ones.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .connection import Connections
 
 
 class Reader:
-    """Makes records of the rows that one file holds."""
+    """Creates records from the rows of one file."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
@@ -54,9 +54,8 @@ class Reader:
         return checked
 
     def _of_another_version(self, kind: type[Record], row: Row, stored: int) -> Row:
-        """Return the row, once it matches the checksum that a program with other columns gave it; else
-        CorruptRecord.
-        """
+        """Return the row if it matches the checksum that a program with other columns computed. Otherwise raise
+        CorruptRecord."""
         key, positions = codec(kind).key(row), codec(kind).place
         if not isinstance(stored, int):
             raise damaged(kind, key)
@@ -99,7 +98,7 @@ class Reader:
 
 
 def physical_columns(cursor: apsw.Cursor, table: str) -> list[str]:
-    """Return the columns a table has now, in the order in which they were added."""
+    """Return the current columns of a table, in the order in which they were added."""
     return [str(row[1]) for row in cursor.execute(f"PRAGMA table_info({table})")]
 
 

@@ -1,4 +1,4 @@
-"""Brings a file's schema up to date: each migration runs in a transaction that also records it."""
+"""Brings a file's schema up to date. Each migration runs in a transaction that also records it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..migrations import Migration, migrations_in, refuse_newer
 
 
 def migrations() -> list[Migration]:
-    """Return every migration there is, in order."""
+    """Return every migration, in order."""
     return migrations_in(Path(__file__).parent / "migrations")
 
 

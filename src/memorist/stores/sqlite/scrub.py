@@ -1,4 +1,4 @@
-"""Physical removal: rewrites the file without deleted bytes, and searches the files for bytes that must be gone."""
+"""Rewrites the file without deleted bytes, and searches the files for bytes that must be gone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Text search over FTS5. Each term is prefixed with a code of its namespace; no part of a query is FTS5 syntax."""
+"""Searches text with FTS5. Each term is prefixed with a code of its namespace, and no part of a query is FTS5
+syntax."""
 
 from __future__ import annotations
 
@@ -39,16 +40,15 @@ _ROWID = "SELECT rowid FROM entries WHERE org = ? AND ns = ? AND kind = ? AND pa
 def scope_code(org: str, ns: str) -> str:
     """Return a hash of ten hex digits for a namespace of an org.
 
-    It may collide, so found rows are still compared by key.
+    Hashes may collide, so the rows are also compared by key.
     """
     return hashlib.blake2b(f"{len(org)}:{org}{ns}".encode(), digest_size=5).hexdigest()
 
 
 @lru_cache(65536)
 def _safe(term: str) -> str:
-    """Return a term that the ascii tokenizer keeps whole: ASCII letters and digits as they are, anything else in
-    hex.
-    """
+    """Return a term that the ascii tokenizer keeps whole, with ASCII letters and digits unchanged and anything else in
+    hex."""
     return term if term.isascii() and term.isalnum() else f"0x{term.encode().hex()}"
 
 
@@ -59,7 +59,7 @@ def coded(org: str, ns: str, terms: str) -> str:
 
 
 def add_text(cursor: apsw.Cursor, entry: Entry) -> None:
-    """Put an entry's terms into the index, in the transaction that writes the entry."""
+    """Add an entry's terms to the index, in the transaction that writes the entry."""
     (rowid,) = cursor.execute(_ROWID, entry.row_key).fetchall()[0]
     own = coded(entry.org, entry.ns, entry.terms)
     cursor.execute(_INSERT, (rowid, own, coded(entry.org, entry.ns, entry.context_terms)))
@@ -68,7 +68,7 @@ def add_text(cursor: apsw.Cursor, entry: Entry) -> None:
 def search_text(
     cursor: apsw.Cursor, org: str, ns: str, terms: Sequence[str], limit: int, now: int, only: EntryFilter
 ) -> list[Entry]:
-    """Return live entries that hold any of the terms and pass the filter, best first."""
+    """Return live entries that contain any of the terms and pass the filter, best first."""
     if not terms or limit < 1:
         return []
     # A coded term has letters and digits only; the quotes are a second safeguard.
@@ -88,7 +88,7 @@ def _live(rows: Iterable[Row], now: int) -> Iterator[Entry]:
 
 
 def term_counts(cursor: apsw.Cursor, org: str, ns: str, terms: Sequence[str]) -> dict[str, int]:
-    """Return the document frequency of each term: how many entries hold it in their own text."""
+    """Return the document frequency of each term, which is the number of entries that contain it in their own text."""
     counts = {}
     for term in terms:
         row = cursor.execute(_COUNT, (coded(org, ns, term),)).fetchone()

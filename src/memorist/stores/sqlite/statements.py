@@ -1,4 +1,5 @@
-"""Makes SQL statements from the declarations of records: names come from those alone, every value is a parameter."""
+"""Creates SQL statements from the declarations of records. Names come only from the declarations, and every value is a
+parameter."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from ..codec import codec
 
 
 class Statements(NamedTuple):
-    """The fixed statements of one table."""
+    """Holds the fixed statements of one table."""
 
     get: str
     insert: str
@@ -25,7 +26,7 @@ class Statements(NamedTuple):
 
 @cache
 def statements(kind: type[Record]) -> Statements:
-    """Return the fixed statements of a kind of record, made on first use."""
+    """Return the fixed statements of a kind of record, which are created on first use."""
     table, names = kind.table, column_names(kind)
     columns, marks = ", ".join(names), ", ".join("?" * len(names))
     key, match = ", ".join(table.key), " AND ".join(f"{name} = ?" for name in table.key)
@@ -52,7 +53,7 @@ def statements(kind: type[Record]) -> Statements:
 
 @cache
 def column_names(kind: type[Record]) -> tuple[str, ...]:
-    """Return the columns of a table: those of the record, and the checksum where the table has one."""
+    """Return the columns of a table: those of the record, and the checksum if the table has one."""
     names = codec(kind).names
     return (*names, "crc") if kind.table.checksum else names
 
@@ -97,7 +98,7 @@ def delete_range_sql(kind: type[Record], prefix: int, after: int, before: int) -
 
 
 def bounds_sql(order: tuple[str, ...], prefix: int, after: int, before: int, starts: int) -> list[str]:
-    """Return conditions whose parameters are: prefix, after, before, starts."""
+    """Return conditions whose parameters are the prefix, `after`, `before` and `starts`."""
     parts = [f"{name} = ?" for name in order[:prefix]]
     rest = order[prefix:]
     for width, sign in ((after, ">"), (before, "<")):

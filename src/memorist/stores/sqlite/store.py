@@ -1,4 +1,5 @@
-"""The SQLite store: one file in WAL mode, one writer; each transaction is one plain function, from BEGIN to COMMIT."""
+"""Implements the SQLite store, with one file in WAL mode and one writer. Each transaction is one plain function, from
+BEGIN to COMMIT."""
 
 from __future__ import annotations
 
@@ -70,7 +71,7 @@ T = TypeVar("T")
 
 
 class Getter(NamedTuple):
-    """How rows of one kind are looked up by key."""
+    """Looks up rows of one kind by key."""
 
     sql: str
     expires: int | None
@@ -80,7 +81,7 @@ class Getter(NamedTuple):
 
 
 class SqliteStore:
-    """Records in one SQLite file."""
+    """Keeps records in one SQLite file."""
 
     name = "sqlite"
     owns_files = True
@@ -128,14 +129,14 @@ class SqliteStore:
         return await self._runtime.call(self._scan, scan, now)
 
     async def apply(self, changes: Sequence[Change], *, now: int) -> list[ChangeResult]:
-        """Do all of the changes or none, in one transaction."""
+        """Apply all of the changes or none, in one transaction."""
         if self._runtime.blocking:
             done = self._fast.apply(changes)
             return self._apply_general(changes, now) if done is None else done
         return await self._grouped((changes, now))
 
     async def purge(self, *, now: int, limit: int = 1000) -> dict[str, int]:
-        """Remove expired rows for good."""
+        """Remove expired rows permanently."""
         return await self._runtime.call(self._purge, now, limit)
 
     async def claim(
@@ -151,14 +152,15 @@ class SqliteStore:
     async def search_text(
         self, org: str, ns: str, terms: Sequence[str], *, limit: int, now: int, only: EntryFilter = ALL_ENTRIES
     ) -> list[Entry]:
-        """Return live entries of a namespace that hold any of the terms, best first."""
+        """Return live entries of a namespace that contain any of the terms, best first."""
         read = self._connections.read
         return await self._runtime.call(
             lambda: read(lambda cursor: search_text(cursor, org, ns, terms, limit, now, only))
         )
 
     async def term_counts(self, org: str, ns: str, terms: Sequence[str]) -> dict[str, int]:
-        """Return the document frequency of each term: how many entries hold it in their own text."""
+        """Return the document frequency of each term, which is the number of entries that contain it in their own
+        text."""
         read = self._connections.read
         return await self._runtime.call(lambda: read(lambda cursor: term_counts(cursor, org, ns, terms)))
 
@@ -177,7 +179,7 @@ class SqliteStore:
         return Absence(await self._runtime.call(holding, files, needles), [file.name for file in files])
 
     async def diagnose(self, *, deep: bool = False) -> dict[str, Any]:
-        """Return SQLite's version, the file, its schema, settings, size and health."""
+        """Return a report on SQLite's version, and on the file's schema, settings, size and health."""
         from .health import diagnose
 
         return await self._runtime.call(diagnose, self._connections, self._reader, self.durability, deep)
@@ -332,7 +334,7 @@ class SqliteStore:
 
 
 def _misplaced(kind: type[Record], key: Key) -> NoReturn:
-    """Raise the error for a damaged index, which led to a row of another key (whose checksum is right)."""
+    """Raise the error for a damaged index, which led to a row with another key (whose checksum is correct)."""
     raise CorruptRecord(
         f"an index of {kind.table.name} leads to another row than the one asked for; restore the file from a backup",
         table=kind.table.name,
@@ -346,17 +348,17 @@ def _any_dead(cursor: apsw.Cursor, table: str, now: int) -> bool:
 
 
 def _is_removal(change: Delete | DeleteRange) -> bool:
-    """Return whether a deletion is of something stored, or begins a forgetting.
+    """Return whether a deletion removes stored data, or begins a forgetting.
 
-    A worker that is done with a job deletes the job, which is ordinary work, and must not spend the space that is kept
-    for deleting.
+    A worker deletes a job when it is done, which is ordinary work, and must not use the space that is reserved for
+    deleting.
     """
     key = change.key if isinstance(change, Delete) else change.prefix
     return change.kind is not Job or "forget" in key[1:2]
 
 
 def _only_deletes(changes: Sequence[Change]) -> bool:
-    """Return whether a batch only deletes, and writes at most the audit event, tombstone or job that goes with it."""
+    """Return whether a batch only deletes, and writes at most the audit event, tombstone or job that belongs to it."""
     traces = [change.record for change in changes if isinstance(change, Put | Load)]
     taken = [change for change in changes if isinstance(change, Delete | DeleteRange)]
     gone = {(change.kind, change.key) for change in taken if isinstance(change, Delete)}

@@ -1,4 +1,4 @@
-"""A hot store in front of a durable one."""
+"""Puts a hot store in front of a durable one."""
 
 from .store import TieredStore
 

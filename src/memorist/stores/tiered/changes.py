@@ -1,7 +1,7 @@
-"""Works out what a batch does to hot copies, and reads rows back from copies: pure functions without I/O.
+"""Works out what a batch does to hot copies, and reads rows back from copies, with pure functions without I/O.
 
-The value of a copy is a small dict. `{"b": body}` holds a body; `{"w": time}` marks a write in progress; `{}` is empty.
-The body of a row is `{"r": cells, "s": shape}`, that of a known absence `{"a": time or None}`.
+The value of a copy is a small dict. `{"b": body}` contains a body, `{"w": time}` marks a write in progress, and `{}` is
+empty. The body of a row is `{"r": cells, "s": shape}`, and that of a known absence is `{"a": time or None}`.
 """
 
 from __future__ import annotations
@@ -41,14 +41,15 @@ MISS = object()
 
 
 class Marks(msgspec.Struct, frozen=True):
-    """The marks of a batch in progress: the generation they were written under, and the version of each marked copy."""
+    """Holds the marks of a batch in progress: the generation they were written under, and the version of each marked
+    copy."""
 
     generation: int | None
     versions: dict[Key, int]
 
 
 class CopyPlan:
-    """What a batch does to the copies of one org; changes come with their index in the batch."""
+    """Describes what a batch does to the copies of one org. Each change has its index in the batch."""
 
     def __init__(self) -> None:
         self.rows: dict[Key, list[tuple[int, Change]]] = {}
@@ -58,7 +59,7 @@ class CopyPlan:
         """Whether the batch deletes a range of hot rows, so that all copies of the org must go."""
 
     def copy_keys(self) -> list[Key]:
-        """Return the keys of every copy that the batch touches."""
+        """Return the keys of all copies that the batch touches."""
         return [*self.rows, *self.windows]
 
     def settled(self, results: list[ChangeResult], hot: HotSide, now: int) -> list[Change]:
@@ -123,7 +124,7 @@ def _key(change: Change) -> Key:
 
 
 def _outcome(change: Change, result: object) -> tuple[Any, int | None]:
-    """Return the body of the copy after a change, and its expiry; None if the change does not determine it."""
+    """Return the body of the copy after a change, and its expiry, or None if the change does not determine it."""
     if isinstance(change, Delete):
         return {"a": None}, None
     if isinstance(change, Load):
@@ -138,9 +139,9 @@ def _outcome(change: Change, result: object) -> tuple[Any, int | None]:
 def _grown(
     copy_key: Key, appends: list[tuple[int, Append]] | None, results: list[ChangeResult], hot: HotSide, now: int
 ) -> list[Change]:
-    """Return changes to the copied messages of a thread after appends.
+    """Return the changes to the copied messages of a thread after appends.
 
-    After any other change of its messages, all are deleted.
+    After any other change to its messages, all copies are deleted.
     """
     emptied: list[Change] = [DeleteRange(StateEntry, copy_key[:2], before=(NEWEST,)), hot.freed(copy_key, now)]
     if appends is None:
@@ -167,7 +168,7 @@ def _grown(
 
 
 def served(kind: type[Record], copy: Copy, now: int) -> Any:
-    """Return the row a copy stands for, None for a known absence, or MISS."""
+    """Return the row that a copy contains, None for a known absence, or MISS."""
     body = copy.body
     if body is None:
         return MISS
@@ -182,7 +183,8 @@ def served(kind: type[Record], copy: Copy, now: int) -> Any:
 
 
 def window(copies: list[StateEntry], limit: int, now: int) -> list[Message] | None:
-    """Return the newest messages from a thread's copies, newest first; None if the copies do not hold all of them."""
+    """Return the newest messages from a thread's copies, newest first, or None if the copies do not contain all of
+    them."""
     if len(copies) < 2 or copies[0].key != NEWEST or copies[1].key != FILLED:
         return None
     head, filled = copies[0].value.get("b"), copies[1].value.get("b")
@@ -204,15 +206,16 @@ def window(copies: list[StateEntry], limit: int, now: int) -> list[Message] | No
 
 
 def number_key(seq: int) -> str:
-    """Return the key of a message's copy: its number with leading zeros, so that texts sort as numbers."""
+    """Return the key of a message's copy, which is its number with leading zeros, so that texts sort like numbers."""
     return f"{seq:016d}"
 
 
 def state_of(row: Record) -> Any:
-    """Return the body of a row's copy: cells by name and the shape of the row; None if it is too large to be copied.
+    """Return the body of a row's copy, with the cells by name and the shape of the row, or None if it is too large to
+    be copied.
 
-    `served` refuses a copy of another shape: a version with fewer columns made it without the cells it does not know,
-    and the durable row may have them.
+    `served` refuses a copy of another shape, because a version with fewer columns created it without the cells it does
+    not know, and the durable row may have them.
     """
     kind = type(row)
     cells = cells_of(kind, codec(kind).encode(row))

@@ -1,14 +1,16 @@
-"""A write-through cache: copies of durable rows in a hot store, and the protocol that keeps them from going stale.
+"""Implements a write-through cache: copies of durable rows in a hot store, and the protocol that prevents them from
+becoming stale.
 
-A copy is a state entry of the hot store. A writer first marks the copy as being written, then writes the durable store,
-then replaces the mark by compare-and-set: with the new value if nobody touched the copy in between, else with an empty
-copy. A reader that misses notes the copy's version, reads the durable store, and fills the copy only if it still has
-that version. So once a write has returned, no older copy is left. Each org has a generation, a random number that every
-fill and mark expects unchanged: it changes when the hot store was flushed or restarted, which fails all that were on
-their way. An org whose marks could not be written is wiped before it is served hot again.
+A copy is a state entry of the hot store. A writer first marks the copy as being written, then writes to the durable
+store, and then replaces the mark by compare-and-set. If nobody touched the copy in between, it gets the new value, and
+otherwise it becomes empty. A reader that misses notes the copy's version, reads the durable store, and fills the copy
+only if it still has that version. So once a write has returned, no older copy is left. Each org has a generation, which
+is a random number that every fill and mark expects to be unchanged. It changes when the hot store is flushed or
+restarted, so all fills and marks in progress fail. An org whose marks could not be written is wiped before it is served
+hot again.
 
-Not promised: a wipe also deletes the marks of writes that have not returned yet. Until such a write returns, a reader
-may see its value in the durable store, and then the old one in a copy filled meanwhile.
+There is one limitation. A wipe also deletes the marks of writes that have not returned yet. Until such a write returns,
+a reader may see its value in the durable store, and then the old one in a copy that was filled in the meantime.
 """
 
 from __future__ import annotations
@@ -35,11 +37,12 @@ _random = random.SystemRandom()
 
 
 class HotDown(Exception):
-    """Raised when the hot store cannot be used now; the durable one answers."""
+    """Raised if the hot store cannot be used now, so that the durable one has to answer."""
 
 
 class Copy:
-    """A copy as it was read: its version, to fill it by compare-and-set, and its body, if it has one."""
+    """Represents a copy as it was read, with its version, to fill it by compare-and-set, and its body, if it has
+    one."""
 
     __slots__ = ("body", "fillable", "version")
 
@@ -54,7 +57,8 @@ class Copy:
 
 
 class HotSide:
-    """The hot store behind a circuit breaker: after a failure it is not asked again until a back-off has passed."""
+    """Wraps the hot store in a circuit breaker. After a failure, the hot store is not used again until a back-off has
+    passed."""
 
     def __init__(self, store: Store, max_age: float) -> None:
         self.store = store
@@ -71,15 +75,15 @@ class HotSide:
 
     @property
     def up(self) -> bool:
-        """Whether the circuit breaker lets the hot store be asked now."""
+        """This is True if the circuit breaker currently allows requests to the hot store."""
         return bool(self._prefix) and time.monotonic() >= self._until
 
     def serve(self, durable_id: str) -> None:
-        """Prefix all copies with the id of their durable store, because several may share a hot one."""
+        """Prefix all copies with the id of their durable store, because several stores may share a hot one."""
         self._prefix = f"hot:{durable_id}"
 
     async def close(self) -> None:
-        """Close the hot store, reachable or not."""
+        """Close the hot store, even if it is unreachable."""
         try:
             await self.store.close()
         except StoreError:
@@ -87,7 +91,7 @@ class HotSide:
         self._opened = False
 
     async def guarded(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Run something on the hot store; HotDown if it fails or the circuit breaker is open."""
+        """Run something on the hot store. Raises HotDown if it fails or the circuit breaker is open."""
         if not self.up:
             raise HotDown
         try:
@@ -100,7 +104,7 @@ class HotSide:
         return done
 
     def copy_key(self, org: str, table: str, key: Sequence[str | int]) -> Key:
-        """Return the key of a row's copy; rows of one partition share a namespace."""
+        """Return the key of a row's copy. Rows of one partition share a namespace."""
         *partition, last = key
         return (org, self.partition(table, partition), str(last))
 
@@ -111,7 +115,8 @@ class HotSide:
         )
 
     def entry(self, copy_key: Key, state: Mapping[str, object], now: int, ends: int | None = None) -> StateEntry:
-        """Return a copy as the hot store keeps it; it expires with its row, and after `max_age` in any case."""
+        """Return a copy in the form in which the hot store keeps it. It expires with its row, and after `max_age` at
+        the latest."""
         at, limit = to_datetime(now), now + self._max_age
         return StateEntry(
             org=str(copy_key[0]),
@@ -128,7 +133,7 @@ class HotSide:
         return Put(self.entry(copy_key, {}, now))
 
     def marked(self, copy_key: Key, now: int) -> Put:
-        """Return the change that marks a copy as being written: it is not served, and for a while not filled."""
+        """Return the change that marks a copy as being written. It is then not served, and for a while not filled."""
         return Put(self.entry(copy_key, {"w": now + WRITING_MICROS}, now))
 
     async def read(self, org: str, copy_keys: Sequence[Key], now: int) -> tuple[int, list[Copy]]:
@@ -145,7 +150,8 @@ class HotSide:
     async def fill(
         self, org: str, generation: int | None, versions: dict[Key, int], changes: Sequence[Change], now: int
     ) -> bool:
-        """Write copies if the generation and the versions of these copies are unchanged; whether it was done."""
+        """Write copies if the generation and the versions of these copies are unchanged, and return whether that was
+        done."""
         if generation is None:
             return False
         expects = [Expect(StateEntry, self._generation_key(org), generation)]
@@ -190,19 +196,20 @@ class HotSide:
             raise
 
     def distrust(self, org: str) -> None:
-        """Note that an org must be wiped before it is served hot again."""
+        """Record that an org must be wiped before it is served hot again."""
         self._dirty.add(org)
         self._generations.pop(org, None)
 
     async def wipe(self, org: str) -> None:
-        """Delete every copy of an org, and make fills that are on their way fail."""
+        """Delete every copy of an org, and make fills that are in progress fail."""
         try:
             await self.guarded(lambda: self._rotate(org))
         except HotDown:
             self.distrust(org)
 
     async def erase(self) -> None:
-        """Delete every copy of every org, even while the circuit breaker is open; raises if the hot store is away."""
+        """Delete every copy of every org, even while the circuit breaker is open. Raises an error if the hot store is
+        unavailable."""
         try:
             await self._recover()
             for org in await self.store.orgs() if isinstance(self.store, Claims) else ():
@@ -212,7 +219,7 @@ class HotSide:
             raise
 
     async def _tidy(self, org: str, now: int) -> None:
-        """Every so many marks, clear expired copies from the hot store's indexes."""
+        """Remove expired copies from the hot store's indexes after every few marks."""
         self._marks += 1
         tidy = getattr(self.store, "tidy", None)
         if tidy is not None and self._marks % TIDY_EVERY == 0:
@@ -229,7 +236,7 @@ class HotSide:
             await self._rotate(org)
 
     async def _same_server(self) -> None:
-        """After a new connection, check whether the server restarted, perhaps with old data; then distrust all
+        """Check after a new connection whether the server was restarted, perhaps with old data. If so, distrust all
         copies."""
         count = getattr(self.store, "connections_made", 0)
         if count == self._connections:
@@ -246,7 +253,7 @@ class HotSide:
     async def _trusted(self, org: str, read: Callable[[], Awaitable[T]]) -> tuple[int, T]:
         """Return the result of a read with its generation.
 
-        HotDown if the server or the generation changed during it.
+        Raises HotDown if the server or the generation changed during the read.
         """
         await self._prepare(org)
         generation = self._generations.get(org)
@@ -257,7 +264,8 @@ class HotSide:
         return generation, result
 
     async def _prepare(self, org: str) -> None:
-        """Read the generation of an org, or start one by compare-and-set if there is none or it is a dead server's."""
+        """Read the generation of an org. If there is none, or it belongs to a dead server, start one by
+        compare-and-set."""
         for _ in range(GENERATION_TRIES):
             if org in self._generations:
                 return

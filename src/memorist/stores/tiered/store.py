@@ -1,7 +1,8 @@
-"""A hot store in front of a durable one: working memory, entities, state and live history are served hot.
+"""Puts a hot store in front of a durable one. Working memory, entities, state and recent history are served from the
+hot store.
 
-The durable store is authoritative and is written before the copies are updated. A hot store that is flushed, restarted
-or away costs time, never data, and is used again once it answers. copies.py describes the protocol.
+The durable store is authoritative and is written before the copies are updated. If the hot store is flushed, restarted
+or unavailable, this costs time but no data. It is used again once it answers. copies.py describes the protocol.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ _TIER = StoreIdentity(org="memorist", name="tier", id="")
 
 
 class TieredStore:
-    """Any hot store in front of any durable one."""
+    """Puts any hot store in front of any durable one."""
 
     def __init__(self, durable: Store, hot: Store, *, max_age: float = 60.0) -> None:
         relax = getattr(hot, "as_cache", None)
@@ -69,7 +70,7 @@ class TieredStore:
         return getattr(self.durable, name)
 
     async def open(self) -> None:
-        """Open the durable store; the hot one is opened when it is first needed."""
+        """Open the durable store. The hot one is opened when it is first needed."""
         await self.durable.open()
         identity = await self.durable.get(StoreIdentity, _TIER.row_key, now=0)
         if identity is None:
@@ -81,7 +82,7 @@ class TieredStore:
         self._hot.serve(identity.id)
 
     async def close(self) -> None:
-        """Close both."""
+        """Close both stores."""
         await self._hot.close()
         await self.durable.close()
 
@@ -113,7 +114,7 @@ class TieredStore:
         return results
 
     async def scan(self, scan: Scan[R], *, now: int) -> list[R]:
-        """Return live rows within the bounds; the newest messages of a thread come from the hot store."""
+        """Return live rows within the bounds. The newest messages of a thread come from the hot store."""
         if scan.kind is Message and len(scan.prefix) == 2 and 0 < (scan.limit or 0) <= WINDOW_MESSAGES:
             org, thread = scan.prefix
             if scan == Scan(scan.kind, scan.prefix, reverse=True, limit=scan.limit):
@@ -121,7 +122,7 @@ class TieredStore:
         return await self.durable.scan(scan, now=now)
 
     async def apply(self, changes: Sequence[Change], *, now: int) -> list[ChangeResult]:
-        """Mark the copies, apply the changes to the durable store, then put the new values in place of the marks."""
+        """Mark the copies, apply the changes to the durable store, then replace the marks with the new values."""
         plans = plans_of(changes, self._hot) if self._hot.up or touches(changes) else {}
         tokens = {org: await self._mark(org, plan, now) for org, plan in plans.items()}
         try:
@@ -139,7 +140,7 @@ class TieredStore:
         return results
 
     async def purge(self, *, now: int, limit: int = 1000) -> dict[str, int]:
-        """Remove expired rows for good, and with them their copies."""
+        """Remove expired rows permanently, together with their copies."""
         counts = await self.durable.purge(now=now, limit=limit)
         try:
             while any((await self._hot.guarded(lambda: self.hot.purge(now=now))).values()):
@@ -160,11 +161,12 @@ class TieredStore:
 
     @property
     def owns_files(self) -> bool:
-        """Whether the files of both stores are this memory's alone."""
+        """This is True if the files of both stores belong only to this memory."""
         return all(isinstance(store, Scrubs) and store.owns_files for store in (self.durable, self.hot))
 
     async def scrub(self) -> Scrubbed:
-        """Scrub both stores, the hot one emptied of its copies first; a hot store that is away raises."""
+        """Scrub both stores, after deleting all copies in the hot one. Raises an error if the hot store is
+        unavailable."""
         # An emptied copy still has the key of the deleted row.
         await self._hot.erase()
         report = Scrubbed()
@@ -175,7 +177,7 @@ class TieredStore:
         return report
 
     async def diagnose(self, *, deep: bool = False) -> dict[str, Any]:
-        """Return the reports of both stores; a hot store that is away is reported as a problem."""
+        """Return the reports of both stores. An unavailable hot store is reported as a problem."""
         report = await self.durable.diagnose(deep=deep) if isinstance(self.durable, Diagnoses) else {}
         problems = list(report.get("problems", ()))
         hot: dict[str, Any] = {"store": self.hot.name}
@@ -244,7 +246,7 @@ class TieredStore:
     # -- writes
 
     async def _mark(self, org: str, plan: CopyPlan, now: int) -> Marks | None:
-        """Mark the copies that a batch will change; None if the hot store could not be written."""
+        """Mark the copies that a batch will change. Return None if the hot store could not be written."""
         if plan.wipe:
             await self._hot.wipe(org)
         copy_keys = plan.copy_keys()
@@ -276,7 +278,7 @@ class TieredStore:
     async def _settle(
         self, org: str, plan: CopyPlan, marks: Marks | None, results: list[ChangeResult], now: int
     ) -> None:
-        """Replace the marks with the new values; empty the copies if others wrote to them meanwhile."""
+        """Replace the marks with the new values, or empty the copies if others wrote to them in the meantime."""
         if marks is None:
             # Without marks a reader may have filled a copy with the value that this batch has just replaced.
             await self._hot.wipe(org)

@@ -1,4 +1,4 @@
-"""The Lua scripts, each prefixed with rows.lua, the functions that all of them use."""
+"""Contains the Lua scripts. Each is prefixed with rows.lua, which contains the functions that all of them use."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Script(NamedTuple):
-    """A script's text and the digest the server knows it by."""
+    """Holds a script's text and the digest by which the server knows it."""
 
     text: bytes
     digest: bytes
