@@ -252,9 +252,9 @@ class AsyncMemory(Listens):
             min_score: Leave out hits with a lower score. By default an unknown subject finds nothing; 0 returns
                 whatever ranks best.
             vector: The query as a vector, if you have computed it already.
-            expand: Also search for other wordings, which the memory's model proposes. hops: With more than 1, the model
-            names missing information, and recall searches for that too. as_of: Answer from history, with the memories
-            of this time.
+            expand: Also search for other wordings, which the memory's model proposes.
+            hops: With more than 1, the model names missing information, and recall searches for that too.
+            as_of: Answer from history, with the memories of this time.
 
         Returns:
             Hits with their text, score, source and reasons.
@@ -322,8 +322,9 @@ class AsyncMemory(Listens):
             stash: Send tool results of the thread over this many tokens as previews, with the tools `read_more` and
                 `search_history` to open them (`memorist.read_back.ReadBack`).
 
-        Returns: A context. `messages()`, `anthropic()` and `responses()` render it, and `explain()` says what was left
-        out and why.
+        Returns:
+            A context. `messages()`, `anthropic()` and `responses()` render it, and `explain()` says what was left out
+            and why.
 
         Raises:
             BudgetError: The parts that must be sent are larger than the budget.
@@ -377,8 +378,8 @@ class AsyncMemory(Listens):
         """Open a conversation as a context manager. It continues the thread you name, or starts a new one.
 
         Args:
-            thread: The id of the conversation; created if it does not exist. user: The user who takes part; by default
-            the user of this handle.
+            thread: The id of the conversation; created if it does not exist.
+            user: The user who takes part; by default the user of this handle.
             agent: The agent that takes part, if its own namespace should be recalled too.
             budget: The tokens of a request, as a number or a `TokenBudget`.
             policy: What to leave out of the history when it does not fit.
@@ -427,6 +428,9 @@ class AsyncMemory(Listens):
             processors: Objects, classes or names such as `"gc"`; without any, the usual ones run.
             progress: Called with each report.
 
+        Returns:
+            One report per processor.
+
         Raises:
             Forbidden: This is a user's handle.
 
@@ -444,6 +448,9 @@ class AsyncMemory(Listens):
         Args:
             receipts: The receipts that `append` returned.
             timeout: How many seconds to wait at most.
+
+        Returns:
+            The updated receipts, in the same order.
 
         Examples:
             >>> receipts = memory.threads.append("talk", "I moved to Porto.")
@@ -466,6 +473,9 @@ class AsyncMemory(Listens):
             remember: Where to store the result as a fact.
             thread: The thread to append input and output to.
 
+        Returns:
+            A decorator for the function.
+
         Examples:
             >>> from memorist import Recall, Remember
             >>> @memory.task(recall=Recall("user:ada"), remember=Remember("workflow:review", key="last"))
@@ -478,6 +488,9 @@ class AsyncMemory(Listens):
 
     async def stats(self) -> Stats:
         """Count what is stored, by kind, and how much of it is indexed.
+
+        Returns:
+            The counts.
 
         Raises:
             Forbidden: This is a user's handle.
@@ -494,6 +507,9 @@ class AsyncMemory(Listens):
         Args:
             deep: Whether to read every row and verify its checksum.
 
+        Returns:
+            The report, with all problems in one list.
+
         Raises:
             Forbidden: This is a user's handle.
 
@@ -505,6 +521,9 @@ class AsyncMemory(Listens):
 
     def batch(self) -> AsyncBatch:
         """Collect changes of any kind, and commit all of them or none at the end of the block.
+
+        Returns:
+            The batch, to use in a `with` block.
 
         Examples:
             >>> with memory.batch() as batch:
@@ -527,8 +546,8 @@ class AsyncMemory(Listens):
         """Store a user's statement, process it immediately, and return what was understood.
 
         Args:
-            messages: A text, a message, or a list of messages, in the user's own words. user: The user whose memory it
-            is; by default the user of this handle.
+            messages: A text, a message, or a list of messages, in the user's own words.
+            user: The user whose memory it is; by default the user of this handle.
             thread: The thread to append to; by default a thread of the user's own for such notes.
             infer: Whether to derive facts, events and preferences. If not, each message is stored word for word as a
                 learning.
@@ -625,6 +644,9 @@ class AsyncMemory(Listens):
 
         On a server it slows or locks all tenants, so it needs a handle opened with `all_orgs=True`.
 
+        Returns:
+            The files that were rewritten, and those that were not.
+
         Raises:
             Forbidden: This handle was not opened with `all_orgs=True`.
 
@@ -669,6 +691,9 @@ class AsyncMemory(Listens):
             namespace: With `to`, export only this namespace.
             progress: Called with the number of rows done and their total.
 
+        Returns:
+            The number of rows by table.
+
         Raises:
             Forbidden: This is a user's handle.
 
@@ -685,6 +710,9 @@ class AsyncMemory(Listens):
     def export_lines(self) -> AsyncExport:
         """Stream the lines of an export without writing a file.
 
+        Returns:
+            The lines, which you can iterate over.
+
         Examples:
             >>> lines = b"".join(memory.export_lines())
         """
@@ -696,6 +724,9 @@ class AsyncMemory(Listens):
         Args:
             path: The file.
             progress: Called with the number of rows done and their total.
+
+        Returns:
+            The number of rows by table.
 
         Raises:
             InvalidValue: The file is damaged; the error names the line.

@@ -77,8 +77,8 @@ def run_redteam(memory: Memory, *, families: Collection[str] = (), progress: Pro
     """Replay the attempts against a memory. Each attempt has its own user, who is forgotten afterwards.
 
     Args:
-        memory: A handle on a whole org, with the model, the extraction and the gate to be tested. families: Replay only
-        these families of attempts.
+        memory: A handle on a whole org, with the model, the extraction and the gate to be tested.
+        families: Replay only these families of attempts.
         progress: Called after each attempt.
     """
     attempts = load_attempts(families)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import doctest
 import inspect
+import pkgutil
+import re
 import warnings
 from collections.abc import Iterator
 from importlib import import_module
@@ -13,6 +15,7 @@ from typing import Any
 import pytest
 
 import memorist
+import memorist.blocking
 import memorist.types
 from memorist import Memory
 from memorist.types import NothingLasts
@@ -78,6 +81,49 @@ def test_the_example_of_a_method_is_true(
     doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test, out=told.append)
     memory.close()
     assert told == [], "".join(told)
+
+
+def blocking_methods() -> Iterator[tuple[str, Any]]:
+    """Every public method of every blocking class, also of those without examples."""
+    for module in pkgutil.iter_modules(memorist.blocking.__path__, "memorist.blocking."):
+        for owner in vars(import_module(module.name)).values():
+            if inspect.isclass(owner) and owner.__module__ == module.name:
+                for name, value in vars(owner).items():
+                    if not name.startswith("_") and inspect.isfunction(value):
+                        yield f"{owner.__name__}.{name}", value
+
+
+def undocumented(method: Any) -> list[str]:
+    """The parameters, the result and the errors that a docstring does not mention."""
+    doc = inspect.getdoc(method) or ""
+    signature = inspect.signature(method)
+    parameters = [name for name in signature.parameters if name != "self"]
+    arguments = doc.partition("Args:")[2]
+    missing = [name for name in parameters if not re.search(rf"^\s+\**{name}:", arguments, re.MULTILINE)]
+    if str(signature.return_annotation) != "None" and "Returns:" not in doc:
+        missing.append("Returns")
+    if "expect" in parameters and "Conflict:" not in doc:
+        missing.append("Conflict")
+    if "ns" in parameters and "Raises:" not in doc:
+        missing.append("Raises")
+    return missing
+
+
+def test_every_method_documents_its_arguments_its_result_and_its_errors() -> None:
+    methods = list(blocking_methods())
+    assert len(methods) > 100
+    assert {name: missing for name, method in methods if (missing := undocumented(method))} == {}
+
+
+def test_the_check_finds_a_missing_argument_result_and_error() -> None:
+    def bare(self: object, ns: str, key: str, *, expect: int | None = None) -> str:
+        """Return something.
+
+        Args:
+            ns: The namespace.
+        """
+
+    assert undocumented(bare) == ["key", "expect", "Returns", "Conflict", "Raises"]
 
 
 @pytest.mark.parametrize("noun", [noun for noun in NOUNS if noun not in ("memory", "session")])

@@ -288,12 +288,13 @@ export type Candidate = {
  *     Attributes:
  *         secrets: By kind (`openai-key`), by group (`api_key`, `token`, `private_key`, `password`, `card`, `iban`,
  *             `one_time_code`) or for all (`*`): `mask`, `refuse` or `allow`. The default is to mask. It applies to facts,
- *             events, learnings, summaries and documents. The index never contains a secret that is not allowed. messages:
- *             What happens to secrets in messages. `keep` stores the message unchanged, `mask` stores it with masked
+ *             events, learnings, summaries and documents. The index never contains a secret that is not allowed.
+ *         messages: What happens to secrets in messages. `keep` stores the message unchanged, `mask` stores it with masked
  *             secrets, and `refuse` raises `NotAdmitted`.
  *         personal: By class (`email`, `phone`, `address`, `health`, `government_id`): `allow`, `review`, `refuse` or
- *             `expire 30d`. namespaces: Rules for personal data by namespace (`{"user:*": {"health": "review"}}`), which
- *             replace the org's rules.
+ *             `expire 30d`.
+ *         namespaces: Rules for personal data by namespace (`{"user:*": {"health": "review"}}`), which replace the org's
+ *             rules.
  *         retention: Rules by which the collector deletes old records.
  */
 export type Gate = {
@@ -308,10 +309,11 @@ export type Gate = {
  * Deletes records that are older than an age. If you set several conditions, all of them must be met.
  *
  *     Attributes:
- *         kind: `message`, `fact`, `event`, `learning`, `document` or `candidate`. older_than: The age, such as `"90d"`,
- *         counted from the last change (for a message, from when it was written). tag: Delete only records with this tag.
- *         For messages and documents, tags are in `metadata["tags"]`. personal: Delete only records that contain personal
- *         data of this class. namespace: Delete only in matching namespaces, such as `user:*`.
+ *         kind: `message`, `fact`, `event`, `learning`, `document` or `candidate`.
+ *         older_than: The age, such as `"90d"`, counted from the last change (for a message, from when it was written).
+ *         tag: Delete only records with this tag. For messages and documents, tags are in `metadata["tags"]`.
+ *         personal: Delete only records that contain personal data of this class.
+ *         namespace: Delete only in matching namespaces, such as `user:*`.
  */
 export type Retention = {
   kind: string;
@@ -1325,6 +1327,7 @@ export class FactsNoun {
    *
    * Raises:
    *     NotFound: There is no such fact.
+   *     Conflict: `expect` is not the current version.
    *
    * Role: `writer`.
    */
@@ -1348,6 +1351,7 @@ export class FactsNoun {
    *
    * Raises:
    *     NotFound: There is no such fact.
+   *     Conflict: `expect` is not the current version.
    *
    * Role: `writer`.
    */
@@ -1425,6 +1429,10 @@ export class ThreadsNoun {
    *
    * Returns:
    *     The threads.
+   *
+   * Raises:
+   *     Forbidden: This handle may not read the namespace.
+   *     InvalidFilter: `where` is not a valid filter.
    *
    * Role: `reader`.
    */
@@ -1594,6 +1602,12 @@ export class ThreadsNoun {
    *     pieces: The `pieces` of the context you sent, which are compared with those of the previous request.
    *     model: The model that answered, which decides the prices.
    *
+   * Returns:
+   *     The report of the request.
+   *
+   * Raises:
+   *     NotFound: There is no such thread.
+   *
    * Role: `writer`.
    */
   report(args: { id: string; usage: Record<string, unknown>; pieces?: Piece[] | null; model?: string | null }, options: CallOptions = {}): Promise<RequestReport> {
@@ -1628,6 +1642,9 @@ export class ThreadsNoun {
    *     id: The thread.
    *     messages: The new messages.
    *     expect: Replace only if this is the thread's `version`.
+   *
+   * Returns:
+   *     One receipt per message.
    *
    * Raises:
    *     Conflict: `expect` is not the thread's version.
@@ -2241,6 +2258,9 @@ export class MemoriesNoun {
    * Returns:
    *     The memories with their scores.
    *
+   * Raises:
+   *     Forbidden: This handle may not read the namespace.
+   *
    * Role: `reader`.
    */
   search(args: { query: string; kinds?: ("event" | "fact" | "learning")[]; top_k?: number; min_score?: number | null; ns?: string | null }, options: CallOptions = {}): Promise<Listed<Remembered>> {
@@ -2371,7 +2391,16 @@ export class ReviewNoun {
   /**
    * Return the candidates that are waiting for approval, in the order of their ids.
    *
-   * Pass the last id as `after` for the next page.
+   * Args:
+   *     limit: How many to return at most.
+   *     after: The id of the last candidate of the previous page.
+   *     ns: The namespace; by default the user's own, and `global` on a handle without a user.
+   *
+   * Returns:
+   *     The candidates.
+   *
+   * Raises:
+   *     Forbidden: This handle may not read the namespace.
    *
    * Role: `reader`.
    */
@@ -2382,6 +2411,16 @@ export class ReviewNoun {
   /**
    * Return a candidate by its id, or None if there is none.
    *
+   * Args:
+   *     id: The id of the candidate.
+   *     ns: The namespace; by default the user's own, and `global` on a handle without a user.
+   *
+   * Returns:
+   *     The candidate, or None.
+   *
+   * Raises:
+   *     Forbidden: This handle may not read the namespace.
+   *
    * Role: `reader`.
    */
   get(args: { id: string; ns?: string | null }, options: CallOptions = {}): Promise<Candidate | null> {
@@ -2390,6 +2429,17 @@ export class ReviewNoun {
 
   /**
    * Change what a candidate proposes, and return it. The candidate keeps waiting.
+   *
+   * Args:
+   *     id: The id of the candidate.
+   *     text: The memory as a sentence.
+   *     value: The new value of a fact.
+   *     key: The new key of a fact.
+   *     subject: The person or thing that it is about.
+   *     ns: The namespace; by default the user's own, and `global` on a handle without a user.
+   *
+   * Returns:
+   *     The changed candidate.
    *
    * Raises:
    *     NotFound: There is no such candidate.
@@ -2403,6 +2453,13 @@ export class ReviewNoun {
   /**
    * Carry out what a candidate proposes, and return the memory, or None if it only ended or confirmed one.
    *
+   * Args:
+   *     id: The id of the candidate.
+   *     ns: The namespace; by default the user's own, and `global` on a handle without a user.
+   *
+   * Returns:
+   *     The memory, or None.
+   *
    * Raises:
    *     NotFound: There is no such candidate.
    *     Conflict: The memory that it would change has changed since.
@@ -2415,6 +2472,17 @@ export class ReviewNoun {
 
   /**
    * Delete a candidate, so that it is not proposed again from the same message, and return whether there was one.
+   *
+   * Args:
+   *     id: The id of the candidate.
+   *     reason: The reason, for the audit trail.
+   *     ns: The namespace; by default the user's own, and `global` on a handle without a user.
+   *
+   * Returns:
+   *     Whether the candidate existed.
+   *
+   * Raises:
+   *     Forbidden: This handle may not write to the namespace.
    *
    * Role: `writer`.
    */
@@ -2530,6 +2598,9 @@ export class PlansNoun {
    * Returns:
    *     The plan.
    *
+   * Raises:
+   *     Forbidden: This handle may not read the namespace.
+   *
    * Role: `writer`.
    */
   make(args: { ns?: string | null } = {}, options: CallOptions = {}): Promise<Plan> {
@@ -2624,7 +2695,8 @@ export class ProfileNoun {
    * that prompt caches keep it.
    *
    * Args:
-   *     user: The user it is about; by default the user of this handle. max_tokens: The maximum size of the block.
+   *     user: The user it is about; by default the user of this handle.
+   *     max_tokens: The maximum size of the block.
    *     as_of: Return the block of this time.
    *
    * Returns:
@@ -2866,6 +2938,9 @@ export class StateNoun {
    *     ttl: How long to keep it.
    *     expect: Write only if this is the current version; 0 if there must be none yet.
    *
+   * Returns:
+   *     The stored entry, with its version.
+   *
    * Raises:
    *     Conflict: `expect` is not the current version.
    *
@@ -3065,6 +3140,9 @@ export class TasksNoun {
    * Returns:
    *     The tasks.
    *
+   * Raises:
+   *     Forbidden: This handle may not read the namespace.
+   *
    * Role: `reader`.
    */
   list(args: { ns?: string | null; limit?: number | null; after?: string | null; reverse?: boolean } = {}, options: CallOptions = {}): Promise<Listed<Task>> {
@@ -3108,6 +3186,9 @@ export class TasksNoun {
    *     checkpoint: A `Checkpoint`, or a dict with `task_id`, `step`, `state` and `completed_subtasks`.
    *     expect: Save only if this is the current version.
    *     keep: How many saved steps stay readable: `all` (the default of a new task), `latest` or a number.
+   *
+   * Returns:
+   *     The saved checkpoint, with its version.
    *
    * Raises:
    *     Conflict: `expect` is not the current version.
@@ -3174,6 +3255,13 @@ export class RecordsNoun {
    *     where: A filter on `meta`.
    *     keys_only: Whether to skip reading the data.
    *
+   * Returns:
+   *     The records.
+   *
+   * Raises:
+   *     Forbidden: This handle may not read the namespace.
+   *     InvalidFilter: `where` is not a valid filter.
+   *
    * Role: `reader`.
    */
   scan(args: { ns?: string | null; prefix?: (string | number)[]; after?: (string | number)[] | null; before?: (string | number)[] | null; reverse?: boolean; limit?: number | null; where?: Record<string, unknown> | null; keys_only?: boolean } = {}, options: CallOptions = {}): Promise<Listed<OpaqueRecord>> {
@@ -3210,6 +3298,13 @@ export class RecordsNoun {
    *     ttl: How long to keep the records that are not given as a `RecordPut`.
    *     absent: Leave existing records unchanged, for those that are not given as a `RecordPut`.
    *     expect: Other records and the versions they must have at the commit; 0 if they must not exist.
+   *
+   * Returns:
+   *     The stored records, in the order of the items.
+   *
+   * Raises:
+   *     Conflict: A record does not have the version that `expect` names. Nothing is written.
+   *     TooLarge: The org's quota would be exceeded.
    *
    * Role: `writer`.
    */
@@ -3267,6 +3362,9 @@ export class RecordsNoun {
    *     expect: Write only if this is the current version; 0 if there must be none yet.
    *     absent: Leave an existing record unchanged, and return it with `existed` set.
    *
+   * Returns:
+   *     The stored record, with its version.
+   *
    * Raises:
    *     Conflict: `expect` is not the current version.
    *     TooLarge: The org's quota would be exceeded.
@@ -3284,6 +3382,9 @@ export class RecordsNoun {
    *     ns: The namespace; on a user's handle, the user's own by default.
    *     key: The key.
    *     expect: Delete only if this is the current version.
+   *
+   * Returns:
+   *     Whether the record existed.
    *
    * Raises:
    *     Conflict: `expect` is not the current version.
@@ -3915,9 +4016,9 @@ export class Memorist {
    *     min_score: Leave out hits with a lower score. By default an unknown subject finds nothing; 0 returns
    *         whatever ranks best.
    *     vector: The query as a vector, if you have computed it already.
-   *     expand: Also search for other wordings, which the memory's model proposes. hops: With more than 1, the model
-   *     names missing information, and recall searches for that too. as_of: Answer from history, with the memories
-   *     of this time.
+   *     expand: Also search for other wordings, which the memory's model proposes.
+   *     hops: With more than 1, the model names missing information, and recall searches for that too.
+   *     as_of: Answer from history, with the memories of this time.
    *
    * Returns:
    *     Hits with their text, score, source and reasons.
@@ -3935,8 +4036,8 @@ export class Memorist {
    * Store a user's statement, process it immediately, and return what was understood.
    *
    * Args:
-   *     messages: A text, a message, or a list of messages, in the user's own words. user: The user whose memory it
-   *     is; by default the user of this handle.
+   *     messages: A text, a message, or a list of messages, in the user's own words.
+   *     user: The user whose memory it is; by default the user of this handle.
    *     thread: The thread to append to; by default a thread of the user's own for such notes.
    *     infer: Whether to derive facts, events and preferences. If not, each message is stored word for word as a
    *         learning.
@@ -3975,8 +4076,9 @@ export class Memorist {
    *     stash: Send tool results of the thread over this many tokens as previews, with the tools `read_more` and
    *         `search_history` to open them (`memorist.read_back.ReadBack`).
    *
-   * Returns: A context. `messages()`, `anthropic()` and `responses()` render it, and `explain()` says what was left
-   * out and why.
+   * Returns:
+   *     A context. `messages()`, `anthropic()` and `responses()` render it, and `explain()` says what was left out
+   *     and why.
    *
    * Raises:
    *     BudgetError: The parts that must be sent are larger than the budget.
@@ -4048,6 +4150,9 @@ export class Memorist {
    *     processors: Objects, classes or names such as `"gc"`; without any, the usual ones run.
    *     progress: Called with each report.
    *
+   * Returns:
+   *     One report per processor.
+   *
    * Raises:
    *     Forbidden: This is a user's handle.
    *
@@ -4062,6 +4167,9 @@ export class Memorist {
    *
    * On a server it slows or locks all tenants, so it needs a handle opened with `all_orgs=True`.
    *
+   * Returns:
+   *     The files that were rewritten, and those that were not.
+   *
    * Raises:
    *     Forbidden: This handle was not opened with `all_orgs=True`.
    *
@@ -4073,6 +4181,9 @@ export class Memorist {
 
   /**
    * Count what is stored, by kind, and how much of it is indexed.
+   *
+   * Returns:
+   *     The counts.
    *
    * Raises:
    *     Forbidden: This is a user's handle.
@@ -4088,6 +4199,9 @@ export class Memorist {
    *
    * Args:
    *     deep: Whether to read every row and verify its checksum.
+   *
+   * Returns:
+   *     The report, with all problems in one list.
    *
    * Raises:
    *     Forbidden: This is a user's handle.

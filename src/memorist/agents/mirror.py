@@ -124,10 +124,11 @@ def mirror(
     """Synchronise the marked section of a file with the notes of a project, in both directions.
 
     Args:
-        memory: The memory that contains the notes. project: The project that the notes belong to.
-        path: The file; it is created if it does not exist. choice: Which notes to mirror. The default is the choice of
-        the previous run. prefer: The side that wins if both changed. Without it, conflicts are reported and nothing is
-        changed.
+        memory: The memory that contains the notes.
+        project: The project that the notes belong to.
+        path: The file; it is created if it does not exist.
+        choice: Which notes to mirror. The default is the choice of the previous run.
+        prefer: The side that wins if both changed. Without it, conflicts are reported and nothing is changed.
         dry_run: Only report what would happen.
 
     Raises:

@@ -257,6 +257,7 @@ class Facts:
 
         Raises:
             NotFound: There is no such fact.
+            Conflict: `expect` is not the current version.
 
         Examples:
             >>> fact = memory.facts.set("user:ada", "employer", "Acme")
@@ -349,6 +350,7 @@ class Facts:
 
         Raises:
             NotFound: There is no such fact.
+            Conflict: `expect` is not the current version.
 
         Examples:
             >>> fact = memory.facts.set("user:ada", "city", "Lisbon")

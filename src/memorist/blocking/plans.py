@@ -26,6 +26,9 @@ class Plans:
         Returns:
             The plan.
 
+        Raises:
+            Forbidden: This handle may not read the namespace.
+
         Examples:
             >>> memory.plans.make(ns="user:ada").lines
             []
@@ -87,6 +90,9 @@ class TidyPlan:
     def apply(self) -> Plan:
         """Carry out the plan in one transaction.
 
+        Returns:
+            The applied plan.
+
         Raises:
             Conflict: A memory that the plan changes has changed since the plan was made.
         """
@@ -94,6 +100,9 @@ class TidyPlan:
 
     def undo(self) -> int:
         """Restore everything that the plan changed, and return how many memories were restored.
+
+        Returns:
+            How many memories were restored.
 
         Raises:
             NotFound: The plan was not applied.

@@ -84,7 +84,8 @@ class Profile:
         that prompt caches keep it.
 
         Args:
-            user: The user it is about; by default the user of this handle. max_tokens: The maximum size of the block.
+            user: The user it is about; by default the user of this handle.
+            max_tokens: The maximum size of the block.
             as_of: Return the block of this time.
 
         Returns:

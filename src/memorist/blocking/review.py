@@ -20,11 +20,29 @@ class Review:
         self._engine = engine
 
     def get(self, id: str, *, ns: Ns | None = None) -> Candidate | None:
-        """Return a candidate by its id, or None if there is none."""
+        """Return a candidate by its id, or None if there is none.
+
+        Args:
+            id: The id of the candidate.
+            ns: The namespace; by default the user's own, and `global` on a handle without a user.
+
+        Returns:
+            The candidate, or None.
+
+        Raises:
+            Forbidden: This handle may not read the namespace.
+        """
         return run_blocking(self._engine.get(id, ns=ns))
 
     def approve(self, id: str, *, ns: Ns | None = None) -> Remembered | None:
         """Carry out what a candidate proposes, and return the memory, or None if it only ended or confirmed one.
+
+        Args:
+            id: The id of the candidate.
+            ns: The namespace; by default the user's own, and `global` on a handle without a user.
+
+        Returns:
+            The memory, or None.
 
         Raises:
             NotFound: There is no such candidate.
@@ -44,6 +62,17 @@ class Review:
     ) -> Candidate:
         """Change what a candidate proposes, and return it. The candidate keeps waiting.
 
+        Args:
+            id: The id of the candidate.
+            text: The memory as a sentence.
+            value: The new value of a fact.
+            key: The new key of a fact.
+            subject: The person or thing that it is about.
+            ns: The namespace; by default the user's own, and `global` on a handle without a user.
+
+        Returns:
+            The changed candidate.
+
         Raises:
             NotFound: There is no such candidate.
         """
@@ -51,6 +80,17 @@ class Review:
 
     def reject(self, id: str, *, reason: str | None = None, ns: Ns | None = None) -> bool:
         """Delete a candidate, so that it is not proposed again from the same message, and return whether there was one.
+
+        Args:
+            id: The id of the candidate.
+            reason: The reason, for the audit trail.
+            ns: The namespace; by default the user's own, and `global` on a handle without a user.
+
+        Returns:
+            Whether the candidate existed.
+
+        Raises:
+            Forbidden: This handle may not write to the namespace.
 
         Examples:
             >>> memory.review.reject("nothing", ns="user:ada")
@@ -61,7 +101,16 @@ class Review:
     def list(self, *, limit: int | None = None, after: str | None = None, ns: Ns | None = None) -> list[Candidate]:
         """Return the candidates that are waiting for approval, in the order of their ids.
 
-        Pass the last id as `after` for the next page.
+        Args:
+            limit: How many to return at most.
+            after: The id of the last candidate of the previous page.
+            ns: The namespace; by default the user's own, and `global` on a handle without a user.
+
+        Returns:
+            The candidates.
+
+        Raises:
+            Forbidden: This handle may not read the namespace.
 
         Examples:
             >>> memory.review.list(ns="user:ada")

@@ -44,6 +44,9 @@ class Session:
     def start(self) -> Self:
         """Create the thread now, if it does not exist, instead of with the first turn.
 
+        Returns:
+            The session itself.
+
         Examples:
             >>> talk = memory.session(user="ada").start()
             >>> memory.threads.get(talk.thread).length
@@ -61,6 +64,9 @@ class Session:
         Args:
             messages: Texts, or messages in OpenAI's or Anthropic's format.
             key: Makes the call idempotent.
+
+        Returns:
+            One receipt per message.
 
         Raises:
             InvalidValue: No provider would accept the turn, for example a tool result without its call.
@@ -183,7 +189,14 @@ class Session:
     def result(self, text: str) -> ChildResult:
         """Return the answer of this child session to its parent, with the messages that it is based on.
 
-        Raises `UsageError` if the session is not a child.
+        Args:
+            text: The answer.
+
+        Returns:
+            The result, which you can add to the parent's next turn.
+
+        Raises:
+            UsageError: The session is not a child.
 
         Examples:
             >>> helper = memory.session("talk", user="ada").child("Count the chairs.", id="helper")
@@ -199,6 +212,9 @@ class Session:
             reported: The answer of OpenAI, Anthropic or Gemini, or its `usage`.
             model: The model that answered, which decides the prices.
 
+        Returns:
+            The report of the request.
+
         Raises:
             UsageError: The session has not built a context yet, or its thread has not been written yet.
 
@@ -213,6 +229,9 @@ class Session:
     def state(self) -> SessionState:
         """Return a snapshot of the session: its turns, how far it is folded, and its cache.
 
+        Returns:
+            The snapshot.
+
         Examples:
             >>> with memory.session("talk") as talk:
             ...     talk.state().messages
@@ -222,6 +241,9 @@ class Session:
 
     def end(self) -> Ended:
         """End the session: store a summary and derive memories from the conversation. You can call this more than once.
+
+        Returns:
+            The summary and the numbers of the session.
 
         Examples:
             >>> talk = memory.session(user="ada")

@@ -79,6 +79,9 @@ class State:
             ttl: How long to keep it.
             expect: Write only if this is the current version; 0 if there must be none yet.
 
+        Returns:
+            The stored entry, with its version.
+
         Raises:
             Conflict: `expect` is not the current version.
 

@@ -39,6 +39,9 @@ class Tasks:
             expect: Save only if this is the current version.
             keep: How many saved steps stay readable: `all` (the default of a new task), `latest` or a number.
 
+        Returns:
+            The saved checkpoint, with its version.
+
         Raises:
             Conflict: `expect` is not the current version.
 
@@ -163,6 +166,9 @@ class Tasks:
         Returns:
             The tasks.
 
+        Raises:
+            Forbidden: This handle may not read the namespace.
+
         Examples:
             >>> point = memory.tasks.save({"task_id": "report", "step": 1, "state": {}})
             >>> [task.task_id for task in memory.tasks.list()]
@@ -209,6 +215,12 @@ class TaskRun:
     def is_complete(self, item: object) -> bool:
         """Return whether a subtask has been completed, in this run or an earlier one.
 
+        Args:
+            item: The subtask.
+
+        Returns:
+            Whether the subtask is complete.
+
         Examples:
             >>> with memory.tasks.run("import") as task:
             ...     task.complete("a")
@@ -224,6 +236,9 @@ class TaskRun:
             items: All items.
             key: A function that returns the name of an item; by default the item itself.
 
+        Returns:
+            The items that are not complete.
+
         Examples:
             >>> with memory.tasks.run("import") as task:
             ...     task.complete("a")
@@ -234,6 +249,12 @@ class TaskRun:
 
     def key(self, item: object) -> str:
         """Return an idempotency key for a subtask's effects in other systems. It is the same in every run.
+
+        Args:
+            item: The subtask.
+
+        Returns:
+            The idempotency key.
 
         Examples:
             >>> with memory.tasks.run("import") as task:
@@ -315,6 +336,9 @@ class TaskRun:
         """Return a memory that collects changes, which the task's next save commits.
 
         Calling it again starts a new batch, and drops collected changes that were not saved.
+
+        Returns:
+            The memory that collects the changes.
 
         Examples:
             >>> with memory.tasks.run("import") as task:

@@ -253,6 +253,9 @@ class Threads:
             messages: The new messages.
             expect: Replace only if this is the thread's `version`.
 
+        Returns:
+            One receipt per message.
+
         Raises:
             Conflict: `expect` is not the thread's version.
 
@@ -372,6 +375,12 @@ class Threads:
             usage: The answer of OpenAI, Anthropic or Gemini, or its `usage`.
             pieces: The `pieces` of the context you sent, which are compared with those of the previous request.
             model: The model that answered, which decides the prices.
+
+        Returns:
+            The report of the request.
+
+        Raises:
+            NotFound: There is no such thread.
 
         Examples:
             >>> context = memory.context("Where do I live?", thread="talk")
@@ -512,6 +521,10 @@ class Threads:
 
         Returns:
             The threads.
+
+        Raises:
+            Forbidden: This handle may not read the namespace.
+            InvalidFilter: `where` is not a valid filter.
 
         Examples:
             >>> [thread.id for thread in memory.threads.list("user:ada", by="updated_at", reverse=True, limit=5)]

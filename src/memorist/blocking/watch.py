@@ -19,12 +19,23 @@ class Watch:
         self._engine = engine
 
     def start(self) -> Self:
-        """Start watching. No change after this call is missed; `next` and iteration call it too."""
+        """Start watching. No change after this call is missed; `next` and iteration call it too.
+
+        Returns:
+            The watch itself.
+        """
         run_blocking(self._engine.start())
         return self
 
     def next(self, timeout: float | None = None) -> list[Notice]:
-        """Return the changes since the last call, each kind and namespace once, or nothing after `timeout` seconds."""
+        """Return the changes since the last call, each kind and namespace once, or nothing after `timeout` seconds.
+
+        Args:
+            timeout: How many seconds to wait for a change; None waits forever.
+
+        Returns:
+            The notices, or an empty list.
+        """
         return run_blocking(self._engine.next(timeout))
 
     def close(self) -> None:

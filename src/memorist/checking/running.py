@@ -91,7 +91,8 @@ def check_request(
 
     Args:
         memory: The memory that the caller has filled.
-        ask: The question. user: The user who asks. The default is the user of the handle.
+        ask: The question.
+        user: The user who asks. The default is the user of the handle.
         thread: The thread that the question continues.
         fields: Other fields of a `Case`, such as `budget` and `expect`.
     """

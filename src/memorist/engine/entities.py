@@ -276,6 +276,9 @@ class Entities:
     def stats(self) -> EntityStats:
         """Count the hits, misses and loads of this process, over all handles of this memory.
 
+        Returns:
+            The counts.
+
         Examples:
             >>> customer = memory.entities.get("customer", "7", lambda id: {"id": id})
             >>> memory.entities.stats().loads

@@ -129,6 +129,9 @@ class Memories:
         Returns:
             The memories with their scores.
 
+        Raises:
+            Forbidden: This handle may not read the namespace.
+
         Examples:
             >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
             >>> [item.id for item in memory.memories.search("which city?", ns="user:ada")]
@@ -426,6 +429,10 @@ class Memories:
 
         Returns:
             An instance of the schema, or None.
+
+        Raises:
+            Forbidden: This handle may not read the namespace.
+            UsageError: The schema is of an unknown kind.
 
         Examples:
             >>> import dataclasses

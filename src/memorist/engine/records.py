@@ -103,6 +103,9 @@ class Records:
             expect: Write only if this is the current version; 0 if there must be none yet.
             absent: Leave an existing record unchanged, and return it with `existed` set.
 
+        Returns:
+            The stored record, with its version.
+
         Raises:
             Conflict: `expect` is not the current version.
             TooLarge: The org's quota would be exceeded.
@@ -132,6 +135,13 @@ class Records:
             ttl: How long to keep the records that are not given as a `RecordPut`.
             absent: Leave existing records unchanged, for those that are not given as a `RecordPut`.
             expect: Other records and the versions they must have at the commit; 0 if they must not exist.
+
+        Returns:
+            The stored records, in the order of the items.
+
+        Raises:
+            Conflict: A record does not have the version that `expect` names. Nothing is written.
+            TooLarge: The org's quota would be exceeded.
 
         Examples:
             >>> records = memory.records.put_many("workflow:graph", {("run-1", 1): b"a", ("run-1", 2): b"b"})
@@ -220,6 +230,13 @@ class Records:
             where: A filter on `meta`.
             keys_only: Whether to skip reading the data.
 
+        Returns:
+            The records.
+
+        Raises:
+            Forbidden: This handle may not read the namespace.
+            InvalidFilter: `where` is not a valid filter.
+
         Examples:
             >>> records = [memory.records.put("workflow:graph", ("run-1", step), b"") for step in (9, 10)]
             >>> [record.key for record in memory.records.scan("workflow:graph", ("run-1",), reverse=True, limit=1)]
@@ -253,6 +270,9 @@ class Records:
             ns: The namespace; on a user's handle, the user's own by default.
             key: The key.
             expect: Delete only if this is the current version.
+
+        Returns:
+            Whether the record existed.
 
         Raises:
             Conflict: `expect` is not the current version.

@@ -82,6 +82,9 @@ class Plans:
         Returns:
             The plan.
 
+        Raises:
+            Forbidden: This handle may not read the namespace.
+
         Examples:
             >>> memory.plans.make(ns="user:ada").lines
             []
@@ -262,6 +265,9 @@ class AsyncPlan:
     async def apply(self) -> Plan:
         """Carry out the plan in one transaction.
 
+        Returns:
+            The applied plan.
+
         Raises:
             Conflict: A memory that the plan changes has changed since the plan was made.
         """
@@ -270,6 +276,9 @@ class AsyncPlan:
 
     async def undo(self) -> int:
         """Restore everything that the plan changed, and return how many memories were restored.
+
+        Returns:
+            How many memories were restored.
 
         Raises:
             NotFound: The plan was not applied.

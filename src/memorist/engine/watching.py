@@ -56,7 +56,11 @@ class AsyncWatch:
         self._closed = False
 
     async def start(self) -> Self:
-        """Start watching. No change after this call is missed; `next` and iteration call it too."""
+        """Start watching. No change after this call is missed; `next` and iteration call it too.
+
+        Returns:
+            The watch itself.
+        """
         if self._seen is None:
             await self._renew()
             # Every process that writes looks for the mark at least this often.
@@ -65,7 +69,14 @@ class AsyncWatch:
         return self
 
     async def next(self, timeout: float | None = None) -> list[Notice]:
-        """Return the changes since the last call, each kind and namespace once, or nothing after `timeout` seconds."""
+        """Return the changes since the last call, each kind and namespace once, or nothing after `timeout` seconds.
+
+        Args:
+            timeout: How many seconds to wait for a change; None waits forever.
+
+        Returns:
+            The notices, or an empty list.
+        """
         await self.start()
         ends = None if timeout is None else monotonic() + timeout
         while not self._closed:

@@ -43,16 +43,17 @@ class Extraction:
 
     Args:
         schemas: Types to fill in: msgspec structs, dataclasses, TypedDicts, Pydantic models or JSON Schemas.
-        instructions: What to pay attention to, in your own words. They are sent to the model. only: The only topics to
-        note ("diet", "travel plans").
-        never: Topics or keys that are never noted ("politics", "salary"). admit: Decides which memories become active
-        at once, wait for review, or are refused. It is a function of a `Proposal`, a dict of verdicts by kind or key
-        (`{"allergy": "review", "event": "active"}`), or one verdict for everything. By default a memory is active
-        unless it would end or replace critical information. read_from: The roles whose messages memories may be
-        extracted from; by default only the user's. Memories from an assistant or a tool keep the lower trust of that
-        role. daily_tokens: How many tokens of the model an org may use per day (UTC). None means no limit. beyond: What
-        happens to messages beyond that limit. `rules` reads them with the rules, and `wait` leaves them for the next
-        day.
+        instructions: What to pay attention to, in your own words. They are sent to the model.
+        only: The only topics to note ("diet", "travel plans").
+        never: Topics or keys that are never noted ("politics", "salary").
+        admit: Decides which memories become active at once, wait for review, or are refused. It is a function of a
+            `Proposal`, a dict of verdicts by kind or key (`{"allergy": "review", "event": "active"}`), or one verdict
+            for everything. By default a memory is active unless it would end or replace critical information.
+        read_from: The roles whose messages memories may be extracted from; by default only the user's. Memories from an
+            assistant or a tool keep the lower trust of that role.
+        daily_tokens: How many tokens of the model an org may use per day (UTC). None means no limit.
+        beyond: What happens to messages beyond that limit. `rules` reads them with the rules, and `wait` leaves them
+            for the next day.
     """
 
     def __init__(

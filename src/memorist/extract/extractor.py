@@ -51,10 +51,11 @@ def extract(
     """Return the facts, learnings and requests to forget that a message states about its user.
 
     Args:
-        message: The message. Plain text counts as a user's message. at: When it was written, which relative dates refer
-        to. owner: The names of the person the thread belongs to. A message with a `name` must have one of these.
+        message: The message. Plain text counts as a user's message.
+        at: When it was written, which relative dates refer to.
+        owner: The names of the person the thread belongs to. A message with a `name` must have one of these.
         previous: The statements extracted from earlier messages, so that "it's Jon, not John" finds the one it
-        corrects.
+            corrects.
     """
     return [item for item in trace(message, at=at, owner=owner, previous=previous) if isinstance(item, Extracted)]
 

@@ -42,10 +42,11 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """Deletes records that are older than an age. If you set several conditions, all of them must be met.
 
     Attributes:
-        kind: `message`, `fact`, `event`, `learning`, `document` or `candidate`. older_than: The age, such as `"90d"`,
-        counted from the last change (for a message, from when it was written). tag: Delete only records with this tag.
-        For messages and documents, tags are in `metadata["tags"]`. personal: Delete only records that contain personal
-        data of this class. namespace: Delete only in matching namespaces, such as `user:*`.
+        kind: `message`, `fact`, `event`, `learning`, `document` or `candidate`.
+        older_than: The age, such as `"90d"`, counted from the last change (for a message, from when it was written).
+        tag: Delete only records with this tag. For messages and documents, tags are in `metadata["tags"]`.
+        personal: Delete only records that contain personal data of this class.
+        namespace: Delete only in matching namespaces, such as `user:*`.
     """
 
     kind: str
@@ -103,12 +104,13 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     Attributes:
         secrets: By kind (`openai-key`), by group (`api_key`, `token`, `private_key`, `password`, `card`, `iban`,
             `one_time_code`) or for all (`*`): `mask`, `refuse` or `allow`. The default is to mask. It applies to facts,
-            events, learnings, summaries and documents. The index never contains a secret that is not allowed. messages:
-            What happens to secrets in messages. `keep` stores the message unchanged, `mask` stores it with masked
+            events, learnings, summaries and documents. The index never contains a secret that is not allowed.
+        messages: What happens to secrets in messages. `keep` stores the message unchanged, `mask` stores it with masked
             secrets, and `refuse` raises `NotAdmitted`.
         personal: By class (`email`, `phone`, `address`, `health`, `government_id`): `allow`, `review`, `refuse` or
-            `expire 30d`. namespaces: Rules for personal data by namespace (`{"user:*": {"health": "review"}}`), which
-            replace the org's rules.
+            `expire 30d`.
+        namespaces: Rules for personal data by namespace (`{"user:*": {"health": "review"}}`), which replace the org's
+            rules.
         retention: Rules by which the collector deletes old records.
     """
 

@@ -45,7 +45,8 @@ def wrap(
 
     Args:
         client: An `OpenAI`, `AsyncOpenAI`, `Anthropic` or `AsyncAnthropic` client, or a subclass; it is not changed.
-        memory: A `Memory` or an `AsyncMemory`. user: The user whose memory it is; by default the user of the handle.
+        memory: A `Memory` or an `AsyncMemory`.
+        user: The user whose memory it is; by default the user of the handle.
         thread: The thread that the turns are stored in. By default each conversation has its own, which is recognised
             by its first message.
         budget: How many tokens of memory a request may get.

@@ -338,6 +338,7 @@ class Facts:
 
         Raises:
             NotFound: There is no such fact.
+            Conflict: `expect` is not the current version.
 
         Examples:
             >>> fact = memory.facts.set("user:ada", "employer", "Acme")
@@ -481,6 +482,7 @@ class Facts:
 
         Raises:
             NotFound: There is no such fact.
+            Conflict: `expect` is not the current version.
 
         Examples:
             >>> fact = memory.facts.set("user:ada", "city", "Lisbon")

@@ -79,6 +79,12 @@ class AsyncTaskRun:
     def is_complete(self, item: object) -> bool:
         """Return whether a subtask has been completed, in this run or an earlier one.
 
+        Args:
+            item: The subtask.
+
+        Returns:
+            Whether the subtask is complete.
+
         Examples:
             >>> with memory.tasks.run("import") as task:
             ...     task.complete("a")
@@ -94,6 +100,9 @@ class AsyncTaskRun:
             items: All items.
             key: A function that returns the name of an item; by default the item itself.
 
+        Returns:
+            The items that are not complete.
+
         Examples:
             >>> with memory.tasks.run("import") as task:
             ...     task.complete("a")
@@ -106,6 +115,12 @@ class AsyncTaskRun:
 
     def key(self, item: object) -> str:
         """Return an idempotency key for a subtask's effects in other systems. It is the same in every run.
+
+        Args:
+            item: The subtask.
+
+        Returns:
+            The idempotency key.
 
         Examples:
             >>> with memory.tasks.run("import") as task:
@@ -193,6 +208,9 @@ class AsyncTaskRun:
         """Return a memory that collects changes, which the task's next save commits.
 
         Calling it again starts a new batch, and drops collected changes that were not saved.
+
+        Returns:
+            The memory that collects the changes.
 
         Examples:
             >>> with memory.tasks.run("import") as task:

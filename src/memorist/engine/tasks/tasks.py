@@ -72,6 +72,9 @@ class Tasks:
             expect: Save only if this is the current version.
             keep: How many saved steps stay readable: `all` (the default of a new task), `latest` or a number.
 
+        Returns:
+            The saved checkpoint, with its version.
+
         Raises:
             Conflict: `expect` is not the current version.
 
@@ -276,6 +279,9 @@ class Tasks:
 
         Returns:
             The tasks.
+
+        Raises:
+            Forbidden: This handle may not read the namespace.
 
         Examples:
             >>> point = memory.tasks.save({"task_id": "report", "step": 1, "state": {}})
