@@ -403,6 +403,33 @@ def test_a_user_is_named_the_same_way_everywhere(memorist: Memorist) -> None:
     assert memorist("facts", "set", "user:ada", "note", "--", "--user").code == 0
 
 
+def test_a_memory_is_updated_and_the_change_undone(memorist: Memorist) -> None:
+    ada = ("--user", "ada")
+    assert memorist("facts", "set", "seats", "12", *ada).code == 0
+    updated = memorist(
+        "memories", "update", "seats", "--value", "15", "--reason", "grew", "--tag", "crm", *ada, "--json"
+    )
+    memory = updated.json()["memory"]
+    assert (memory["value"], memory["reason"], memory["tags"]) == (15, "grew", ["crm"])
+    assert [row["value"] for row in memorist("memories", "show", "seats", *ada, "--json").json()] == [12, 15]
+    assert memorist("memories", "undo", "seats", *ada, "--json").json()["memory"]["value"] == 12
+    assert memorist("memories", "update", "nothing", "--text", "x", *ada).code == 1
+
+
+def test_a_candidate_is_edited_and_approved(memorist: Memorist, tmp_path: Path) -> None:
+    rules = tmp_path / "extraction.toml"
+    rules.write_text('admit = "review"\n', "utf-8")
+    reading, ada = ("--extraction", str(rules)), ("--user", "ada")
+    assert "waits for approval" in memorist(*reading, "remember", "I live in Porto.", *ada).out
+    (candidate,) = memorist(*reading, "review", "list", *ada, "--json").json()
+    edited = memorist("review", "edit", candidate["id"], "--text", "Ada lives in Porto.", "--value", "Porto, PT", *ada)
+    assert edited.out.strip() == "waits for approval: Ada lives in Porto."
+    assert memorist("review", "approve", candidate["id"], *ada).code == 0
+    (memory,) = memorist("memories", "list", *ada, "--json").json()
+    assert (memory["text"], memory["value"]) == ("Ada lives in Porto.", "Porto, PT")
+    assert memorist("review", "edit", "nothing", "--text", "x", *ada).code == 1
+
+
 def test_a_request_needs_no_thread(memorist: Memorist) -> None:
     memorist("facts", "set", "user:ada", "city", "Lisbon")
     memorist("threads", "create", "user:ada", "--id", "talk")

@@ -14,7 +14,7 @@ import pytest
 from mcp import Client
 
 import memorist
-from memorist import AsyncMemory
+from memorist import AsyncMemory, Extraction
 from memorist.context.tokens import open_counter
 from memorist.mcp.answers import tokens_of
 from memorist.mcp.callers import Caller
@@ -74,6 +74,7 @@ def texts(answer: dict[str, Any], name: str = "items") -> list[str]:
 
 
 READING: dict[str, Any] = {"embedder": "default", "extract": "auto", "worker": True}
+REVIEWED: dict[str, Any] = {"extract": Extraction(admit="review")}
 """A memory that reads what it is given."""
 
 
@@ -209,6 +210,56 @@ def test_a_learning_is_forgotten_with_the_words_it_came_from() -> None:
         assert (await said(client, "forget", id="concise answers", confirm=preview["confirm"]))["erased"]
         assert not (await said(client, "profile"))["items"]
         assert (await said(client, "recall", query="concise answers"))["items"] == []
+
+    run(check, memory=READING)
+
+
+def test_a_memory_has_a_history_and_its_last_change_can_be_undone() -> None:
+    async def check(client: Client) -> None:
+        await said(client, "remember", facts={"city": "Oslo"})
+        await said(client, "update", id="city", to="Porto", reason="moved")
+        versions = (await said(client, "history", id="city"))["versions"]
+        assert [(version["text"], version["status"]) for version in versions] == [
+            ("city: Oslo", "superseded"), ("city: Porto", "active")
+        ]  # fmt: skip
+        assert versions[1]["reason"] == "moved"
+        undone = await said(client, "undo", id="city")
+        assert (undone["before"], undone["after"]) == ("city: Porto", "city: Oslo")
+
+    run(check)
+
+
+def test_what_waits_for_approval_is_listed_edited_approved_and_rejected() -> None:
+    async def check(client: Client) -> None:
+        for text in ("My name is Ada.", "I live in Porto.", "I am allergic to peanuts."):
+            assert (await said(client, "remember", text=text))["waiting"]
+        assert not (await said(client, "profile"))["items"]
+        items = {item["quote"]: item["id"] for item in (await said(client, "review"))["items"]}
+        assert len(items) == 3
+        place = items["I live in Porto."]
+        answer = await said(client, "review", id=place, decision="approve", text="Ada lives in Porto.")
+        assert answer["decided"] == "approved" and len(answer["items"]) == 2
+        answer = await said(client, "review", id=items["My name is Ada."], decision="reject")
+        assert answer["decided"] == "rejected" and len(answer["items"]) == 1
+        assert texts(await said(client, "profile")) == ["Ada lives in Porto."]
+        assert "NotFound" in await refused(client, "review", id=place, decision="reject")
+        assert "decision" in await refused(client, "review", id=place)
+
+    run(check, memory=REVIEWED)
+
+
+def test_tidying_shows_a_plan_first_and_can_be_undone() -> None:
+    async def check(client: Client) -> None:
+        await said(client, "remember", text="Deploys happen from the release branch only.")
+        await said(client, "remember", text="Deploys happen from the release branch only!")
+        plan = await said(client, "tidy")
+        assert [line["op"] for line in plan["lines"]] == ["merge"] and not plan.get("applied")
+        assert len((await said(client, "profile"))["items"]) == 2, "a plan changes nothing"
+        assert "plan" in await refused(client, "tidy", confirm="12345678")
+        done = await said(client, "tidy", confirm=plan["confirm"])
+        assert done["applied"] and len((await said(client, "profile"))["items"]) == 1
+        assert (await said(client, "tidy", undo=done["plan"]))["restored"]
+        assert len((await said(client, "profile"))["items"]) == 2
 
     run(check, memory=READING)
 

@@ -34,6 +34,8 @@ class Reader(WireServer):
         self.down = False
         self.cut: str | None = None
         """A word of a message for which the answer ends in the middle of a further item."""
+        self.loops = 0
+        """How often the answer repeats itself before it is cut off."""
 
     def reply(self, path: str) -> Reply:
         if self.down:
@@ -51,6 +53,9 @@ class Reader(WireServer):
                 found.append(item(f"likes.{liked[1]}", liked[1], liked[0], m=number))
         if self.cut and self.cut in asked[asked.rindex("# NEW") :]:
             text = json.dumps({"operations": [*found, item("boats", 7, 'I have 7 "[boats]"')]})
+            return Reply(openai_answer(text[:-40], stop="length"))
+        if self.loops:
+            text = json.dumps({"operations": found * self.loops})
             return Reply(openai_answer(text[:-40], stop="length"))
         return self._said(path, {"operations": found})
 
@@ -131,6 +136,21 @@ async def test_what_is_whole_in_an_answer_that_was_cut_off_is_noted(
     messages = await do(memory.threads.messages("talk"))
     (fact,) = [fact for fact in await do(memory.facts.list("user:ada")) if fact.key == "likes.figs"]
     assert fact.sources == (messages[2].id,)
+
+
+async def test_an_answer_that_repeats_itself_until_it_is_cut_off_is_not_asked_for_again(
+    open_memory: OpenMemory, server: Reader, runtime: Runtime, run: Run
+) -> None:
+    """The smallest models write one operation again and again; asked message by message they would do the same."""
+    server.loops = 9
+    model = open_openai("llama3", blocking=runtime.blocking, api_key="k", base_url=f"{server.url}/v1")
+    memory = open_memory(model=model)
+    await told(memory, "I like tea", "I like figs")
+    await Outbox(memory._core.shared, memory.org).drain()
+    assert {fact.key for fact in await do(memory.facts.list("user:ada"))} == {"likes.tea", "likes.figs"}
+    assert len(server.requests) == 1
+    spent = (await do(memory.stats())).reading
+    assert (spent.calls, spent.output_tokens) == (1, 7), "an answer that was cut off has its price too"
 
 
 async def test_patterns_stand_in_while_the_model_is_away_and_it_reads_again_when_it_is_back(

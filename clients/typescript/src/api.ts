@@ -235,6 +235,7 @@ export type Remembered = {
   value: unknown;
   type: string | null;
   status: string;
+  superseded_by: number | null;
   scope: string;
   valid_from: string | null;
   valid_until: string | null;

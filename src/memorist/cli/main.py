@@ -26,7 +26,7 @@ _SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "remember": ("memories", "Store a statement and show what was understood."),
         "recall": ("finding", "Find memories relevant to a query, with reasons."),
         "context": ("finding", "Assemble the request for an input and show where its tokens go."),
-        "memories": ("memories", "Manage all memories: list, search, show, undo, delete."),
+        "memories": ("memories", "Manage all memories: list, search, show, update, undo, delete."),
         "facts": ("facts", "Manage facts: list, get, set, delete, history, correct, reject, unforget."),
         "threads": ("threads", "Manage conversations: list, show, create, append, delete, summaries."),
         "profile": ("people", "Show everything known about one user: profile show USER."),
@@ -47,7 +47,7 @@ _SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     "Review and clean up": {
         "extract": ("extracting", "Show which facts a text would produce."),
         "gate": ("gate", "Decide what may be stored: show, set, check, report."),
-        "review": ("memories", "Approve or reject proposed memories: list, approve, reject."),
+        "review": ("memories", "Approve or reject proposed memories: list, edit, approve, reject."),
         "tidy": ("memories", "Plan how to merge duplicates and end outdated memories."),
         "redteam": ("redteam", "Replay attempts to plant memories and report which ones succeed."),
         "audit": ("maintenance", "List who changed what and when."),

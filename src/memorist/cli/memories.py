@@ -9,7 +9,7 @@ import click
 from ..errors import UsageError
 from .display import echo
 from .grouping import group
-from .session import Session, session_of
+from .session import Session, read_json, session_of
 
 if TYPE_CHECKING:
     from ..blocking.memory import Memory
@@ -64,6 +64,36 @@ def show_memory(session: Session, id: str, ns: str | None) -> None:
     with session.memory(settle=True) as memory:
         versions = memory.memories.history(id, ns=_space(memory, ns))
         session.show(versions, ("version", "text", "status", "reason", "updated_at"), empty=f"no memory {id!r}")
+
+
+@memories.command("update")
+@click.argument("id")
+@click.option("--text", help="The memory as a sentence.")
+@click.option("--value", help="The new value of a fact: text, or JSON.")
+@click.option("--from", "valid_from", help="Since when it holds, or when an event begins, as an ISO time.")
+@click.option("--until", "valid_until", help="Until when it holds, or when an event ends.")
+@click.option("--tag", "tags", multiple=True, help="A tag that replaces the present ones. Repeatable.")
+@click.option("--reason", help="The reason.")
+@_NS
+@session_of
+def update_memory(
+    session: Session,
+    id: str,
+    text: str | None,
+    value: str | None,
+    valid_from: str | None,
+    valid_until: str | None,
+    tags: tuple[str, ...],
+    reason: str | None,
+    ns: str | None,
+) -> None:
+    """Change a memory. The old version stays in its history."""
+    with session.memory() as memory:
+        item = memory.memories.update(
+            id, text=text, value=None if value is None else read_json(value), valid_from=valid_from,
+            valid_until=valid_until, tags=tags or None, reason=reason, ns=_space(memory, ns),
+        )  # fmt: skip
+    session.done({"memory": item}, f"now: {item.text}")
 
 
 @memories.command("delete")
@@ -146,7 +176,7 @@ def cancel_event(session: Session, id: str, ns: str | None, reason: str | None) 
 
 @group()
 def review() -> None:
-    """Approve or reject proposed memories."""
+    """Approve, edit or reject proposed memories."""
 
 
 @review.command("list")
@@ -169,6 +199,26 @@ def approve_candidates(session: Session, ids: tuple[str, ...], ns: str | None) -
         for id in ids:
             memory.review.approve(id, ns=_space(memory, ns))
         session.done({"approved": list(ids)}, f"approved {len(ids)}")
+
+
+@review.command("edit")
+@click.argument("id")
+@click.option("--text", help="The sentence to store.")
+@click.option("--value", help="The value of a fact: text, or JSON.")
+@click.option("--key", help="The key of a fact.")
+@click.option("--subject", help="Whom or what it is about.")
+@_NS
+@session_of
+def edit_candidate(
+    session: Session, id: str, text: str | None, value: str | None, key: str | None, subject: str | None, ns: str | None
+) -> None:
+    """Change what a candidate proposes. It keeps waiting for approval."""
+    with session.memory() as memory:
+        candidate = memory.review.edit(
+            id, text=text, value=None if value is None else read_json(value), key=key, subject=subject,
+            ns=_space(memory, ns),
+        )  # fmt: skip
+    session.done({"candidate": candidate}, f"waits for approval: {candidate.text}")
 
 
 @review.command("reject")

@@ -38,6 +38,8 @@ REINFORCED_DOUBT = 0.2
 WEAKENED_CONFIDENCE = 0.7
 CORRECTED_CONFIDENCE = 0.5
 SAME_THING = 0.5
+BEFORE = "before"
+"""The metadata key that contains what a learning said before its last change, for undoing it."""
 
 
 class Learnings:
@@ -193,6 +195,9 @@ class Learnings:
             learning = msgspec.structs.replace(
                 old, **changed, reason=reason, actor=self._core.scope.actor, updated_at=self._core.at()
             )
+            if (learning.content, learning.confidence) != (old.content, old.confidence):
+                before = {"content": old.content, "confidence": old.confidence}
+                learning = msgspec.structs.replace(learning, metadata={**learning.metadata, BEFORE: before})
             results = await self._core.apply(*self._changes(learning, old, "update"))
             return results.written(learning)
 
@@ -345,6 +350,22 @@ class Learnings:
     async def _refused(self, new: Learning) -> bool:
         keys = [("learning", fingerprint(new.ns, new.id, source)) for source in new.sources or ("",)]
         return any(await self._core.get_many(Tombstone, keys))
+
+    async def _put_back(self, learning: Learning) -> None:
+        """Write a deleted learning again as it was, unless one of its sources was forgotten meanwhile."""
+        core = self._core
+        held = await guard(core, learning.sources)
+        if held.forgotten:
+            return
+        back = msgspec.structs.replace(learning, version=0, updated_at=core.at())
+        marks = [
+            (core.org, "learning", fingerprint(learning.ns, learning.id, source)) for source in ("", *learning.sources)
+        ]
+        await core.apply(
+            *self._changes(back, None, "undo", held.sources),
+            *held.changes,
+            *(Delete(Tombstone, mark) for mark in marks),
+        )
 
     def _changes(
         self, learning: Learning, old: Learning | None, action: str, sources: Sequence[Ref] | None = None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from itertools import pairwise
 from typing import Any, Literal, TypeVar
 
 import msgspec
@@ -26,7 +27,7 @@ from .core import Bounds, Core
 from .events import Events
 from .facts.facts import Facts
 from .index_jobs import index_job
-from .learnings import Learnings
+from .learnings import BEFORE, Learnings
 from .options import checked_limit
 from .recalling import Recalling
 
@@ -34,8 +35,6 @@ T = TypeVar("T")
 MemoryKind = Literal["fact", "event", "learning"]
 KINDS: tuple[MemoryKind, ...] = ("fact", "event", "learning")
 PAGE_ROWS = 200
-BEFORE = "before"
-"""The metadata key that contains what a learning said before its last change, for undoing it."""
 
 
 class Remembered(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -56,6 +55,8 @@ class Remembered(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A learning's type, or an event's status."""
     status: str = "active"
     """`active`, `ended`, `superseded`, `rejected` or `deleted`."""
+    superseded_by: int | None = None
+    """The version that replaced this one, in the answer of `history`."""
     scope: str = "standing"
     valid_from: datetime | None = None
     valid_until: datetime | None = None
@@ -266,9 +267,12 @@ class Memories:
                 versions = await Events(self._core).history(key, ns=space)
             else:
                 learning = await self._read(kind, key, ns)
-                versions = [] if learning is None else [learning]
+                versions = _learning_versions(learning) if isinstance(learning, Learning) else []
             if versions:
-                past = [remembered(version, at, status="superseded") for version in versions[:-1]]
+                past = [
+                    msgspec.structs.replace(remembered(old, at, status="superseded"), superseded_by=new.version)
+                    for old, new in pairwise(versions)
+                ]
                 return [*past, remembered(versions[-1], at)]
         return []
 
@@ -379,10 +383,9 @@ class Memories:
             return remembered(msgspec.structs.replace(active, version=results.stored(active).version), core.at())
         user = _user_of(learning.ns)
         if isinstance(before, dict):
-            changed = {"content": learning.content, "confidence": learning.confidence}
             updated = await Learnings(core).update(
                 learning.id, content=str(before["content"]), confidence=float(before["confidence"]), reason="undone",
-                metadata={**learning.metadata, BEFORE: changed}, user=user,
+                user=user,
             )  # fmt: skip
             return remembered(updated, core.at())
         await Learnings(core).delete(learning.id, user=user)
@@ -553,6 +556,18 @@ def _sentence(fact: Fact) -> str:
         return fact_text(fact)
     phrase = topic.tell_value(fact.value, fact.key)
     return phrase[:1].upper() + phrase[1:]
+
+
+def _learning_versions(learning: Learning) -> list[Learning]:
+    """Return what a learning said before its last change, if it has changed, and what it says now."""
+    before = learning.metadata.get(BEFORE)
+    if not isinstance(before, dict):
+        return [learning]
+    metadata = {name: value for name, value in learning.metadata.items() if name != BEFORE}
+    return [
+        msgspec.structs.replace(learning, **before, metadata=metadata, reason=None, version=learning.version - 1),
+        learning,
+    ]
 
 
 def _is_result(candidate: Candidate, record: Fact | Event | Learning) -> bool:

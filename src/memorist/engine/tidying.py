@@ -236,10 +236,7 @@ class Plans:
         elif await batch.get(Learning, ns, row.id) is not None:
             await Learnings(batch).update(row.id, content=row.content, confidence=row.confidence, user=_user(ns))
         else:
-            await Learnings(batch).add(
-                row.content, type=_type(row.type), confidence=row.confidence, tags=row.tags, metadata=row.metadata,
-                source=row.sources[-1] if row.sources else None, user=_user(ns),
-            )  # fmt: skip
+            await Learnings(batch)._put_back(row)
 
 
 class AsyncPlan:
@@ -376,10 +373,6 @@ async def _reword(batch: Core, row: Fact | Event | Learning, text: str, reason: 
 
 def _user(ns: str) -> str | None:
     return ns.removeprefix("user:") if ns.startswith("user:") else None
-
-
-def _type(type: str) -> Any:
-    return type
 
 
 def _status(status: str) -> Any:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from ..engine.remembering import THREAD
-from ..errors import UsageError
+from ..errors import NotFound, UsageError
 from ..gate.secrets import find_secrets
 from ..kinds import fact_text
 from ..languages.small_talk import is_small_talk
@@ -20,7 +20,7 @@ from .answers import Answer
 from .callers import Caller
 from .naming import Target, resolve_memory, resolve_target
 from .person import in_first_person
-from .shown import shown_hit, shown_memory
+from .shown import shown_hit, shown_memory, shown_version
 from .tools import Tool, arguments_of
 
 if TYPE_CHECKING:
@@ -75,6 +75,23 @@ class Asking(Protocol):
     """The arguments of `why`."""
 
     id: str
+
+
+class Reviewing(Protocol):
+    """The arguments of `review`."""
+
+    id: str | None
+    decision: str | None
+    text: str | None
+    user: str | None
+
+
+class Tidying(Protocol):
+    """The arguments of `tidy`."""
+
+    confirm: str | None
+    undo: str | None
+    user: str | None
 
 
 class Building(Protocol):
@@ -257,6 +274,67 @@ async def _why(caller: Caller, given: Asking) -> Answer:
     return Answer(origins, stored=True, listed="sources")
 
 
+async def _history(caller: Caller, given: Asking) -> Answer:
+    memory = await resolve_memory(caller, given.id)
+    versions = await caller.memory.memories.history(memory.id, ns=memory.namespace)
+    shown_versions = [shown_version(version) for version in versions]
+    return Answer(shown.History(id=memory.id, versions=shown_versions), stored=True, listed="versions")
+
+
+async def _undo(caller: Caller, given: Asking) -> Answer:
+    memory = await resolve_memory(caller, given.id)
+    after = await caller.memory.memories.undo(memory.id, ns=memory.namespace)
+    gone = after is None or after.status != "active"
+    text = "(no longer remembered)" if after is None or gone else after.text
+    return Answer(shown.Updated(id=memory.id, before=memory.text, after=text), stored=True)
+
+
+async def _review(caller: Caller, given: Reviewing) -> Answer:
+    ns, queue, decided = f"user:{given.user or caller.user}", caller.memory.review, ""
+    if (given.id is None) != (given.decision is None):
+        raise UsageError("review needs `id` and `decision` together, or neither to list what waits")
+    if given.id is not None:
+        id = given.id.removeprefix("candidate:")
+        if given.decision == "reject":
+            decided = "rejected" if await queue.reject(id, ns=ns) else ""
+        else:
+            if given.text:
+                await queue.edit(id, text=given.text, ns=ns)
+            await queue.approve(id, ns=ns)
+            decided = "approved"
+        if not decided:
+            raise NotFound(f"nothing waits for approval under {given.id!r}")
+    items = [
+        shown.Candidate(
+            id=f"candidate:{row.id}", operation=row.operation, text=row.text, reason=row.reason or "",
+            quote=row.quote or "",
+        )
+        for row in await queue.list(ns=ns)
+    ]  # fmt: skip
+    return Answer(shown.Waiting(items=items, decided=decided), stored=True, listed="items")
+
+
+async def _tidy(caller: Caller, given: Tidying) -> Answer:
+    ns, plans = f"user:{given.user or caller.user}", caller.memory.plans
+    if given.undo is not None:
+        return Answer(shown.Tidied(plan=given.undo, restored=await plans.undo(given.undo, ns=ns)))
+    plan = await plans.make(ns=ns)
+    code = hashlib.sha256(msgspec.json.encode([caller.id, ns, plan.lines, plan.versions])).hexdigest()[:8]
+    if given.confirm is not None and given.confirm != code:
+        raise UsageError("the plan is another one by now; call tidy without `confirm` to see it")
+    if given.confirm is not None:
+        plan = await plans.apply(plan)
+    lines = [
+        shown.PlannedChange(op=line.op, ids=line.ids, before=line.before, after=line.text or "", reason=line.reason)
+        for line in plan.lines
+    ]
+    tidied = shown.Tidied(
+        lines=lines, applied=plan.applied, plan=plan.id if plan.applied else "",
+        confirm=code if lines and not plan.applied else None,
+    )  # fmt: skip
+    return Answer(tidied, stored=True, listed="lines")
+
+
 def _traced_id(target: Target) -> str:
     if target.memory is None:
         return target.id
@@ -420,6 +498,10 @@ _CALLS: Mapping[str, Callable[[Caller, Any], Awaitable[Answer]]] = {
     "update": _update,
     "forget": _forget,
     "why": _why,
+    "history": _history,
+    "undo": _undo,
+    "review": _review,
+    "tidy": _tidy,
     "build_context": _build_context,
     "save_checkpoint": _save_checkpoint,
     "resume_task": _resume_task,

@@ -74,6 +74,70 @@ class Updated(Shown, frozen=True, kw_only=True):
     note: str = ""
 
 
+class Version(Shown, frozen=True, kw_only=True):
+    """One version of a memory."""
+
+    version: int
+    text: str
+    status: str
+    date: str
+    reason: str = ""
+
+
+class History(Shown, frozen=True, kw_only=True):
+    """Every version of a memory, oldest first."""
+
+    id: str
+    versions: list[Version]
+    left_out: int = 0
+    note: str = ""
+
+
+class Candidate(Shown, frozen=True, kw_only=True):
+    """A memory that waits for approval."""
+
+    id: str
+    operation: str
+    """`add`, `update` or `end`."""
+    text: str
+    reason: str
+    """Why it waits."""
+    quote: str = ""
+
+
+class Waiting(Shown, frozen=True, kw_only=True):
+    """What waits for approval, and what was decided now."""
+
+    items: list[Candidate]
+    decided: str = ""
+    left_out: int = 0
+    note: str = ""
+
+
+class PlannedChange(Shown, frozen=True, kw_only=True):
+    """One line of a plan."""
+
+    op: str
+    ids: list[str]
+    before: list[str]
+    after: str = ""
+    reason: str = ""
+
+
+class Tidied(Shown, frozen=True, kw_only=True):
+    """A plan that tidies up, or what became of it."""
+
+    lines: list[PlannedChange] = []
+    applied: bool = False
+    plan: str = ""
+    """The id with which an applied plan can be undone."""
+    restored: int = 0
+    confirm: str | None = None
+    """The code to pass to apply the plan."""
+    left_out: int = 0
+    note: str = ""
+
+
 class ShownFact(Shown, frozen=True, kw_only=True):
     """A fact, as a resource shows it."""
 
@@ -177,6 +241,14 @@ def shown_fact(fact: Fact) -> ShownFact:
 def shown_memory(memory: Memory) -> Item:
     """Return a memory in the format of the tools' answers."""
     return Item(id=memory.id, text=memory.text, date=_day(memory.valid_from or memory.updated_at))
+
+
+def shown_version(memory: Memory) -> Version:
+    """Return a version of a memory as tools answer it."""
+    return Version(
+        version=memory.version, text=memory.text, status=memory.status, date=_day(memory.updated_at),
+        reason=memory.reason or "",
+    )  # fmt: skip
 
 
 def shown_hit(hit: Hit, own: str) -> Item:

@@ -20,8 +20,8 @@ from ..protocol.operations import BY_NAME, parameters_of
 from ..values import JsonMapping, JsonObject
 from . import shown
 
-ToolSet = Literal["core", "tasks", "graph"]
-SETS: tuple[ToolSet, ...] = ("core", "tasks", "graph")
+ToolSet = Literal["core", "review", "tasks", "graph"]
+SETS: tuple[ToolSet, ...] = ("core", "review", "tasks", "graph")
 MOST_HITS = 50
 
 
@@ -122,6 +122,37 @@ TOOLS: tuple[Tool, ...] = (
         "why", "Why", "why", "core", READ, shown.Origins,
         "Where a memory came from: the words it was taken from, and when.",
         {"id": _needed("item", _ID)},
+    ),
+    Tool(
+        "history", "History", "memories.history", "review", READ, shown.History,
+        "Every version of a memory, oldest first, and why it changed.",
+        {"id": _needed("id", _ID)},
+    ),
+    Tool(
+        "undo", "Undo", "memories.undo", "review", DESTROY, shown.Updated,
+        "Take back the last change of a memory; only when the user asks.",
+        {"id": _needed("id", _ID)},
+    ),
+    Tool(
+        "review", "Review", "review.approve", "review", WRITE, shown.Waiting,
+        "Memories that wait for the user's approval. Without `id` it lists them. Show them to the user, and call it "
+        "again with what the user decided.",
+        {
+            "id": Argument("id", "of a memory in the list", kind=str),
+            "decision": Argument("id", "the user's decision", kind=Literal["approve", "reject"]),
+            "text": Argument("id", "a better sentence to approve", kind=str),
+            "user": _USER,
+        },
+    ),
+    Tool(
+        "tidy", "Tidy", "plans.apply", "review", WRITE, shown.Tidied,
+        "Merge duplicate memories and end outdated ones. The first call changes nothing: it shows a plan and a code. "
+        "Ask the user, then call again with the code as `confirm`. `undo` takes back an applied plan.",
+        {
+            "confirm": Argument("plan", kind=str),
+            "undo": Argument("plan", "the id of an applied plan", kind=str),
+            "user": _USER,
+        },
     ),
     Tool(
         "build_context", "Build context", "context", "tasks", READ, shown.Request,

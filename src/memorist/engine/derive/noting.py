@@ -30,7 +30,7 @@ from ..facts.facts import Facts, key_about
 from ..facts.timeline import spliced
 from ..gating import counter_changes
 from ..learnings import Learnings, learning_id
-from ..memories import BEFORE, Remembered, remembered
+from ..memories import Remembered, remembered
 from .retracting import ended_learning
 
 MAX_SOURCES = 8
@@ -252,9 +252,8 @@ class Noting:
                 await learnings.add(old.content, type=_type(old.type), source=source.message, user=self._user)
         elif old is not None and note.op == "update":
             stored = await learnings.update(
-                id, content=note.text, confidence=note.confidence, reason=note.reason, user=self._user,
-                metadata={**old.metadata, BEFORE: {"content": old.content, "confidence": old.confidence}},
-            )  # fmt: skip
+                id, content=note.text, confidence=note.confidence, reason=note.reason, user=self._user
+            )
             self.outcome.stored.append(remembered(stored, core.at()))
         else:
             stored = await learnings.add(

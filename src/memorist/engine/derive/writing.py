@@ -15,7 +15,7 @@ import msgspec
 from ...errors import InvalidValue, ModelError
 from ...extract.extraction import Extraction
 from ...extract.readable import labelled_text
-from ...extract.writer.answer import MAX_OPERATIONS, Operation, Refused, answer_schema, decode_operations
+from ...extract.writer.answer import Operation, Refused, answer_schema, decode_operations
 from ...extract.writer.checks import (
     EXCLUSIVE_KEYS,
     INSTRUCTIONS_KEY,
@@ -51,10 +51,13 @@ from .noting import Noting, Outcome, Source
 
 MAX_CONSIDERED = 400
 """How many memories of each kind to compare with the messages."""
-TOKENS_PER_MESSAGE = 250
-BASE_TOKENS = 600
+TOKENS_PER_MESSAGE = 170
+BASE_TOKENS = 900
+"""The answer to ten messages may have twice the tokens of the longest recorded answer."""
 MAX_SHOWN_CHARACTERS = 8_000
 """How much of its own answer a model sees when it is asked to repair it."""
+REPEATED_CHARACTERS = 300
+"""An answer whose last characters, this many of them, were in it before goes round in circles."""
 NOT_JSON = 'That is not the JSON I asked for. Answer {"operations": [...]} and nothing else.'
 REPAIR = """Some of your operations cannot be carried out:
 {problems}
@@ -185,7 +188,7 @@ class Writer:
             return _checked(decoded, request)
         notes, refusals = _checked(decoded, request)
         repairable = [refusal for refusal in refusals if refusal.reason.startswith(REPAIRABLE)]
-        if not repairable or answer.stop == "length":  # a model that runs on would only run on again
+        if not repairable or answer.stop == "length" or repeats_itself(answer.text):  # it would only run on again
             return notes, refusals
         shown = {"role": "assistant", "content": (answer.text or _as_json(answer.data))[:MAX_SHOWN_CHARACTERS]}
         problems = "\n".join(f"- {refusal.reason}: {refusal.text or '(unreadable)'}" for refusal in repairable)
@@ -202,26 +205,31 @@ class Writer:
     async def _complete(
         self, request: Request, conversation: Sequence[JsonObject]
     ) -> tuple[Completion, tuple[list[Operation], list[Refused]] | None]:
+        problem: ModelError | None = None
         try:
             answer = await self._model.complete(
                 conversation, system=request.system, max_tokens=self._most_tokens(request),
                 schema=answer_schema(len(request.turns)), timeout=self._timeout,
             )  # fmt: skip
-        except ModelError as problem:
-            answer = _whole_part(problem, request)
+        except ModelError as error:
+            if error.cut_answer is None:
+                raise
+            problem, answer = error, error.cut_answer
         used = answer.usage
         self.cost += Cost(
             calls=1, input_tokens=used.input_tokens, output_tokens=used.output_tokens, cached_tokens=used.cached_tokens
         )
         if self._extraction.daily_tokens is not None:
             await count_tokens(self._core, used.input_tokens + used.output_tokens)
+        if problem is not None:
+            answer = _whole_part(problem, answer, request)
         decoded = decode_operations(answer.data)
         if decoded is not None and answer.stop == "length":
             decoded[1].append(Refused(reason="cut off: the answer was longer than allowed"))
         return answer, decoded
 
     def _most_tokens(self, request: Request) -> int:
-        return BASE_TOKENS + TOKENS_PER_MESSAGE * min(MAX_OPERATIONS, 2 * len(request.turns))
+        return BASE_TOKENS + TOKENS_PER_MESSAGE * len(request.turns)
 
     # -- limits
 
@@ -339,18 +347,24 @@ def _checked(
     return notes, [*malformed, *refused]
 
 
-def _whole_part(problem: ModelError, request: Request) -> Completion:
-    """Return the part of a cut answer that is whole, if it is about a single message; else the problem is raised.
+def _whole_part(problem: ModelError, cut: Completion, request: Request) -> Completion:
+    """Return the part of a cut answer that is whole, if it is about a single message or repeats itself; else the
+    problem is raised.
 
-    An answer about several messages is asked for again message by message, so that nothing is lost.
+    Another answer about several messages is asked for again message by message, so that nothing is lost. A small model
+    that repeats itself would only do so again, message after message.
     """
-    cut: Completion | None = problem.cut_answer
-    if cut is None or sum(turn.citable for turn in request.turns) > 1:
-        raise problem
     data = parse_cut_json(cut.text)
-    if data is None:
+    is_single = sum(turn.citable for turn in request.turns) <= 1
+    if data is None or not (is_single or repeats_itself(cut.text)):
         raise problem
     return msgspec.structs.replace(cut, data=data)
+
+
+def repeats_itself(text: str) -> bool:
+    """Return whether an answer goes round in circles at its end, as those of small models often do."""
+    text = text.rstrip(" \n]}")
+    return len(text) > REPEATED_CHARACTERS and text.find(text[-REPEATED_CHARACTERS:]) < len(text) - REPEATED_CHARACTERS
 
 
 def _as_json(data: object) -> str:

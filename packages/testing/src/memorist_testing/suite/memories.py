@@ -202,6 +202,7 @@ class MemoryViewTests:
         await ada.memories.update("fact:city", value="Porto")
         versions = await ada.memories.history("fact:city")
         assert [(item.value, item.status) for item in versions] == [("Lisbon", "superseded"), ("Porto", "active")]
+        assert [item.superseded_by for item in versions] == [versions[1].version, None]
 
     async def test_search_finds_memories_with_their_scores(self, memory: Any) -> None:
         ada = memory.scope(user="ada")
@@ -262,6 +263,19 @@ class MemoryViewTests:
         assert await ada.memories.undo(f"learning:{learning.id}") is None
         assert await ada.learnings.list(min_confidence=0.0) == []
 
+    async def test_a_reworded_learning_has_a_history_and_can_be_put_back(self, memory: Any) -> None:
+        ada = memory.scope(user="ada")
+        learning = await ada.learnings.add("Prefers tea")
+        id = f"learning:{learning.id}"
+        await ada.memories.update(id, text="Prefers green tea", reason="more exact")
+        versions = await ada.memories.history(id)
+        assert [(item.text, item.status, item.reason) for item in versions] == [
+            ("Prefers tea", "superseded", None), ("Prefers green tea", "active", "more exact")
+        ]  # fmt: skip
+        assert versions[0].superseded_by == versions[1].version
+        assert (await ada.memories.undo(id)).text == "Prefers tea"
+        assert (await ada.memories.undo(id)).text == "Prefers green tea", "an undo can be undone"
+
     async def test_facts_come_back_as_an_instance_of_a_schema(self, memory: Any) -> None:
         ada = memory.scope(user="ada")
         assert await ada.memories.typed(Subscription) is None
@@ -275,10 +289,13 @@ class MemoryViewTests:
 
     async def test_a_plan_merges_duplicates_and_can_be_undone(self, memory: Any) -> None:
         ada = memory.scope(user="ada")
-        await ada.learnings.add("Prefers short answers, please")
-        await ada.learnings.add("Prefers short answers please.")
+        await ada.threads.append("talk", "Short answers, please", "Short!", create="user:ada")
+        for source in ("talk#1", "talk#2"):
+            await ada.learnings.add("Prefers short answers, please", source=source)
+            await ada.learnings.add("Prefers short answers please.", source=source)
         await ada.learnings.add("Prefers long answers please.")
         before = [item.text for item in await ada.memories.list()]
+        sources = {item.id: item.sources for item in await ada.memories.list()}
         plan = await memory.tidy(user="ada")
         assert [(line.op, len(line.ids)) for line in plan.lines] == [("merge", 2)]
         assert [item.text for item in await ada.memories.list()] == before
@@ -286,6 +303,7 @@ class MemoryViewTests:
         assert plan.applied and len(await ada.memories.list()) == 2
         assert await plan.undo() == 2
         assert sorted(item.text for item in await ada.memories.list()) == sorted(before)
+        assert {item.id: item.sources for item in await ada.memories.list()} == sources
 
     async def test_a_plan_touches_nothing_that_changed_since(self, memory: Any) -> None:
         ada = memory.scope(user="ada")
