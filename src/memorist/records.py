@@ -720,6 +720,9 @@ class Link(Record, frozen=True, kw_only=True):
     target_key: str = ""
     target_part: str = ""
     created_at: datetime
+    version: int = 0
+    """Rises whenever the target is derived again. So who deletes a link they have read can tell that nobody needed it
+    since."""
 
     @classmethod
     def of(cls, org: str, source: Ref, target: Ref, at: datetime, relation: str = "derived") -> Link:

@@ -207,3 +207,22 @@ def test_drain_waits_for_the_job_that_the_worker_of_this_process_holds(tmp_path:
         release.set()
         draining.join(60)
         assert [fact.value for fact in memory.facts.list("user:ada")] == ["Lisbon"]
+
+
+async def test_an_awaited_drain_waits_for_the_job_that_the_worker_holds(tmp_path: Path) -> None:
+    asked, release = threading.Event(), threading.Event()
+
+    def model(prompt: str) -> str:
+        asked.set()
+        assert release.wait(60)
+        return LISBON
+
+    async with AsyncMemory(tmp_path / "memory.db", model=model, embedder=None) as memory:
+        await memory.threads.append("talk", "I live in Lisbon.", create="user:ada")
+        assert await asyncio.to_thread(asked.wait, 60)
+        draining = asyncio.create_task(memory.jobs.drain())
+        done, _ = await asyncio.wait([draining], timeout=0.3)
+        assert not done
+        release.set()
+        await draining
+        assert [fact.value for fact in await memory.facts.list("user:ada")] == ["Lisbon"]

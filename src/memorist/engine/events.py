@@ -356,7 +356,7 @@ class Events:
         )
         sources = [ref for source in event.sources for ref in parse_refs(source)]
         target = Ref("event", event.ns, event.id)
-        links = [Put(Link.of(core.org, source, target, at), absent=True) for source in sources]
+        links = [Put(Link.of(core.org, source, target, at)) for source in sources]
         put = Put(event)
         results = await core.apply(
             Expect(Event, event.row_key, version),

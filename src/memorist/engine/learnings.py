@@ -381,7 +381,7 @@ class Learnings:
         if sources is None:
             sources = [ref for source in learning.sources for ref in parse_refs(source)]
         target = Ref("learning", learning.ns, learning.id)
-        return [*changes, *(Put(Link.of(learning.org, source, target, at), absent=True) for source in sources)]
+        return [*changes, *(Put(Link.of(learning.org, source, target, at)) for source in sources)]
 
     async def _contradicted(self, correction: Learning, named: str | None) -> list[Change]:
         subject = content_terms(correction.content)

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from itertools import pairwise
 
 import msgspec
 
-from ..errors import NotFound
+from ..errors import NotFound, UsageError
+from ..kinds import FINDABLE, LINKED, Kind, parse_refs
 from ..messages.message import Message
 from ..recall.hit import Hit
-from ..records import Fact, Record, Summary, as_dict
-from ..values import Json
+from ..records import Fact, FactVersion, Record, Ref, Summary, Thread, as_dict
+from ..values import Json, check_name
 from .core import Core
 from .derive.carried import carried
 from .facts.corrections import is_correction, same_value
 from .facts.facts import Facts
-from .forgetting.lineage import find, reference, sources_of
+from .forgetting.lineage import reference, sources_of
 
 MAX_STEPS = 1000
 Traceable = Record | Hit | str
@@ -144,3 +146,42 @@ def _step(id: str, record: Record | None, depth: int) -> WhyStep:
         created_at=getattr(record, "created_at", None),
         message=message,
     )
+
+
+async def find(core: Core, item: object) -> Record | None:
+    """Return the record that an item, a hit or an id stands for; None if there is none in this scope."""
+    record = await _find(core, item)
+    return record if record is not None and await _visible(core, record) else None
+
+
+async def _visible(core: Core, record: Record) -> bool:
+    if core.scope.user is None:
+        return True
+    ns = getattr(record, "ns", None)
+    if isinstance(record, Message):
+        thread = await core.get(Thread, record.thread)
+        ns = None if thread is None else thread.ns
+    return ns is not None and core.scope.may_read(ns)
+
+
+async def _find(core: Core, item: object) -> Record | None:
+    if isinstance(item, FactVersion):
+        return item
+    if isinstance(item, Record):
+        return await core.get(type(item), *item.row_key[1:])
+    name, id, ns = getattr(item, "kind", None), getattr(item, "id", item), getattr(item, "namespace", None)
+    if not isinstance(id, str):
+        raise UsageError("pass a fact, a learning, a summary, a hit, or an id like 'thread#12' or 'user:ada/name'")
+    refs = parse_refs(check_name(id, "id"))
+    if ns is not None and core.scope.may_read(str(ns)):
+        refs = [*(Ref(ref.kind, str(ns), ref.key, ref.part) for ref in refs if not ref.ns), *refs]
+        refs.append(Ref("source", str(ns), id))
+    hit_kind = FINDABLE.get(name) if isinstance(name, str) else None
+    kinds: Iterable[Kind] = (*([hit_kind] if hit_kind is not None else ()), *LINKED.values())
+    for kind in kinds:
+        for ref in refs:
+            key = kind.key(ref) if kind.key is not None and kind.record is not Thread else None
+            record: Record | None = None if key is None else await core.get(kind.record, *key)
+            if record is not None:
+                return record
+    return None

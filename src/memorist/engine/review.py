@@ -168,7 +168,7 @@ class Review:
             approved.updated_at,
         )
         _, _, event = self._closing(candidate, "approve")
-        return [Expect(Candidate, candidate.row_key, candidate.version), Put(approved), Put(link, absent=True), event]
+        return [Expect(Candidate, candidate.row_key, candidate.version), Put(approved), Put(link), event]
 
     def _tombstones(self, candidate: Candidate) -> list[Change]:
         """Return the tombstones that prevent a rejected fact from being proposed again from the same message."""

@@ -143,7 +143,7 @@ class Plans:
         record = Ref("record", plan.ns, encode_record_key((PLANS, plan.id)))
         for line in plan.lines:
             links += self._links(plan.ns, line, record)
-        await batch.apply(*(Put(link, absent=True) for link in links))
+        await batch.apply(*map(Put, links))
         data: JsonObject = {
             "plan": msgspec.to_builtins(done), "undo": undo, "links": [msgspec.to_builtins(link) for link in links]
         }  # fmt: skip

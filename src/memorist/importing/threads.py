@@ -126,7 +126,7 @@ class KnownThreads:
         )  # fmt: skip
         state.new = None
         _, changes = await fresh(self._core, thread)
-        return [*changes, Put(self._link(id), absent=True)]
+        return [*changes, Put(self._link(id))]
 
     def marking(self, state: State) -> list[Change]:
         """Return the changes that store the digests of the messages added since the last call, by compare-and-set."""

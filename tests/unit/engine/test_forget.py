@@ -10,6 +10,7 @@ from memorist.engine.core import Core
 from memorist.engine.documents.documents import Documents
 from memorist.engine.entities import Entities
 from memorist.engine.facts.facts import Facts
+from memorist.engine.forgetting import erase
 from memorist.engine.forgetting.forget import Forgetting
 from memorist.engine.forgetting.guard import forgotten, resolve
 from memorist.engine.learnings import Learnings
@@ -179,6 +180,7 @@ async def test_a_forgetting_broken_off_is_finished_by_the_next(
     core: Core, fill: Fill, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     user = f"{CANARY}-user"
+    monkeypatch.setattr(erase, "THINGS_PER_COMMIT", 2)  # so that it can be broken off between any two of them
     for broken in range(1, 1000):
         await fill(core, user, CANARY)
         with monkeypatch.context() as patched:
@@ -194,7 +196,7 @@ async def test_a_forgetting_broken_off_is_finished_by_the_next(
         assert await core.scan(Job) == []
         if whole:
             break
-    assert broken > 3
+    assert broken > 5
 
 
 def _dies_after(apply: Any, calls: int) -> Any:

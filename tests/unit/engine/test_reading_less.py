@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
 
 from memorist import Memory
-from memorist.records import Record
+from memorist.records import Key, Record
 from memorist.stores.base import R, Scan
 from memorist.stores.codec import codec
 from memorist.stores.memory import MemoryStore
@@ -17,11 +17,20 @@ TABLES_WITH_CONTENT = {"records": "data", "facts": "value", "documents": "text",
 
 
 class WatchedStore(MemoryStore):
-    """Keeps the kinds that were scanned."""
+    """Keeps the kinds that were scanned, and counts other reads."""
 
     def __init__(self) -> None:
         super().__init__()
         self.scanned: list[type[Record]] = []
+        self.calls = 0
+
+    async def get(self, kind: type[R], key: Key, *, now: int) -> R | None:
+        self.calls += 1
+        return await super().get(kind, key, now=now)
+
+    async def get_many(self, kind: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
+        self.calls += 1
+        return [await MemoryStore.get(self, kind, key, now=now) for key in keys]
 
     async def scan(self, scan: Scan[R], *, now: int) -> list[R]:
         self.scanned.append(scan.kind)
@@ -74,3 +83,17 @@ def test_stats_count_without_content(memory: Any, store: WatchedStore) -> None:
     assert (stats.facts, stats.learnings, stats.documents, stats.threads, stats.messages) == (1, 1, 1, 1, 1)
     assert stats.namespaces == ["global", "user:ada"]
     assert store.scanned and store.loaded() == set()
+
+
+@pytest.mark.parametrize("actor", ["user", "processor"])
+def test_many_facts_are_set_with_the_reads_of_a_few(memory: Any, store: WatchedStore, actor: str) -> None:
+    """A processor's values are looked up among what was rejected, too."""
+    reads: list[int] = []
+    handle = memory.scope(actor=actor)
+    handle.facts.set("global", "first", 0)
+    for count in (10, 200):
+        store.scanned.clear()
+        store.calls = 0
+        handle.facts.set_many("global", {f"{count}.{number}": number for number in range(count)})
+        reads.append(len(store.scanned) + store.calls)
+    assert reads[0] == reads[1] < 5

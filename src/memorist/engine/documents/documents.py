@@ -22,7 +22,7 @@ from ...stores.base import Change, Delete, DeleteRange, Expect, Put
 from ...values import Json, as_list, check_metadata, check_name, check_text, fingerprint_json
 from ..audit import audit
 from ..core import Core
-from ..forgetting.guard import made_again, owned, raised
+from ..forgetting.guard import owned, raised
 from ..gating import admitted
 from ..index_jobs import index_job
 from ..options import page
@@ -100,11 +100,9 @@ class Documents:
             had = await self._core.scan(Chunk, new.ns, new.id)
             has = await self._core.runtime.offload(self._chunks, new, file)
             document = msgspec.structs.replace(new, chunks=len(has))
-            guards = await made_again(self._core, *_refs(new.ns, new.id), expires=new.expires_at is not None)
             results = await self._core.apply(
                 Expect(Document, new.row_key, 0 if old is None else old.version),
                 Put(document),
-                *guards,
                 Put(index_job(new.org, new.ns, f"document:{new.id}", self._core.at())),
                 audit(self._core, "add" if old is None else "replace", "document", f"{new.ns}/{new.id}", new.source),
                 *self._moves(had, has),

@@ -767,7 +767,7 @@ class Facts:
             if fact.indexed != []
             else Delete(Entry, (fact.org, fact.ns, "fact", "", fact.id)),
             audit(self._core, action, "fact", fact.id, fact.source, at=at),
-            *(Put(link, absent=True) for link in links),
+            *map(Put, links),
         ]
 
     async def _refused(self, fact: Fact) -> Fact | None:

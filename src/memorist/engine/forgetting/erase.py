@@ -1,10 +1,9 @@
-"""Erases things and everything that came from them: a walk over the graph of lineage, level by level.
+"""Erases things and everything that came from them: walks over the graph of lineage.
 
-A level is deleted in one transaction that also raises the epochs of its things (see `guard`), so that nothing more can
-be derived from them; only then are the links that begin at them read, which lead to the next level. What was deleted
-may have been derived again from a source that was deleted later, so the walk is repeated until it finds nothing.
-Links are deleted last, when everything they lead to is gone. A link to something that this handle may not write stays,
-with the path to it, for a handle with more rights. An interrupted erasure can be repeated.
+A walk follows the links to everything that came from a thing. What it reached is deleted, and the epochs of these
+things are raised (see `guard`), so that nothing more can be derived from them. What others derived in the meantime is
+found by the next walk; the last one finds nothing. Links are deleted after it. A link to something that this handle may
+not write stays, with the path to it, for a handle with more rights. An interrupted erasure can be repeated.
 """
 
 from __future__ import annotations
@@ -17,22 +16,24 @@ import msgspec
 
 from ...errors import Conflict
 from ...filters import Test, same
-from ...kinds import LINKED, message_ref, namespaced, parse_refs, row_of, summary_ref, thread_ref
+from ...kinds import LINKED, message_ref, namespaced, parse_refs, summary_ref, thread_ref
 from ...messages.compactions import COMPACTED_BY, PROVIDERS
 from ...messages.message import ATTACHED, Message
 from ...records import AuditEvent, Document, Fact, Key, Learning, Link, NamespaceStats, Ref, Summary, Thread
-from ...stores.base import Change, Delete, Expect, Load, Put
+from ...stores.base import Change, Delete, Expect, Load
 from ..core import Core
 from ..derive.carried import DERIVED
 from ..statistics import recount_changes
+from .fingerprints import ref_fingerprint
 from .guard import epochs, owners
-from .lineage import links_to
 from .rows import WITH_SOURCES, Node, Rows
 
 THINGS_PER_COMMIT = 100
 DELETIONS_PER_COMMIT = 2000
 MAX_WALKS = 50
 """How often the graph is walked while others go on deriving; each walk after the first deletes what they derived."""
+WITHIN = ("carried", "written", "imported")
+"""Relations to messages of a thread, which stays itself."""
 
 
 class Eraser(Rows):
@@ -40,14 +41,18 @@ class Eraser(Rows):
 
     def __init__(self, core: Core, *, preview: bool = False) -> None:
         super().__init__(core.uncounted(), preview=preview)  # `finish` counts the entries that are left
-        self._roots: list[Node] = []
         self._seen: dict[Ref, Node] = {}
-        self._edges: list[tuple[Ref, Link | None, list[Ref]]] = []
+        """Everything reached so far. Every walk begins at all of it, because the rows that led on are gone by then."""
+        self._erased: set[Ref] = set()
+        self._edges: set[tuple[Ref, Ref]] = set()
+        self._links: dict[Key, tuple[Link, list[Ref] | None]] = {}
+        """The links that the last walk followed, and where each leads."""
+        self._inward: dict[Ref, list[Link]] = {}
+        """The links to each thing, as the last walk read them before it followed those that begin at the thing."""
         self._held: set[Ref] = set()
         """Things from which something came that this handle may not write."""
-        self._guards: dict[Ref, list[Change]] = {}
-        self._summaries: dict[Ref, dict[Ref, Node]] = {}
-        """The summaries of each message; a later walk cannot find those that an earlier one deleted."""
+        self._epochs: dict[Key, Change] = {}
+        """The epochs of these things as they were before the last walk."""
         self._companions = core.companions
         """What the handle commits with its next write: an erasure takes several commits, and it belongs to the last, so
         that an interrupted one is done again."""
@@ -62,10 +67,11 @@ class Eraser(Rows):
         Returns:
             Whether nothing that came from it is left.
         """
-        self._roots = await self._start(root, instead)
-        await self._walk_until_nothing_is_found(first=True)
+        roots = await self._start(root, instead)
+        self._seen = {node.ref: node for node in roots}
+        await self._walk_until_nothing_is_found()
         # What others have from a source that they share is theirs to keep, and nothing that the caller should hear of.
-        return not any(node.ref in self._held for node in self._roots if not node.passive)
+        return not any(node.ref in self._held for node in roots if not node.passive)
 
     async def _start(self, root: Ref, instead: Message | None) -> list[Node]:
         """Return the things that a caller named: the root, what is in a namespace, and what names a source."""
@@ -75,7 +81,7 @@ class Eraser(Rows):
                 if kind.owner == "ns" and kind.ref is not None and kind.derives:
                     index = "by_ns" if kind.record is Thread else None
                     rows = await self._scan(kind.record, root.ns, index=index)
-                    nodes[:0] = [Node(kind.ref(row), named=True) for row in rows]
+                    nodes += [Node(kind.ref(row), named=True) for row in rows]
         if root.kind == "source":
             nodes = await self._naming(root.key)
         return nodes
@@ -107,60 +113,63 @@ class Eraser(Rows):
 
     # -- the walk
 
-    async def _walk_until_nothing_is_found(self, *, first: bool) -> None:
-        for walks in range(MAX_WALKS):
-            commits = await self._walk(first=first and walks == 0)
-            # If everything went in one transaction, nothing was derived again in between.
-            if self._preview or commits == 0 or (first and walks == 0 and commits == 1):
+    async def _walk_until_nothing_is_found(self) -> None:
+        for _ in range(MAX_WALKS):
+            await self._walk()
+            doomed = [node for node in self._seen.values() if node.ref not in self._erased or await self._exists(node)]
+            # What was derived goes before its sources: if this is interrupted, what is left can still be reached.
+            doomed.reverse()
+            doomed.sort(key=_in_order)
+            for start in range(0, len(doomed), THINGS_PER_COMMIT):
+                await self._core.retry(partial(self._delete, doomed[start : start + THINGS_PER_COMMIT]))
+            self._erased |= {node.ref for node in doomed}
+            if self._preview or not doomed:
                 return
         raise Conflict("what is being forgotten is written again and again; forget it once more")
 
-    async def _walk(self, *, first: bool) -> int:
-        """Delete the roots and all that is reached from them; returns the number of commits.
-
-        Later walks delete only what is there again.
-        """
-        self._seen, self._edges, self._held, commits, level = {}, [], set(), 0, self._roots
+    async def _walk(self) -> None:
+        """Reach everything that came from what was seen before, and note what leads to what."""
+        self._links, self._inward, self._held, level = {}, {}, set(), list(self._seen.values())
+        if not self._preview:
+            mine = [node.ref for node in level if not (node.passive or node.before)]
+            expected = await epochs(self._core, *mine)
+            self._epochs = {change.key: change for change in expected if isinstance(change, Expect)}
         while level:
+            reached = {after.ref: after for node in level for after in await self._reached(node)}
+            level = [node for ref, node in reached.items() if ref not in self._seen]
             self._seen |= {node.ref: node for node in level}
-            doomed = list(level) if first else [node for node in level if await self._exists(node)]
-            doomed.sort(key=_in_order)
-            for start in range(0, len(doomed), THINGS_PER_COMMIT):
-                commits += await self._core.retry(partial(self._delete, doomed[start : start + THINGS_PER_COMMIT]))
-            reached: dict[Ref, Node] = {}
-            for node in level:
-                reached |= {after.ref: after for after in await self._reached(node) if after.ref not in self._seen}
-            level = list(reached.values())
         self._hold_paths()
-        return commits
 
-    async def _delete(self, nodes: Sequence[Node]) -> int:
+    def _hold_paths(self) -> None:
+        """Hold everything from which a path leads to something that is held."""
+        held = -1
+        while held != len(self._held):
+            held = len(self._held)
+            self._held |= {ref for ref, after in self._edges if after in self._held}
+
+    async def _delete(self, nodes: Sequence[Node]) -> None:
         plans = [await self._changes(node) for node in nodes]
         changes = [change for _, part in plans for change in part]
         await self._apply(changes, [lock for part, _ in plans for lock in part])
-        return int(bool(changes))
 
     async def _reached(self, node: Node) -> list[Node]:
-        """Return the things that came from a thing, read after its epoch was raised."""
-        ref, out = node.ref, []
-        if ref.kind in ("thread", "document"):
-            self._guards[ref] = await epochs(self._core, ref)
+        """Return the things that came from a thing."""
+        ref, reached = node.ref, list[Node]()
+        if not (node.passive or node.before):
+            self._inward[ref] = await self._links_to(ref)
         for link in await self._links_from(node):
             targets = await self._targets(link)
+            self._links[link.row_key] = (link, None if targets is None else [target.ref for target in targets])
             if targets is None:
-                self._held.add(ref)
-            else:
-                self._edges.append((ref, link, [target.ref for target in targets]))
-                out += targets
+                self._held |= {ref, link.source}
+            reached += targets or ()
+            self._edges |= {(link.source, target.ref) for target in targets or ()}
         if ref.kind == "message":
-            parts = [*await self._copies(node), *await self._covering(ref)]
-            self._edges.append((ref, None, [part.ref for part in parts]))
-            out += parts
-        if ref in self._aliases:
-            alias = Node(Ref("document", ref.ns, self._aliases[ref]))
-            self._edges.append((ref, None, [alias.ref]))
-            out.append(alias)
-        return out
+            reached += [*await self._copies(node), *await self._covering(ref)]
+        elif ref.kind == "document" and (row := await self._row(ref)) is not None and row.source:
+            reached.append(Node(Ref("document", ref.ns, row.source)))  # it may be named as a source by that name too
+        self._edges |= {(ref, after.ref) for after in reached}
+        return reached
 
     async def _links_from(self, node: Node) -> list[Link]:
         ref = node.ref
@@ -244,23 +253,13 @@ class Eraser(Rows):
         return copies
 
     async def _covering(self, ref: Ref) -> list[Node]:
-        """Return the summaries and compaction items that cover a message, and those that did before an earlier walk."""
-        covering = self._summaries.setdefault(ref, {})
-        for row in await self._scan(Summary, ref.key):
-            if row.first <= int(ref.part) <= row.last:
-                covering[summary_ref(row)] = Node(summary_ref(row))
+        """Return the summaries and compaction items that cover a message."""
+        summaries = await self._scan(Summary, ref.key)
         # A provider's compaction item stands for everything before it, in a form that nobody can edit.
         is_compacted = Test(("metadata", COMPACTED_BY), "$in", [*PROVIDERS])
-        for message in await self._scan(Message, ref.key, after=(int(ref.part),), where=is_compacted):
-            covering[message_ref(message)] = Node(message_ref(message))
-        return list(covering.values())
-
-    def _hold_paths(self) -> None:
-        """Hold everything from which a path leads to something that is held."""
-        held = -1
-        while held != len(self._held):
-            held = len(self._held)
-            self._held |= {ref for ref, _, targets in self._edges if not self._held.isdisjoint(targets)}
+        items = await self._scan(Message, ref.key, after=(int(ref.part),), where=is_compacted)
+        covering = [summary_ref(row) for row in summaries if row.first <= int(ref.part) <= row.last]
+        return [*map(Node, covering), *(Node(message_ref(item)) for item in items)]
 
     # -- the end
 
@@ -279,89 +278,61 @@ class Eraser(Rows):
                 while len(deletions) > DELETIONS_PER_COMMIT:
                     await self._apply(deletions[:DELETIONS_PER_COMMIT], locks)
                     deletions = deletions[DELETIONS_PER_COMMIT:]
-                counts = self.counts + Counter(change.kind.table.name for change in deletions)
-                endings = end(dict(sorted(counts.items())))
+                gone = Counter(change.kind.table.name for change in deletions if isinstance(change, Delete))
+                endings = end(dict(sorted((self.counts + gone).items())))
                 await self._apply([*deletions, *sums, *endings, *self._companions], locks)
             except Conflict:
-                await self._walk_until_nothing_is_found(first=False)
+                await self._walk_until_nothing_is_found()
             else:
                 self._companions.clear()
                 return
         raise Conflict("what is being forgotten is written again and again; forget it once more")
 
-    async def _loose_links(self) -> tuple[list[Change], list[Delete]]:
-        """Return deletions of the links that are followed to their end or lead to what is gone, and the locks for
-        them.
-        """
-        links = {link.row_key: link for _, link, targets in self._edges if link and self._held.isdisjoint(targets)}
-        for node in self._seen.values():
-            if not (node.ref in self._held or node.passive or node.before):
-                links |= {link.row_key: link for link in await self._links_to(node.ref, links)}
-        sources: dict[Ref, list[Link]] = {}
-        for link in links.values():
-            sources.setdefault(link.target, []).append(link)
-        locks: list[Change] = []
-        changes: list[Delete] = []
-        for target, group in sources.items():
-            lock = await self._gone(target, group)
-            if lock is not None:
-                locks += lock
-                changes += [Delete(Link, link.row_key) for link in group]
-        return locks, changes
+    async def _loose_links(self) -> tuple[list[Change], list[Change]]:
+        """Return deletions of the links that are followed to their end, and of those that lead to what is gone, with
+        the locks that they need.
 
-    async def _links_to(self, ref: Ref, loose: dict[Key, Link]) -> list[Link]:
-        """Return the links from elsewhere to a thing that is gone; from what the namespace has, if it still leads
-        on.
+        Each expects the link as it was before the links from its target were read. Whoever derives that target again
+        writes the link again, and whoever deletes it again raises its epoch: both make the commit fail, and the graph
+        is walked once more.
         """
-        if ref.kind == "thread":
-            return await self._scan(Link, "", ref.key, "thread", index="by_target")
+        links = {
+            key: link
+            for key, (link, targets) in self._links.items()
+            if targets is not None and self._held.isdisjoint(targets)
+        }
+        for ref, inward in self._inward.items():
+            for link in inward:
+                if (link.target if ref.kind == "namespace" else ref) not in self._held:
+                    links[link.row_key] = link
+        locks: dict[Key, Change] = {}
+        changes: list[Change] = []
+        for key, link in links.items():
+            is_document = link.target_kind == "document"
+            target = Ref("document", link.source_ns, link.target_key) if is_document else link.target
+            if self._preview or not await self._leads_on(link, target):
+                changes += [Expect(Link, key, link.version), Delete(Link, key)]
+                epoch = (self._org, ref_fingerprint(target.owner))
+                locks |= {epoch: self._epochs[epoch]} if epoch in self._epochs else {}
+        return list(locks.values()), changes
+
+    async def _leads_on(self, link: Link, target: Ref) -> bool:
+        """Return whether a link leads to a thing that was made since the walk began, and that names its source."""
+        node = self._seen.get(target.owner)
+        if link.relation in WITHIN or (node is not None and node.before is not None):
+            return False
+        row = await self._row(target)
+        return row is not None and link.source.id in getattr(row, "sources", (link.source.id,))
+
+    async def _links_to(self, ref: Ref) -> list[Link]:
+        """Return the links to a thing, and to all that is in a namespace."""
+        if ref.kind in WITH_SOURCES and Ref("namespace", ref.ns) in self._seen:
+            return []  # they are among the links to the namespace
         if ref.kind == "document":
             return [link for link in await owners(self._core, "document", ref.key) if link.source_ns == ref.ns]
-        if ref.kind != "namespace":
-            return await links_to(self._core, ref)
-        links = await self._scan(Link, ref.ns, index="by_target")
-        onward = {link.source for link in await self._scan(Link, ref.ns) if link.row_key not in loose}
-        return [link for link in links if link.target not in onward]
-
-    async def _gone(self, target: Ref, links: Sequence[Link]) -> list[Change] | None:
-        """Return locks that hold while the target of links is gone, or never named their sources.
-
-        None if it is there again.
-
-        The epochs were read before the links that begin at the target were looked for: what was made, derived from and
-        deleted again after that look can only be found by links to it.
-        """
-        if self._preview:
-            return []
-        if target.kind in ("thread", "document"):
-            target = Ref(target.kind, "" if target.kind == "thread" else links[0].source_ns, target.key)
-            node = self._seen.get(target)
-            if node is None or node.before is not None:
-                return self._guards[target] if node is not None else []
-        row_type = row_of(target)
-        if row_type is None or target.kind not in ("thread", "document", "summary", "fact", "learning"):
-            return []
-        record_type, key = row_type
-        row = await self._core.get(record_type, *key)
-        if row is not None:
-            if not isinstance(row, Fact | Learning) or {link.source.id for link in links} & {*row.sources}:
-                return None
-            return [Expect(record_type, row.row_key, row.version)]
-        absent = Expect(record_type, (self._org, *key), 0)
-        return [*self._guards.get(target, ()), absent, *self._locked_absence(target)]
-
-    def _locked_absence(self, ref: Ref) -> list[Change]:
-        """Return a fact or learning that is put and deleted in one transaction: on Postgres, where nobody can lock a
-        row that does not exist, that takes the lock that a writer of it needs.
-        """
-        at, org = self._core.at(), self._org
-        if ref.kind == "fact":
-            fact = Fact(org=org, ns=ref.ns, key=ref.key, value=None, created_at=at, updated_at=at)
-            return [Put(fact), Delete(Fact, fact.row_key)]
-        if ref.kind == "learning":
-            learning = Learning(org=org, ns=ref.ns, id=ref.key, content="", created_at=at, updated_at=at)
-            return [Put(learning), Delete(Learning, learning.row_key)]
-        return []
+        if ref.kind == "namespace":
+            return await self._scan(Link, ref.ns, index="by_target")
+        return await self._scan(Link, ref.ns, ref.key, ref.kind, *([ref.part] if ref.part else []), index="by_target")
 
     async def _traces(self) -> list[Delete]:
         """Return deletions of the audit events of what is gone, because they name it."""

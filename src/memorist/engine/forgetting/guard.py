@@ -43,18 +43,6 @@ async def epochs(core: Core, *refs: Ref) -> list[Change]:
     return (await _expect_epochs(core, [ref_fingerprint(ref.owner) for ref in refs]))[0]
 
 
-async def made_again(core: Core, *refs: Ref, expires: bool) -> list[Change]:
-    """Return changes that go with making a thread or document, so that one who is forgetting its predecessor notices.
-
-    An epoch that is there already is expected unchanged, which takes turns with a forgetting that expects it too. What
-    will expire raises it, because expiry deletes the thing later without a word.
-    """
-    if expires:
-        return raised(core, *refs)
-    rows = await core.get_many(Epoch, [(ref_fingerprint(ref),) for ref in refs])
-    return [Expect(Epoch, row.row_key, row.version) for row in rows if row is not None]
-
-
 async def guard(core: Core, sources: Sequence[str], *, since: datetime | None = None) -> Guard:
     """Return the guard of something derived from sources: their epochs, and whether one of them was forgotten already.
 
@@ -115,7 +103,7 @@ def owned(core: Core, ns: str, kind: str, id: str) -> Put:
     It outlives the thing, so that forgetting the namespace finds what was derived from a thread that was deleted or
     expired before.
     """
-    return Put(Link.of(core.org, Ref("namespace", ns), Ref(kind, key=id), core.at(), "owns"), absent=True)
+    return Put(Link.of(core.org, Ref("namespace", ns), Ref(kind, key=id), core.at(), "owns"))
 
 
 async def owners(core: Core, kind: str, id: str) -> list[Link]:

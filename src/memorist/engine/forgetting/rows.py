@@ -6,6 +6,7 @@ declaration cannot say: the neighbours of a message, the last number of a thread
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,18 +24,19 @@ from ...records import (
     Entry,
     IndexProgress,
     Job,
+    Key,
     Ref,
     Summary,
     Task,
     Thread,
+    Tombstone,
 )
-from ...stores.base import Change, Delete, DeleteRange, Load, Put
-from ..core import Core
+from ...stores.base import Change, Delete, DeleteRange, Load, Put, Scan
+from ..core import Core, R
 from ..index_jobs import NAMESPACE_QUEUES, THREAD_QUEUES, index_job
 from ..threads.numbering import numbering_changes
 from ..threads.parts import released_parts
-from .deletions import Deletions
-from .fingerprints import fingerprint, value_fingerprint
+from .fingerprints import fingerprint, ref_fingerprint, value_fingerprint
 from .guard import epochs, owned, owners, raised
 from .lineage import links_to
 from .needles import SAMPLED_ROWS, Needles
@@ -61,14 +63,20 @@ class Node(msgspec.Struct, frozen=True):
     """Whether only what came from it is deleted: it may be a source of other users too."""
 
 
-class Rows(Deletions):
-    """Makes the changes that delete things."""
+class Rows:
+    """Deletes the rows of things and counts them by table; a preview counts them and deletes nothing."""
 
     def __init__(self, core: Core, *, preview: bool = False) -> None:
-        super().__init__(core, preview=preview)
+        self._core = core
+        self._org = core.org
+        self._preview = preview
         self.needles = Needles()
-        self._aliases: dict[Ref, str] = {}
-        """The names under which documents were added, which may be named as sources too."""
+        self.counts: Counter[str] = Counter()
+        self.tombstones = 0
+        self._touched: set[str] = set()
+        """Namespaces whose index entries were deleted."""
+        self._counted: set[tuple[str, Key]] = set()
+        self._forgotten: dict[str, Tombstone] = {}
 
     async def _row(self, ref: Ref) -> Any:
         """Return the row that a reference leads to, even if it has expired; None if there is none."""
@@ -109,7 +117,7 @@ class Rows(Deletions):
         elif ref.kind == "summary" and thread is not None:
             changes.append(self._unfolded(thread))
         elif ref.kind == "document":
-            changes += await self._names(ref, row)
+            changes += await self._names(ref)
         elif ref.kind == "namespace":
             changes += await self._under_user(ns)
         elif node.named and ref.kind in WITH_SOURCES:
@@ -182,12 +190,10 @@ class Rows(Deletions):
         """Return an archive job for a thread that lost a summary; writing it also fails an archiver that is at work."""
         return Put(index_job(self._org, thread.ns, f"thread:{thread.id}", to_datetime(0), "archive"))
 
-    async def _names(self, ref: Ref, document: Document | None) -> list[Change]:
+    async def _names(self, ref: Ref) -> list[Change]:
         """Return what goes with a document: its bare name as a source, unless another namespace has a document of that
         name, whose name it is as well.
         """
-        if document is not None and document.source:
-            self._aliases[ref] = document.source
         bare = Ref("document", key=ref.key)
         changes: list[Change] = [*raised(self._core, bare), owned(self._core, ref.ns, "document", ref.key)]
         for ns in {link.source_ns for link in await owners(self._core, "document", ref.key)} - {ref.ns}:
@@ -212,3 +218,70 @@ class Rows(Deletions):
             self.needles.remember(await self._scan(kind, user, limit=SAMPLED_ROWS))
             changes.append(DeleteRange(kind, (org, user)))
         return [*changes, *(DeleteRange(Job, (org, queue, ns)) for queue in NAMESPACE_QUEUES)]
+
+    # -- reading and writing
+
+    def _forget_source(self, ref: Ref) -> Load:
+        """Return the change that marks a source as forgotten now: a `Put` would keep the time it was first forgotten
+        at, and one who began to derive from it since would not notice. Within one forgetting it has one time.
+        """
+        mark = ref_fingerprint(ref)
+        if mark not in self._forgotten:
+            self._forgotten[mark] = self._tombstone("source", mark)
+        return Load(self._forgotten[mark])
+
+    def _tombstone(self, kind: str, mark: str) -> Tombstone:
+        self.tombstones += 1
+        core = self._core
+        return Tombstone(org=self._org, kind=kind, fingerprint=mark, actor=core.scope.actor, created_at=core.at())
+
+    async def _scan(self, kind: type[R], *prefix: str | int, **bounds: Any) -> list[R]:
+        """Return rows of this org, including expired ones that no collector has removed yet."""
+        return await self._core.store.scan(Scan(kind, (self._org, *prefix), **bounds), now=0)
+
+    async def _get(self, kind: type[R], *key: str | int) -> R | None:
+        return await self._core.store.get(kind, (self._org, *key), now=0)
+
+    async def _apply(self, changes: Sequence[Change], locks: Sequence[Change] = ()) -> None:
+        """Commit changes, and count the rows they deleted; the deletions among the locks are not counted."""
+        if self._preview:
+            for change in changes:
+                await self._count(change)
+            return
+        changes = _once(changes)
+        if not changes:
+            return
+        results = await self._core.apply(*locks, *changes)
+        for change in changes:
+            if isinstance(change, Delete | DeleteRange) and change.kind is Entry:
+                self._touched.add(str((change.key if isinstance(change, Delete) else change.prefix)[1]))
+            if isinstance(change, Delete | DeleteRange) and (rows := results.total(change)):
+                self.counts[change.kind.table.name] += rows
+
+    async def _count(self, change: Change) -> None:
+        """Count the rows that a change would delete, each row once."""
+        rows: list[Any] = []
+        if isinstance(change, Delete):
+            rows = [await self._core.store.get(change.kind, change.key, now=0)]
+        elif isinstance(change, DeleteRange):
+            rows = [*await self._core.store.scan(Scan(change.kind, change.prefix), now=0)]
+        keys = {(row.table.name, row.row_key) for row in rows if row is not None} - self._counted
+        self._counted |= keys
+        self.counts.update(name for name, _ in keys)
+
+
+def _once(changes: Sequence[Change]) -> list[Change]:
+    """Return the changes without repetitions: things that are deleted together name the same jobs, epochs and entries.
+
+    Of two writes of one row the first stays: it moves the index of a thread back furthest.
+    """
+    unique: dict[Any, Change] = {}
+    for change in changes:
+        identity: Any = id(change)
+        if isinstance(change, Put | Load):
+            is_absent = isinstance(change, Put) and change.absent
+            identity = (type(change), is_absent, change.record.table.name, change.record.row_key)
+        elif isinstance(change, Delete):
+            identity = (Delete, change.kind, change.key)
+        unique.setdefault(identity, change)
+    return list(unique.values())

@@ -266,13 +266,13 @@ class Appending:
         If a source was forgotten in the meantime, its text is left out.
         """
         messages = [message for change in appends for message in change.messages]
-        links = [link for message in messages for link in carried_links(message, at)]
+        links = dict.fromkeys(link for message in messages for link in carried_links(message, at))
         held = await guard(
             self._core, [source for message in messages for named in carried(message).values() for source in named]
         )
         if held.forgotten:
-            appends, links = [_replace(append, messages=tuple(map(bare, append.messages))) for append in appends], []
-        others = [self.job(id, ns, at), *(Put(link, absent=True) for link in links), *held.changes]
+            appends, links = [_replace(append, messages=tuple(map(bare, append.messages))) for append in appends], {}
+        others = [self.job(id, ns, at), *map(Put, links), *held.changes]
         return appends, await self._commit(id, appends, others, expect, create)
 
     async def _expecting(

@@ -152,8 +152,8 @@ class ThreadEdits:
             held = await guard(core, named)
             if held.forgotten:
                 copies = [bare(copy) for copy in copies]
-            links = [Put(link, absent=True) for copy in copies for link in carried_links(copy, core.at())]
-            await core.apply(*guards, *held.changes, *map(Load, copies), *links)
+            links = dict.fromkeys(link for copy in copies for link in carried_links(copy, made.created_at))
+            await core.apply(*guards, *held.changes, *map(Load, copies), *map(Put, links))
             after, length = page[-1].seq, page[-1].seq
             tokens += sum(message.tokens or 0 for message in page)
         made = _replace(made, length=length, tokens=tokens)
@@ -170,7 +170,7 @@ class ThreadEdits:
         for summary in summaries:
             copy = _replace(summary, thread=made.id, sources=(summary.id,), version=0)
             link = Link.of(made.org, summary_ref(summary), summary_ref(copy), self._core.at())
-            changes += [Put(copy), Put(link, absent=True)]
+            changes += [Put(copy), Put(link)]
         return changes
 
     async def _marks(self, source: Thread, made: Thread) -> list[Change]:

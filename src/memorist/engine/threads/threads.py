@@ -114,7 +114,7 @@ class Threads:
         there = await core.get(Thread, child.id)
         if there is not None and there.metadata.get(PARENT) != parent:
             raise taken(child.id)
-        await core.apply(*await epochs(core, thread_ref(parent)), Put(child_link(core, parent, child.id), absent=True))
+        await core.apply(*await epochs(core, thread_ref(parent)), Put(child_link(core, parent, child.id)))
         return _replace(child, metadata={**child.metadata, PARENT: parent})
 
     def _new(self, ns: Ns, title: str | None, id: str | None, metadata: Any, ttl: Any) -> Thread:
@@ -552,7 +552,7 @@ class Threads:
             await self._existing_or_fail(id)
         if await core.get(Thread, check_name(results, "thread id")) is None:
             # Forgetting the thread finds its results by this link, so it is written first.
-            await core.apply(*await epochs(core, thread_ref(id)), Put(child_link(core, id, results), absent=True))
+            await core.apply(*await epochs(core, thread_ref(id)), Put(child_link(core, id, results)))
             await self.create(thread.ns if thread else create or "", id=results, metadata={RESULTS_OF: id})
         receipts = await self.append(results, Message(role="tool", content=text), key=key)
         return preview(text, receipts[0].message.id or results, over_tokens, core.shared.counter)
@@ -850,7 +850,7 @@ class Threads:
         """
         if thread.expires_at is None:
             return []
-        return [owned(self._core, thread.ns, "thread", thread.id), *raised(self._core, thread_ref(thread.id))]
+        return [owned(self._core, thread.ns, "thread", thread.id)]
 
     async def _create_with_id(self, asked: Thread, new: bool = False) -> Thread:
         """Create a thread with a given id, and delete the remains of an expired thread with that id."""

@@ -581,6 +581,7 @@ CREATE TABLE memorist.links (
   target_key text COLLATE "C" NOT NULL,
   target_part text COLLATE "C" NOT NULL,
   created_at bigint NOT NULL,
+  version bigint NOT NULL,
   PRIMARY KEY (org, source_ns, source_key, source_kind, source_part, relation, target_ns, target_key, target_kind, target_part)
 );
 CREATE INDEX links_by_target ON memorist.links (org, target_ns, target_key, target_kind, target_part, relation, source_ns, source_key, source_kind, source_part);

@@ -236,6 +236,7 @@ CREATE TABLE links (
   target_key TEXT NOT NULL,
   target_part TEXT NOT NULL,
   created_at INTEGER NOT NULL,
+  version INTEGER NOT NULL,
   PRIMARY KEY (org, source_ns, source_key, source_kind, source_part, relation, target_ns, target_key, target_kind, target_part)
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX links_by_target ON links (org, target_ns, target_key, target_kind, target_part, relation, source_ns, source_key, source_kind, source_part);
