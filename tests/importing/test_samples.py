@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from memorist import Memory
-from memorist.importing.files import Given
+from memorist.importing.files import SourceFiles
 from memorist.importing.readers import READERS, reader_for
 
 from .conftest import DATA, expected
@@ -28,7 +28,7 @@ KINDS = {
 
 @pytest.mark.parametrize("name", KINDS)
 def test_each_sample_is_recognised_by_its_reader_alone(name: str) -> None:
-    given = Given(DATA / name)
+    given = SourceFiles(DATA / name)
     assert reader_for("auto", given).kind == KINDS[name]
     assert [kind for kind, reader in READERS.items() if reader.recognises(given)] == [KINDS[name]]
 

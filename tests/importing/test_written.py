@@ -11,7 +11,7 @@ import pytest
 from memorist import CorruptRecord, Memory, UsageError
 from memorist.graph_keys import entity_key, relation_key
 from memorist.importing import files
-from memorist.importing.files import Given
+from memorist.importing.files import SourceFiles
 from memorist.importing.readers import reader_for
 
 from . import written
@@ -22,7 +22,7 @@ from .written import SOURCES, TEXT
 def test_each_comes_in_whole_and_once_and_goes_again(memory: Memory, tmp_path: Path, name: str) -> None:
     kind, make, found = SOURCES[name]
     path = make(tmp_path)
-    assert reader_for("auto", Given(path)).kind == kind
+    assert reader_for("auto", SourceFiles(path)).kind == kind
     first = memory.import_from(path)
     assert (first.failed, first.found, first.added) == (0, found, found)
     assert memory.import_from(path).added == {}

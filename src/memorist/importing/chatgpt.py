@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from ..values import JsonMapping, JsonObject
-from .files import Given, JsonStream, Part
+from .files import JsonStream, Part, SourceFiles
 from .items import DocumentItem, Item, MessageItem, Problem, ThreadItem, moment, moment_or_none
 
 FILES = "conversations*.json"
@@ -20,24 +20,24 @@ TEXTS = (".txt", ".md", ".csv", ".json", ".py", ".html", ".xml", ".yaml", ".toml
 MOST_TEXT = 4 * 1024 * 1024
 
 
-def recognises(given: Given) -> bool:
+def recognises(source: SourceFiles) -> bool:
     """Return whether the conversations in the source are trees."""
-    return any(b'"mapping"' in head and b'"chat_messages"' not in head for head in heads(given))
+    return any(b'"mapping"' in head and b'"chat_messages"' not in head for head in heads(source))
 
 
-def heads(given: Given) -> Iterator[bytes]:
+def heads(source: SourceFiles) -> Iterator[bytes]:
     """Yield the first bytes of the first file of conversations."""
-    if given.is_file and not given.head().lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
+    if source.is_file and not source.head().lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
         return
-    for part in given.parts(FILES)[:1]:
+    for part in source.parts(FILES)[:1]:
         with part.open() as file:
             yield file.read(65_536)
 
 
-def read(given: Given) -> Iterator[Item]:
+def read(source: SourceFiles) -> Iterator[Item]:
     """Yield the threads, messages and attachments of an export."""
-    files = {} if given.is_file else {PurePosixPath(part.name).name: part for part in given.parts()}
-    for part in given.parts(FILES):
+    files = {} if source.is_file else {PurePosixPath(part.name).name: part for part in source.parts()}
+    for part in source.parts(FILES):
         with part.open() as file:
             stream = JsonStream(file, part.name)
             for number, conversation in enumerate(stream.elements(), 1):
@@ -45,18 +45,22 @@ def read(given: Given) -> Iterator[Item]:
             stream.done()
 
 
-def _conversation(found: Any, place: str, files: Mapping[str, Part]) -> Iterator[Item]:
-    id = found.get("conversation_id") or found.get("id") if isinstance(found, Mapping) else None
-    mapping = found.get("mapping") if isinstance(found, Mapping) else None
+def _conversation(conversation: Any, position: str, files: Mapping[str, Part]) -> Iterator[Item]:
+    id = conversation.get("conversation_id") or conversation.get("id") if isinstance(conversation, Mapping) else None
+    mapping = conversation.get("mapping") if isinstance(conversation, Mapping) else None
     if not isinstance(id, str) or not isinstance(mapping, Mapping):
-        yield Problem(place, "it is not a conversation with an id and a mapping")
+        yield Problem(position, "it is not a conversation with an id and a mapping")
         return
-    title = found.get("title")
-    at = moment_or_none(found.get("create_time"))
-    metadata = {name: found[name] for name in ("gizmo_id", "default_model_slug") if isinstance(found.get(name), str)}
-    yield ThreadItem(id, title if isinstance(title, str) else None, None, metadata, at, place)
-    for number, node in enumerate(_path(mapping, found.get("current_node")), 1):
-        yield from _message(id, node, f"{place}, message {number}", files)
+    title = conversation.get("title")
+    at = moment_or_none(conversation.get("create_time"))
+    metadata = {
+        name: conversation[name]
+        for name in ("gizmo_id", "default_model_slug")
+        if isinstance(conversation.get(name), str)
+    }
+    yield ThreadItem(id, title if isinstance(title, str) else None, None, metadata, at, position)
+    for number, node in enumerate(_path(mapping, conversation.get("current_node")), 1):
+        yield from _message(id, node, f"{position}, message {number}", files)
 
 
 def _path(mapping: Mapping[str, object], current: object) -> list[JsonMapping]:
@@ -87,19 +91,19 @@ def _node_time(node: Mapping[str, object]) -> float:
     return float(at) if isinstance(at, int | float) and not isinstance(at, bool) else 0.0
 
 
-def _message(thread: str, node: Mapping[str, object], place: str, files: Mapping[str, Part]) -> Iterator[Item]:
+def _message(thread: str, node: Mapping[str, object], position: str, files: Mapping[str, Part]) -> Iterator[Item]:
     author = node.get("author")
     role = ROLES.get(str(author.get("role"))) if isinstance(author, Mapping) else None
     if role is None:
-        yield Problem(place, "its author has no role that is known here")
+        yield Problem(position, "its author has no role that is known here")
         return
     try:
         at, content = moment(node.get("create_time")), _content(node.get("content"))
     except ValueError as problem:
-        yield Problem(place, str(problem))
+        yield Problem(position, str(problem))
         return
     id = str(node["id"])
-    attached = [*_attachments(thread, id, node, at, place, files)]
+    attached = [*_attachments(thread, id, node, at, position, files)]
     if not content and not attached:
         return  # an empty node of the tree, such as its root
     fields: JsonObject = {"role": role, "content": content}
@@ -111,7 +115,7 @@ def _message(thread: str, node: Mapping[str, object], place: str, files: Mapping
     if isinstance(about, Mapping) and isinstance(about.get("model_slug"), str):
         metadata["model"] = about["model_slug"]
     raw = None if isinstance(content, str) and _is_text(node.get("content")) else node.get("content")
-    yield MessageItem(thread, id, fields, at, metadata, place, raw)
+    yield MessageItem(thread, id, fields, at, metadata, position, raw)
     yield from attached
 
 
@@ -130,7 +134,7 @@ def _content(content: object) -> Any:
         if isinstance(content.get(name), str):
             return content[name]
     if isinstance(content.get("thoughts"), list):
-        thoughts = [one for one in content["thoughts"] if isinstance(one, Mapping)]
+        thoughts = [thought for thought in content["thoughts"] if isinstance(thought, Mapping)]
         return "\n".join(str(thought.get("content") or thought.get("summary") or "") for thought in thoughts)
     texts = [value for name, value in content.items() if name != "content_type" and isinstance(value, str) and value]
     return "\n".join(texts)
@@ -151,7 +155,7 @@ def _part(part: object) -> JsonObject:
 
 
 def _attachments(
-    thread: str, message: str, node: JsonMapping, at: Any, place: str, files: Mapping[str, Part]
+    thread: str, message: str, node: JsonMapping, at: Any, position: str, files: Mapping[str, Part]
 ) -> Iterator[Item]:
     """Yield the text attachments of a message that are contained in the export, as documents."""
     about = node.get("metadata")
@@ -165,10 +169,10 @@ def _attachments(
             continue
         text = _text(part)
         if text is None:
-            yield Problem(f"{place}, attachment", "it is no text, or too long")
+            yield Problem(f"{position}, attachment", "it is no text, or too long")
         elif text.strip():
             metadata = {"thread": thread, "message": message}
-            yield DocumentItem(f"{thread}/{id}", text, name, None, metadata, at, place)
+            yield DocumentItem(f"{thread}/{id}", text, name, None, metadata, at, position)
 
 
 def _text(part: Part) -> str | None:

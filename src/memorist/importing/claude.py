@@ -10,7 +10,7 @@ from typing import Any
 
 from ..values import JsonMapping, JsonObject
 from .chatgpt import FILES, heads
-from .files import Given, JsonStream
+from .files import JsonStream, SourceFiles
 from .items import DocumentItem, Item, MessageItem, Problem, ThreadItem, listed, moment, moment_or_none
 
 ROLES = {"human": "user", "user": "user", "assistant": "assistant"}
@@ -18,14 +18,14 @@ ROOT = "00000000-0000-4000-8000-000000000000"
 """The parent id of a first message."""
 
 
-def recognises(given: Given) -> bool:
+def recognises(source: SourceFiles) -> bool:
     """Return whether the conversations in the source have `chat_messages`."""
-    return any(b'"chat_messages"' in head for head in heads(given))
+    return any(b'"chat_messages"' in head for head in heads(source))
 
 
-def read(given: Given) -> Iterator[Item]:
+def read(source: SourceFiles) -> Iterator[Item]:
     """Yield the threads, messages and attachments of an export."""
-    for part in given.parts(FILES):
+    for part in source.parts(FILES):
         with part.open() as file:
             stream = JsonStream(file, part.name)
             for number, conversation in enumerate(stream.elements(), 1):
@@ -33,19 +33,19 @@ def read(given: Given) -> Iterator[Item]:
             stream.done()
 
 
-def _conversation(found: Any, place: str) -> Iterator[Item]:
-    id = found.get("uuid") if isinstance(found, Mapping) else None
-    messages = found.get("chat_messages") if isinstance(found, Mapping) else None
+def _conversation(conversation: Any, position: str) -> Iterator[Item]:
+    id = conversation.get("uuid") if isinstance(conversation, Mapping) else None
+    messages = conversation.get("chat_messages") if isinstance(conversation, Mapping) else None
     if not isinstance(id, str) or not id or not isinstance(messages, list):
-        yield Problem(place, "it is not a conversation with a uuid and chat_messages")
+        yield Problem(position, "it is not a conversation with a uuid and chat_messages")
         return
-    name, account = found.get("name"), found.get("account")
+    name, account = conversation.get("name"), conversation.get("account")
     owner = account.get("uuid") if isinstance(account, Mapping) else None
     owner = owner if isinstance(owner, str) else None
-    at = moment_or_none(found.get("created_at"))
-    yield ThreadItem(id, name if isinstance(name, str) else None, owner, {}, at, place)
-    for number, message in enumerate(_path(messages, found.get("current_leaf_message_uuid")), 1):
-        yield from _message(id, owner, message, number, f"{place}, message {number}")
+    at = moment_or_none(conversation.get("created_at"))
+    yield ThreadItem(id, name if isinstance(name, str) else None, owner, {}, at, position)
+    for number, message in enumerate(_path(messages, conversation.get("current_leaf_message_uuid")), 1):
+        yield from _message(id, owner, message, number, f"{position}, message {number}")
 
 
 def _path(messages: Sequence[Any], leaf: Any) -> Sequence[Any]:
@@ -58,44 +58,44 @@ def _path(messages: Sequence[Any], leaf: Any) -> Sequence[Any]:
     }
     if not isinstance(leaf, str) or leaf not in by_id:
         return messages
-    found: list[Any] = []
+    branch: list[Any] = []
     while isinstance(leaf, str) and leaf in by_id:
         message = by_id.pop(leaf)
-        found.append(message)
+        branch.append(message)
         leaf = message.get("parent_message_uuid")
-    return found[::-1]
+    return branch[::-1]
 
 
-def _message(thread: str, owner: str | None, found: Any, number: int, place: str) -> Iterator[Item]:
-    role = ROLES.get(str(found.get("sender"))) if isinstance(found, Mapping) else None
+def _message(thread: str, owner: str | None, message: Any, number: int, position: str) -> Iterator[Item]:
+    role = ROLES.get(str(message.get("sender"))) if isinstance(message, Mapping) else None
     if role is None:
-        yield Problem(place, "it is not a message with a sender that is known here")
+        yield Problem(position, "it is not a message with a sender that is known here")
         return
     try:
-        at, content = moment(found.get("created_at")), _content(found)
+        at, content = moment(message.get("created_at")), _content(message)
     except ValueError as problem:
-        yield Problem(place, str(problem))
+        yield Problem(position, str(problem))
         return
-    id = str(found.get("uuid") or number)
-    attached = [*_attachments(thread, owner, id, found, at, place)]
-    names = [name for name in map(_name, [*listed(found, "attachments"), *listed(found, "files")]) if name]
+    id = str(message.get("uuid") or number)
+    attached = [*_attachments(thread, owner, id, message, at, position)]
+    names = [name for name in map(_name, [*listed(message, "attachments"), *listed(message, "files")]) if name]
     if not content and not names:
         return
     metadata: JsonObject = {"id": id, **({"attachments": names} if names else {})}
-    blocks = listed(found, "content")
+    blocks = listed(message, "content")
     raw = None if len(blocks) < 2 and all(_is_text(block) for block in blocks) else blocks
-    yield MessageItem(thread, id, {"role": role, "content": content}, at, metadata, place, raw)
+    yield MessageItem(thread, id, {"role": role, "content": content}, at, metadata, position, raw)
     yield from attached
 
 
-def _content(found: JsonMapping) -> str:
+def _content(message: JsonMapping) -> str:
     """Return the text of a message. Newer exports have it in blocks, next to tool calls and thoughts."""
-    blocks = found.get("content")
+    blocks = message.get("content")
     if isinstance(blocks, list):
         texts = [block["text"] for block in blocks if isinstance(block, Mapping) and isinstance(block.get("text"), str)]
         if any(texts):
             return "\n\n".join(text for text in texts if text)
-    text = found.get("text")
+    text = message.get("text")
     if text is not None and not isinstance(text, str):
         raise ValueError("its text is not a string")
     return text or ""
@@ -105,17 +105,17 @@ def _is_text(block: Any) -> bool:
     return isinstance(block, Mapping) and block.get("type") == "text"
 
 
-def _name(one: Any) -> str | None:
-    name = one.get("file_name") if isinstance(one, Mapping) else None
+def _name(attachment: Any) -> str | None:
+    name = attachment.get("file_name") if isinstance(attachment, Mapping) else None
     return name if isinstance(name, str) and name else None
 
 
 def _attachments(
-    thread: str, owner: str | None, message: str, found: JsonMapping, at: Any, place: str
+    thread: str, owner: str | None, message: str, fields: JsonMapping, at: Any, position: str
 ) -> Iterator[DocumentItem]:
-    for number, attachment in enumerate(listed(found, "attachments"), 1):
+    for number, attachment in enumerate(listed(fields, "attachments"), 1):
         text = attachment.get("extracted_content") if isinstance(attachment, Mapping) else None
         if isinstance(text, str) and text.strip():
             metadata = {"thread": thread, "message": message}
             id = f"{thread}/{message}/{number}"
-            yield DocumentItem(id, text, _name(attachment), owner, metadata, at, f"{place}, attachment {number}")
+            yield DocumentItem(id, text, _name(attachment), owner, metadata, at, f"{position}, attachment {number}")

@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from ..errors import StoreUnavailable, UsageError
 from ..extras import install_command
-from .files import SQLITE, Given, damaged
+from .files import SQLITE, SourceFiles, damaged
 
 PAGE_ROWS = 500
 BROKEN = (sqlite3.Error, OverflowError, UnicodeError)
@@ -35,19 +35,19 @@ class Database(Protocol):
         ...
 
 
-def is_database(given: Given) -> bool:
+def is_database(source: SourceFiles) -> bool:
     """Return whether the source is a SQLite file or the URL of a Postgres server."""
-    return given.url is not None or given.head().startswith(SQLITE)
+    return source.url is not None or source.head().startswith(SQLITE)
 
 
 @contextmanager
-def opened(given: Given) -> Iterator[Database]:
+def opened(source: SourceFiles) -> Iterator[Database]:
     """Open a SQLite file or connect to a Postgres server, read-only."""
-    if given.url is not None:
-        with _postgres(given.url) as database:
+    if source.url is not None:
+        with _postgres(source.url) as database:
             yield database
     else:
-        with sqlite_file(given.path) as database:
+        with sqlite_file(source.path) as database:
             yield database
 
 

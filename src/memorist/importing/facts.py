@@ -46,9 +46,9 @@ class FactChanges:
         for (ns, key), current, link in zip(keys, held, links, strict=True):
             item = merged[ns, key]
             new = item.versions if link is None else await self._unknown(ns, key, current, item.versions)
-            made = await self._changes(ns, item, new, current) if new else []
-            changes += made
-            (added if made else known)["facts"] += 1
+            additions = await self._changes(ns, item, new, current) if new else []
+            changes += additions
+            (added if additions else known)["facts"] += 1
 
     async def _unknown(
         self, ns: str, key: str, current: Fact | None, versions: Sequence[Version]
@@ -80,9 +80,9 @@ class FactChanges:
         changes = await spliced(self._core, current, accepted, ns, item.key)
         return [*changes, *self._facts._changes(accepted[-1], "import", sources=[Ref("source", key=self._source)])[1:]]
 
-    def _version(self, made: Fact, version: Version, began: datetime, expires_at: datetime | None) -> Fact:
+    def _version(self, draft: Fact, version: Version, began: datetime, expires_at: datetime | None) -> Fact:
         at = version.at or self._at
-        fact = _replace(made, value=version.value, created_at=began, updated_at=at, expires_at=expires_at)
+        fact = _replace(draft, value=version.value, created_at=began, updated_at=at, expires_at=expires_at)
         return ended(fact, at) if version.ended else fact
 
     async def _rejected(self, fact: Fact) -> bool:

@@ -43,7 +43,7 @@ class Part(NamedTuple):
     changed: datetime | None = None
 
 
-class Given:
+class SourceFiles:
     """Represents the source of an import as the user named it: a file, a folder, an archive or a database URL."""
 
     def __init__(self, path: str | Path) -> None:
@@ -107,8 +107,10 @@ class Given:
         return [_file(self.path, self.path.name)]
 
     def _members(self, archive: zipfile.ZipFile, pattern: str) -> list[zipfile.ZipInfo]:
-        members = [one for one in archive.infolist() if not one.is_dir() and _matches(one.filename, pattern)]
-        return sorted(members[:MOST_FILES], key=lambda one: one.filename)
+        members = [
+            member for member in archive.infolist() if not member.is_dir() and _matches(member.filename, pattern)
+        ]
+        return sorted(members[:MOST_FILES], key=lambda member: member.filename)
 
     def _walk(self, pattern: str) -> list[Path]:
         paths: list[Path] = []
@@ -165,10 +167,10 @@ class _Checked(io.RawIOBase):
         super().close()
 
 
-def damaged(place: str, why: str, cause: Exception | None = None) -> NoReturn:
+def damaged(position: str, why: str, cause: Exception | None = None) -> NoReturn:
     """Raise CorruptRecord with position and reason. A ValueError is not kept as the cause, because it may quote
     content."""
-    raise CorruptRecord(f"{place} cannot be imported: {why}; nothing was imported", place=place) from (
+    raise CorruptRecord(f"{position} cannot be imported: {why}; nothing was imported", place=position) from (
         None if isinstance(cause, ValueError) else cause
     )
 

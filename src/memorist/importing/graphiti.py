@@ -12,7 +12,7 @@ from typing import Any
 
 from ..graph_keys import entity_key, relation_key
 from ..values import JsonMapping, JsonObject
-from .files import Given, JsonStream, Part, decoded, lines
+from .files import JsonStream, Part, SourceFiles, decoded, lines
 from .items import FactItem, Item, MessageItem, Problem, ThreadItem, Version, listed, moment, moment_or_none, named
 
 EPISODES = ("episodes", "episodic_nodes")
@@ -25,11 +25,11 @@ _ROLES = {"assistant": "assistant", "ai": "assistant", "system": "system", "tool
 MOST_NODES = 1_000_000
 
 
-def recognises(given: Given) -> bool:
+def recognises(source: SourceFiles) -> bool:
     """Return whether the source has episodes, or edges with their validity."""
-    if not given.is_file:
+    if not source.is_file:
         return False
-    head = given.head().lstrip()
+    head = source.head().lstrip()
     if not head.startswith(b"{"):
         return False
     lists = any(f'"{name}"'.encode() in head for name in (*EPISODES, *EDGES, *THREADS))
@@ -40,9 +40,9 @@ def recognises(given: Given) -> bool:
     )
 
 
-def read(given: Given) -> Iterator[Item]:
+def read(source: SourceFiles) -> Iterator[Item]:
     """Yield the threads and facts of a graph."""
-    for part in given.parts():
+    for part in source.parts():
         reading = _Reading()
         yield from reading.lined(part) if _is_lines(part) else reading.whole(part)
         yield from reading.edges()
@@ -85,125 +85,125 @@ class _Reading:
                 continue
             yield from self._read_row(*_unwrapped(row), position)
 
-    def _read_row(self, name: str, found: object, place: str) -> Iterator[Item]:
-        if not isinstance(found, Mapping):
-            yield Problem(place, "it is not an object")
+    def _read_row(self, name: str, row: object, position: str) -> Iterator[Item]:
+        if not isinstance(row, Mapping):
+            yield Problem(position, "it is not an object")
             return
         try:
             if name in EPISODES:
-                yield from self._episode(found, place)
+                yield from self._episode(row, position)
             elif name in NODES:
-                yield from self._node(found, place)
+                yield from self._node(row, position)
             elif name in EDGES:
                 if len(self._edges) < MOST_NODES:
-                    self._edges.append((found, place))
+                    self._edges.append((row, position))
                 else:
-                    yield Problem(place, f"there are more than {MOST_NODES} edges before it")
+                    yield Problem(position, f"there are more than {MOST_NODES} edges before it")
             elif name in THREADS:
-                yield from self._session(found, place)
+                yield from self._session(row, position)
         except ValueError as problem:
-            yield Problem(place, str(problem))
+            yield Problem(position, str(problem))
 
-    def _episode(self, found: Mapping[str, object], place: str) -> Iterator[Item]:
-        id, text = named(found, "uuid", "id"), found.get("content")
+    def _episode(self, episode: Mapping[str, object], position: str) -> Iterator[Item]:
+        id, text = named(episode, "uuid", "id"), episode.get("content")
         if id is None or not isinstance(text, str) or not text:
             raise ValueError("it is not an episode with a uuid and a content")
-        group = named(found, "group_id", "session_id", "user_id") or "episodes"
-        at = moment(found.get("valid_at") or found.get("created_at"))
-        yield from self._thread(group, at, place)
-        fields = _spoken(text) if found.get("source", "message") == "message" else {"role": "user", "content": text}
-        about = {name: found[name] for name in ("name", "source_description") if isinstance(found.get(name), str)}
+        group = named(episode, "group_id", "session_id", "user_id") or "episodes"
+        at = moment(episode.get("valid_at") or episode.get("created_at"))
+        yield from self._thread(group, at, position)
+        fields = _spoken(text) if episode.get("source", "message") == "message" else {"role": "user", "content": text}
+        about = {name: episode[name] for name in ("name", "source_description") if isinstance(episode.get(name), str)}
         yield MessageItem(
-            group, id, fields, at, {"id": id, **about}, place, text if fields["content"] != text else None
+            group, id, fields, at, {"id": id, **about}, position, text if fields["content"] != text else None
         )
 
-    def _thread(self, id: str, at: Any, place: str) -> Iterator[Item]:
+    def _thread(self, id: str, at: Any, position: str) -> Iterator[Item]:
         if id not in self._threads:
             self._threads.add(id)
-            yield ThreadItem(id, None, id if id != "episodes" else None, {}, at, place)
+            yield ThreadItem(id, None, id if id != "episodes" else None, {}, at, position)
 
-    def _session(self, found: Mapping[str, object], place: str) -> Iterator[Item]:
-        id, messages = named(found, "session_id", "thread_id", "uuid", "id"), found.get("messages")
+    def _session(self, fields: Mapping[str, object], position: str) -> Iterator[Item]:
+        id, messages = named(fields, "session_id", "thread_id", "uuid", "id"), fields.get("messages")
         if id is None or not isinstance(messages, list):
             raise ValueError("it is not a session with an id and messages")
         if id not in self._threads:
             self._threads.add(id)
-            at = moment_or_none(found.get("created_at"))
-            yield ThreadItem(id, None, named(found, "user_id"), {}, at, place)
+            at = moment_or_none(fields.get("created_at"))
+            yield ThreadItem(id, None, named(fields, "user_id"), {}, at, position)
         for number, message in enumerate(messages, 1):
-            where = f"{place}, message {number}"
+            where = f"{position}, message {number}"
             try:
                 yield _message(id, message, number, where)
             except ValueError as problem:
                 yield Problem(where, str(problem))
 
-    def _node(self, found: JsonMapping, place: str) -> Iterator[Item]:
-        id, name = named(found, "uuid", "id"), found.get("name")
+    def _node(self, fields: JsonMapping, position: str) -> Iterator[Item]:
+        id, name = named(fields, "uuid", "id"), fields.get("name")
         if id is None or not isinstance(name, str) or not name:
             raise ValueError("it is not an entity with a uuid and a name")
         self._names[id] = name
-        labels = [label for label in listed(found, "labels") if isinstance(label, str) and label != "Entity"]
-        summary = found.get("summary")
+        labels = [label for label in listed(fields, "labels") if isinstance(label, str) and label != "Entity"]
+        summary = fields.get("summary")
         value: JsonObject = {"name": name, "entityType": labels[0] if labels else "entity"}
         value["observations"] = [summary] if isinstance(summary, str) and summary else []
-        if isinstance(found.get("attributes"), Mapping) and found["attributes"]:
-            value["attributes"] = dict(found["attributes"])
-        at = moment(found.get("created_at"))
-        yield FactItem(entity_key(name), (Version(value, at),), named(found, "group_id", "user_id"), place=place)
+        if isinstance(fields.get("attributes"), Mapping) and fields["attributes"]:
+            value["attributes"] = dict(fields["attributes"])
+        at = moment(fields.get("created_at"))
+        yield FactItem(entity_key(name), (Version(value, at),), named(fields, "group_id", "user_id"), place=position)
 
     def edges(self) -> Iterator[Item]:
         """Yield the facts of all edges, each with its versions. An edge that became invalid ends its version."""
         versions: dict[tuple[str, str | None], list[Version]] = {}
         places: dict[tuple[str, str | None], str] = {}
-        for found, place in self._edges:
+        for fields, position in self._edges:
             try:
-                key, made = self._edge(found)
+                key, edge_versions = self._edge(fields)
             except ValueError as problem:
-                yield Problem(place, str(problem))
+                yield Problem(position, str(problem))
                 continue
-            owner = named(found, "group_id", "user_id")
-            versions.setdefault((key, owner), []).extend(made)
-            places.setdefault((key, owner), place)
-        for (key, owner), made in versions.items():
-            yield FactItem(key, tuple(sorted(made, key=_order)), owner, place=places[key, owner])
+            owner = named(fields, "group_id", "user_id")
+            versions.setdefault((key, owner), []).extend(edge_versions)
+            places.setdefault((key, owner), position)
+        for (key, owner), edge_versions in versions.items():
+            yield FactItem(key, tuple(sorted(edge_versions, key=_order)), owner, place=places[key, owner])
 
-    def _edge(self, found: Mapping[str, object]) -> tuple[str, list[Version]]:
-        text, kind = found.get("fact"), named(found, "name", "relation") or "related to"
+    def _edge(self, fields: Mapping[str, object]) -> tuple[str, list[Version]]:
+        text, kind = fields.get("fact"), named(fields, "name", "relation") or "related to"
         if not isinstance(text, str) or not text:
             raise ValueError("it is not an edge with a fact")
-        ends = [self._name(found, f"{end}_node_uuid", f"{end}_node_name") for end in ("source", "target")]
+        ends = [self._name(fields, f"{end}_node_uuid", f"{end}_node_name") for end in ("source", "target")]
         value: JsonObject = {"from": ends[0], "to": ends[1], "relationType": kind, "fact": text}
-        episodes = [episode for episode in listed(found, "episodes") if isinstance(episode, str)]
+        episodes = [episode for episode in listed(fields, "episodes") if isinstance(episode, str)]
         if episodes:
             value["episodes"] = episodes
-        began = moment(found.get("valid_at")) or moment(found.get("created_at"))
-        over = moment(found.get("invalid_at")) or moment(found.get("expired_at"))
+        began = moment(fields.get("valid_at")) or moment(fields.get("created_at"))
+        over = moment(fields.get("invalid_at")) or moment(fields.get("expired_at"))
         ended = [] if over is None else [Version(None, over, ended=True)]
         return relation_key(ends[0], kind, ends[1]), [Version(value, began), *ended]
 
-    def _name(self, found: Mapping[str, object], id: str, name: str) -> str:
-        held = named(found, id)
+    def _name(self, fields: Mapping[str, object], id: str, name: str) -> str:
+        held = named(fields, id)
         name_ = self._names.get(held) if held is not None else None
-        return name_ or named(found, name) or held or "unknown"
+        return name_ or named(fields, name) or held or "unknown"
 
 
 def _order(version: Version) -> tuple[float, bool]:
     return (version.at.timestamp() if version.at is not None else 0.0, not version.ended)
 
 
-def _unwrapped(found: object) -> tuple[str, Any]:
+def _unwrapped(row: object) -> tuple[str, Any]:
     """Return the kind and the fields of a node or relationship as Neo4j exports it."""
-    if not isinstance(found, Mapping) or not isinstance(found.get("properties", {}), Mapping):
+    if not isinstance(row, Mapping) or not isinstance(row.get("properties", {}), Mapping):
         return "nodes", None
-    fields = {**found.get("properties", {})}
-    if found.get("type") == "relationship":
+    fields = {**row.get("properties", {})}
+    if row.get("type") == "relationship":
         for end, side in (("source", "start"), ("target", "end")):
-            inner = found.get(side)
+            inner = row.get(side)
             about = inner.get("properties") if isinstance(inner, Mapping) else None
             if isinstance(about, Mapping) and isinstance(about.get("uuid"), str):
                 fields.setdefault(f"{end}_node_uuid", about["uuid"])
         return ("edges" if "fact" in fields else "ignored"), fields
-    labels = listed(found, "labels")
+    labels = listed(row, "labels")
     fields.setdefault("labels", labels)
     return ("episodes" if "Episodic" in labels else "nodes" if "Entity" in labels else "ignored"), fields
 
@@ -221,13 +221,13 @@ def _spoken(text: str) -> JsonObject:
     return {"role": role, "content": rest, **({} if is_user else {"name": name})}
 
 
-def _message(thread: str, found: object, number: int, place: str) -> Item:
-    if not isinstance(found, Mapping) or not isinstance(found.get("content"), str):
+def _message(thread: str, message: object, number: int, position: str) -> Item:
+    if not isinstance(message, Mapping) or not isinstance(message.get("content"), str):
         raise ValueError("it is not a message with a content")
-    id = named(found, "uuid", "id") or str(number)
-    role = str(found.get("role_type") or found.get("role") or "user").casefold()
-    fields: JsonObject = {"role": _ROLES.get(role, "user"), "content": found["content"]}
-    name = found.get("name") or (found.get("role") if found.get("role_type") else None)
+    id = named(message, "uuid", "id") or str(number)
+    role = str(message.get("role_type") or message.get("role") or "user").casefold()
+    fields: JsonObject = {"role": _ROLES.get(role, "user"), "content": message["content"]}
+    name = message.get("name") or (message.get("role") if message.get("role_type") else None)
     if isinstance(name, str) and name and name.casefold() not in ("user", "assistant", "system", "ai", "human"):
         fields["name"] = name
-    return MessageItem(thread, id, fields, moment(found.get("created_at")), {"id": id}, place)
+    return MessageItem(thread, id, fields, moment(message.get("created_at")), {"id": id}, position)

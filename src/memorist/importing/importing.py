@@ -15,7 +15,7 @@ from ..scope import Ns
 from ..stores.base import Delete
 from ..values import check_name
 from .checking import Checked, Checker
-from .files import Given
+from .files import SourceFiles
 from .items import Item, Problem
 from .mapping import Places, places
 from .readers import Reader, reader_for
@@ -50,18 +50,18 @@ class Importing:
         """Read, check and import a source; see `AsyncMemory.import_from`."""
         self._check_scope()
         offload = self._core.runtime.offload
-        given: Given = await offload(Given, os.fspath(path))
-        reader = await offload(reader_for, kind, given)
-        name = check_name(f"{reader.kind}:{given.name}"[:200] if source is None else source, "source")
+        files: SourceFiles = await offload(SourceFiles, os.fspath(path))
+        reader = await offload(reader_for, kind, files)
+        name = check_name(f"{reader.kind}:{files.name}"[:200] if source is None else source, "source")
         where = places(namespace, users, mapping)
-        survey = await self._survey(given, reader, name, where, progress)
+        survey = await self._survey(files, reader, name, where, progress)
         if strict and survey.failed:
             first = survey.problems[0]
             text = f"{survey.failed} things cannot be imported, the first at {first.place}: {first.reason}"
             raise CorruptRecord(f"{text}; nothing was imported", place=first.place)
         if dry_run:
             return survey.report(reader.kind, name, dry_run=True)
-        await self._load(given, reader, name, where, survey, progress)
+        await self._load(files, reader, name, where, survey, progress)
         return survey.report(reader.kind, name, dry_run=False)
 
     def _check_scope(self) -> None:
@@ -70,11 +70,11 @@ class Importing:
             raise UsageError("an import cannot be part of a batch")
 
     async def _survey(
-        self, given: Given, reader: Reader, source: str, where: Places, progress: Progress | None
+        self, files: SourceFiles, reader: Reader, source: str, where: Places, progress: Progress | None
     ) -> Tally:
         """Read and check everything in the first pass, without writing."""
         tally = Tally()
-        items, checker, done = reader.read(given), Checker(where, source), 0
+        items, checker, done = reader.read(files), Checker(where, source), 0
 
         def one_batch() -> int:
             batch = list(islice(items, BATCH_ITEMS))
@@ -89,15 +89,15 @@ class Importing:
         return tally
 
     async def _load(
-        self, given: Given, reader: Reader, source: str, where: Places, tally: Tally, progress: Progress | None
+        self, files: SourceFiles, reader: Reader, source: str, where: Places, tally: Tally, progress: Progress | None
     ) -> None:
         """Read everything again in the second pass, and write it."""
         # A source that was forgotten is imported anew: from here on it is a source like any other.
         await self._core.apply(
             Delete(Tombstone, (self._core.org, "source", ref_fingerprint(Ref("source", key=source))))
         )
-        writer = Writer(self._core, source, tally, given.modified())
-        items, checker = reader.read(given), Checker(where, source)
+        writer = Writer(self._core, source, tally, files.modified())
+        items, checker = reader.read(files), Checker(where, source)
         total, done = sum(tally.found.values()) + tally.failed, 0
         while True:
             count, batch = await self._core.runtime.offload(_next, items, checker)

@@ -110,39 +110,39 @@ def listed(fields: JsonMapping, name: str) -> list[Any]:
     return list(value) if isinstance(value, list) else []
 
 
-def moment_or_none(given: Any) -> datetime | None:
+def moment_or_none(value: Any) -> datetime | None:
     """Do the same as `moment`, but return None for a time that cannot be parsed."""
     try:
-        return moment(given)
+        return moment(value)
     except InvalidValue:
         return None
 
 
-def moment(given: Any) -> datetime | None:
+def moment(value: Any) -> datetime | None:
     """Parse a time, which is ISO text or seconds, milliseconds or microseconds since 1970. Return None if it is
     empty."""
-    if type(given) in (int, float) and abs(given) < _LATEST_SECONDS:
-        return datetime.fromtimestamp(given, UTC)  # fast path
-    if given is None or given == "":
+    if type(value) in (int, float) and abs(value) < _LATEST_SECONDS:
+        return datetime.fromtimestamp(value, UTC)  # fast path
+    if value is None or value == "":
         return None
-    if isinstance(given, datetime):
-        return given if given.tzinfo is not None else given.replace(tzinfo=UTC)
-    if isinstance(given, bool) or not isinstance(given, str | int | float):
-        raise InvalidValue(f"a time is text or a number, not {type(given).__name__}")
+    if isinstance(value, datetime):
+        return value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise InvalidValue(f"a time is text or a number, not {type(value).__name__}")
     try:
-        if isinstance(given, str):
-            return _from_text(given)
-        seconds = float(given)
+        if isinstance(value, str):
+            return _from_text(value)
+        seconds = float(value)
         while abs(seconds) > _LATEST_SECONDS:
             seconds /= 1000
-            if abs(given) > _LATEST_SECONDS * 1e9:
+            if abs(value) > _LATEST_SECONDS * 1e9:
                 raise ValueError
         return datetime.fromtimestamp(seconds, UTC)
     except (ValueError, OverflowError, OSError) as cause:
         raise InvalidValue("its time cannot be read") from cause
 
 
-def _from_text(given: str) -> datetime:
-    made = datetime.fromisoformat(given.strip().replace(" UTC", "+00:00"))
+def _from_text(text: str) -> datetime:
+    parsed = datetime.fromisoformat(text.strip().replace(" UTC", "+00:00"))
     # Databases write UTC times without an offset.
-    return made.replace(tzinfo=UTC) if made.tzinfo is None else made.astimezone(UTC)
+    return parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed.astimezone(UTC)

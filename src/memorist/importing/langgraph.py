@@ -16,7 +16,7 @@ import msgspec
 
 from ..values import JsonMapping, JsonObject
 from .databases import Database, has, is_database, opened
-from .files import Given, decoded
+from .files import SourceFiles, decoded
 from .items import FactItem, Item, MessageItem, Problem, ThreadItem, Version, moment, moment_or_none, named
 from .langchain_values import as_messages, chat, loaded, plain
 
@@ -25,17 +25,17 @@ INSIDE = ("__", "branch:", "start:", "to:")
 STORE = "workflow:store"
 
 
-def recognises(given: Given) -> bool:
+def recognises(source: SourceFiles) -> bool:
     """Return whether the source is a database with checkpoints or a store."""
-    if not is_database(given):
+    if not is_database(source):
         return False
-    with opened(given) as database:
+    with opened(source) as database:
         return _has_checkpoints(database) or _has_store(database)
 
 
-def read(given: Given) -> Iterator[Item]:
+def read(source: SourceFiles) -> Iterator[Item]:
     """Yield the threads of a saver, then the items of a store."""
-    with opened(given) as database:
+    with opened(source) as database:
         if _has_checkpoints(database):
             yield from _threads(database)
         if _has_store(database):
@@ -53,9 +53,9 @@ def _has_store(database: Database) -> bool:
 class _Thread:
     """Holds the state of reading one thread."""
 
-    def __init__(self, id: str, place: str) -> None:
+    def __init__(self, id: str, position: str) -> None:
         self.id = id
-        self.place = place
+        self.place = position
         self.seen: set[str] = set()
         self.state: JsonObject = {}
         self.at: datetime | None = None
@@ -90,20 +90,20 @@ def _checkpoint(kind: object, data: object) -> JsonMapping:
 
 
 def _checkpointed(
-    database: Database, thread: _Thread, checkpoint: Mapping[str, object], about: object, place: str
+    database: Database, thread: _Thread, checkpoint: Mapping[str, object], about: object, position: str
 ) -> Iterator[Item]:
     at = moment_or_none(checkpoint.get("ts"))
     if not thread.announced:
         thread.announced = True
-        yield ThreadItem(thread.id, None, _owner(about), {}, at, place)
+        yield ThreadItem(thread.id, None, _owner(about), {}, at, position)
     thread.at = at
     values, problems = _values(database, thread.id, checkpoint)
-    yield from (Problem(place, reason) for reason in problems)
+    yield from (Problem(position, reason) for reason in problems)
     thread.state = {}
     for channel, value in values.items():
         messages = as_messages(value)
         for message in messages:
-            yield from _message(thread, message, at, place)
+            yield from _message(thread, message, at, position)
         if not messages and value not in (None, [], {}) and not channel.startswith(INSIDE):
             thread.state[channel] = value
 
@@ -133,7 +133,7 @@ def _values(database: Database, thread: str, checkpoint: Mapping[str, object]) -
     return values, problems
 
 
-def _message(thread: _Thread, fields: JsonObject, at: datetime | None, place: str) -> Iterator[Item]:
+def _message(thread: _Thread, fields: JsonObject, at: datetime | None, position: str) -> Iterator[Item]:
     original = plain(fields)
     id = named(fields, "id") or hashlib.blake2b(msgspec.json.encode(original), digest_size=8).hexdigest()
     if id in thread.seen:
@@ -142,9 +142,9 @@ def _message(thread: _Thread, fields: JsonObject, at: datetime | None, place: st
     try:
         message = chat(fields)
     except ValueError as problem:
-        yield Problem(place, str(problem))
+        yield Problem(position, str(problem))
     else:
-        yield MessageItem(thread.id, id, message, at, {"id": id}, place, original)
+        yield MessageItem(thread.id, id, message, at, {"id": id}, position, original)
 
 
 def _ended(database: Database, thread: _Thread) -> Iterator[Item]:
@@ -196,12 +196,12 @@ def _store(database: Database) -> Iterator[Item]:
     expires = "expires_at" if has(database, "store", "expires_at") else "NULL"
     query = f"SELECT prefix, key, value, created_at, updated_at, {expires} FROM store ORDER BY prefix, key"
     for number, (prefix, key, value, created, changed, ends) in enumerate(database.rows(query), 1):
-        place = f"item {number} of the store"
+        position = f"item {number} of the store"
         try:
             document = _json(value)
             versions = (Version(document, moment(changed) or moment(created)),)
             yield FactItem(
-                str(key), versions, str(prefix), expires_at=moment(ends), place=place, space=f"{STORE}/{prefix}"
+                str(key), versions, str(prefix), expires_at=moment(ends), place=position, space=f"{STORE}/{prefix}"
             )
         except ValueError as problem:
-            yield Problem(place, str(problem))
+            yield Problem(position, str(problem))

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..values import JsonMapping, JsonObject, compact_json
-from .files import MAX_ITEM_BYTES, Given, damaged, decoded
+from .files import MAX_ITEM_BYTES, SourceFiles, damaged, decoded
 from .items import (
     DocumentItem,
     FactItem,
@@ -27,20 +27,20 @@ from .items import (
 ROLES = {"user": "user", "assistant": "assistant", "system": "system", "tool": "tool", "approval": "user"}
 
 
-def recognises(given: Given) -> bool:
+def recognises(source: SourceFiles) -> bool:
     """Return whether the source's name ends in `.af`, or it begins like an agent file."""
-    if not given.is_file:
+    if not source.is_file:
         return False
-    head = given.head()
+    head = source.head()
     if not head.lstrip().startswith(b"{"):
         return False
     is_agent_file = b'"core_memory"' in head and b'"agent_type"' in head
-    return given.path.suffix == ".af" or is_agent_file or (b'"agents"' in head and b'"in_context_message_ids"' in head)
+    return source.path.suffix == ".af" or is_agent_file or (b'"agents"' in head and b'"in_context_message_ids"' in head)
 
 
-def read(given: Given) -> Iterator[Item]:
+def read(source: SourceFiles) -> Iterator[Item]:
     """Yield the agents of a file. The file is read at once, because agent files have at most a few megabytes."""
-    for part in given.parts():
+    for part in source.parts():
         if part.size > MAX_ITEM_BYTES:
             damaged("the file", f"an agent file has at most {MAX_ITEM_BYTES // 1024 // 1024} MB")
         with part.open() as file:
@@ -50,15 +50,15 @@ def read(given: Given) -> Iterator[Item]:
                 damaged("the file", "it is not JSON", cause)
         if not isinstance(agent, Mapping):
             damaged("the file", "it is not an agent file")
-        yield from _file(agent, given.stem)
+        yield from _file(agent, source.stem)
 
 
-def _file(found: JsonMapping, stem: str) -> Iterator[Item]:
-    if not isinstance(found.get("agents"), list):
-        yield from _agent(found, named(found, "name", "id") or stem, listed(found, "core_memory"), "the agent")
+def _file(export: JsonMapping, stem: str) -> Iterator[Item]:
+    if not isinstance(export.get("agents"), list):
+        yield from _agent(export, named(export, "name", "id") or stem, listed(export, "core_memory"), "the agent")
         return
-    blocks = {named(block, "id"): block for block in listed(found, "blocks") if isinstance(block, Mapping)}
-    for number, agent in enumerate(found["agents"], 1):
+    blocks = {named(block, "id"): block for block in listed(export, "blocks") if isinstance(block, Mapping)}
+    for number, agent in enumerate(export["agents"], 1):
         position = f"agent {number}"
         if not isinstance(agent, Mapping):
             yield Problem(position, "it is not an object")
@@ -66,59 +66,61 @@ def _file(found: JsonMapping, stem: str) -> Iterator[Item]:
         held = [blocks[id] for id in listed(agent, "block_ids") if isinstance(id, str) and id in blocks]
         held += listed(agent, "memory_blocks")
         yield from _agent(agent, named(agent, "name", "id") or f"{stem}-{number}", held, position)
-    yield from _files(found, stem)
+    yield from _files(export, stem)
 
 
-def _agent(agent: Mapping[str, object], name: str, blocks: list[Any], place: str) -> Iterator[Item]:
+def _agent(agent: Mapping[str, object], name: str, blocks: list[Any], position: str) -> Iterator[Item]:
     space = f"agent:{name}"
     for number, block in enumerate(blocks, 1):
         label, value = (block.get("label"), block.get("value")) if isinstance(block, Mapping) else (None, None)
         if not isinstance(label, str) or not label or not isinstance(value, str):
-            yield Problem(f"{place}, block {number}", "it is not a block with a label and a value")
+            yield Problem(f"{position}, block {number}", "it is not a block with a label and a value")
         elif value:
             at = moment_or_none(block.get("updated_at") or block.get("created_at"))
-            yield FactItem(f"block/{label}", (Version(value, at),), name, place=f"{place}, block {number}", space=space)
+            yield FactItem(
+                f"block/{label}", (Version(value, at),), name, place=f"{position}, block {number}", space=space
+            )
     messages = listed(agent, "messages")
     if not messages:
         return
     thread = named(agent, "id") or name
     at = moment_or_none(agent.get("created_at"))
-    yield ThreadItem(thread, name, name, {"agent": name}, at, place, space)
+    yield ThreadItem(thread, name, name, {"agent": name}, at, position, space)
     for number, message in enumerate(messages, 1):
-        yield _message(thread, message, number, f"{place}, message {number}")
+        yield _message(thread, message, number, f"{position}, message {number}")
 
 
-def _message(thread: str, found: Any, number: int, place: str) -> Item:
-    role = ROLES.get(str(found.get("role"))) if isinstance(found, Mapping) else None
+def _message(thread: str, message: Any, number: int, position: str) -> Item:
+    role = ROLES.get(str(message.get("role"))) if isinstance(message, Mapping) else None
     if role is None:
-        return Problem(place, "it is not a message with a role that is known here")
-    id = named(found, "id") or str(number)
+        return Problem(position, "it is not a message with a role that is known here")
+    id = named(message, "id") or str(number)
     try:
-        fields = _fields(found, role)
-        at = moment(found.get("created_at") or found.get("date"))
+        fields = _fields(message, role)
+        at = moment(message.get("created_at") or message.get("date"))
     except ValueError as problem:
-        return Problem(place, str(problem))
-    return MessageItem(thread, id, fields, at, {"id": id}, place, dict(found))
+        return Problem(position, str(problem))
+    return MessageItem(thread, id, fields, at, {"id": id}, position, dict(message))
 
 
-def _fields(found: JsonMapping, role: str) -> JsonObject:
-    parts = found.get("content")
+def _fields(message: JsonMapping, role: str) -> JsonObject:
+    parts = message.get("content")
     parts = [{"type": "text", "text": parts}] if isinstance(parts, str) else parts
-    if parts is None and isinstance(found.get("text"), str):
-        parts = [{"type": "text", "text": found["text"]}]
+    if parts is None and isinstance(message.get("text"), str):
+        parts = [{"type": "text", "text": message["text"]}]
     if not isinstance(parts, list) or not all(isinstance(part, Mapping) for part in parts):
         parts = [] if parts is None else _refused()
     fields: JsonObject = {"role": role, "content": "\n".join(_texts(parts))}
     calls = [
         *_calls(parts),
-        *(tool_call for tool_call in listed(found, "tool_calls") if isinstance(tool_call, Mapping)),
+        *(tool_call for tool_call in listed(message, "tool_calls") if isinstance(tool_call, Mapping)),
     ]
     if role == "assistant" and calls:
         fields["tool_calls"] = calls
     if role == "tool":
         returned = next((part.get("tool_call_id") for part in parts if part.get("type") == "tool_return"), None)
-        fields["tool_call_id"] = str(found.get("tool_call_id") or returned or "")
-    name = found.get("name")
+        fields["tool_call_id"] = str(message.get("tool_call_id") or returned or "")
+    name = message.get("name")
     return {**fields, "name": name} if isinstance(name, str) and name and role == "user" else fields
 
 
@@ -140,8 +142,8 @@ def _calls(parts: list[Any]) -> Iterator[JsonObject]:
             yield {"id": str(part.get("id") or ""), "type": "function", "function": function}
 
 
-def _files(found: Mapping[str, object], stem: str) -> Iterator[Item]:
-    for number, file in enumerate(listed(found, "files"), 1):
+def _files(export: Mapping[str, object], stem: str) -> Iterator[Item]:
+    for number, file in enumerate(listed(export, "files"), 1):
         text = file.get("content") if isinstance(file, Mapping) else None
         if isinstance(text, str) and text.strip():
             name = named(file, "file_name", "original_file_name", "name")

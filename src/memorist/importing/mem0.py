@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from .databases import Database, has, sqlite_file
-from .files import SQLITE, Given, JsonStream
+from .files import SQLITE, JsonStream, SourceFiles
 from .items import FactItem, Item, MessageItem, Problem, ThreadItem, Version, moment, named
 from .pickles import point
 
@@ -22,21 +22,21 @@ MESSAGES = ("id", "session_scope", "role", "content", "created_at")
 LISTS = ("results", "memories")
 
 
-def recognises(given: Given) -> bool:
+def recognises(source: SourceFiles) -> bool:
     """Return whether the source is an export, a history database, or a folder with either of them or with a local
     store."""
-    if given.url is not None:
+    if source.url is not None:
         return False
-    return bool(_databases(given)) or _is_export(given)
+    return bool(_databases(source)) or _is_export(source)
 
 
-def _databases(given: Given) -> list[Path]:
+def _databases(source: SourceFiles) -> list[Path]:
     """Return the paths of history databases and local stores in the source."""
-    if given.is_file:
-        paths = [given.path] if given.head().startswith(SQLITE) else []
+    if source.is_file:
+        paths = [source.path] if source.head().startswith(SQLITE) else []
     else:
-        names = ("history*.db", "storage.sqlite") if given.is_folder else ()
-        paths = [path for name in names for path in sorted(given.path.rglob(name))]
+        names = ("history*.db", "storage.sqlite") if source.is_folder else ()
+        paths = [path for name in names for path in sorted(source.path.rglob(name))]
     return [path for path in paths if not path.is_symlink() and _kind(path)]
 
 
@@ -50,18 +50,18 @@ def _kind(path: Path) -> str:
         return "points" if has(database, "points", "id", "point") else ""
 
 
-def _is_export(given: Given) -> bool:
-    if not given.is_file:
+def _is_export(source: SourceFiles) -> bool:
+    if not source.is_file:
         return False
-    head = given.head()[:4096]
+    head = source.head()[:4096]
     return head.lstrip()[:1] in (b"{", b"[") and b'"memory"' in head and (b'"user_id"' in head or b'"hash"' in head)
 
 
-def read(given: Given) -> Iterator[Item]:
+def read(source: SourceFiles) -> Iterator[Item]:
     """Yield the memories with their history, then the messages."""
-    paths = _databases(given)
+    paths = _databases(source)
     if not paths:
-        for part in given.parts("*.json"):
+        for part in source.parts("*.json"):
             with part.open() as file:
                 yield from _export(JsonStream(file, part.name))
         return
@@ -101,26 +101,26 @@ def _memories(stream: JsonStream) -> Iterator[Item]:
             yield Problem(position, str(problem))
 
 
-def _fact(found: Mapping[str, object], past: tuple[Version, ...], place: str) -> FactItem:
+def _fact(memory: Mapping[str, object], past: tuple[Version, ...], position: str) -> FactItem:
     """Return the fact of a memory from an export (text in `memory`) or from a point (text in `data`)."""
-    id, text = named(found, "id"), found.get("memory", found.get("data"))
+    id, text = named(memory, "id"), memory.get("memory", memory.get("data"))
     if id is None or not isinstance(text, str) or not text:
         raise ValueError("it is not a memory with an id and a text")
-    at = moment(found.get("updated_at")) or moment(found.get("created_at"))
+    at = moment(memory.get("updated_at")) or moment(memory.get("created_at"))
     versions = past if past and past[-1].value == text else (*past, Version(text, at))
-    owner, agent, run = named(found, "user_id"), named(found, "agent_id"), named(found, "run_id")
+    owner, agent, run = named(memory, "user_id"), named(memory, "agent_id"), named(memory, "run_id")
     space = None if owner is not None else f"agent:{agent}" if agent is not None else f"workflow:{run}" if run else None
-    return FactItem(f"mem0/{id}", versions, owner or agent or run, place=place, space=space)
+    return FactItem(f"mem0/{id}", versions, owner or agent or run, place=position, space=space)
 
 
-def _points(database: Database, histories: list[Database], known: set[str]) -> Iterator[Item]:
+def _points(database: Database, histories: list[Database], seen_ids: set[str]) -> Iterator[Item]:
     for number, (data,) in enumerate(database.rows("SELECT point FROM points ORDER BY id"), 1):
         position = f"point {number}"
         try:
             fields = point(data)
             id = str(fields["id"])
             yield _fact(fields, _past(histories, id), position)
-            known.add(id)
+            seen_ids.add(id)
         except ValueError as problem:
             yield Problem(position, str(problem))
 
@@ -142,21 +142,21 @@ def _version(row: Any) -> Version | None:
     return Version(text, at) if isinstance(text, str) and text else None
 
 
-def _histories(database: Database, known: set[str]) -> Iterator[Item]:
+def _histories(database: Database, seen_ids: set[str]) -> Iterator[Item]:
     """Yield memories that are only in the history: deleted ones, or all of them if the source has no store."""
     rows = database.rows(f"SELECT {_COLUMNS} FROM history ORDER BY memory_id, rowid")
     for id, events in groupby(rows, key=lambda row: row[0]):
-        place = f"the history of memory {str(id)[:64]!r}"
+        position = f"the history of memory {str(id)[:64]!r}"
         listed = list(events)
-        if str(id) in known:
+        if str(id) in seen_ids:
             continue
         try:
             versions = tuple(version for version in map(_version, listed) if version)
             if not versions or versions[0].ended:
                 raise ValueError("its history has no text")
-            yield FactItem(f"mem0/{id}", versions, place=place)
+            yield FactItem(f"mem0/{id}", versions, place=position)
         except ValueError as problem:
-            yield Problem(place, str(problem))
+            yield Problem(position, str(problem))
 
 
 def _messages(database: Database) -> Iterator[Item]:

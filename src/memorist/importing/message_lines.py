@@ -16,7 +16,7 @@ import msgspec
 from ..errors import InvalidValue
 from ..messages.message import ROLES
 from ..values import JsonMapping
-from .files import Given, JsonStream, Part, decoded, lines
+from .files import JsonStream, Part, SourceFiles, decoded, lines
 from .items import Item, MessageItem, Problem, ThreadItem, listed, moment, moment_or_none, named
 
 THREADS = ("thread", "thread_id", "conversation_id", "session_id", "conversation", "session")
@@ -29,11 +29,11 @@ MOST_THREADS = 100_000
 """How many threads are remembered as yielded already; yielding one twice is harmless."""
 
 
-def recognises(given: Given) -> bool:
+def recognises(source: SourceFiles) -> bool:
     """Return whether the file begins with a message or a list of messages."""
-    if not given.is_file:
+    if not source.is_file:
         return False
-    head = given.head().removeprefix(b"\xef\xbb\xbf").lstrip()
+    head = source.head().removeprefix(b"\xef\xbb\xbf").lstrip()
     if not head.startswith((b"{", b"[")):
         return False
     try:
@@ -75,10 +75,10 @@ def _begun(head: bytes) -> Any:
     return None
 
 
-def read(given: Given) -> Iterator[Item]:
+def read(source: SourceFiles) -> Iterator[Item]:
     """Yield the threads and messages of a file."""
-    for part in given.parts():
-        yield from Reading(given.stem).items(part)
+    for part in source.parts():
+        yield from Reading(source.stem).items(part)
 
 
 class Reading:
@@ -117,33 +117,33 @@ class Reading:
                 yield from self._read_line(stream.value(), "the file", 1)
             stream.done()
 
-    def _read_line(self, found: object, place: str, number: int) -> Iterator[Item]:
-        if isinstance(found, Mapping) and isinstance(found.get("role"), str):
-            name, new = self._belongs(found, place)
+    def _read_line(self, line: object, position: str, number: int) -> Iterator[Item]:
+        if isinstance(line, Mapping) and isinstance(line.get("role"), str):
+            name, new = self._belongs(line, position)
             if new is not None:
                 yield new
-            yield self._message(name, found, place)
-        elif _is_thread(found):
-            yield from self._thread(found, place, number)
+            yield self._message(name, line, position)
+        elif _is_thread(line):
+            yield from self._thread(line, position, number)
         else:
-            yield Problem(place, "it is neither a message nor a list of messages")
+            yield Problem(position, "it is neither a message nor a list of messages")
 
-    def _belongs(self, found: Mapping[str, object], place: str) -> tuple[str, ThreadItem | None]:
+    def _belongs(self, message: Mapping[str, object], position: str) -> tuple[str, ThreadItem | None]:
         """Return the thread of a single message, and its ThreadItem if it is new."""
-        name = named(found, *THREADS)
+        name = named(message, *THREADS)
         if name is None:
             if self._lonely is None:
-                self._lonely = f"{self._stem}-{_digest(found)[:8]}"
+                self._lonely = f"{self._stem}-{_digest(message)[:8]}"
             name = self._lonely
         if name in self._counts:
             return name, None
         if len(self._counts) >= MOST_THREADS:
             self._counts.clear()
-        return name, ThreadItem(id=name, owner=named(found, *OWNERS), created_at=_quietly(found), place=place)
+        return name, ThreadItem(id=name, owner=named(message, *OWNERS), created_at=_quietly(message), place=position)
 
-    def _thread(self, found: Any, place: str, number: int) -> Iterator[Item]:
-        about: JsonMapping = found if isinstance(found, Mapping) else {}
-        messages: list[Any] = listed(about, "messages") if about else list(found)
+    def _thread(self, record: Any, position: str, number: int) -> Iterator[Item]:
+        about: JsonMapping = record if isinstance(record, Mapping) else {}
+        messages: list[Any] = listed(about, "messages") if about else list(record)
         name = named(about, *IDS, *THREADS) or f"{self._stem}-{number}-{_digest(messages[:1])[:8]}"
         title = about.get("title")
         yield ThreadItem(
@@ -151,33 +151,33 @@ class Reading:
             title=title if isinstance(title, str) else None,
             owner=named(about, *OWNERS),
             created_at=_quietly(about),
-            place=place,
+            place=position,
         )
         self._counts.pop(name, None)
         if isinstance(about.get("system"), str | list):
-            yield self._message(name, {"role": "system", "content": about["system"]}, f"{place}, system")
+            yield self._message(name, {"role": "system", "content": about["system"]}, f"{position}, system")
         times = listed(about, "times")
         for at, message in enumerate(messages, 1):
             if isinstance(message, Mapping):
                 timed = {"created_at": times[at - 1], **message} if at <= len(times) else message
-                yield self._message(name, timed, f"{place}, message {at}")
+                yield self._message(name, timed, f"{position}, message {at}")
             else:
-                yield Problem(f"{place}, message {at}", "a message is an object")
+                yield Problem(f"{position}, message {at}", "a message is an object")
         self._counts.pop(name, None)
 
-    def _message(self, thread: str, found: Mapping[str, object], place: str) -> Item:
+    def _message(self, thread: str, message: Mapping[str, object], position: str) -> Item:
         count = self._counts[thread] = self._counts.get(thread, 0) + 1
-        fields = {name: value for name, value in found.items() if name not in APART}
+        fields = {name: value for name, value in message.items() if name not in APART}
         at = id = None
-        if len(fields) < len(found):
+        if len(fields) < len(message):
             try:
-                at = next((moment(found[name]) for name in TIMES if name in found), None)
+                at = next((moment(message[name]) for name in TIMES if name in message), None)
             except InvalidValue as problem:
-                return Problem(place, str(problem))
-            id = named(found, *IDS)
+                return Problem(position, str(problem))
+            id = named(message, *IDS)
         if id is not None:
-            return MessageItem(thread, id, fields, at, {"id": id}, place)
-        return MessageItem(thread, f"{count}:{_digest(found)}", fields, at, {}, place)
+            return MessageItem(thread, id, fields, at, {"id": id}, position)
+        return MessageItem(thread, f"{count}:{_digest(message)}", fields, at, {}, position)
 
 
 def _is_lines(part: Part) -> bool:
@@ -195,14 +195,14 @@ def _is_lines(part: Part) -> bool:
     return bool(more) or _is_message(element)
 
 
-def _is_message(found: object) -> bool:
-    return isinstance(found, Mapping) and found.get("role") in ROLES
+def _is_message(value: object) -> bool:
+    return isinstance(value, Mapping) and value.get("role") in ROLES
 
 
-def _is_thread(found: object) -> bool:
-    if isinstance(found, Mapping):
-        found = found.get("messages")
-    return isinstance(found, list) and bool(found) and _is_message(found[0])
+def _is_thread(value: object) -> bool:
+    if isinstance(value, Mapping):
+        value = value.get("messages")
+    return isinstance(value, list) and bool(value) and _is_message(value[0])
 
 
 def _quietly(fields: Mapping[str, object]) -> Any:

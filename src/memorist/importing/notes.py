@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from ..values import JsonObject
-from .files import Given, Part
+from .files import Part, SourceFiles
 from .items import DocumentItem, Item, Problem, moment_or_none
 
 ENDINGS = (".md", ".markdown", ".mdx", ".txt", ".text", ".rst", ".org")
@@ -22,33 +22,33 @@ MOST_NAMED = 200
 """The most links and tags stored with a note."""
 
 
-def recognises(given: Given) -> bool:
+def recognises(source: SourceFiles) -> bool:
     """Return whether the source is a text, or a folder or archive that contains texts."""
-    if given.url is not None:
+    if source.url is not None:
         return False
-    if given.is_file:
-        return given.path.suffix.casefold() in ENDINGS
-    return any(_wanted(part.name) for part in given.parts())
+    if source.is_file:
+        return source.path.suffix.casefold() in ENDINGS
+    return any(_wanted(part.name) for part in source.parts())
 
 
-def recognises_vault(given: Given) -> bool:
+def recognises_vault(source: SourceFiles) -> bool:
     """Return whether the source is an Obsidian vault."""
-    return given.url is None and given.is_folder and (given.path / ".obsidian").is_dir()
+    return source.url is None and source.is_folder and (source.path / ".obsidian").is_dir()
 
 
-def read(given: Given) -> Iterator[Item]:
+def read(source: SourceFiles) -> Iterator[Item]:
     """Yield a document for each text."""
-    yield from _read(given, vault=False)
+    yield from _read(source, vault=False)
 
 
-def read_vault(given: Given) -> Iterator[Item]:
+def read_vault(source: SourceFiles) -> Iterator[Item]:
     """Yield a document for each note, with tags, links and aliases in its metadata."""
-    yield from _read(given, vault=True)
+    yield from _read(source, vault=True)
 
 
-def _read(given: Given, *, vault: bool) -> Iterator[Item]:
-    for part in given.parts():
-        if given.is_file or _wanted(part.name):
+def _read(source: SourceFiles, *, vault: bool) -> Iterator[Item]:
+    for part in source.parts():
+        if source.is_file or _wanted(part.name):
             yield _document(part, vault=vault)
 
 

@@ -10,24 +10,24 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .databases import Database, has, is_database, opened, quoted
-from .files import Given, decoded
+from .files import SourceFiles, decoded
 from .items import Item, MessageItem, Problem, ThreadItem, moment, moment_or_none
 
 COLUMNS = ("id", "session_id", "message_data", "created_at")
 MAIN = "main"
 
 
-def recognises(given: Given) -> bool:
+def recognises(source: SourceFiles) -> bool:
     """Return whether the source is a database with a table of session items, whatever its name is."""
-    if not is_database(given):
+    if not is_database(source):
         return False
-    with opened(given) as database:
+    with opened(source) as database:
         return bool(_tables(database))
 
 
-def read(given: Given) -> Iterator[Item]:
+def read(source: SourceFiles) -> Iterator[Item]:
     """Yield the sessions, one after the other."""
-    with opened(given) as database:
+    with opened(source) as database:
         for table in _tables(database):
             yield from _sessions(database, table)
 
@@ -63,11 +63,11 @@ def _text(value: str) -> str:
     return f"'{value}'"
 
 
-def _item(thread: str, id: Any, data: Any, at: Any, place: str) -> Item:
+def _item(thread: str, id: Any, data: Any, at: Any, position: str) -> Item:
     try:
         item = decoded(data.encode("utf-8", "surrogateescape") if isinstance(data, str) else bytes(data))
         if not isinstance(item, Mapping):
             raise ValueError("it is not an object")
-        return MessageItem(thread, str(id), dict(item), moment(at), {"id": str(id)}, place)
+        return MessageItem(thread, str(id), dict(item), moment(at), {"id": str(id)}, position)
     except (ValueError, TypeError) as problem:
-        return Problem(place, str(problem) if isinstance(problem, ValueError) else "its data is not text")
+        return Problem(position, str(problem) if isinstance(problem, ValueError) else "its data is not text")

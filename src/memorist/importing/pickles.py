@@ -18,12 +18,12 @@ MAX_PICKLE_BYTES = 16 * 1024 * 1024
 class Point:
     """Stands in for Qdrant's classes and only stores the fields of the pickled object."""
 
-    def __init__(self, *given: Any) -> None:
+    def __init__(self, *arguments: Any) -> None:
         self.fields: JsonObject = {}
 
     def __setstate__(self, state: object) -> None:
-        found = state[0] if isinstance(state, tuple) and state else state
-        fields = found.get("__dict__", found) if isinstance(found, dict) else {}
+        saved = state[0] if isinstance(state, tuple) and state else state
+        fields = saved.get("__dict__", saved) if isinstance(saved, dict) else {}
         self.fields = fields if isinstance(fields, dict) else {}
 
 

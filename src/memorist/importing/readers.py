@@ -9,7 +9,7 @@ from ..errors import UsageError
 from . import chatgpt, claude, graphiti, langgraph, letta, mcp_memory, mem0, notes
 from . import message_lines as lines
 from . import openai_agents as agents
-from .files import Given
+from .files import SourceFiles
 from .items import Item
 
 
@@ -19,8 +19,8 @@ class Reader(NamedTuple):
     kind: str
     says: str
     """A short description, for `--help` and error messages."""
-    recognises: Callable[[Given], bool]
-    read: Callable[[Given], Iterator[Item]]
+    recognises: Callable[[SourceFiles], bool]
+    read: Callable[[SourceFiles], Iterator[Item]]
 
 
 _ALL = (
@@ -36,17 +36,17 @@ _ALL = (
     Reader("obsidian", "an Obsidian vault", notes.recognises_vault, notes.read_vault),
     Reader("markdown", "a Markdown or text file, or a folder or ZIP of them", notes.recognises, notes.read),
 )
-READERS: dict[str, Reader] = {one.kind: one for one in _ALL}
+READERS: dict[str, Reader] = {reader.kind: reader for reader in _ALL}
 """Readers by name, in the order in which they are tried: the most specific first."""
 
 
-def reader_for(kind: str, given: Given) -> Reader:
+def reader_for(kind: str, source: SourceFiles) -> Reader:
     """Return the reader for a format. With `auto`, return the first reader that recognises the source."""
     if kind == "auto":
-        reader = next((reader for reader in READERS.values() if reader.recognises(given)), None)
+        reader = next((reader for reader in READERS.values() if reader.recognises(source)), None)
         if reader is None:
             formats = "; ".join(f"{reader.kind}: {reader.says}" for reader in READERS.values())
-            raise UsageError(f"the format of {given.name!r} was not recognised; name its kind. There are: {formats}")
+            raise UsageError(f"the format of {source.name!r} was not recognised; name its kind. There are: {formats}")
         return reader
     if kind not in READERS:
         raise UsageError(f"the kind to import must be one of auto, {', '.join(READERS)}; not {kind[:64]!r}")

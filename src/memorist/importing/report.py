@@ -69,11 +69,11 @@ class Tally:
         self.first_at: datetime | None = None
         self.last_at: datetime | None = None
 
-    def problem(self, place: str, reason: str) -> None:
+    def problem(self, position: str, reason: str) -> None:
         """Count an item that cannot be imported."""
         self.failed += 1
         if len(self.problems) < MOST_PROBLEMS:
-            self.problems.append(Problem(place, reason))
+            self.problems.append(Problem(position, reason))
 
     def saw(self, item: Item, ns: str) -> None:
         """Count a valid item."""

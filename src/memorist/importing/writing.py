@@ -109,12 +109,14 @@ class Writer:
         else:
             plan.known["threads"] += 1
 
-    def _message(self, plan: Plan, item: MessageItem, message: Message | None, said: dict[str, list[Message]]) -> None:
+    def _message(
+        self, plan: Plan, item: MessageItem, message: Message | None, messages_by_thread: dict[str, list[Message]]
+    ) -> None:
         state = self._threads.get(item.thread)
         if state is None or message is None:
             plan.problems.append(Problem(item.place, "its thread could not come in"))
         elif state.add(digest(item.key)):
-            said.setdefault(item.thread, []).append(self._stamped(message, state))
+            messages_by_thread.setdefault(item.thread, []).append(self._stamped(message, state))
             plan.added["messages"] += 1
         else:
             plan.known["messages"] += 1
