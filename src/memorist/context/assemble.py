@@ -184,14 +184,14 @@ class _Assembly:
         self.policy = policy
         self.parts = parts
         self.counter = parts.counter
-        self.head, found = parts.head, parts.found
+        self.head, searched = parts.head, parts.found
         # A unit of the window or the input is sent once, though it may be pinned or found as well.
         if self.head:
             seen = {unit.position for unit in (*units, *parts.input)}
             self.head = tuple(unit for unit in self.head if unit.position not in seen)
-        if found:
+        if searched:
             held = {unit.position for unit in (*self.head, *parts.input)}
-            found = tuple(unit for unit in found if unit.position not in held)
+            searched = tuple(unit for unit in searched if unit.position not in held)
         self.head_tokens = total_tokens(self.head)
         self.input_tokens = total_tokens(parts.input)
         self.room = budget.request_tokens - sum(parts.fixed.values()) - self.input_tokens
@@ -199,7 +199,7 @@ class _Assembly:
         self.pinned = total_tokens([unit for unit in units if unit.pinned]) + self.head_tokens
         taken_tokens = self.input_tokens if parts.taken else 0
         self.aid = Aid(
-            self.counter, parts.query, parts.summary_text, parts.written, found, parts.taken, taken_tokens,
+            self.counter, parts.query, parts.summary_text, parts.written, searched, parts.taken, taken_tokens,
             parts.layout == "cached",
         )  # fmt: skip
 
@@ -257,11 +257,11 @@ class _Assembly:
         while True:
             rounds -= 1
             plan, summary = self._plan(self._capped(self.room - spent - _tokens(memory)))
-            said, left = self._said(plan.keep, summary, lines), self._left(spent, plan, summary)
+            statements, left = self._said(plan.keep, summary, lines), self._left(spent, plan, summary)
             wasted = left - ceiling >= WORTH_CUTTING and any(fate.for_room for fate in fates)
-            if said.agrees(fates) and not wasted:
+            if statements.agrees(fates) and not wasted:
                 return plan, summary, memory, fates
-            before, ceiling, (memory, fates) = memory, left, self._fit_memory(left, said)
+            before, ceiling, (memory, fates) = memory, left, self._fit_memory(left, statements)
             if rounds == 0 or not plan.drop or _tokens(before) - _tokens(memory) < WORTH_CUTTING:
                 return plan, summary, memory, fates
 
@@ -324,20 +324,20 @@ class _Assembly:
             budget_tokens=limit,
         )
 
-    def _fit_memory(self, ceiling: int, said: Said) -> tuple[Message | None, list[Fate]]:
+    def _fit_memory(self, ceiling: int, statements: Said) -> tuple[Message | None, list[Fate]]:
         """Return the fenced memory: as many recalled items as fit under its ceiling, without duplicates."""
         ceiling = min(ceiling, self.staying)
-        items, double = said.split(self.offered)
+        items, double = statements.split(self.offered)
         double += [Fate(item, 0, "dropped", NO_ROOM) for item in self.items[len(self.offered) :]]
         fates = fill_memory(items, ceiling, self.counter.count, self.parts.shorten)
         while True:
-            kept = [fate.item for fate in fates if fate.fate != "dropped"]
-            if not kept:
+            retained = [fate.item for fate in fates if fate.fate != "dropped"]
+            if not retained:
                 return None, [*fates, *double]
-            message = text_message("user", render_memory(kept), self.counter)
+            message = text_message("user", render_memory(retained), self.counter)
             if (message.tokens or 0) <= ceiling:
                 return message, [*fates, *double]
-            last = max(place for place, fate in enumerate(fates) if fate.fate != "dropped")
+            last = max(index for index, fate in enumerate(fates) if fate.fate != "dropped")
             fates[last] = Fate(items[last], fates[last].tokens, "dropped", NO_ROOM)
 
     def _memory_ceiling(self, room: int) -> int:
@@ -379,7 +379,7 @@ class _Assembly:
             tokens = total_tokens(keep) + self.head_tokens + _tokens(summary) + _tokens(lead)
             if tokens <= room:
                 break
-            loose = next((place for place, unit in enumerate(keep) if not unit.pinned), None)
+            loose = next((index for index, unit in enumerate(keep) if not unit.pinned), None)
             if loose is not None:
                 dropped.append(Left(keep.pop(loose), "no room for it and a first message of the user's"))
             elif summary is not None:
@@ -404,10 +404,10 @@ class _Assembly:
         self, about: _Remembered, keep: Sequence[Unit], summary: Message | None, history_tokens: int
     ) -> _Remembered:
         """Return the recalled items, chosen again if dropped units mean that some are no longer duplicates."""
-        said = self._said(keep, summary, about.lines)
-        if not about.fates or said.agrees(about.fates):
+        statements = self._said(keep, summary, about.lines)
+        if not about.fates or statements.agrees(about.fates):
             return about
-        memory, fates = self._fit_memory(self.room - _tokens(about.profile) - history_tokens, said)
+        memory, fates = self._fit_memory(self.room - _tokens(about.profile) - history_tokens, statements)
         return msgspec.structs.replace(about, memory=memory, fates=tuple(fates))
 
     def _lead(
@@ -437,7 +437,7 @@ class _Assembly:
         always: bool,
         history_tokens: int,
     ) -> Context:
-        parts, memory, kept = self.parts, about.memory, about.kept
+        parts, memory, items = self.parts, about.memory, about.kept
         history = tuple([message for unit in (*self.head, *plan.keep) for message in unit.messages])
         sent_input = tuple([message for unit in parts.input for message in unit.messages])
         if parts.has_reasoning:
@@ -464,11 +464,11 @@ class _Assembly:
             history=history,
             input=sent_input,
             scratchpad_message=parts.scratchpad,
-            account=self._account(plan, spent, about, len(kept)),
+            account=self._account(plan, spent, about, len(items)),
             lead=lead,
             lead_always=always,
             memory_text=memory.text if memory else "",
-            memory_items=kept,
+            memory_items=items,
             recalled=about.fates,
             summary_text=plan.digest.text if plan.digest else (parts.summary_text if summary else None),
             view=view,
@@ -503,7 +503,7 @@ class _Assembly:
             return (*who, *old, *history, *sent_input, *recalled, *notes)
         return (*who, *old, *history, *recalled, *sent_input, *notes)
 
-    def _account(self, plan: Plan, spent: Mapping[str, int], about: _Remembered, kept: int) -> Account:
+    def _account(self, plan: Plan, spent: Mapping[str, int], about: _Remembered, retained: int) -> Account:
         parts, budget = self.parts, self.budget
         return Account(
             budget_tokens=budget.total,
@@ -518,8 +518,8 @@ class _Assembly:
             elided=plan.elide,
             repairs=parts.repairs,
             unread=parts.unread,
-            memory_kept=kept,
-            memory_dropped=len(self.items) - kept,
+            memory_kept=retained,
+            memory_dropped=len(self.items) - retained,
             profile_kept=len(about.lines),
             profile_dropped=len(parts.profile) - len(about.lines),
             tools_left=parts.tools_left,

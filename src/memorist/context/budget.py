@@ -98,8 +98,8 @@ class TokenBudget(msgspec.Struct, frozen=True):
 
     def ceiling(self, section: str) -> int | None:
         """Return the ceiling of a section, or None if it has none."""
-        found = getattr(self, section, None)
-        return found if isinstance(found, int) else None
+        limit = getattr(self, section, None)
+        return limit if isinstance(limit, int) else None
 
     @classmethod
     def for_model(cls, model: str, **options: Any) -> TokenBudget:
@@ -111,22 +111,22 @@ def model_window(model: str) -> int:
     """Return the published context window of a model; a provider prefix such as `openai/` is ignored."""
     name = model.rsplit("/", 1)[-1].lower()
     name = name.rsplit(".", 1)[-1] if name.startswith(("anthropic.", "us.anthropic.", "eu.anthropic.")) else name
-    known = [prefix for prefix in MODEL_WINDOWS if name == prefix or name.startswith(prefix)]
-    if not known:
+    prefixes = [prefix for prefix in MODEL_WINDOWS if name == prefix or name.startswith(prefix)]
+    if not prefixes:
         raise UsageError(
             f"no window is known for the model {model[:64]!r}; pass the total yourself: TokenBudget(total)",
             model=model,
         )
-    return MODEL_WINDOWS[max(known, key=len)]
+    return MODEL_WINDOWS[max(prefixes, key=len)]
 
 
-def as_budget(given: TokenBudget | int | str) -> TokenBudget:
+def as_budget(budget: TokenBudget | int | str) -> TokenBudget:
     """Return a budget for a number of tokens or a model's name; a budget is returned unchanged."""
-    if isinstance(given, TokenBudget):
-        return given
-    if isinstance(given, str):
-        return TokenBudget.for_model(given)
-    return TokenBudget(given)
+    if isinstance(budget, TokenBudget):
+        return budget
+    if isinstance(budget, str):
+        return TokenBudget.for_model(budget)
+    return TokenBudget(budget)
 
 
 def _check(name: str, value: object) -> None:

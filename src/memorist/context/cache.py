@@ -17,26 +17,26 @@ MARKER = {"cache_control": {"type": "ephemeral"}}
 
 def mark(request: JsonObject, context: Context) -> JsonObject:
     """Return the request with cache markers after the stable parts: tools, system prompt, summary and input."""
-    made = dict(request)
+    marked = dict(request)
     if request["tools"]:
-        made["tools"] = [*request["tools"][:-1], {**request["tools"][-1], **MARKER}]
+        marked["tools"] = [*request["tools"][:-1], {**request["tools"][-1], **MARKER}]
     if request["system"]:
-        made["system"] = [{"type": "text", "text": request["system"], **MARKER}]
+        marked["system"] = [{"type": "text", "text": request["system"], **MARKER}]
     messages = [{"role": message["role"], "content": list(message["content"])} for message in request["messages"]]
     if context.layout == "cached":
         _mark_summary(messages, context)
         _mark_end(messages, context)
-    made["messages"] = messages
-    return made
+    marked["messages"] = messages
+    return marked
 
 
 def _mark_summary(messages: list[JsonObject], context: Context) -> None:
     if context.summary_message is None or not messages:
         return
     text = context.summary_message.text
-    for place, block in enumerate(messages[0]["content"]):
+    for index, block in enumerate(messages[0]["content"]):
         if block.get("text") == text:
-            messages[0]["content"][place] = {**block, **MARKER}
+            messages[0]["content"][index] = {**block, **MARKER}
 
 
 def _mark_end(messages: list[JsonObject], context: Context) -> None:
@@ -44,13 +44,13 @@ def _mark_end(messages: list[JsonObject], context: Context) -> None:
     if not messages:
         return
     content = messages[-1]["content"]
-    place = len(content) - 1
+    index = len(content) - 1
     if context.scratchpad_message is not None:
-        place -= 1
-    while place >= 0 and content[place]["type"] in ("thinking", "redacted_thinking"):
-        place -= 1
-    if place >= 0 and "cache_control" not in content[place]:
-        content[place] = {**content[place], **MARKER}
+        index -= 1
+    while index >= 0 and content[index]["type"] in ("thinking", "redacted_thinking"):
+        index -= 1
+    if index >= 0 and "cache_control" not in content[index]:
+        content[index] = {**content[index], **MARKER}
 
 
 def cached_tokens(
@@ -61,10 +61,10 @@ def cached_tokens(
     Tools come first, as in the providers' caches. A cache serves nothing from the first different message on.
     """
     pieces = _pieces(after, counter)
-    known = [piece for piece, _ in _pieces(before, counter)] if before is not None else []
+    earlier_pieces = [piece for piece, _ in _pieces(before, counter)] if before is not None else []
     served = 0
-    for place, (piece, tokens) in enumerate(pieces):
-        if place >= len(known) or known[place] != piece:
+    for index, (piece, tokens) in enumerate(pieces):
+        if index >= len(earlier_pieces) or earlier_pieces[index] != piece:
             break
         served += tokens
     return served, sum(tokens for _, tokens in pieces)

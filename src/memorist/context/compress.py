@@ -94,29 +94,29 @@ class _Read(Sequence[Message]):
     def __len__(self) -> int:
         return len(self._listed)
 
-    def __getitem__(self, place: Any) -> Any:
-        return as_message(self._listed[place])
+    def __getitem__(self, index: Any) -> Any:
+        return as_message(self._listed[index])
 
 
 def _instructions(listed: Sequence[object]) -> int:
     """Return how many messages at the start belong to the system prompt."""
-    for place, item in enumerate(listed):
+    for index, item in enumerate(listed):
         role = item.role if isinstance(item, Message) else item.get("role") if isinstance(item, dict) else "user"
         if role not in INSTRUCTIONS:
-            return place
+            return index
     return len(listed)
 
 
 def _newest_first(listed: Sequence[Any], start: int) -> Iterator[Message]:
-    for place in range(len(listed) - 1, start - 1, -1):
-        item = listed[place]
+    for index in range(len(listed) - 1, start - 1, -1):
+        item = listed[index]
         if type(item) is dict and len(item) == 2:
             # Fast path for the common case of a dict with role and text only.
             role, content = item.get("role"), item.get("content")
             if type(content) is str and (role == "user" or role == "assistant"):
-                yield Message(role=role, content=content, metadata={PLACES: [place]})
+                yield Message(role=role, content=content, metadata={PLACES: [index]})
                 continue
-        yield placed(as_message(item), place)
+        yield placed(as_message(item), index)
 
 
 def _any_pinned(listed: Sequence[Any]) -> bool:

@@ -109,7 +109,7 @@ class Context:
     @property
     def kept(self) -> list[int]:
         """The positions of the messages that `compress` kept unchanged."""
-        return [one.position for one in self.inputs if one.fate == "kept"]
+        return [fate.position for fate in self.inputs if fate.fate == "kept"]
 
     def to_json(self) -> str:
         """Return the context as JSON: the request, and each recalled item with its tokens, its fate and the reason."""
@@ -119,12 +119,12 @@ class Context:
     def from_json(cls, text: str | bytes) -> Context:
         """Return the context that `to_json` wrote. It renders to the same bytes."""
         try:
-            made = msgspec.json.decode(text, type=_Written)
+            written = msgspec.json.decode(text, type=_Written)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as cause:
             raise InvalidValue("this is not JSON that Context.to_json wrote") from cause
-        if made.memorist != "context" or made.format > FORMAT:
+        if written.memorist != "context" or written.format > FORMAT:
             raise InvalidValue(f"this is not a context, or one of a newer format (this version reads up to {FORMAT})")
-        return made.context
+        return written.context
 
     def messages(self, *, merge: bool = True) -> list[dict[str, Any]]:
         """Return the messages for OpenAI's chat API.
@@ -154,16 +154,16 @@ class Context:
         """
         lead = (self.lead,) if self.lead is not None else ()
         messages = anthropic_messages((*lead, *self.view))
-        made: dict[str, Any] = {"system": self._text(self.system_messages), "tools": [], "messages": messages}
-        made["tools"] = anthropic_tools(self.tools)
+        request: dict[str, Any] = {"system": self._text(self.system_messages), "tools": [], "messages": messages}
+        request["tools"] = anthropic_tools(self.tools)
         if cache if cache is not None else self.layout == "cached":
-            made = mark(made, self)
+            request = mark(request, self)
         else:
-            made["messages"] = [_simple(message) for message in messages]
-        refuse(anthropic_problems(made), "Anthropic")
+            request["messages"] = [_simple(message) for message in messages]
+        refuse(anthropic_problems(request), "Anthropic")
         if context_management is not None:
-            made["context_management"], made["betas"] = anthropic_settings(context_management)
-        return made
+            request["context_management"], request["betas"] = anthropic_settings(context_management)
+        return request
 
     def responses(self, *, context_management: Sequence[Mapping[str, Any]] | None = None) -> dict[str, Any]:
         """Return `instructions`, `input` and `tools` for OpenAI's Responses API.
@@ -206,7 +206,7 @@ class Context:
         """Return the input to store, with its recalled memory, so that later requests repeat its bytes."""
         if self.layout != "cached" or self.memory_message is None:
             return message
-        kept = {
+        attachments = {
             "text": self.memory_text,
             "tokens": self.memory_message.tokens,
             "counter": self.account.counter,
@@ -215,7 +215,7 @@ class Context:
             # What is not recalled again while this stands in the history.
             "ids": [identity(item) for item in self.memory_items if identity(item)],
         }
-        return msgspec.structs.replace(message, metadata={**message.metadata, ATTACHED: kept})
+        return msgspec.structs.replace(message, metadata={**message.metadata, ATTACHED: attachments})
 
     @cached_property
     def manifest(self) -> Manifest:

@@ -104,7 +104,7 @@ def carried(unit: Unit) -> list[str]:
         return []
     attached = unit.messages[1].metadata.get(ATTACHED)
     ids = attached.get("ids") if isinstance(attached, Mapping) else None
-    return [one for one in ids if isinstance(one, str) and one] if isinstance(ids, list | tuple) else []
+    return [id_ for id_ in ids if isinstance(id_, str) and id_] if isinstance(ids, list | tuple) else []
 
 
 def without_repeated(units: Sequence[Unit], counter: Counter) -> tuple[Unit, ...]:

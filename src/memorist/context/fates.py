@@ -31,30 +31,30 @@ class InputFate(msgspec.Struct, frozen=True):
     """The message that is sent for it, or None. Several Responses API items may share one."""
 
 
-def placed(message: Message, place: int) -> Message:
+def placed(message: Message, index: int) -> Message:
     """Return the message with its position in its metadata, so that it can be traced through repairs."""
-    return msgspec.structs.replace(message, metadata={**message.metadata, PLACES: [place]})
+    return msgspec.structs.replace(message, metadata={**message.metadata, PLACES: [index]})
 
 
-def with_fates(context: Context, given: Sequence[Message], leading: int) -> Context:
+def with_fates(context: Context, inputs: Sequence[Message], leading: int) -> Context:
     """Return the context with `inputs` filled in; the first `leading` messages are its system prompt."""
-    fates = {place: InputFate(place, "kept", "", given[place]) for place in range(leading)}
+    fates = {index: InputFate(index, "kept", "", inputs[index]) for index in range(leading)}
     account = context.account
-    for one in account.elided:
-        fates |= {place: InputFate(place, "elided", one.reason) for place in _places(one.unit.messages)}
-    for one in account.dropped:
-        fates |= {place: InputFate(place, "dropped", one.reason) for place in _places(one.unit.messages)}
+    for outcome in account.elided:
+        fates |= {index: InputFate(index, "elided", outcome.reason) for index in _places(outcome.unit.messages)}
+    for outcome in account.dropped:
+        fates |= {index: InputFate(index, "dropped", outcome.reason) for index in _places(outcome.unit.messages)}
     for unit in account.folded:
-        for place in _places(unit.messages):
-            fates[place] = InputFate(place, "folded", f"in the {account.method} summary")
+        for index in _places(unit.messages):
+            fates[index] = InputFate(index, "folded", f"in the {account.method} summary")
     for message in context.view:
-        for place in _places([message]):
-            whole = place not in fates or message.content == as_chat(given[place]).content
-            reason = "" if whole else fates[place].reason
-            fates[place] = InputFate(place, "kept" if whole else "elided", reason, bare(message))
+        for index in _places([message]):
+            whole = index not in fates or message.content == as_chat(inputs[index]).content
+            reason = "" if whole else fates[index].reason
+            fates[index] = InputFate(index, "kept" if whole else "elided", reason, bare(message))
     for fix in account.repairs:
         fates.setdefault(fix.position, InputFate(fix.position, "dropped", fix.reason))
-    fates = {place: fates.get(place) or InputFate(place, "dropped", UNREAD) for place in range(len(given))}
+    fates = {index: fates.get(index) or InputFate(index, "dropped", UNREAD) for index in range(len(inputs))}
     return _without_places(replace(context, inputs=tuple(fates.values())))
 
 
@@ -67,9 +67,9 @@ def bare(message: Message) -> Message:
 
 
 def _without_places(context: Context) -> Context:
-    history, given, view = (tuple(map(bare, part)) for part in (context.history, context.input, context.view))
-    return replace(context, history=history, input=given, view=view)
+    history, prompt, view = (tuple(map(bare, part)) for part in (context.history, context.input, context.view))
+    return replace(context, history=history, input=prompt, view=view)
 
 
 def _places(messages: Iterable[Message]) -> list[int]:
-    return [place for message in messages for place in message.metadata.get(PLACES, ())]
+    return [index for message in messages for index in message.metadata.get(PLACES, ())]

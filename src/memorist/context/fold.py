@@ -97,7 +97,7 @@ def _cut(units: Sequence[Unit], target_tokens: int, keep: int) -> int:
     while cut > 0 and (tail + units[cut - 1].tokens <= target_tokens or len(units) - cut < keep):
         cut -= 1
         tail += units[cut].tokens
-    turn = next((place for place in range(cut, len(units) - keep) if units[place].role == "user"), cut)
+    turn = next((index for index in range(cut, len(units) - keep) if units[index].role == "user"), cut)
     cut = turn if turn - cut <= 8 else cut
     last = max((unit.last for unit in units[:cut]), default=-1)
     while cut < len(units) and units[cut].position <= last:

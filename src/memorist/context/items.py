@@ -147,27 +147,27 @@ def fill_memory(
     heads: set[str] = set()
     costs = [_cost(item, count) for item in items]
     whole = int(WHOLE * left)
-    for place in _by_use(items, costs, cap):
-        item = items[place]
+    for index in _by_use(items, costs, cap):
+        item = items[index]
         head = item.head()
         opening = 0 if head in heads else count(item.head(_date(item.created_at)[:4])) + 1
-        fate = _with_gist(item, costs[place], left - opening, count) if item.gist and costs[place] > whole else None
-        fate = fates[place] = fate or _placed(item, costs[place], left - opening, cap, count, shorten)
+        fate = _with_gist(item, costs[index], left - opening, count) if item.gist and costs[index] > whole else None
+        fate = fates[index] = fate or _placed(item, costs[index], left - opening, cap, count, shorten)
         if fate.fate != "dropped":
             left -= fate.tokens + opening
             whole -= fate.tokens if item.gist else 0
             heads.add(head)
-    return _lengthened(items, costs, [fates[place] for place in range(len(items))], left, count, shorten)
+    return _lengthened(items, costs, [fates[index] for index in range(len(items))], left, count, shorten)
 
 
 def best_items(items: Sequence[MemoryItem], max_tokens: int, count: Callable[[str], int]) -> Sequence[MemoryItem]:
     """Return the first items that fit into the given number of tokens. A long item counts as the passage it is cut
     to."""
     left = max_tokens
-    for place, item in enumerate(items):
+    for index, item in enumerate(items):
         left -= min(_cost(item, count), MOST)
         if left < 0:
-            return items[:place]
+            return items[:index]
     return items
 
 
@@ -176,14 +176,14 @@ def _by_use(items: Sequence[MemoryItem], costs: Sequence[int], cap: int) -> list
     if any(item.score is None for item in items):
         return list(range(len(items)))
     worth = []
-    for place, item in enumerate(items):
+    for index, item in enumerate(items):
         score = min(max(item.score or 0.0, 1e-9), 1 - 1e-9)
-        tokens = min(costs[place], cap)
-        first = place < RANKED_FIRST
+        tokens = min(costs[index], cap)
+        first = index < RANKED_FIRST
         worth.append(
-            (not first, place if first else math.log(max(tokens, SHORT)) - math.log(score / (1 - score)), place)
+            (not first, index if first else math.log(max(tokens, SHORT)) - math.log(score / (1 - score)), index)
         )
-    return [place for _, _, place in sorted(worth)]
+    return [index for _, _, index in sorted(worth)]
 
 
 def _placed(
@@ -218,21 +218,21 @@ def _lengthened(
 ) -> list[Fate]:
     """Lengthen the passages into the remaining room, best first."""
     out = list(fates)
-    for place, fate in enumerate(fates):
+    for index, fate in enumerate(fates):
         if fate.fate != "shortened" or shorten is None or left < WORTH_CUTTING:
             continue
-        whole = costs[place]
+        whole = costs[index]
         if whole - fate.tokens <= left:
-            longer = Fate(items[place], whole, "kept")
-        elif items[place].gist:
+            longer = Fate(items[index], whole, "kept")
+        elif items[index].gist:
             continue
         else:
-            text = shorten(items[place].text, fate.tokens + left - WORTH_CUTTING)
-            cut = msgspec.structs.replace(items[place], text=text or fate.item.text)
+            text = shorten(items[index].text, fate.tokens + left - WORTH_CUTTING)
+            cut = msgspec.structs.replace(items[index], text=text or fate.item.text)
             longer = Fate(cut, _cost(cut, count), "shortened", fate.reason)
         if fate.tokens < longer.tokens <= fate.tokens + left:
             left -= longer.tokens - fate.tokens
-            out[place] = longer
+            out[index] = longer
     return out
 
 
@@ -240,46 +240,46 @@ def _cost(item: MemoryItem, count: Callable[[str], int]) -> int:
     return count(item.line()) + 1
 
 
-def as_items(given: object) -> list[MemoryItem]:
+def as_items(value: object) -> list[MemoryItem]:
     """Convert hits, messages, facts, dicts or plain text to memory items."""
-    if given is None:
+    if value is None:
         return []
-    if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
-        given = [given]
-    items = [_as_item(item) for item in given]
+    if isinstance(value, str | Mapping) or not isinstance(value, Iterable):
+        value = [value]
+    items = [_as_item(item) for item in value]
     return [item for item in items if item.text.strip()]
 
 
-def _as_item(given: object) -> MemoryItem:
-    if isinstance(given, MemoryItem):
-        return given
-    if isinstance(given, str):
-        return MemoryItem(given)
-    if isinstance(given, Message):
-        source = given.id if given.thread else ""
-        return MemoryItem(given.text, "message", source, given.trust_level, when(given.created_at), given.name or "")
-    text = _field(given, "text") or _field(given, "content")
+def _as_item(value: object) -> MemoryItem:
+    if isinstance(value, MemoryItem):
+        return value
+    if isinstance(value, str):
+        return MemoryItem(value)
+    if isinstance(value, Message):
+        source = value.id if value.thread else ""
+        return MemoryItem(value.text, "message", source, value.trust_level, when(value.created_at), value.name or "")
+    text = _field(value, "text") or _field(value, "content")
     if not isinstance(text, str):
-        text = _key_value(given)
-    kind, id = str(_field(given, "kind") or "memory"), str(_field(given, "id") or "")
-    source = str((id if kind in ("message", "fact") and id else _field(given, "source") or id) or "")
+        text = _key_value(value)
+    kind, id = str(_field(value, "kind") or "memory"), str(_field(value, "id") or "")
+    source = str((id if kind in ("message", "fact") and id else _field(value, "source") or id) or "")
     return MemoryItem(
-        text, kind, source, str(_field(given, "trust") or "unknown"), when(_field(given, "created_at")),
-        str(_field(given, "speaker") or ""), _field(given, "superseded_by"), _field(given, "score"), id,
-        said_in=str(_field(given, "source") or "") if kind in DERIVED else "",
+        text, kind, source, str(_field(value, "trust") or "unknown"), when(_field(value, "created_at")),
+        str(_field(value, "speaker") or ""), _field(value, "superseded_by"), _field(value, "score"), id,
+        said_in=str(_field(value, "source") or "") if kind in DERIVED else "",
     )  # fmt: skip
 
 
-def _key_value(given: object) -> str:
-    key, value = _field(given, "key"), _field(given, "value")
+def _key_value(item: object) -> str:
+    key, value = _field(item, "key"), _field(item, "value")
     if key is None:
-        raise UsageError(f"memory to put in a context is text, or has `text`; got {type(given).__name__}")
+        raise UsageError(f"memory to put in a context is text, or has `text`; got {type(item).__name__}")
     written = value if isinstance(value, str) else msgspec.json.encode(value).decode()
     return f"{key}: {written}"
 
 
-def _field(given: object, name: str) -> Any:
-    return given.get(name) if isinstance(given, Mapping) else getattr(given, name, None)
+def _field(value: object, name: str) -> Any:
+    return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
 
 
 def when(moment: datetime | str | None) -> str | None:

@@ -118,14 +118,14 @@ def _group_line(reason: str, group: list[Outcome]) -> str:
 
 def _scored(group: list[Outcome]) -> str:
     """Return the recalled items of a group with their scores, the best `LISTED` by name."""
-    found = sorted(
+    ranked = sorted(
         ((entry.reason.partition(SCORED)[2], *entry.ids) for entry in group if SCORED in entry.reason),
-        key=lambda one: -float(one[0]),
+        key=lambda entry: -float(entry[0]),
     )
-    if not found:
+    if not ranked:
         return ""
-    more = f", {len(found) - LISTED} more below" if len(found) > LISTED else ""
-    return SCORED + ", ".join(" ".join(one) for one in found[:LISTED]) + more
+    more = f", {len(ranked) - LISTED} more below" if len(ranked) > LISTED else ""
+    return SCORED + ", ".join(" ".join(entry) for entry in ranked[:LISTED]) + more
 
 
 def bar(manifest: Manifest, width: int = 60) -> str:

@@ -59,7 +59,7 @@ def count_message(message: Message, counter: Counter | None = None) -> int:
     if type(content) is str and not message.extra:
         name = 0 if message.name is None else NAME_TOKENS + counter.count(message.name)
         return MESSAGE_TOKENS + counter.count(content) + name
-    as_openai = sum(_count_openai(one, counter) for one in sent_openai(message))
+    as_openai = sum(_count_openai(part, counter) for part in sent_openai(message))
     if message.role in INSTRUCTIONS:
         return as_openai
     _, blocks = sent_anthropic(message)

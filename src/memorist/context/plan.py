@@ -193,7 +193,7 @@ def stepped(keep: Sequence[Unit], room_tokens: int, reason: str) -> tuple[tuple[
         if unit.position >= start and unit.role == "user":
             start = unit.position
             break
-    cut = next((place for place, unit in enumerate(keep) if unit.position >= start), len(keep))
+    cut = next((index for index, unit in enumerate(keep) if unit.position >= start), len(keep))
     return _split_at(keep, cut, reason)
 
 

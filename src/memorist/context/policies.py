@@ -43,11 +43,11 @@ def check_count(name: str, value: object) -> None:
         raise UsageError(f"{name} must be a whole number, zero or more")
 
 
-def checked_policy(given: object) -> Policy:
+def checked_policy(policy: object) -> Policy:
     """Return the policy, or raise UsageError if it is not one."""
-    if isinstance(given, type) or not (hasattr(given, "reach") and hasattr(given, "plan")):
+    if isinstance(policy, type) or not (hasattr(policy, "reach") and hasattr(policy, "plan")):
         raise UsageError("a policy is an object such as SlidingWindow() or Summarize()")
-    return cast(Policy, given)
+    return cast(Policy, policy)
 
 
 class Fifo(msgspec.Struct, frozen=True):
@@ -198,13 +198,13 @@ class VectorSwap(msgspec.Struct, frozen=True):
         dropped = [left.unit for left in recent.drop]
         room = room_tokens - recent.tokens
         held = {unit.position for unit in recent.keep}
-        found: list[Unit] = []
+        matches: list[Unit] = []
         for unit in self._found(dropped, aid):
-            if unit.position not in held and unit.tokens <= room and len(found) < self.k:
+            if unit.position not in held and unit.tokens <= room and len(matches) < self.k:
                 room -= unit.tokens
                 held.add(unit.position)
-                found.append(unit)
-        keep = tuple(sorted([*recent.keep, *found], key=_position))
+                matches.append(unit)
+        keep = tuple(sorted([*recent.keep, *matches], key=_position))
         return Plan(keep, tuple(left for left in recent.drop if left.unit.position not in held))
 
     def _found(self, old: Sequence[Unit], aid: Aid) -> Sequence[Unit]:
@@ -233,16 +233,16 @@ class Importance(msgspec.Struct, frozen=True):
         """Keep units by score until the room is full; of two equal scores, prefer the newer unit."""
         scores = default_scores(units) if self.score is None else [float(self.score(unit)) for unit in units]
         room = room_tokens - sum(unit.tokens for unit in units if unit.pinned)
-        chosen: set[int] = {place for place, unit in enumerate(units) if unit.pinned}
-        for place in sorted(range(len(units)), key=lambda place: (-scores[place], -place)):
-            if place not in chosen and units[place].tokens <= room:
-                room -= units[place].tokens
-                chosen.add(place)
-        keep = tuple(unit for place, unit in enumerate(units) if place in chosen)
+        chosen: set[int] = {index for index, unit in enumerate(units) if unit.pinned}
+        for index in sorted(range(len(units)), key=lambda at: (-scores[at], -at)):
+            if index not in chosen and units[index].tokens <= room:
+                room -= units[index].tokens
+                chosen.add(index)
+        keep = tuple(unit for index, unit in enumerate(units) if index in chosen)
         drop = tuple(
-            Left(unit, f"scored {scores[place]:.2f}, too little for the room")
-            for place, unit in enumerate(units)
-            if place not in chosen
+            Left(unit, f"scored {scores[index]:.2f}, too little for the room")
+            for index, unit in enumerate(units)
+            if index not in chosen
         )
         return Plan(keep, drop)
 
@@ -311,8 +311,8 @@ class Chain:
     def fold(self, units: Sequence[Unit], room_tokens: int, aid: Aid) -> SummaryTask | None:
         """Ask for the summary of the first policy that needs one, if history does not fit before it is applied."""
         whole = Plan(tuple(units))
-        for place, policy in enumerate(self.policies):
-            if place and whole.tokens <= room_tokens:
+        for index, policy in enumerate(self.policies):
+            if index and whole.tokens <= room_tokens:
                 return None
             if needs_of(policy).summary:
                 task = cast(FoldingPolicy, policy).fold(whole.keep, room_tokens, aid)
@@ -324,8 +324,8 @@ class Chain:
     def plan(self, units: Sequence[Unit], room_tokens: int, aid: Aid) -> Plan:
         """Return the combined plan of the policies that were applied."""
         whole = Plan(tuple(units))
-        for place, policy in enumerate(self.policies):
-            if place and whole.tokens <= room_tokens:
+        for index, policy in enumerate(self.policies):
+            if index and whole.tokens <= room_tokens:
                 break
             whole = _joined(whole, policy.plan(whole.keep, room_tokens - whole.digest_tokens, aid))
             if whole.digest is not None:
@@ -348,15 +348,15 @@ def _joined(first: Plan, then: Plan) -> Plan:
 def _split(units: Sequence[Unit], cut: int, reason: str) -> Plan:
     """Return a plan that keeps units from index `cut` on and the pinned ones before it."""
     cut = max(0, cut)
-    keep = tuple(unit for place, unit in enumerate(units) if place >= cut or unit.pinned)
+    keep = tuple(unit for index, unit in enumerate(units) if index >= cut or unit.pinned)
     return Plan(keep, tuple(Left(unit, reason) for unit in units[:cut] if not unit.pinned))
 
 
 def elide(unit: Unit, limit: int, aid: Aid) -> Unit:
     """Replace tool results over `limit` tokens with a marker, if the marker is shorter."""
     messages = tuple(
-        _elided(message, place + unit.position, limit, aid) if place else message
-        for place, message in enumerate(unit.messages)
+        _elided(message, index + unit.position, limit, aid) if index else message
+        for index, message in enumerate(unit.messages)
     )
     if all(new is old for new, old in zip(messages, unit.messages, strict=True)):
         return unit

@@ -32,18 +32,18 @@ class Prefix(msgspec.Struct, frozen=True):
 
 def shared_prefix(before: Context | None, after: Context, counter: Counter) -> Prefix:
     """Return the prefix of `after` that a provider has cached from `before`, byte for byte: tools, then messages."""
-    known = [piece for _, _, piece, _ in _pieces(before, counter)] if before is not None else []
-    tokens, section, seq, place = 0, "", 0, 0
+    earlier_pieces = [piece for _, _, piece, _ in _pieces(before, counter)] if before is not None else []
+    tokens, section, seq, index = 0, "", 0, 0
     pieces = list(_pieces(after, counter))
-    for place, (name, number, piece, cost) in enumerate(pieces):
-        if place >= len(known) or known[place] != piece:
+    for index, (name, number, piece, cost) in enumerate(pieces):
+        if index >= len(earlier_pieces) or earlier_pieces[index] != piece:
             break
         tokens, section = tokens + cost, name
         seq = number or seq
     else:
-        place = len(pieces)
+        index = len(pieces)
     share = tokens / after.tokens if after.tokens else 0.0
-    return Prefix(tokens, share, section, seq, bool(pieces) and place == len(pieces))
+    return Prefix(tokens, share, section, seq, bool(pieces) and index == len(pieces))
 
 
 def _pieces(context: Context, counter: Counter) -> Iterator[tuple[str, int, str, int]]:
@@ -63,7 +63,7 @@ def _section(context: Context, message: Message) -> str:
         return "memory"
     if message is context.scratchpad_message:
         return "scratchpad"
-    return "input" if any(message is one for one in context.input) else "history"
+    return "input" if any(message is prompt_message for prompt_message in context.input) else "history"
 
 
 def _piece(section: str, message: Message, counter: Counter) -> tuple[str, int, str, int]:

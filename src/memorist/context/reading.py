@@ -117,7 +117,9 @@ class Reading:
         self._reach: Reach | None = None
         self._summarize = summarizer
         self._search = search
-        self._found = None if found is None else tuple(unit for one in found for unit in group(one, self.counter)[0])
+        self._found = (
+            None if found is None else tuple(unit for messages in found for unit in group(messages, self.counter)[0])
+        )
         self._fixed = fixed_tokens(self._system, self._tools, self._scratchpad, self.budget, self.counter)
         self._fixed_sum = sum(self._fixed.values())
         self._take_input(input)
@@ -131,7 +133,7 @@ class Reading:
         self._recalls = memory is not None
         self._add_head(head)
         if found is not None:
-            self._found = tuple(unit for one in found for unit in group(one, self.counter)[0])
+            self._found = tuple(unit for messages in found for unit in group(messages, self.counter)[0])
 
     def _add_head(self, head: Sequence[Message]) -> None:
         if head:
@@ -151,12 +153,12 @@ class Reading:
     def _note(self, notes: Any) -> Message | None:
         return text_message("user", render_scratchpad(notes), self.counter) if notes else None
 
-    def _take_input(self, given: Any) -> None:
-        if given is None:
+    def _take_input(self, prompt: Any) -> None:
+        if prompt is None:
             return
-        listed = [given] if isinstance(given, str | Mapping | Message) else list(given)
-        for place in range(len(listed) - 1, -1, -1):
-            self._push(as_message(listed[place]), INPUT + place)
+        listed = [prompt] if isinstance(prompt, str | Mapping | Message) else list(prompt)
+        for index in range(len(listed) - 1, -1, -1):
+            self._push(as_message(listed[index]), INPUT + index)
 
     @property
     def oldest(self) -> int:
@@ -200,8 +202,8 @@ class Reading:
                 odd = next(messages, None)
             else:
                 before = len(units)
-                place = None if base is None else base - self._read
-                tokens, odd = self._grouper.take_plain(messages, place, units, most - self._seen_tokens)
+                number = None if base is None else base - self._read
+                tokens, odd = self._grouper.take_plain(messages, number, units, most - self._seen_tokens)
                 self._seen_tokens += tokens
                 if len(units) > before:
                     self._read += len(units) - before
@@ -212,10 +214,10 @@ class Reading:
                         continue
             if odd is None:
                 return False
-            place = odd.seq if base is None else base - self._read
+            number = odd.seq if base is None else base - self._read
             self._read += 1
-            self._oldest = place
-            self._push(odd, place)
+            self._oldest = number
+            self._push(odd, number)
             if (reach := self._sight()[0]) is not None and self._seen(reach):
                 return True
 
@@ -380,7 +382,7 @@ class Reading:
             return self._found
         aid = msgspec.structs.replace(self._aid(), found=())
         old = [left.unit for left in self.policy.plan(units, max(0, self.room_tokens()), aid).drop]
-        return tuple(old[place] for place in self._search(aid.query, old, self._needs.search))
+        return tuple(old[index] for index in self._search(aid.query, old, self._needs.search))
 
     def _check_input(self) -> None:
         """Raise if the whole input was lost to repairs."""
@@ -400,31 +402,31 @@ class Reading:
         return (first, self._oldest - 1, count) if count > 0 else None
 
 
-def instruction_messages(given: Any) -> tuple[Message, ...]:
+def instruction_messages(instructions: Any) -> tuple[Message, ...]:
     """Convert text, messages, or a list of either to system messages."""
-    if given is None or given == "":
+    if instructions is None or instructions == "":
         return ()
-    if isinstance(given, str | Mapping | Message):
-        given = [given]
-    elif not isinstance(given, Iterable):
-        raise UsageError(f"a system prompt is text, a message or a list of them, not {type(given).__name__}")
-    made: list[Message] = []
-    for item in given:
+    if isinstance(instructions, str | Mapping | Message):
+        instructions = [instructions]
+    elif not isinstance(instructions, Iterable):
+        raise UsageError(f"a system prompt is text, a message or a list of them, not {type(instructions).__name__}")
+    messages: list[Message] = []
+    for item in instructions:
         message = as_message({"role": "system", "content": item} if isinstance(item, str) else item)
         if message.role not in INSTRUCTIONS:
             raise UsageError(f"a system prompt has the role system or developer, not {message.role}")
         if message.text.strip():
-            made.append(message)
-    return tuple(made)
+            messages.append(message)
+    return tuple(messages)
 
 
-def as_tools(given: Any) -> tuple[Mapping[str, Any], ...]:
+def as_tools(tools: Any) -> tuple[Mapping[str, Any], ...]:
     """Check a list of tool definitions."""
-    if given is None or given == ():
+    if tools is None or tools == ():
         return ()
-    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
-        raise UsageError(f"tools is a list of tool definitions, not {type(given).__name__}")
-    listed = tuple(given)
+    if isinstance(tools, str | bytes | Mapping) or not isinstance(tools, Iterable):
+        raise UsageError(f"tools is a list of tool definitions, not {type(tools).__name__}")
+    listed = tuple(tools)
     for tool in listed:
         if not isinstance(tool, Mapping):
             raise UsageError(

@@ -189,5 +189,5 @@ def _lines(message: Message) -> list[str]:
     return lines
 
 
-def _arguments(given: Any) -> str:
-    return given if isinstance(given, str) else compact_json(given)
+def _arguments(arguments: Any) -> str:
+    return arguments if isinstance(arguments, str) else compact_json(arguments)

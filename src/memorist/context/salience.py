@@ -24,7 +24,7 @@ _TALK = _RULES.talk
 def salience(text: str, speaker: str, terms: list[str]) -> float:
     """Return how important it is to keep a sentence; most scores are between -3 and 6."""
     low = text.casefold()
-    found = set(_WORDS.findall(low))
+    word_set = set(_WORDS.findall(low))
     score = {"User": 1.0, "Tool": -1.0, "Web": -1.0, "Document": -0.5}.get(speaker, 0.3)
     digits = len(_NUMBER.findall(text))
     if digits:
@@ -32,11 +32,11 @@ def salience(text: str, speaker: str, terms: list[str]) -> float:
     score += min(2.0, 0.8 * _names(text))
     if _IDENTIFIER.search(text):
         score += 1.0
-    if _says(low, found, _DECISION_WORDS, _DECISION_PHRASES):
+    if _says(low, word_set, _DECISION_WORDS, _DECISION_PHRASES):
         score += 1.6
-    if speaker not in ("Assistant", "Tool") and _says(low, found, _PERSONAL_WORDS, _PERSONAL_PHRASES):
+    if speaker not in ("Assistant", "Tool") and _says(low, word_set, _PERSONAL_WORDS, _PERSONAL_PHRASES):
         score += 1.4
-    if _says(low, found, _ERROR_WORDS, _ERROR_PHRASES):
+    if _says(low, word_set, _ERROR_WORDS, _ERROR_PHRASES):
         score += 1.0
     if _TALK.match(text):
         score -= 1.5
@@ -48,5 +48,5 @@ def _names(text: str) -> int:
     return sum(1 for part in text.split()[1:] if part[0].isupper() and part not in _NOT_NAMES)
 
 
-def _says(low: str, found: set[str], alone: frozenset[str], phrases: tuple[str, ...]) -> bool:
-    return not found.isdisjoint(alone) or any(phrase in low for phrase in phrases)
+def _says(low: str, word_set: set[str], alone: frozenset[str], phrases: tuple[str, ...]) -> bool:
+    return not word_set.isdisjoint(alone) or any(phrase in low for phrase in phrases)

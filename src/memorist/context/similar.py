@@ -28,17 +28,17 @@ def most_similar(query: str, units: Sequence[Unit], k: int) -> list[int]:
     wanted = set(words(query))
     if not wanted or not units:
         return []
-    found = [Tally(words(unit.text)) for unit in units]
-    spread = Tally(word for tally in found for word in tally.keys() & wanted)
+    tallies = [Tally(words(unit.text)) for unit in units]
+    spread = Tally(word for tally in tallies for word in tally.keys() & wanted)
     scores: list[tuple[float, int]] = []
-    for place, tally in enumerate(found):
+    for index, tally in enumerate(tallies):
         # A word that half of the turns have does not tell them apart.
         shared = {word for word in tally.keys() & wanted if spread[word] <= max(2, len(units) // 2)}
         if shared:
             weight = sum(math.log(1 + len(units) / spread[word]) for word in sorted(shared))
-            scores.append((weight / math.sqrt(8 + sum(tally.values())), place))
+            scores.append((weight / math.sqrt(8 + sum(tally.values())), index))
     scores.sort(key=lambda pair: (-pair[0], -pair[1]))
-    return [place for _, place in scores[:k]]
+    return [index for _, index in scores[:k]]
 
 
 def default_scores(units: Sequence[Unit]) -> list[float]:
@@ -47,8 +47,8 @@ def default_scores(units: Sequence[Unit]) -> list[float]:
     references = _references(texts)
     count = len(units)
     return [
-        round(_kind_score(unit, text) + 2.0 * (place + 1) / count + references[place], 6)
-        for place, (unit, text) in enumerate(zip(units, texts, strict=True))
+        round(_kind_score(unit, text) + 2.0 * (index + 1) / count + references[index], 6)
+        for index, (unit, text) in enumerate(zip(units, texts, strict=True))
     ]
 
 
@@ -69,12 +69,12 @@ def _kind_score(unit: Unit, text: str) -> float:
 def _references(texts: Sequence[str]) -> list[float]:
     """Return how often later turns repeat the rare words of a turn, up to 1."""
     sets = [set(words(text)) for text in texts]
-    spread = Tally(word for found in sets for word in found)
-    rare = [{word for word in found if 1 < spread[word] <= max(3, len(texts) // 20)} for found in sets]
+    spread = Tally(word for word_set in sets for word in word_set)
+    rare = [{word for word in word_set if 1 < spread[word] <= max(3, len(texts) // 20)} for word_set in sets]
     later: Tally[str] = Tally()
     out = [0.0] * len(texts)
-    for place in range(len(texts) - 1, -1, -1):
-        hits = sum(1 for word in rare[place] if later[word])
-        out[place] = min(1.0, hits / 4)
-        later.update(rare[place])
+    for index in range(len(texts) - 1, -1, -1):
+        hits = sum(1 for word in rare[index] if later[word])
+        out[index] = min(1.0, hits / 4)
+        later.update(rare[index])
     return out

@@ -187,8 +187,8 @@ def awaitable_model(model: Any) -> Completer | None:
         from ..models import open_model
 
         return open_model(model, blocking=False)
-    found: Completer | None = model if hasattr(model, "complete") else None
-    return found
+    completer: Completer | None = model if hasattr(model, "complete") else None
+    return completer
 
 
 def _ask_function(
@@ -212,7 +212,7 @@ def _ask_function(
 
 def _call(function: Any, previous: str | None, messages: Sequence[Message], max_tokens: int) -> Any:
     """Call a function of (messages, previous, max_tokens), or one of a single prompt text."""
-    kinds = [one.kind for one in inspect.signature(function).parameters.values()]
+    kinds = [parameter.kind for parameter in inspect.signature(function).parameters.values()]
     places = sum(kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD) for kind in kinds)
     if places >= 3 or inspect.Parameter.VAR_POSITIONAL in kinds:
         answer = function(messages, previous, max_tokens)
@@ -269,13 +269,13 @@ def problem_of(
 
 def invented_share(text: str, source: str) -> float:
     """Return the share of a text's names and numbers that its source does not contain; a single one is ignored."""
-    known = source.casefold()
+    lowered = source.casefold()
     specific = {
         match.group().casefold()
         for match in _SPECIFIC.finditer(text)
         if match.group()[0].isdigit() or not _SENTENCE_START.search(text[: match.start()][-3:])
     }
-    invented = [word for word in specific if word.rstrip(".,:/-") not in known]
+    invented = [word for word in specific if word.rstrip(".,:/-") not in lowered]
     return len(invented) / max(4, len(specific)) if len(invented) > 1 else 0.0
 
 

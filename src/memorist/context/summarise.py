@@ -158,14 +158,14 @@ def split(text: str) -> list[str]:
 
 def _weigh_by_rarity(candidates: list[Sentence]) -> None:
     """Raise the score of sentences with rare words, and lower it for sentences that differ only by numbers."""
-    found = [set(sentence.terms) for sentence in candidates]
-    spread = Tally(word for one in found for word in one)
+    term_sets = [set(sentence.terms) for sentence in candidates]
+    spread = Tally(word for terms in term_sets for word in terms)
     shapes = [_DIGITS.sub("#", sentence.text.casefold()) for sentence in candidates]
     alike = Tally(shapes)
     scale = math.log(len(candidates) + 1) or 1.0
-    for sentence, one, shape in zip(candidates, found, shapes, strict=True):
-        if one:
-            rarity = sum(math.log((len(candidates) + 1) / spread[word]) for word in sorted(one)) / len(one)
+    for sentence, terms, shape in zip(candidates, term_sets, shapes, strict=True):
+        if terms:
+            rarity = sum(math.log((len(candidates) + 1) / spread[word]) for word in sorted(terms)) / len(terms)
             sentence.score += 1.5 * rarity / scale
         if alike[shape] >= 3:
             sentence.score -= 2.0
@@ -198,16 +198,16 @@ def _open_questions(candidates: list[Sentence]) -> list[Sentence]:
 def _newest_statements(candidates: list[Sentence]) -> list[Sentence]:
     """Keep only the newest of several statements about the same subject."""
     seen: set[str] = set()
-    kept: list[Sentence] = []
+    newest: list[Sentence] = []
     for sentence in reversed(candidates):
         subject = subject_of(sentence.text)
         if subject and subject in seen:
             continue
         if subject:
             seen.add(subject)
-        kept.append(sentence)
-    kept.reverse()
-    return kept
+        newest.append(sentence)
+    newest.reverse()
+    return newest
 
 
 def subject_of(text: str) -> str:
@@ -221,13 +221,13 @@ def subject_of(text: str) -> str:
     return f"{' '.join(parts)} {_predicate(match['said'])}"
 
 
-def _predicate(said: str) -> str:
+def _predicate(sentence: str) -> str:
     """Return the kind of predicate. Two numbers about a subject are a contradiction; a job and a name are not."""
-    first = re.findall(r"\w+", _LEADING.sub("", said))[:1]
+    first = re.findall(r"\w+", _LEADING.sub("", sentence))[:1]
     if not first:
         return "other"
     word = first[0]
-    if _NUMBER.search(said):
+    if _NUMBER.search(sentence):
         return "number"
     if word[0].isupper():
         return "name"
@@ -236,27 +236,27 @@ def _predicate(said: str) -> str:
 
 def _without_repeats(candidates: list[Sentence]) -> list[Sentence]:
     seen: set[str] = set()
-    kept: list[Sentence] = []
+    distinct: list[Sentence] = []
     for sentence in reversed(candidates):
         key = " ".join(sentence.terms) or sentence.text
         if key not in seen:
             seen.add(key)
-            kept.append(sentence)
-    kept.reverse()
-    return kept
+            distinct.append(sentence)
+    distinct.reverse()
+    return distinct
 
 
 def _fill(lines: list[str], candidates: list[Sentence], max_tokens: int, counter: Counter) -> str:
     """Return the best sentences that fit, in chronological order; at least a few, even if all score low."""
     room = max_tokens - sum(counter.count(line) + 1 for line in lines)
     chosen: list[Sentence] = []
-    for sentence in sorted(candidates, key=lambda one: (-one.score, -one.order)):
+    for sentence in sorted(candidates, key=lambda candidate: (-candidate.score, -candidate.order)):
         if sentence.score <= SMALLEST_SCORE and len(chosen) >= FEWEST_LINES:
             break
         cost = counter.count(sentence.line()) + 1
         if cost <= room:
             room -= cost
             chosen.append(sentence)
-    chosen.sort(key=lambda one: one.order)
+    chosen.sort(key=lambda candidate: candidate.order)
     text = "\n".join([*lines, *(sentence.line() for sentence in chosen)])
     return text if counter.count(text) <= max_tokens or lines else ""

@@ -51,13 +51,13 @@ class Counter:
     def count(self, text: str) -> int:
         """Return the tokens of a text. Counts are cached by the hash and length of the text, not by the text."""
         key = (hash(text), len(text))
-        found = self._memo.get(key)
-        if found is None:
-            found = self.count_once(text)
+        count = self._memo.get(key)
+        if count is None:
+            count = self.count_once(text)
             if len(self._memo) >= _MEMO_ENTRIES:
                 self._memo.clear()
-            self._memo[key] = found
-        return found
+            self._memo[key] = count
+        return count
 
     def assembled(self, tokens: int) -> None:
         """Remember the size of an assembled request for the next `calibrate`."""
@@ -139,10 +139,10 @@ def open_counter(spec: object = None) -> Counter:
 
 def _encoding(name: str) -> Counter:
     """Return the only counter for an encoding in this process, since loading the ranks takes tens of milliseconds."""
-    found = _opened.get(name)
-    if found is None:
-        found = _opened[name] = Encoding(name)
-    return found
+    encoding = _opened.get(name)
+    if encoding is None:
+        encoding = _opened[name] = Encoding(name)
+    return encoding
 
 
 class Encoding(Counter):
@@ -199,7 +199,7 @@ def _takes(function: Callable[..., Any], name: str) -> bool:
         parameters = inspect.signature(function).parameters.values()
     except ValueError:  # compiled, without a signature: Hugging Face's, which has the option
         return True
-    return any(one.name == name or one.kind is one.VAR_KEYWORD for one in parameters)
+    return any(parameter.name == name or parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
 
 
 def _tokenizer_name(tokenizer: Any) -> str:

@@ -155,7 +155,7 @@ def choose_tools(
         if index not in chosen and index not in fixed and spent + tokens_of <= ceiling:
             chosen[index] = None
             spent += tokens_of
-    order = {name: place for place, name in enumerate(earlier)}
+    order = {name: index for index, name in enumerate(earlier)}
     rest = sorted(chosen, key=lambda index: order.get(tool_name(tools[index]), len(order)))
     indices = [*fixed, *rest]
     left = tuple(

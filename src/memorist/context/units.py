@@ -113,8 +113,8 @@ class Grouper:
             tokens = message.tokens
             if tokens is None or (message.counter or DEFAULT_COUNTER) != name:
                 tokens = count_message(message, self.counter)
-            place = message.seq if position is None else position
-            units.append(Unit((message,), tokens, place, message.pinned, False, place))
+            seq = message.seq if position is None else position
+            units.append(Unit((message,), tokens, seq, message.pinned, False, seq))
             added += tokens
             if added > limit_tokens:
                 break
@@ -139,7 +139,7 @@ class Grouper:
         if not self._turn:
             return []
         turn, self._turn = self._turn[::-1], []
-        return self._push_any(as_turn([one.message for one in turn]), turn[0].position, turn[-1].position)
+        return self._push_any(as_turn([carrier.message for carrier in turn]), turn[0].position, turn[-1].position)
 
     def _sound(self, message: Message, position: int) -> Message:
         """Repair malformed parts of a message, since an imported one may contain parts that a provider rejects."""
@@ -199,11 +199,11 @@ class Grouper:
         units: list[Unit] = []
         for carrier in self._pending:
             results, rest = split_results(carrier.message)
-            for found, result in results:
-                if found in self._strays:
+            for call_id, result in results:
+                if call_id in self._strays:
                     self._note(result, carrier.position, "second result of a call")
                 else:
-                    self._strays[found] = _Carrier(result, carrier.position)
+                    self._strays[call_id] = _Carrier(result, carrier.position)
             if rest is not None and has_substance(rest):
                 units.append(self._unit((rest,), carrier.position, carrier.position))
         self._pending.clear()
@@ -224,35 +224,35 @@ class Grouper:
         texts: list[Unit] = []
         for carrier in reversed(self._pending):
             results, rest = split_results(carrier.message)
-            for found, result in results:
-                first.setdefault(found, []).append(_Carrier(result, carrier.position))
+            for call_id, result in results:
+                first.setdefault(call_id, []).append(_Carrier(result, carrier.position))
             if rest is not None and has_substance(rest):
                 texts.append(self._unit((rest,), carrier.position, carrier.position))
         self._pending.clear()
         last = max((carrier.position for left in first.values() for carrier in left), default=position)
         parts = [message, *(self._result(first, old, new, position) for old, new in names)]
-        for found, left in first.items():
+        for call_id, left in first.items():
             for carrier in left:
-                self._set_aside(found, carrier, {old for old, _ in names})
+                self._set_aside(call_id, carrier, {old for old, _ in names})
         return [*reversed(texts), self._unit(tuple(parts), position, last, exchange=True)]
 
-    def _set_aside(self, found: str, carrier: _Carrier, answered: set[str]) -> None:
-        if found in answered or found in self._strays:
+    def _set_aside(self, call_id: str, carrier: _Carrier, answered: set[str]) -> None:
+        if call_id in answered or call_id in self._strays:
             self._note(carrier.message, carrier.position, "second result of a call")
         else:
-            self._strays[found] = carrier
+            self._strays[call_id] = carrier
 
     def _result(self, first: dict[str, list[_Carrier]], old: str, new: str, position: int) -> Message:
         if first.get(old):
-            found = first[old].pop(0).message
+            message = first[old].pop(0).message
         elif old in self._strays:
             carrier = self._strays.pop(old)
-            found = carrier.message
-            self.repairs.append(Repair(carrier.position, "tool result moved next to its call", message=_id(found)))
+            message = carrier.message
+            self.repairs.append(Repair(carrier.position, "tool result moved next to its call", message=_id(message)))
         else:
             self.repairs.append(Repair(position, "call without a result closed"))
             return synthetic_result(new)
-        return found if old == new else _renamed(found, new)
+        return message if old == new else _renamed(message, new)
 
     def _note(self, message: Message, position: int, reason: str) -> None:
         self.repairs.append(Repair(position, reason, stored_tokens(message, self.counter), _id(message)))
@@ -326,8 +326,8 @@ def _block_substance(block: object) -> bool:
 
 def attached_message(message: Message) -> Message:
     """Return the memory stored with an input as a separate message."""
-    kept = message.metadata[ATTACHED]
-    text = kept.get("text") if isinstance(kept, Mapping) else None
+    attached = message.metadata[ATTACHED]
+    text = attached.get("text") if isinstance(attached, Mapping) else None
     # The stored text is fenced and counted anew: metadata of an imported row may hold anything.
     return Message(role="user", content=fenced_memory(str(text or "")), metadata={SYNTHETIC: True})
 
@@ -346,8 +346,8 @@ def split_results(message: Message) -> tuple[list[tuple[str, Message]], Message 
     rest: list[Any] = []
     for block in message.content:
         if isinstance(block, Mapping) and block.get("type") == "tool_result":
-            one = replace(message, content=[block], extra={}, name=None, tokens=None)
-            results.append((str(block.get("tool_use_id", "")), one))
+            single = replace(message, content=[block], extra={}, name=None, tokens=None)
+            results.append((str(block.get("tool_use_id", "")), single))
         else:
             rest.append(block)
     return results, replace(message, content=rest, tokens=None) if rest else None
@@ -358,27 +358,27 @@ def _is_clean(calls: list[ToolCall], carriers: list[_Carrier]) -> bool:
     wanted = [call.id for call in calls]
     if not carriers or "" in wanted:
         return False
-    found: list[str] = []
-    for place, carrier in enumerate(carriers):
+    call_ids: list[str] = []
+    for index, carrier in enumerate(carriers):
         message = carrier.message
         if message.role == "tool":
-            found.append(str(message.extra.get("tool_call_id", "")))
+            call_ids.append(str(message.extra.get("tool_call_id", "")))
             continue
         results = message.tool_results
-        if place + 1 < len(carriers) and len(results) < len(message.content):
+        if index + 1 < len(carriers) and len(results) < len(message.content):
             return False
-        found.extend(result.id for result in results)
-    return len(set(wanted)) == len(wanted) == len(found) and set(found) == set(wanted)
+        call_ids.extend(result.id for result in results)
+    return len(set(wanted)) == len(wanted) == len(call_ids) and set(call_ids) == set(wanted)
 
 
 def _distinct_ids(message: Message, calls: list[ToolCall]) -> tuple[Message, list[tuple[str, str]]]:
     """Return the message with a unique id for each tool call, and the (old, new) ids."""
     seen: set[str] = set()
     names: list[tuple[str, str]] = []
-    for place, call in enumerate(calls, 1):
-        new = call.id or f"call_{place}"
+    for index, call in enumerate(calls, 1):
+        new = call.id or f"call_{index}"
         while new in seen:
-            new = f"{new}_{place}"
+            new = f"{new}_{index}"
         seen.add(new)
         names.append((call.id, new))
     if all(old == new for old, new in names):
@@ -416,14 +416,14 @@ def _modern(message: Message) -> Message:
         shape = as_message({"role": message.role, "content": message.content, **extra}).shape
         message = message if shape is None else replace(message, shape=shape)
     if message.role == "function":
-        known = {**extra, "tool_call_id": f"call_{message.name or 'function'}"}
-        return replace(message, role="tool", name=None, extra=known, tokens=None)
+        fields = {**extra, "tool_call_id": f"call_{message.name or 'function'}"}
+        return replace(message, role="tool", name=None, extra=fields, tokens=None)
     call = extra.get("function_call") if message.role == "assistant" and extra else None
     if not isinstance(call, Mapping):
         return message
     rest = {name: value for name, value in extra.items() if name != "function_call"}
-    made = {"id": f"call_{call.get('name', 'function')}", "type": "function", "function": dict(call)}
-    return replace(message, extra={**rest, "tool_calls": [*(rest.get("tool_calls") or ()), made]}, tokens=None)
+    tool_call = {"id": f"call_{call.get('name', 'function')}", "type": "function", "function": dict(call)}
+    return replace(message, extra={**rest, "tool_calls": [*(rest.get("tool_calls") or ()), tool_call]}, tokens=None)
 
 
 def _id(message: Message) -> str:

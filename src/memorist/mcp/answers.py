@@ -74,20 +74,20 @@ def _first(data: JsonObject, answer: Answer, count: int) -> JsonObject:
     items = data[answer.listed]
     if len(items) <= count:
         return data
-    kept = {**data, answer.listed: items[:count]}
+    shortened = {**data, answer.listed: items[:count]}
     if answer.cursor is not None:
-        return {**kept, "next": answer.cursor(items[count - 1])}
-    return {**kept, "left_out": data.get("left_out", 0) + len(items) - count}
+        return {**shortened, "next": answer.cursor(items[count - 1])}
+    return {**shortened, "left_out": data.get("left_out", 0) + len(items) - count}
 
 
 def _shorter(data: JsonObject, stored: bool, max_tokens: int) -> Fitted:
     """Return the answer with texts and lists cut shorter and shorter until it fits."""
     longest = _MAX_CHARACTERS
-    made = _sent(data, stored)
-    while made.tokens > max_tokens and longest > 1:
-        made = _sent(_cut(data, longest), stored)
+    sent = _sent(data, stored)
+    while sent.tokens > max_tokens and longest > 1:
+        sent = _sent(_cut(data, longest), stored)
         longest //= 2
-    return made
+    return sent
 
 
 def _cut(value: object, longest: int) -> Any:
@@ -95,11 +95,11 @@ def _cut(value: object, longest: int) -> Any:
         return value if len(value) <= longest or value == MEMORY_NOTE else value[:longest] + CUT
     many = max(1, longest // 40)
     if isinstance(value, list):
-        return [_cut(one, longest) for one in value[:many]]
+        return [_cut(item, longest) for item in value[:many]]
     if isinstance(value, dict):
         # Fields of the answer itself are all kept; of a stored object with many fields the first ones.
-        kept = value if "note" in value or len(value) <= max(many, 12) else dict(list(value.items())[:many])
-        return {name: _cut(one, longest) for name, one in kept.items()}
+        fields = value if "note" in value or len(value) <= max(many, 12) else dict(list(value.items())[:many])
+        return {name: _cut(item, longest) for name, item in fields.items()}
     return value
 
 
@@ -118,7 +118,7 @@ def escaped(text: str) -> str:
     """Return JSON with invisible characters, and those that could close a fence, written as escapes."""
     if text.isascii() and "<" not in text:
         return text
-    return "".join(_escape(one) if is_hidden_or_opening(one) else one for one in text)
+    return "".join(_escape(character) if is_hidden_or_opening(character) else character for character in text)
 
 
 def _escape(character: str) -> str:

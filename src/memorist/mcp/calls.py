@@ -137,19 +137,21 @@ def read_arguments(tool: Tool, arguments: Mapping[str, object]) -> msgspec.Struc
     try:
         return msgspec.convert(dict(arguments), arguments_of(tool))
     except msgspec.ValidationError as wrong:
-        names = ", ".join(f"{name} (needed)" if one.required else name for name, one in tool.arguments.items())
+        names = ", ".join(
+            f"{name} (needed)" if argument.required else name for name, argument in tool.arguments.items()
+        )
         raise UsageError(f"{wrong}. {tool.name} takes: {names}") from None
 
 
-async def _remember(caller: Caller, given: Remembering) -> Answer:
-    if not given.text and not given.facts:
+async def _remember(caller: Caller, arguments: Remembering) -> Answer:
+    if not arguments.text and not arguments.facts:
         raise UsageError("remember needs `text` or `facts`")
-    user = given.user or caller.user
+    user = arguments.user or caller.user
     answer = shown.Remembered(understood=[])
-    for key, value in (given.facts or {}).items():
+    for key, value in (arguments.facts or {}).items():
         answer = _joined(answer, await _remember_fact(caller, user, key, value))
-    if given.text:
-        answer = _joined(answer, await _remember_text(caller, user, given.text))
+    if arguments.text:
+        answer = _joined(answer, await _remember_text(caller, user, arguments.text))
     return Answer(answer)
 
 
@@ -201,11 +203,11 @@ def _secret_kinds(text: str) -> str:
     return ", ".join(sorted({secret.kind for secret in find_secrets(text)}))
 
 
-async def _recall(caller: Caller, given: Searching) -> Answer:
-    space = f"user:{given.user or caller.user}"
+async def _recall(caller: Caller, arguments: Searching) -> Answer:
+    space = f"user:{arguments.user or caller.user}"
     hits = await caller.memory.recall(
-        given.query, top_k=given.limit or DEFAULT_HITS, namespaces=None if given.user is None else [space],
-        after=given.after, before=given.before,
+        arguments.query, top_k=arguments.limit or DEFAULT_HITS, namespaces=None if arguments.user is None else [space],
+        after=arguments.after, before=arguments.before,
     )  # fmt: skip
     best = max((hit.score for hit in hits), default=0.0)
     covered = await _covered_notes(caller, space) if any(hit.kind == "message" for hit in hits) else frozenset()
@@ -232,8 +234,8 @@ async def _covered_notes(caller: Caller, space: str) -> frozenset[str]:
     )
 
 
-async def _profile(caller: Caller, given: Profiling) -> Answer:
-    return await profile_answer(caller, given.user or caller.user)
+async def _profile(caller: Caller, arguments: Profiling) -> Answer:
+    return await profile_answer(caller, arguments.user or caller.user)
 
 
 async def profile_answer(caller: Caller, user: str) -> Answer:
@@ -245,12 +247,12 @@ async def profile_answer(caller: Caller, user: str) -> Answer:
     return Answer(shown.ShownProfile(user=user, items=items), stored=True, listed="items")
 
 
-async def _update(caller: Caller, given: Updating) -> Answer:
-    memory = await resolve_memory(caller, given.id)
-    if kinds := _secret_kinds(str(given.to)):
+async def _update(caller: Caller, arguments: Updating) -> Answer:
+    memory = await resolve_memory(caller, arguments.id)
+    if kinds := _secret_kinds(str(arguments.to)):
         raise UsageError(_SECRET.format(kinds))
-    change: JsonObject = {"value": given.to} if memory.kind == "fact" else {"text": _sentence(given.to)}
-    changed = await caller.memory.memories.update(memory.id, **change, reason=given.reason, ns=memory.namespace)
+    change: JsonObject = {"value": arguments.to} if memory.kind == "fact" else {"text": _sentence(arguments.to)}
+    changed = await caller.memory.memories.update(memory.id, **change, reason=arguments.reason, ns=memory.namespace)
     return Answer(shown.Updated(id=changed.id, before=memory.text, after=changed.text), stored=True)
 
 
@@ -258,8 +260,8 @@ def _sentence(value: object) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
-async def _why(caller: Caller, given: Asking) -> Answer:
-    target = await resolve_target(caller, given.id)
+async def _why(caller: Caller, arguments: Asking) -> Answer:
+    target = await resolve_target(caller, arguments.id)
     why = await caller.memory.why(_traced_id(target))
     sources = [
         shown.Source(
@@ -341,12 +343,12 @@ def _traced_id(target: Target) -> str:
     return f"{target.memory.namespace}/{target.memory.id.partition(':')[2]}"
 
 
-async def _build_context(caller: Caller, given: Building) -> Answer:
+async def _build_context(caller: Caller, arguments: Building) -> Answer:
     context = await caller.memory.context(
-        given.input,
-        thread=given.thread,
-        budget=given.budget_tokens or DEFAULT_BUDGET,
-        profile=await _about(caller, given.thread),
+        arguments.input,
+        thread=arguments.thread,
+        budget=arguments.budget_tokens or DEFAULT_BUDGET,
+        profile=await _about(caller, arguments.thread),
     )
     sections = [
         shown.Section(
@@ -360,8 +362,8 @@ async def _build_context(caller: Caller, given: Building) -> Answer:
         for section in context.manifest.sections
         if section.tokens or section.dropped or section.folded
     ]
-    made = shown.Request(messages=context.messages(), tokens=context.tokens, manifest=sections)
-    return Answer(made, stored=True)
+    request = shown.Request(messages=context.messages(), tokens=context.tokens, manifest=sections)
+    return Answer(request, stored=True)
 
 
 async def _about(caller: Caller, thread: str | None) -> bool | list[ProfileLine]:
@@ -371,22 +373,23 @@ async def _about(caller: Caller, thread: str | None) -> bool | list[ProfileLine]
     memory = caller.memory
     if memory.user is not None:
         return True
-    found = None if thread is None else await memory.threads.get(thread)
-    kind, _, user = (found.ns if found is not None else caller.own).partition(":")
+    thread_row = None if thread is None else await memory.threads.get(thread)
+    kind, _, user = (thread_row.ns if thread_row is not None else caller.own).partition(":")
     return await memory.profile.block(user if kind == "user" else caller.user)
 
 
-async def _save_checkpoint(caller: Caller, given: Saving) -> Answer:
+async def _save_checkpoint(caller: Caller, arguments: Saving) -> Answer:
     fields = {
-        "task_id": given.task_id, "state": given.state, "step": given.step, "completed_subtasks": given.completed
+        "task_id": arguments.task_id, "state": arguments.state, "step": arguments.step,
+        "completed_subtasks": arguments.completed,
     }  # fmt: skip
     checkpoint = await caller.memory.tasks.save({name: value for name, value in fields.items() if value is not None})
-    return Answer(_saved(given.task_id, checkpoint, whole=False))
+    return Answer(_saved(arguments.task_id, checkpoint, whole=False))
 
 
-async def _resume_task(caller: Caller, given: Resuming) -> Answer:
-    checkpoint = await caller.memory.tasks.resume(given.task_id)
-    return Answer(_saved(given.task_id, checkpoint, whole=True), stored=True, listed="completed")
+async def _resume_task(caller: Caller, arguments: Resuming) -> Answer:
+    checkpoint = await caller.memory.tasks.resume(arguments.task_id)
+    return Answer(_saved(arguments.task_id, checkpoint, whole=True), stored=True, listed="completed")
 
 
 def _saved(task_id: str, checkpoint: Checkpoint | None, *, whole: bool) -> shown.Saved:
@@ -401,17 +404,17 @@ def _saved(task_id: str, checkpoint: Checkpoint | None, *, whole: bool) -> shown
     return msgspec.structs.replace(stands, state=checkpoint.state, completed=list(checkpoint.completed_subtasks))
 
 
-async def _forget(caller: Caller, given: Erasing) -> Answer:
-    target = await resolve_target(caller, given.id)
+async def _forget(caller: Caller, arguments: Erasing) -> Answer:
+    target = await resolve_target(caller, arguments.id)
     steps = await _erasing_steps(caller, target)
     counts = [await _preview(caller, step) for step in steps]
     what = await _texts_going(caller, target, steps)
-    if given.confirm is None:
+    if arguments.confirm is None:
         code = _code(caller, target, steps, counts, _window())
         return Answer(
             shown.Forgotten(id=target.id, erased=False, what=what, rows=sum(counts), confirm=code), stored=True
         )
-    if given.confirm not in (_code(caller, target, steps, counts, _window() - age) for age in (0, 1)):
+    if arguments.confirm not in (_code(caller, target, steps, counts, _window() - age) for age in (0, 1)):
         raise UsageError(
             "`confirm` is not the code of a preview of this made in the last five minutes, or what would be erased has "
             "changed since. Call forget without `confirm` for a new preview"

@@ -119,18 +119,18 @@ class Graph:
 
         Entities with the same name, created in one call, share a fact (`more`).
         """
-        made: dict[str, JsonObject] = {}
+        values: dict[str, JsonObject] = {}
         for node in self.nodes:
             value: JsonObject = {**node.shown(), "order": node.order}
-            first = made.setdefault(entity_key(node.name), value)
+            first = values.setdefault(entity_key(node.name), value)
             if first is not value:
                 first.setdefault("more", []).append(value)
         for edge in self.edges:
             value = {**edge.shown(), "order": edge.order}
-            first = made.setdefault(relation_key(edge.start, edge.kind, edge.end), value)
+            first = values.setdefault(relation_key(edge.start, edge.kind, edge.end), value)
             if first is not value:
                 first.setdefault("more", []).append(value)
-        return made
+        return values
 
     def shown(self, nodes: Sequence[Node] | None = None, edges: Sequence[Edge] | None = None) -> Part:
         """Return the graph, or a part of it, as that server returns it."""
@@ -152,20 +152,20 @@ async def load(memory: AsyncMemory, space: str) -> Graph:
     versions: dict[str, int] = {}
     for key, version, value in await _rows(memory.facts, space, ENTITY):
         versions[key] = version
-        nodes += [_node(one) for one in (value, *value.get("more", ()))]
+        nodes += [_node(part) for part in (value, *value.get("more", ()))]
     for key, version, value in await _rows(memory.facts, space, RELATION):
         versions[key] = version
-        edges += [_edge(one) for one in (value, *value.get("more", ()))]
-    return Graph(sorted(nodes, key=lambda one: one.order), sorted(edges, key=lambda one: one.order), versions)
+        edges += [_edge(part) for part in (value, *value.get("more", ()))]
+    return Graph(sorted(nodes, key=lambda part: part.order), sorted(edges, key=lambda part: part.order), versions)
 
 
 async def _rows(facts: Facts, space: str, prefix: str) -> list[tuple[str, int, JsonObject]]:
-    found: list[Fact] = []
-    while page := await facts.list(space, prefix=prefix, limit=PAGE_ROWS, after=found[-1].key if found else None):
-        found += page
+    rows: list[Fact] = []
+    while page := await facts.list(space, prefix=prefix, limit=PAGE_ROWS, after=rows[-1].key if rows else None):
+        rows += page
         if len(page) < PAGE_ROWS:
             break
-    return [(fact.key, fact.version, fact.value) for fact in found if isinstance(fact.value, dict)]
+    return [(fact.key, fact.version, fact.value) for fact in rows if isinstance(fact.value, dict)]
 
 
 def _node(value: JsonMapping) -> Node:
@@ -223,7 +223,9 @@ def create_entities(graph: Graph, entities: Sequence[Entity]) -> list[Entity]:
     """Add entities whose names are new."""
     names = {node.name for node in graph.nodes}
     new = [entity for entity in entities if entity["name"] not in names]
-    nodes = [Node(one["name"], one["entityType"], list(one["observations"]), graph.next_order()) for one in new]
+    nodes = [
+        Node(entity["name"], entity["entityType"], list(entity["observations"]), graph.next_order()) for entity in new
+    ]
     graph.nodes += nodes
     return [node.shown() for node in nodes]
 

@@ -37,9 +37,9 @@ def _object(**fields: Schema) -> Schema:
 
 
 def _closed(schema: Schema) -> Schema:
-    """Return the schema with `additionalProperties: false`, as that server declares its answers."""
+    """Return the schema with `additionalProperties: false`, as that server declares its values."""
     if schema["type"] == "object":
-        properties = {name: _closed(one) for name, one in schema["properties"].items()}
+        properties = {name: _closed(field_schema) for name, field_schema in schema["properties"].items()}
         return {**schema, "properties": properties, "additionalProperties": False}
     return {**schema, "items": _closed(schema["items"])} if schema["type"] == "array" else schema
 
@@ -82,8 +82,8 @@ class GraphTool(msgspec.Struct, frozen=True, eq=False):
 
 def _tool(name: str, about: str, input: Schema, output: Schema, hints: Hints, **more: Any) -> GraphTool:
     title = name.replace("_", " ").title()
-    answers = {"$schema": _DRAFT, **_closed(output)}
-    return GraphTool(name, title, about, {"$schema": _DRAFT, **input}, answers, hints, **more)
+    values = {"$schema": _DRAFT, **_closed(output)}
+    return GraphTool(name, title, about, {"$schema": _DRAFT, **input}, values, hints, **more)
 
 
 GRAPH_TOOLS: tuple[GraphTool, ...] = (
@@ -131,15 +131,15 @@ GRAPH_TOOLS: tuple[GraphTool, ...] = (
 
 async def call_graph(caller: Caller, tool: GraphTool, arguments: JsonMapping) -> Fitted:
     """Run a graph tool. The answer is byte for byte what that server would write."""
-    given = [
+    values = [
         _declared_fields(tool.input["properties"][name], value) for name, value in _checked(tool, arguments).items()
     ]
     space = caller.own
     if tool.read is not None:
-        return _written(tool.read(await graph.load(caller.memory, space), *given))
+        return _written(tool.read(await graph.load(caller.memory, space), *values))
     edit = tool.edit
     assert edit is not None
-    done = await graph.change(caller.memory, space, lambda whole: edit(whole, *given))
+    done = await graph.change(caller.memory, space, lambda whole: edit(whole, *values))
     if done is None:
         return Fitted({"success": True, "message": tool.answer}, tool.answer, tokens_of(tool.answer))
     written = _written(done)
@@ -154,9 +154,9 @@ def _written(data: Any) -> Fitted:
 def _checked(tool: GraphTool, arguments: JsonMapping) -> JsonObject:
     wrong = _problems(tool.input, dict(arguments), "")
     if wrong:
-        told = "\n".join(wrong)
+        listing = "\n".join(wrong)
         raise WrongArguments(
-            f"MCP error -32602: Input validation error: Invalid arguments for tool {tool.name}: {told}"
+            f"MCP error -32602: Input validation error: Invalid arguments for tool {tool.name}: {listing}"
         )
     return {name: arguments[name] for name in tool.input["properties"]}
 
@@ -177,21 +177,23 @@ def _problems(schema: Schema, value: Any, path: str) -> list[str]:
     if received != schema["type"]:
         return [f"Invalid input: expected {schema['type']}, received {received}" + (f" at {path}" if path else "")]
     if received == "array":
-        return [problem for at, one in enumerate(value) for problem in _problems(schema["items"], one, f"{path}[{at}]")]
+        return [
+            problem for at, item in enumerate(value) for problem in _problems(schema["items"], item, f"{path}[{at}]")
+        ]
     if received != "object":
         return []
     inner = {name: (f"{path}.{name}" if path else name) for name in schema["properties"]}
     return [
         problem
-        for name, one in schema["properties"].items()
-        for problem in _problems(one, value.get(name, _ABSENT), inner[name])
+        for name, item in schema["properties"].items()
+        for problem in _problems(item, value.get(name, _ABSENT), inner[name])
     ]
 
 
 def _declared_fields(schema: Schema, value: Any) -> Any:
     """Return the value without fields that the schema does not declare."""
     if schema["type"] == "array":
-        return [_declared_fields(schema["items"], one) for one in value]
+        return [_declared_fields(schema["items"], item) for item in value]
     if schema["type"] == "object":
-        return {name: _declared_fields(one, value[name]) for name, one in schema["properties"].items()}
+        return {name: _declared_fields(item, value[name]) for name, item in schema["properties"].items()}
     return value

@@ -45,8 +45,8 @@ def mcp_parts(
     def make(server: Host) -> Part:
         notices = Notices()
         counted = msgspec.structs.replace(chosen, used=lambda use: _count(server, use))
-        made = make_server(caller_of, counted, notices)
-        return mounted(server, made, notices, resource, sessions=sessions, json=json)
+        mcp_server = make_server(caller_of, counted, notices)
+        return mounted(server, mcp_server, notices, resource, sessions=sessions, json=json)
 
     def describe(server: Host) -> Part:
         assert resource is not None
@@ -57,7 +57,7 @@ def mcp_parts(
 
 def mounted(
     server: Host,
-    made: McpServer[Any],
+    mcp_server: McpServer[Any],
     notices: Notices,
     resource: Resource | None = None,
     *,
@@ -65,7 +65,7 @@ def mounted(
     json: bool = True,
 ) -> Part:
     """Yield an MCP server as a part to mount."""
-    manager = StreamableHTTPSessionManager(app=made, json_response=json, stateless=not sessions)
+    manager = StreamableHTTPSessionManager(app=mcp_server, json_response=json, stateless=not sessions)
     tokens = None if resource is None else Tokens(resource)
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:

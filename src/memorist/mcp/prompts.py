@@ -84,10 +84,10 @@ async def make_prompt(
     prompt = PROMPTS.get(name)
     if prompt is None:
         raise NotFound(f"no prompt {name[:64]!r}; there are {', '.join(PROMPTS)}")
-    given = arguments.get(prompt.argument, "")
-    if prompt.required and not given:
+    argument = arguments.get(prompt.argument, "")
+    if prompt.required and not argument:
         raise UsageError(f"{name} needs `{prompt.argument}`: {prompt.what}")
-    texts = [await prompt.read(caller, given, max_tokens), prompt.ask]
+    texts = [await prompt.read(caller, argument, max_tokens), prompt.ask]
     return types.GetPromptResult(
         description=prompt.about,
         messages=[

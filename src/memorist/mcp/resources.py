@@ -142,7 +142,9 @@ async def _fact(caller: Caller, parts: list[str], query: Mapping[str, str]) -> A
     if fact is None:
         raise NotFound("no such fact")
     past = await caller.memory.facts.history(space, key)
-    fact_with_history = FactWithHistory(fact=shown_fact(fact), history=[shown_fact(one) for one in reversed(past[:-1])])
+    fact_with_history = FactWithHistory(
+        fact=shown_fact(fact), history=[shown_fact(version) for version in reversed(past[:-1])]
+    )
     return Answer(fact_with_history, stored=True, listed="history")
 
 
@@ -176,10 +178,10 @@ async def _summary(caller: Caller, parts: list[str], query: Mapping[str, str]) -
     if await caller.memory.threads.get(id) is None:
         raise NotFound("no such conversation")
     summaries = await caller.memory.threads.summaries(id)
-    told = [
+    lines = [
         ShownSummary(id=summary.id, first=summary.first, last=summary.last, text=summary.text) for summary in summaries
     ]
-    return Answer(ShownSummaries(thread=id, summaries=told), stored=True, listed="summaries")
+    return Answer(ShownSummaries(thread=id, summaries=lines), stored=True, listed="summaries")
 
 
 _READERS: Mapping[str, Callable[[Caller, list[str], Mapping[str, str]], Awaitable[Answer]]] = {
@@ -203,12 +205,12 @@ class Place(msgspec.Struct, array_like=True, frozen=True):
 
 async def listed(caller: Caller, cursor: str | None) -> tuple[list[types.Resource], str | None]:
     """Return a page of resources, and the cursor of the next one."""
-    found: list[types.Resource] = []
-    async for resource, place in _walk(caller, _decoded(cursor)):
-        found.append(resource)
-        if len(found) == PAGE_ROWS:
-            return found, _encoded(place)
-    return found, None
+    resources: list[types.Resource] = []
+    async for resource, position in _walk(caller, _decoded(cursor)):
+        resources.append(resource)
+        if len(resources) == PAGE_ROWS:
+            return resources, _encoded(position)
+    return resources, None
 
 
 async def _walk(caller: Caller, start: Place) -> AsyncIterator[tuple[types.Resource, Place]]:
@@ -216,17 +218,17 @@ async def _walk(caller: Caller, start: Place) -> AsyncIterator[tuple[types.Resou
     then the facts."""
     spaces = await caller.memory.namespaces()
     for space in (space for space in spaces if space >= start.space):
-        place = start if space == start.space else Place(space)
-        if place.kind == "profile":
+        position = start if space == start.space else Place(space)
+        if position.kind == "profile":
             user = space.removeprefix("user:")
             if user != space:
                 yield _resource("profile", user, user), Place(space, "thread")
-            place = Place(space, "thread")
-        if place.kind == "thread":
-            async for resource, id in _threads(caller, space, place.after):
+            position = Place(space, "thread")
+        if position.kind == "thread":
+            async for resource, id in _threads(caller, space, position.after):
                 yield resource, Place(space, "thread", id)
-            place = Place(space, "fact")
-        async for resource, key in _facts(caller, space, place.after):
+            position = Place(space, "fact")
+        async for resource, key in _facts(caller, space, position.after):
             yield resource, Place(space, "fact", key)
 
 
@@ -261,8 +263,8 @@ def graph_resource() -> types.Resource:
     )  # fmt: skip
 
 
-def _encoded(place: Place) -> str:
-    return base64.urlsafe_b64encode(msgspec.json.encode(place)).decode().rstrip("=")
+def _encoded(position: Place) -> str:
+    return base64.urlsafe_b64encode(msgspec.json.encode(position)).decode().rstrip("=")
 
 
 def _decoded(cursor: str | None) -> Place:
@@ -279,17 +281,19 @@ def _decoded(cursor: str | None) -> Place:
 MOST_OFFERED = 100
 
 
-async def completed(caller: Caller, name: str, value: str, known: Mapping[str, str]) -> types.Completion:
+async def completed(caller: Caller, name: str, value: str, arguments: Mapping[str, str]) -> types.Completion:
     """Return completions of an argument that begin with the typed text."""
     try:
-        found = await _candidates(caller, name, value, known)
+        candidates = await _candidates(caller, name, value, arguments)
     except MemoristError:
         # The text typed so far is not a valid name, or not one that the caller may see: offer nothing.
-        found = []
-    return types.Completion(values=found[:MOST_OFFERED], total=len(found), has_more=len(found) > MOST_OFFERED)
+        candidates = []
+    return types.Completion(
+        values=candidates[:MOST_OFFERED], total=len(candidates), has_more=len(candidates) > MOST_OFFERED
+    )
 
 
-async def _candidates(caller: Caller, name: str, value: str, known: Mapping[str, str]) -> list[str]:
+async def _candidates(caller: Caller, name: str, value: str, arguments: Mapping[str, str]) -> list[str]:
     memory = caller.memory
     if name == "user":
         spaces = await memory.namespaces("user", prefix=value or None, limit=MOST_OFFERED + 1)
@@ -297,7 +301,7 @@ async def _candidates(caller: Caller, name: str, value: str, known: Mapping[str,
     if name == "namespace":
         return await memory.namespaces(prefix=value or None, limit=MOST_OFFERED + 1)
     if name == "key":
-        space = known.get("namespace", caller.own)
+        space = arguments.get("namespace", caller.own)
         return [fact.key for fact in await memory.facts.list(space, prefix=value or None, limit=MOST_OFFERED + 1)]
     if name in ("id", "thread"):
         return await _thread_ids(caller, value)
@@ -305,13 +309,13 @@ async def _candidates(caller: Caller, name: str, value: str, known: Mapping[str,
 
 
 async def _thread_ids(caller: Caller, value: str) -> list[str]:
-    found: list[str] = []
+    ids: list[str] = []
     for space in await caller.memory.namespaces():
         threads = await caller.memory.threads.list(space, by="updated_at", reverse=True, limit=MOST_OFFERED)
-        found += [thread.id for thread in threads if thread.id.startswith(value)]
-        if len(found) > MOST_OFFERED:
+        ids += [thread.id for thread in threads if thread.id.startswith(value)]
+        if len(ids) > MOST_OFFERED:
             break
-    return found
+    return ids
 
 
 def touched(kind: str, id: str) -> list[str]:

@@ -42,10 +42,10 @@ def sparing() -> Iterator[None]:
 
 def _bare(name: str) -> ModuleType:
     """Return an empty package module, whose submodules can be imported without running its `__init__`."""
-    found = find_spec(name)
-    assert found is not None and found.submodule_search_locations is not None
+    package = find_spec(name)
+    assert package is not None and package.submodule_search_locations is not None
     spec = ModuleSpec(name, None, is_package=True)
-    spec.submodule_search_locations = found.submodule_search_locations
-    made = module_from_spec(spec)
-    sys.modules[name] = made
-    return made
+    spec.submodule_search_locations = package.submodule_search_locations
+    module = module_from_spec(spec)
+    sys.modules[name] = module
+    return module

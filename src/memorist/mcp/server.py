@@ -67,10 +67,10 @@ class Handlers:
         tool = self._offered(caller).get(params.name)
         if tool is None:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name[:64]}")
-        given = params.arguments or {}
-        clock = Clocked(caller, tool.name, tokens_of(msgspec.json.encode(given).decode()), self._options.used)
+        arguments = params.arguments or {}
+        clock = Clocked(caller, tool.name, tokens_of(msgspec.json.encode(arguments).decode()), self._options.used)
         try:
-            answer = await caller.run(lambda: self._done(caller, tool, given), _is_heavy(tool))
+            answer = await caller.run(lambda: self._done(caller, tool, arguments), _is_heavy(tool))
         except MemoristError as error:
             clock.done(type(error).__name__, 0)
             return failed(error, plain=isinstance(tool, GraphTool))
@@ -82,10 +82,10 @@ class Handlers:
         clock.done("ok", answer.tokens)
         return tool_result(answer)
 
-    async def _done(self, caller: Caller, tool: Tool | GraphTool, given: JsonMapping) -> Fitted:
+    async def _done(self, caller: Caller, tool: Tool | GraphTool, arguments: JsonMapping) -> Fitted:
         if isinstance(tool, GraphTool):
-            return await call_graph(caller, tool, given)
-        return fitted(await call(caller, tool, given), self._options.max_tokens)
+            return await call_graph(caller, tool, arguments)
+        return fitted(await call(caller, tool, arguments), self._options.max_tokens)
 
     def _offered(self, caller: Caller) -> Mapping[str, Tool | GraphTool]:
         sets = self._options.sets
@@ -100,10 +100,10 @@ class Handlers:
         caller = await self._reader(ctx)
         cursor = params.cursor if params else None
         with _as_protocol_errors():
-            found, after = await caller.run(lambda: resources.listed(caller, cursor), False)
+            listing, after = await caller.run(lambda: resources.listed(caller, cursor), False)
         if cursor is None and "graph" in self._options.sets:
-            found = [resources.graph_resource(), *found]
-        return types.ListResourcesResult(resources=found, next_cursor=after)
+            listing = [resources.graph_resource(), *listing]
+        return types.ListResourcesResult(resources=listing, next_cursor=after)
 
     async def list_templates(
         self, ctx: Context, params: types.PaginatedRequestParams | None
@@ -158,17 +158,17 @@ class Handlers:
         caller = await self._reader(ctx)
         with _as_protocol_errors():
             arguments = params.arguments or {}
-            made = await caller.run(
+            prompt = await caller.run(
                 lambda: prompts.make_prompt(caller, params.name, arguments, self._options.max_tokens), True
             )
-            return cast("types.GetPromptResult", made)
+            return cast("types.GetPromptResult", prompt)
 
     async def complete(self, ctx: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
         """Return completions for an argument of a prompt or of a URI template."""
         caller = await self._reader(ctx)
-        known = (params.context.arguments if params.context else None) or {}
-        found = await resources.completed(caller, params.argument.name, params.argument.value, known)
-        return types.CompleteResult(completion=found)
+        arguments = (params.context.arguments if params.context else None) or {}
+        completion = await resources.completed(caller, params.argument.name, params.argument.value, arguments)
+        return types.CompleteResult(completion=completion)
 
     async def _reader(self, ctx: Context) -> Caller:
         caller = await self._who(ctx)

@@ -108,9 +108,9 @@ class Tokens:
         places = [f"{base}/.well-known/{name}{path}" for name in _DOCUMENTS]
         places.append(f"{base}{path}/.well-known/openid-configuration")
         for fromkey in dict.fromkeys(places):
-            found = _fetched(fromkey)
-            if found.get("issuer") == self.resource.issuer and isinstance(found.get("jwks_uri"), str):
-                return str(found["jwks_uri"])
+            configuration = _fetched(fromkey)
+            if configuration.get("issuer") == self.resource.issuer and isinstance(configuration.get("jwks_uri"), str):
+                return str(configuration["jwks_uri"])
         raise ValueError("the issuer publishes no keys")
 
 

@@ -190,7 +190,7 @@ def chosen_sets(text: str) -> frozenset[ToolSet]:
     unknown = [name for name in names if name not in SETS]
     if unknown or not names:
         raise UsageError(f"--tools takes {', '.join(SETS)} or all; several with commas between")
-    return frozenset(one for one in SETS if one in names)
+    return frozenset(name for name in SETS if name in names)
 
 
 @cache
@@ -210,7 +210,7 @@ def _plain(kind: object) -> Any:
     """Return the type without None, because a missing argument is omitted."""
     if typing.get_origin(kind) not in (typing.Union, types.UnionType):
         return kind
-    left = tuple(one for one in typing.get_args(kind) if one is not type(None))
+    left = tuple(member for member in typing.get_args(kind) if member is not type(None))
     return left[0] if len(left) == 1 else typing.Union[left]  # noqa: UP007  # made at run time
 
 
@@ -219,10 +219,10 @@ def input_schema(tool: Tool) -> JsonObject:
     """Return the JSON Schema of a tool's arguments, kept short because models pay for it."""
     schema = _root(arguments_of(tool))
     asked = {name: _short(value) for name, value in schema["properties"].items()}
-    made: JsonObject = {"type": "object", "properties": asked}
+    short_schema: JsonObject = {"type": "object", "properties": asked}
     if schema.get("required"):
-        made["required"] = schema["required"]
-    return made
+        short_schema["required"] = schema["required"]
+    return short_schema
 
 
 @cache
@@ -241,11 +241,11 @@ def _root(kind: type) -> JsonObject:
 
 def _short(schema: JsonObject) -> JsonObject:
     """Return the schema without defaults, titles and the alternative null."""
-    kept = {name: value for name, value in schema.items() if name not in ("default", "title")}
-    if "enum" in kept:
+    shortened = {name: value for name, value in schema.items() if name not in ("default", "title")}
+    if "enum" in shortened:
         # Some clients require `type` beside `enum`.
-        kept = {"type": "string", **kept}
-    options = [one for one in kept.pop("anyOf", []) if one != {"type": "null"}]
+        shortened = {"type": "string", **shortened}
+    options = [option for option in shortened.pop("anyOf", []) if option != {"type": "null"}]
     if len(options) == 1:
-        return {**_short(options[0]), **kept}
-    return {**kept, "anyOf": options} if options else kept
+        return {**_short(options[0]), **shortened}
+    return {**shortened, "anyOf": options} if options else shortened

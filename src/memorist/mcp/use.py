@@ -28,8 +28,8 @@ class Use(msgspec.Struct, frozen=True, kw_only=True):
 class Clocked:
     """Measures the duration of one call and logs it."""
 
-    def __init__(self, caller: Caller, tool: str, tokens_in: int, told: Callable[[Use], None] | None = None) -> None:
-        self._caller, self._tool, self._tokens_in, self._told = caller, tool, tokens_in, told
+    def __init__(self, caller: Caller, tool: str, tokens_in: int, report: Callable[[Use], None] | None = None) -> None:
+        self._caller, self._tool, self._tokens_in, self._told = caller, tool, tokens_in, report
         self._start = time.perf_counter()
 
     def done(self, outcome: str, tokens_out: int) -> None:

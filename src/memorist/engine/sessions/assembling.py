@@ -132,8 +132,8 @@ class Assembling:
         oldest = reading.oldest  # not the last message read: the policy may have stopped in the middle of a page
         head = await self._pinned(thread, oldest)
         memory = await self._recalled(input, recall, limits)
-        found = await self._swapped(input, thread, oldest, wanted) if wanted else None
-        reading.add_recalled(memory, head=head, found=found)
+        swapped = await self._swapped(input, thread, oldest, wanted) if wanted else None
+        reading.add_recalled(memory, head=head, found=swapped)
         if not pages and past is None:
             await Threads(core)._existing_or_fail(thread)
         context = await self._finished(reading)
@@ -209,8 +209,8 @@ class Assembling:
             near = await core.scan(
                 Message, thread, after=(max(seq - NEIGHBOUR_MESSAGES - 1, 0),), before=(seq + NEIGHBOUR_MESSAGES + 1,)
             )
-            found, _ = group(near, core.shared.counter)
-            out += [m for unit in found if any(m.seq == seq for m in unit.messages) for m in unit.messages]
+            units, _ = group(near, core.shared.counter)
+            out += [m for unit in units if any(m.seq == seq for m in unit.messages) for m in unit.messages]
         return list({message.seq: message for message in out}.values())
 
     async def _about(self, asked: About) -> list[ProfileLine]:
@@ -299,7 +299,7 @@ def recall_spec(recall: Recall | Spaces | bool | Sequence[Item]) -> Recall | Non
         return None
     if isinstance(recall, Recall):
         return recall
-    if recall is True or (isinstance(recall, list | tuple) and not all(isinstance(one, str) for one in recall)):
+    if recall is True or (isinstance(recall, list | tuple) and not all(isinstance(space, str) for space in recall)):
         return Recall()
     return Recall(namespaces=cast("Spaces", tuple(recall) if isinstance(recall, list) else recall))
 
@@ -315,8 +315,8 @@ def _query(input: Prompt | None) -> str:
         return input
     if input is None:
         return ""
-    given = cast("Sequence[Given]", input if isinstance(input, list | tuple) else [input])
-    texts = [message.text for message in map(as_message, given) if message.role == "user"]
+    messages = cast("Sequence[Given]", input if isinstance(input, list | tuple) else [input])
+    texts = [message.text for message in map(as_message, messages) if message.role == "user"]
     return texts[-1] if texts else ""
 
 

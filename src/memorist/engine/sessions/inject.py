@@ -218,14 +218,14 @@ class Injection:
 
             async def run(*args: object, **kwargs: object) -> object:
                 texts = [value for value in (*args, *kwargs.values()) if isinstance(value, str)]
-                made = Made(self._core.at())
+                recalled = Made(self._core.at())
                 if recall is not None and recall is not False and takes and "recalled" not in kwargs:
-                    made, kwargs["recalled"] = await self._recalled(recall_spec(recall) or Recall(), texts)
+                    recalled, kwargs["recalled"] = await self._recalled(recall_spec(recall) or Recall(), texts)
                 output = await _run(self._core, function, args, kwargs)
                 if remember is not None or thread is not None:
-                    said = _output_text(output)
-                    value = cast(Json, output) if _is_json(output) else said
-                    await self.keep(Output(value, said, "\n".join(texts), remember, thread), made)
+                    text = _output_text(output)
+                    value = cast(Json, output) if _is_json(output) else text
+                    await self.keep(Output(value, text, "\n".join(texts), remember, thread), recalled)
                 return output
 
             return functools.wraps(function)(run)
@@ -247,24 +247,24 @@ class Injection:
         )  # fmt: skip
         return Made.of(since, hits), hits
 
-    async def keep(self, output: Output, made: Made) -> bool:
+    async def keep(self, output: Output, recalled: Made) -> bool:
         """Store the output as a fact and the exchange as messages, in one commit, both with their sources.
 
         Return False if there is no fact to store, because one of its sources was forgotten in the meantime.
         """
-        batch, kept = self._core.batched(), True
+        batch, is_stored = self._core.batched(), True
         if (remember := output.remember) is not None:
             facts, space = Facts(batch), self._core.scope.writable(remember.namespace)
             fact = facts._new(space, remember.key, output.value, remember.ttl, remember.confidence, None)
-            fact = msgspec.structs.replace(fact, sources=made.sources, trust=made.lowered(fact.trust))
-            kept = (await facts._derive(fact, since=made.since)).status != "rejected"
+            fact = msgspec.structs.replace(fact, sources=recalled.sources, trust=recalled.lowered(fact.trust))
+            is_stored = (await facts._derive(fact, since=recalled.since)).status != "rejected"
         if output.thread is not None:
             asked = [Message(role="user", content=output.asked)] if output.asked else []
-            known = await Threads(self._core).get(output.thread)
-            own = self._core.scope.own() if known is None else None
-            await Threads(batch).append(output.thread, *asked, made.message(output.said), create=own)
+            thread = await Threads(self._core).get(output.thread)
+            own = self._core.scope.own() if thread is None else None
+            await Threads(batch).append(output.thread, *asked, recalled.message(output.said), create=own)
         await self._core.commit(batch)
-        return kept
+        return is_stored
 
 
 def _callable(agent: Agent, blocking: bool) -> Callable[..., object]:
@@ -314,8 +314,8 @@ def _system(own: object, context: Context) -> str:
     from ...context.render import transcript
 
     parts = [own if isinstance(own, str) else "", *(message.text for message in context.system_messages)]
-    known = (context.profile_message, context.memory_message, context.summary_message)
-    parts += [message.text for message in known if message is not None]
+    memory_messages = (context.profile_message, context.memory_message, context.summary_message)
+    parts += [message.text for message in memory_messages if message is not None]
     if context.history:
         parts.append(fence("recent_history", HISTORY_NOTE, transcript(context.history)))
     return "\n\n".join(part for part in parts if part)
@@ -335,9 +335,9 @@ def _output_text(output: object) -> str:
     if isinstance(output, str):
         return output
     for name in ("content", "output", "text", "final_output"):
-        found = output.get(name) if isinstance(output, dict) else getattr(output, name, None)
-        if isinstance(found, str | list):
-            return text_of(found)
+        text = output.get(name) if isinstance(output, dict) else getattr(output, name, None)
+        if isinstance(text, str | list):
+            return text_of(text)
     return msgspec.json.encode(output).decode() if _is_json(output) else str(output)
 
 

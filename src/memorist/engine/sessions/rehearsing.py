@@ -57,17 +57,17 @@ class Reads:
     async def get(self, kind: type[Any], key: Key, *, now: int) -> Any:
         if kind is Fact and key in self._supposed.facts:
             return self._supposed.facts[key]
-        found: Any = await self._store.get(kind, key, now=now)
-        if kind is Pins and found is not None and found.thread == self._supposed.thread:
-            return msgspec.structs.replace(found, seqs=tuple(seq for seq in found.seqs if self._is_said(seq)))
-        return found
+        row: Any = await self._store.get(kind, key, now=now)
+        if kind is Pins and row is not None and row.thread == self._supposed.thread:
+            return msgspec.structs.replace(row, seqs=tuple(seq for seq in row.seqs if self._is_said(seq)))
+        return row
 
     async def get_many(self, kind: type[Any], keys: Sequence[Key], *, now: int) -> list[Any]:
-        found = await self._store.get_many(kind, keys, now=now)
+        rows = await self._store.get_many(kind, keys, now=now)
         if kind is not Fact:
-            return found
+            return rows
         facts = self._supposed.facts
-        return [facts.get(key, row) for key, row in zip(keys, found, strict=True)]
+        return [facts.get(key, row) for key, row in zip(keys, rows, strict=True)]
 
     async def scan(self, asked: Scan[Any], *, now: int) -> list[Any]:
         if asked.kind is Fact and self._supposed.facts:
@@ -79,14 +79,14 @@ class Reads:
                 asked = msgspec.structs.replace(asked, before=(until,))
             return await self._store.scan(asked, now=now)
         if asked.kind in (Summary, Learning) and self._supposed.at is not None:
-            found = await self._store.scan(msgspec.structs.replace(asked, limit=None), now=now)
-            return [row for row in found if self._was_there(row)][: asked.limit]
+            rows = await self._store.scan(msgspec.structs.replace(asked, limit=None), now=now)
+            return [row for row in rows if self._was_there(row)][: asked.limit]
         return await self._store.scan(asked, now=now)
 
     async def _facts(self, asked: Scan[Any], now: int) -> list[Any]:
         """Return the facts under a prefix, with assumed ones in place of stored ones."""
-        found = await self._store.scan(asked, now=now)
-        rows = {row.row_key: row for row in found if row.row_key not in self._supposed.facts}
+        stored = await self._store.scan(asked, now=now)
+        rows = {row.row_key: row for row in stored if row.row_key not in self._supposed.facts}
         for key, fact in self._supposed.facts.items():
             inside = key[: len(asked.prefix)] == asked.prefix
             begins = asked.starts is None or str(key[len(asked.prefix)]).startswith(asked.starts)
@@ -159,22 +159,22 @@ class Rehearsal(Assembling):
         otherwise.
         """
         stored = await Facts(self._whole).history(fact.ns, fact.key)
-        said = [one for one in stored if hit.id in one.sources]
-        if not said:
+        stated = [other for other in stored if hit.id in other.sources]
+        if not stated:
             return hit
-        holds = hit.id in fact.sources or any(one.value == fact.value for one in said)
+        holds = hit.id in fact.sources or any(other.value == fact.value for other in stated)
         words = None if holds else f"{fact_text(fact)} since {fact.updated_at.date().isoformat()}"
         return msgspec.structs.replace(hit, superseded_by=words)
 
 
 def _unsaid(hit: Hit, thread: str, until: int) -> bool:
-    place, _, seq = hit.id.rpartition("#")
-    return hit.kind == "message" and place == thread and seq.isdecimal() and int(seq) >= until
+    hit_thread, _, seq = hit.id.rpartition("#")
+    return hit.kind == "message" and hit_thread == thread and seq.isdecimal() and int(seq) >= until
 
 
 async def facts_at(core: Core, namespaces: Iterable[str], moment: datetime) -> dict[Key, Fact | None]:
     """Return the facts of some namespaces that were different at a given time, as they were then."""
-    facts, found = Facts(core), dict[Key, Fact | None]()
+    facts, facts_by_key = Facts(core), dict[Key, Fact | None]()
     for ns in namespaces:
         held = await core.scan(Fact, ns, limit=MOST_KEYS)
         changed = {fact.key for fact in held if to_micros(fact.updated_at) > to_micros(moment)}
@@ -182,8 +182,8 @@ async def facts_at(core: Core, namespaces: Iterable[str], moment: datetime) -> d
         ended = {version.key for version in past} - {fact.key for fact in held}
         for key in sorted(changed | ended):
             then = await facts.get(ns, key, as_of=moment)
-            found[(core.org, ns, key)] = None if then is None else _as_fact(then)
-    return found
+            facts_by_key[(core.org, ns, key)] = None if then is None else _as_fact(then)
+    return facts_by_key
 
 
 def _as_fact(version: Fact) -> Fact:
@@ -196,10 +196,10 @@ async def supposing(
     """Return a fact as it would be after `facts.correct`, without calling it."""
     space = core.scope.readable(ns)
     old = await core.get(Fact, space, key)
-    made = msgspec.structs.replace(
+    rehearsal = msgspec.structs.replace(
         Facts(core)._new(space, key, value, None, 1.0, None), reason=reason, version=(old.version if old else 0) + 1
     )
-    return {made.row_key: made}
+    return {rehearsal.row_key: rehearsal}
 
 
 async def turns_of(core: Core, thread: str, before: int | None = None, limit: int = 50) -> list[Message]:

@@ -532,15 +532,15 @@ class AsyncSession:
             raise UsageError("the session has ended; start another one over the same thread")
 
 
-def spoken_messages(given: Iterable[Any]) -> list[Message]:
+def spoken_messages(items: Iterable[Any]) -> list[Message]:
     """Return the messages of a turn. Plain texts alternate between user and assistant, starting with the user."""
     out: list[Message] = []
-    for item in given:
+    for item in items:
         if isinstance(item, str):
             last = next((m.role for m in reversed(out) if m.role in ("user", "assistant")), "assistant")
             out.append(Message(role="assistant" if last == "user" else "user", content=item))
         elif isinstance(item, list | tuple):
-            out += [as_message(one) for one in item]
+            out += [as_message(message) for message in item]
         else:
             out.append(as_message(item))
     if not out:

@@ -79,7 +79,7 @@ async def keep_settings(
 
     A handle that may not write to the thread stores nothing, and a store that refuses writes does not stop a request.
     """
-    remembered, place = core.shared.request_settings, (core.org, thread)
+    remembered, key = core.shared.request_settings, (core.org, thread)
     compared = (
         budget,
         options["policy"],
@@ -89,7 +89,7 @@ async def keep_settings(
         options["fold_tokens"],
         options["profile"] is False,
     )
-    written_at, last = remembered.get(place, (0.0, None))
+    written_at, last = remembered.get(key, (0.0, None))
     if last == compared and time.monotonic() - written_at < REWRITE_SECONDS:
         return
     try:
@@ -102,7 +102,7 @@ async def keep_settings(
         return
     if len(remembered) >= MAX_REMEMBERED:
         remembered.pop(next(iter(remembered)))
-    remembered[place] = (time.monotonic(), compared)
+    remembered[key] = (time.monotonic(), compared)
 
 
 async def _write(core: Core, thread: str, settings: RequestSettings) -> None:
@@ -146,7 +146,7 @@ def _spaces(spec: Recall) -> list[str] | None:
     spaces = spec.namespaces
     if spaces is None:
         return None
-    return [str(one) for one in spaces] if isinstance(spaces, list | tuple) else [str(spaces)]
+    return [str(space) for space in spaces] if isinstance(spaces, list | tuple) else [str(spaces)]
 
 
 def _tool_name(tool: object) -> str:

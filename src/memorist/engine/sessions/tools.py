@@ -52,8 +52,8 @@ class ToolRecall:
         by_words = [index for index, _ in rank_by_words(query, texts)]
         scores = dict.fromkeys(by_words, 0.0)
         for ranking in (by_words, await self._by_meaning(query, texts)):
-            for place, index in enumerate(ranking):
-                scores[index] = scores.get(index, 0.0) + 1 / (FUSION_OFFSET + place)
+            for rank, index in enumerate(ranking):
+                scores[index] = scores.get(index, 0.0) + 1 / (FUSION_OFFSET + rank)
         return sorted(scores, key=lambda index: (-scores[index], index))
 
     async def _by_meaning(self, query: str, texts: Sequence[str]) -> list[int]:

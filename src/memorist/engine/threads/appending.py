@@ -45,35 +45,37 @@ class Keyed(msgspec.Struct, frozen=True):
     keys: tuple[str | None, ...] | None = None
 
 
-def keyed(given: Sequence[Given], key: Keys = None) -> Keyed:
+def keyed(messages: Sequence[Given], key: Keys = None) -> Keyed:
     """Pair the messages of a call with idempotency keys: those of the call, or the `key` fields of dict messages."""
     if key is None:
-        for one in given:
-            if (type(one) is dict or isinstance(one, Mapping)) and "key" in one:
+        for message in messages:
+            if (type(message) is dict or isinstance(message, Mapping)) and "key" in message:
                 break
         else:
-            return Keyed(given)
-    own = [one.get("key") if isinstance(one, Mapping) else None for one in given]
+            return Keyed(messages)
+    own = [message.get("key") if isinstance(message, Mapping) else None for message in messages]
     if own.count(None) < len(own):
         if key is not None:
             raise UsageError("messages have a key each already; leave out key= or theirs")
-        given, key = [_without_key(one) for one in given], own
+        messages, key = [_without_key(message) for message in messages], own
     if key is None:
-        return Keyed(given)
+        return Keyed(messages)
     if isinstance(key, str):
-        return Keyed(given, check_name(key, "idempotency key"))
+        return Keyed(messages, check_name(key, "idempotency key"))
     key = as_list(key, "key")
-    if len(key) != len(given):
-        raise UsageError(f"{len(key)} keys for {len(given)} messages; give one key each, None for those without")
-    keys = tuple(None if one is None else check_name(one, "idempotency key") for one in key)
+    if len(key) != len(messages):
+        raise UsageError(f"{len(key)} keys for {len(messages)} messages; give one key each, None for those without")
+    keys = tuple(None if own_key is None else check_name(own_key, "idempotency key") for own_key in key)
     named = [key for key in keys if key is not None]
     if len(named) != len(set(named)):
         raise UsageError("one idempotency key twice; the second message would be taken for the first")
-    return Keyed(given, keys=keys)
+    return Keyed(messages, keys=keys)
 
 
-def _without_key(given: Given) -> Given:
-    return {name: value for name, value in given.items() if name != "key"} if isinstance(given, Mapping) else given
+def _without_key(message: Given) -> Given:
+    return (
+        {name: value for name, value in message.items() if name != "key"} if isinstance(message, Mapping) else message
+    )
 
 
 class Appending:
@@ -85,21 +87,21 @@ class Appending:
         """`Shared.counting`, read with the first message, because the counter is created on first use."""
 
     async def append(
-        self, id: str, ns: str, given: Keyed, expect: int | None = None, *, create: Thread | None = None
+        self, id: str, ns: str, keyed_messages: Keyed, expect: int | None = None, *, create: Thread | None = None
     ) -> list[MessageReceipt]:
         """Commit messages. Raises NotFound if there is no such thread in this namespace.
 
         With `create`, the thread is created in the same transaction. Raises Conflict if its id is taken.
         """
         core, at = self._core, self._core.at()
-        stamped, plain = [], expect is None and given.keys is None
+        stamped, plain = [], expect is None and keyed_messages.keys is None
         gate = await policy_of(core)
-        for one in given.messages:
-            message = self.stamped(id, one, at, gate)
+        for unstamped in keyed_messages.messages:
+            message = self.stamped(id, unstamped, at, gate)
             stamped.append(message)
             plain = plain and not message.pinned and not message.metadata
         if plain:  # one change without guards or links, as most calls have it
-            change = Append(core.org, id, tuple(stamped), at, given.key, ns)
+            change = Append(core.org, id, tuple(stamped), at, keyed_messages.key, ns)
             if create is None:
                 done = (await core.apply(change, self.job(id, ns, at))).appended(change)
             else:
@@ -109,7 +111,7 @@ class Appending:
                 return await self._replay(id, change, done)
             core.shared.wrote()
             return await self._answered(ns, self._new_receipts(change, done))
-        changes = self.changes(id, ns, stamped, given, at)
+        changes = self.changes(id, ns, stamped, keyed_messages, at)
         appends, results = await self._append_special(id, ns, changes, at, expect, create)
         return await self._answered(ns, await self.receipts(id, appends, results))
 
@@ -136,12 +138,12 @@ class Appending:
             raise taken(asked.id)
         return await fresh(self._core, asked)
 
-    def stamped(self, thread: str, given: Given, at: datetime, gate: Gate | None = None) -> Message:
+    def stamped(self, thread: str, unstamped: Given, at: datetime, gate: Gate | None = None) -> Message:
         """Return a message as it will be stored, except for its number: with org, thread, time and token count.
 
         With a `gate`, its secrets are masked before its tokens are counted.
         """
-        message, core = as_message(given), self._core
+        message, core = as_message(unstamped), self._core
         if gate is not None and gate.messages == "mask":
             message = admit_message(gate, message, Tally())
         provider = None if type(message.content) is str else compacted_by(message)
@@ -153,13 +155,15 @@ class Appending:
         at = message.created_at or at
         return _replace(message, org=core.org, thread=thread, seq=0, tokens=count(message), counter=name, created_at=at)
 
-    def changes(self, id: str, ns: str, messages: Sequence[Message], given: Keyed, at: datetime) -> list[Append]:
+    def changes(
+        self, id: str, ns: str, messages: Sequence[Message], keyed_messages: Keyed, at: datetime
+    ) -> list[Append]:
         """Return one change for all messages, or one for each message that has its own key."""
         org = self._core.org
-        if given.keys is None:
-            return [Append(org, id, tuple(messages), at, given.key, ns)]
+        if keyed_messages.keys is None:
+            return [Append(org, id, tuple(messages), at, keyed_messages.key, ns)]
         out: list[Append] = []
-        for message, key in zip(messages, given.keys, strict=True):
+        for message, key in zip(messages, keyed_messages.keys, strict=True):
             if key is None and out and out[-1].key is None:
                 out[-1] = _replace(out[-1], messages=(*out[-1].messages, message))
             else:
@@ -174,14 +178,14 @@ class Appending:
         `doctor` computes the indexing lag from the row's creation time. There is only this one job; the indexer creates
         the others (deriving, folding, archiving).
         """
-        known, key = self._core.shared.jobs, (self._core.org, id, ns)
-        found = known.get(key)
-        if found is None or not found[0] <= at < found[1]:
-            if len(known) >= KNOWN_THREADS:
-                known.clear()
+        jobs, key = self._core.shared.jobs, (self._core.org, id, ns)
+        recent = jobs.get(key)
+        if recent is None or not recent[0] <= at < recent[1]:
+            if len(jobs) >= KNOWN_THREADS:
+                jobs.clear()
             job = Put(index_job(self._core.org, ns, f"thread:{id}", at), absent=True)
-            found = known[key] = at, at + JOB_AGE, job
-        return found[2]
+            recent = jobs[key] = at, at + JOB_AGE, job
+        return recent[2]
 
     async def receipts(self, id: str, appends: Sequence[Append], done: Sequence[Appended]) -> list[MessageReceipt]:
         """Return a receipt for each message, in order. In a batch, numbers are assigned only at the commit.
@@ -212,7 +216,7 @@ class Appending:
         appended[core.org, change.thread] = done.first + len(change.messages) - 1 if durable else INT_MAX
         out: list[MessageReceipt] = []
         for seq, message in enumerate(change.messages, done.first):
-            message = _replace(message, seq=seq * durable, expires_at=done.expires_at)
+            message = _replace(message, seq=seq if durable else 0, expires_at=done.expires_at)
             out.append(MessageReceipt(message, durable, False, derived, masked=masked_kinds(message)))
         return out
 
@@ -223,9 +227,9 @@ class Appending:
         """
         numbers = range(done.first, done.first + done.count)
         messages = await self._core.get_many(Message, [(id, number) for number in numbers])
-        given: Sequence[Message | None] = change.messages if len(change.messages) == done.count else [None] * done.count
+        sent: Sequence[Message | None] = change.messages if len(change.messages) == done.count else [None] * done.count
         state = await receipt_states(self._core, id)
-        rows = [row or instead for row, instead in zip(messages, given, strict=True)]
+        rows = [row or instead for row, instead in zip(messages, sent, strict=True)]
         return [
             MessageReceipt(_replace(row, seq=seq), True, replayed=True, masked=masked_kinds(row), **state(seq))
             for seq, row in zip(numbers, rows, strict=True)

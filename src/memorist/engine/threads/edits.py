@@ -111,37 +111,37 @@ class ThreadEdits:
         )
         return changed
 
-    async def fork(self, source: Thread, last: int, made: Thread, *, is_prefix_shared: bool = False) -> Thread:
+    async def fork(self, source: Thread, last: int, fork: Thread, *, is_prefix_shared: bool = False) -> Thread:
         """Copy the messages up to a number into a new thread.
 
         Its row is written last, so that no partial copy is visible. Its lineage link is written first, so that
         forgetting the source finds the copies, finished or not.
         """
         core = self._core
-        if await core.get(Thread, made.id) is not None:
-            raise taken(made.id)
+        if await core.get(Thread, fork.id) is not None:
+            raise taken(fork.id)
         try:
-            copied: Thread = await core.retry(lambda: self._copied(source, last, made, is_prefix_shared))
+            copied: Thread = await core.retry(lambda: self._copied(source, last, fork, is_prefix_shared))
         except Conflict as conflict:
-            if await core.get(Thread, made.id) is None:
+            if await core.get(Thread, fork.id) is None:
                 raise
-            raise taken(made.id) from conflict
+            raise taken(fork.id) from conflict
         return _replace(copied, version=1)
 
-    async def _copied(self, source: Thread, last: int, made: Thread, is_prefix_shared: bool) -> Thread:
+    async def _copied(self, source: Thread, last: int, fork: Thread, is_prefix_shared: bool) -> Thread:
         core, after, tokens, length = self._core, 0, 0, 0
-        if await core.get(Thread, made.id) is not None:
-            raise taken(made.id)
+        if await core.get(Thread, fork.id) is not None:
+            raise taken(fork.id)
         guards = await epochs(core, thread_ref(source.id))
         if await core.get(Thread, source.id) is None:
             raise NotFound(f"no thread {source.id!r} here; create it first with threads.create", thread=source.id)
-        target = Ref("thread", key=made.id, part=str(last))
-        link = Link.of(made.org, thread_ref(source.id), target, core.at(), "copied")
+        target = Ref("thread", key=fork.id, part=str(last))
+        link = Link.of(fork.org, thread_ref(source.id), target, core.at(), "copied")
         await core.apply(
-            *guards, Put(link), DeleteRange(Message, (made.org, made.id)), DeleteRange(Receipt, (made.org, made.id))
+            *guards, Put(link), DeleteRange(Message, (fork.org, fork.id)), DeleteRange(Receipt, (fork.org, fork.id))
         )
         while page := await core.scan(Message, source.id, after=(after,), before=(last + 1,), limit=COPIED_MESSAGES):
-            copies = [_replace(message, thread=made.id, expires_at=made.expires_at) for message in page]
+            copies = [_replace(message, thread=fork.id, expires_at=fork.expires_at) for message in page]
             if is_prefix_shared:
                 copies = [
                     _replace(copy, metadata={**copy.metadata, ORIGIN: message.shown_id})
@@ -156,39 +156,39 @@ class ThreadEdits:
             await core.apply(*guards, *held.changes, *map(Load, copies), *map(Put, links))
             after, length = page[-1].seq, page[-1].seq
             tokens += sum(message.tokens or 0 for message in page)
-        made = _replace(made, length=length, tokens=tokens)
-        marks = await self._marks(source, made)
+        fork = _replace(fork, length=length, tokens=tokens)
+        marks = await self._marks(source, fork)
         if is_prefix_shared:
-            marks += await self._summaries(source, made)
-        await core.apply(*guards, Expect(Thread, made.row_key, 0), Put(made), *marks)
-        return made
+            marks += await self._summaries(source, fork)
+        await core.apply(*guards, Expect(Thread, fork.row_key, 0), Put(fork), *marks)
+        return fork
 
-    async def _summaries(self, source: Thread, made: Thread) -> list[Change]:
+    async def _summaries(self, source: Thread, fork: Thread) -> list[Change]:
         """Return copies of the summaries of the copied messages. Each names its original, whose id requests show."""
-        summaries = await self._core.scan(Summary, source.id, before=(made.length + 1,))
+        summaries = await self._core.scan(Summary, source.id, before=(fork.length + 1,))
         changes: list[Change] = []
         for summary in summaries:
-            copy = _replace(summary, thread=made.id, sources=(summary.id,), version=0)
-            link = Link.of(made.org, summary_ref(summary), summary_ref(copy), self._core.at())
+            copy = _replace(summary, thread=fork.id, sources=(summary.id,), version=0)
+            link = Link.of(fork.org, summary_ref(summary), summary_ref(copy), self._core.at())
             changes += [Put(copy), Put(link)]
         return changes
 
-    async def _marks(self, source: Thread, made: Thread) -> list[Change]:
+    async def _marks(self, source: Thread, fork: Thread) -> list[Change]:
         """Return the marks and jobs of a fork.
 
         Copies are indexed like new messages, but nothing is derived from them again.
         """
-        core, item = self._core, f"thread:{made.id}"
+        core, item = self._core, f"thread:{fork.id}"
         derived, pins = await core.get(Derivation, source.id), await core.get(Pins, source.id)
-        changes: list[Change] = [Put(index_job(made.org, made.ns, item, made.created_at))]
+        changes: list[Change] = [Put(index_job(fork.org, fork.ns, item, fork.created_at))]
         if derived is not None:
-            position = min(derived.position, made.length)
+            position = min(derived.position, fork.length)
             changes.append(
-                Put(Derivation(org=made.org, thread=made.id, position=position, updated_at=derived.updated_at))
+                Put(Derivation(org=fork.org, thread=fork.id, position=position, updated_at=derived.updated_at))
             )
         if pins is not None:
-            seqs = tuple(seq for seq in pins.seqs if seq <= made.length)
-            changes.append(Put(_replace(pins, thread=made.id, seqs=seqs, version=0)))
+            seqs = tuple(seq for seq in pins.seqs if seq <= fork.length)
+            changes.append(Put(_replace(pins, thread=fork.id, seqs=seqs, version=0)))
         return changes
 
     def _shrunk(self, thread: Thread, gone: Sequence[Message]) -> Thread:

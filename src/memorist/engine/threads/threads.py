@@ -100,8 +100,8 @@ class Threads:
             core.watch_thread(id, thread.ns)
             thread, numbers = await numbered(core, thread)
         expected = [Expect(Thread, thread.row_key, 0)] if new else []
-        made = [Put(thread, absent=True), *numbers, *self._outliving(thread)]
-        stored = (await core.apply(*expected, *made)).stored(thread)
+        changes = [Put(thread, absent=True), *numbers, *self._outliving(thread)]
+        stored = (await core.apply(*expected, *changes)).stored(thread)
         return there or _replace(thread, version=stored.version)
 
     async def _linked_to(self, parent: str, child: Thread) -> Thread:
@@ -201,39 +201,42 @@ class Threads:
         """
         if type(id) is not str:
             check_name(id, "thread id")
-        given = keyed(messages, key)
-        core, place = self._core, (self._core.org, id)
+        keyed_messages = keyed(messages, key)
+        core, cache_key = self._core, (self._core.org, id)
         if create is not None and (not messages or core.batch is not None):
             await self.create(create, id=id)
         if not messages:
             return []
         if create is None or core.batch is not None:
-            known = None if core.scope.user is not None else core.shared.threads.get(place)
-            ns = known or await self._namespace(id, write=True)
+            cached = None if core.scope.user is not None else core.shared.threads.get(cache_key)
+            ns, may_be_missing = cached or await self._namespace(id, write=True), cached is not None
         else:
-            known, ns = check_name(id, "thread id"), core.scope.writable(create)
+            check_name(id, "thread id")
+            ns, may_be_missing = core.scope.writable(create), True
         try:
-            return await self._appending.append(id, ns, given, expect)
+            return await self._appending.append(id, ns, keyed_messages, expect)
         except NotFound:
-            core.shared.threads.pop(place, None)
-            if known is None:
+            core.shared.threads.pop(cache_key, None)
+            if not may_be_missing:
                 raise
         # There is no such thread, or its cached namespace is outdated because it was created again in another one.
         if create is not None:
-            return await self._append_new(self._new(create, None, id, None, None), given, expect)
-        return await self._appending.append(id, await self._namespace(id, write=True), given, expect)
+            return await self._append_new(self._new(create, None, id, None, None), keyed_messages, expect)
+        return await self._appending.append(id, await self._namespace(id, write=True), keyed_messages, expect)
 
-    async def _append_new(self, asked: Thread, given: Keyed, expect: int | None = None) -> list[MessageReceipt]:
+    async def _append_new(
+        self, asked: Thread, keyed_messages: Keyed, expect: int | None = None
+    ) -> list[MessageReceipt]:
         """Create a thread and append to it in one transaction, or only append if it exists in this namespace."""
         while True:
             try:
-                return await self._appending.append(asked.id, asked.ns, given, expect, create=asked)
+                return await self._appending.append(asked.id, asked.ns, keyed_messages, expect, create=asked)
             except Conflict as conflict:
                 thread = await self._core.get(Thread, asked.id)
                 if thread is not None:  # another writer was quicker
                     if thread.ns != asked.ns:
                         raise _elsewhere(asked.id) from conflict
-                    return await self._appending.append(asked.id, asked.ns, given, expect)
+                    return await self._appending.append(asked.id, asked.ns, keyed_messages, expect)
                 if conflict.facts.get("final"):
                     raise
 
@@ -349,7 +352,7 @@ class Threads:
         """
         if isinstance(title, str):
             check_text(title, "title", limit=10_000)
-        given = None if metadata is msgspec.UNSET else check_metadata(metadata)
+        new_metadata = None if metadata is msgspec.UNSET else check_metadata(metadata)
 
         async def attempt() -> Thread:
             thread = await self._to_change(id)
@@ -358,8 +361,8 @@ class Threads:
             changed = _replace(thread, updated_at=self._core.at())
             if title is not msgspec.UNSET:
                 changed = _replace(changed, title=title)
-            if given is not None:
-                changed = _replace(changed, metadata=given)
+            if new_metadata is not None:
+                changed = _replace(changed, metadata=new_metadata)
             results = await self._core.apply(
                 Expect(Thread, thread.row_key, thread.version), Put(changed), audit(self._core, "update", "thread", id)
             )
@@ -416,14 +419,14 @@ class Threads:
             >>> [message.text for message in memory.threads.recent("talk")]
             ['A summary of it all.']
         """
-        given, at, adding = keyed(as_list(messages, "messages")), self._core.at(), self._appending
-        stamped = [adding.stamped(id, message, at) for message in given.messages]
+        keyed_messages, at, adding = keyed(as_list(messages, "messages")), self._core.at(), self._appending
+        stamped = [adding.stamped(id, message, at) for message in keyed_messages.messages]
 
         async def attempt() -> list[MessageReceipt]:
             thread = await self._to_change(id)
             if expect is not None and thread.version != expect:
                 raise another_version(id, expect, thread.version)
-            appends = adding.changes(id, thread.ns, stamped, given, at)
+            appends = adding.changes(id, thread.ns, stamped, keyed_messages, at)
             done = await ThreadEdits(self._core).replace(thread, appends, [adding.job(id, thread.ns, at)])
             return await adding.receipts(id, appends, done)
 
@@ -511,10 +514,10 @@ class Threads:
         last = source.length if at is None else self._sequence_number(id, at)
         new_metadata = source.metadata if metadata is None else metadata
         about = {**new_metadata, "forked_from": f"{id}#{min(last, source.length)}"}
-        made = self._new(source.ns, source.title if title is None else title, new_id, about, ttl)
+        fork = self._new(source.ns, source.title if title is None else title, new_id, about, ttl)
         if new_id is not None and await used_before(self._core, new_id):
             raise taken(new_id)
-        return await ThreadEdits(self._core).fork(source, last, made, is_prefix_shared=share == "prefix")
+        return await ThreadEdits(self._core).fork(source, last, fork, is_prefix_shared=share == "prefix")
 
     async def stash(
         self, id: str, text: str, *, over_tokens: int = 1000, key: str | None = None, create: Ns | None = None
@@ -798,21 +801,21 @@ class Threads:
         A user's handle does not use the cache, because a thread deleted elsewhere may exist again as another user's.
         """
         core = self._core
-        known = None if core.scope.user is not None else core.shared.threads.get((core.org, id))
-        if known is None:
+        namespace = None if core.scope.user is not None else core.shared.threads.get((core.org, id))
+        if namespace is None:
             check_name(id, "thread id")
-            known = (await self._existing_or_fail(id)).ns
+            namespace = (await self._existing_or_fail(id)).ns
             if core.batch is None:  # a thread of an open batch may never be committed
                 if len(core.shared.threads) >= KNOWN_THREADS:
                     core.shared.threads.clear()
-                core.shared.threads[(core.org, id)] = known
-        if not core.scope.may_read(known):
+                core.shared.threads[(core.org, id)] = namespace
+        if not core.scope.may_read(namespace):
             raise _no_thread(id)
         if write:
-            core.scope.writable(known)
+            core.scope.writable(namespace)
             if core.scope.user is not None:
-                core.watch_thread(id, known)
-        return known
+                core.watch_thread(id, namespace)
+        return namespace
 
     async def _check_visible(self, id: str) -> None:
         check_name(id, "thread id")
@@ -871,14 +874,14 @@ class Threads:
             raise _elsewhere(asked.id)
         return thread
 
-    async def _delete_before(self, thread: Thread, place: int) -> int:
+    async def _delete_before(self, thread: Thread, seq: int) -> int:
         core, total, last = self._core, 0, 0
         # Page by page after the last number seen, because in a batch nothing is deleted until the commit.
         while True:
             guards = await self._guards(thread.id)
             if last:
                 thread = await self._to_change(thread.id)
-            doomed = await core.scan(Message, thread.id, after=(last,), before=(place,), limit=BATCH_MESSAGES)
+            doomed = await core.scan(Message, thread.id, after=(last,), before=(seq,), limit=BATCH_MESSAGES)
             if not doomed:
                 return total
             first, last = last, doomed[-1].seq
@@ -894,17 +897,17 @@ class Threads:
             total += len(doomed)
 
     @staticmethod
-    def _sequence_number(thread: str, given: Place) -> int:
-        if isinstance(given, Message):
-            given = given.id
-        if isinstance(given, str):
-            owner, seq = message_id(given)
+    def _sequence_number(thread: str, position: Place) -> int:
+        if isinstance(position, Message):
+            position = position.id
+        if isinstance(position, str):
+            owner, seq = message_id(position)
             if owner != thread:
                 raise UsageError("that message belongs to another thread")
             return seq
-        if isinstance(given, bool) or not isinstance(given, int):
+        if isinstance(position, bool) or not isinstance(position, int):
             raise UsageError("a place in a thread is a message, its id or its sequence number")
-        return max(min(given, 2**62), -1)
+        return max(min(position, 2**62), -1)
 
     # Last: the name hides the builtin for annotations below it.
     async def list(
