@@ -70,7 +70,7 @@ def test_a_table_has_the_keys_of_its_record(postgres_url: str, kind: type[Record
     table = kind.table
     wanted = {f"{table.name}_pkey": (True, list(table.key))}
     wanted |= {f"{table.name}_{name}": (False, list(columns)) for name, columns in table.indexes.items()}
-    if "expires_at" in codec(kind).place:
+    if "expires_at" in codec(kind).position_of:
         wanted[f"{table.name}_ends"] = (False, ["expires_at"])
     if table.name == "entries":
         wanted["entries_lexemes"] = (False, ["lexemes"])

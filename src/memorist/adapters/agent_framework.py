@@ -59,10 +59,10 @@ class MemoristHistoryProvider(HistoryProvider):
     ) -> list[FrameworkMessage]:
         """Return the messages of a session, exactly as they were saved."""
         try:
-            found = await self._handles.awaited.threads.messages(self.thread_of(session_id))
+            rows = await self._handles.awaited.threads.messages(self.thread_of(session_id))
         except NotFound:
             return []
-        messages = [FrameworkMessage.from_dict(message.raw) for message in found]
+        messages = [FrameworkMessage.from_dict(message.raw) for message in rows]
         return messages if self._limit is None else _newest(messages, self._limit)
 
     async def save_messages(
@@ -99,9 +99,9 @@ class MemoristContextProvider(ContextProvider):
     async def before_run(self, *, agent: Any, session: Any, context: Any, state: dict[str, Any]) -> None:
         """Recall for the user's messages and extend the instructions."""
         asked = " ".join(message.text for message in context.input_messages if message.role == "user")
-        found = await recalled(self._handles.awaited, asked, namespaces=self._namespaces, top_k=self._top_k)
-        if found:
-            context.extend_instructions(self.source_id, found)
+        memories = await recalled(self._handles.awaited, asked, namespaces=self._namespaces, top_k=self._top_k)
+        if memories:
+            context.extend_instructions(self.source_id, memories)
 
 
 class MemoristCheckpointStorage:
@@ -188,8 +188,8 @@ class BudgetCompaction:
     async def __call__(self, messages: list[FrameworkMessage]) -> bool:
         """Mark the messages that do not fit as excluded, and return whether there were any."""
         shown = [message for message in messages if not message.additional_properties.get(EXCLUDED, False)]
-        kept = set(fitting([message_of(message) for message in shown], self._budget, counter=self._counter))
-        left_out = [message for place, message in enumerate(shown) if place not in kept]
+        retained = set(fitting([message_of(message) for message in shown], self._budget, counter=self._counter))
+        left_out = [message for index, message in enumerate(shown) if index not in retained]
         for message in left_out:
             message.additional_properties[EXCLUDED] = True
         return bool(left_out)
@@ -210,8 +210,8 @@ def message_of(message: FrameworkMessage) -> Message:
     raw = json.loads(json.dumps(message.to_dict()))
     role = str(message.role)
     if all(block["type"] == "text" for block in blocks):
-        known = role if role in ("user", "assistant", "system") else "user"
-        return Message(role=known, content="\n".join(block["text"] for block in blocks), raw=raw)
+        known_role = role if role in ("user", "assistant", "system") else "user"
+        return Message(role=known_role, content="\n".join(block["text"] for block in blocks), raw=raw)
     spoken = "assistant" if role == "assistant" else "user"
     return Message(role=spoken, content=blocks, shape="anthropic", raw=raw)
 

@@ -80,8 +80,8 @@ class _Files:
             lines = changed.split("\n")
             first, last = max(0, line - 2), min(len(lines), line + 3)
             snippet = "\n".join(_numbered(lines[first:last], first + 1))
-            said = "The memory file has been edited. Here is the snippet showing the change (with line numbers):\n"
-            return changed, said + snippet
+            answer = "The memory file has been edited. Here is the snippet showing the change (with line numbers):\n"
+            return changed, answer + snippet
 
         return await self._edit(command.path, edit)
 
@@ -118,7 +118,7 @@ class _Files:
         return f"Successfully deleted {command.path}"
 
     async def rename(self, command: RenameCommand) -> str:
-        """Rename a file or a directory in one transaction."""
+        """Rename a file or a directory in file transaction."""
         old, new = _key(command.old_path), _key(command.new_path)
         if not old:
             raise ToolError("Cannot rename the /memories directory itself")
@@ -131,9 +131,9 @@ class _Files:
             raise ToolError(f"The path {command.old_path} does not exist")
         try:
             async with self._memory.batch() as batch:
-                for one in moved:
-                    await batch.facts.delete(self._space, one.key, expect=one.version)
-                    await batch.facts.set(self._space, new + one.key[len(old) :], one.value, expect=0)
+                for file in moved:
+                    await batch.facts.delete(self._space, file.key, expect=file.version)
+                    await batch.facts.set(self._space, new + file.key[len(old) :], file.value, expect=0)
         except Conflict as conflict:
             raise ToolError(f"{command.old_path} or its destination was changed meanwhile; try again") from conflict
         return f"Successfully renamed {command.old_path} to {command.new_path}"
@@ -151,10 +151,10 @@ class _Files:
             if fact is None:
                 directory = not key or await self._below(key)
                 raise ToolError(f"The path {path} is not a file.") if directory else _missing(path)
-            text, said = edit(str(fact.value))
+            text, answer = edit(str(fact.value))
             try:
                 await self._memory.facts.set(self._space, key, text, expect=fact.version)
-                return said
+                return answer
             except Conflict:
                 if not left:
                     raise
@@ -335,12 +335,12 @@ def _size(count: float) -> str:
 
 
 def _check_unique(content: str, command: StrReplaceCommand) -> None:
-    found = content.count(command.old_str)
-    if found == 0:
+    count = content.count(command.old_str)
+    if count == 0:
         raise ToolError(
             f"No replacement was performed, old_str `{command.old_str}` did not appear verbatim in {command.path}."
         )
-    if found > 1:
+    if count > 1:
         places, at = [], content.find(command.old_str)
         while at != -1:
             places.append(content[:at].count("\n") + 1)

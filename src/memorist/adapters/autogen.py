@@ -50,10 +50,10 @@ class MemoristMemory(AutoGenMemory, Component[MemoristMemoryConfig]):
         """Add memories recalled for the last message to a model context, fenced as data."""
         messages = await model_context.get_messages()
         asked = next((str(message.content) for message in reversed(messages) if message.type == "UserMessage"), "")
-        found = await recalled(self._handles.awaited, asked, namespaces=self._namespaces, top_k=self._top_k)
-        if not found:
+        memories = await recalled(self._handles.awaited, asked, namespaces=self._namespaces, top_k=self._top_k)
+        if not memories:
             return UpdateContextResult(memories=MemoryQueryResult(results=[]))
-        await model_context.add_message(SystemMessage(content=found))
+        await model_context.add_message(SystemMessage(content=memories))
         return UpdateContextResult(memories=await self.query(asked))
 
     async def query(
@@ -62,14 +62,14 @@ class MemoristMemory(AutoGenMemory, Component[MemoristMemoryConfig]):
         """Return memories relevant to a query, best first, with recall's score."""
         text = query if isinstance(query, str) else _text(query)
         hits = await self._handles.awaited.recall(text, namespaces=self._namespaces, top_k=self._top_k)
-        found = [
+        results = [
             MemoryContent(
                 content=hit.text, mime_type=MemoryMimeType.TEXT,
                 metadata={"id": hit.id, "score": hit.score, "created_at": hit.created_at.isoformat()},
             )
             for hit in hits
         ]  # fmt: skip
-        return MemoryQueryResult(results=found)
+        return MemoryQueryResult(results=results)
 
     async def add(self, content: MemoryContent, cancellation_token: CancellationToken | None = None) -> None:
         """Store a piece of content as a fact."""

@@ -26,16 +26,16 @@ def fitting(
 
     A tool call is always kept with its results.
     """
-    numbered = [_numbered(given, place) for place, given in enumerate(messages)]
-    made = compress(numbered, budget=budget, policy=policy or SlidingWindow(), counter=counter)
-    kept = [message.metadata.get(PLACE) for message in (*made.system_messages, *made.view)]
-    return sorted({place for place in kept if isinstance(place, int)})
+    numbered = [_numbered(message, index) for index, message in enumerate(messages)]
+    context = compress(numbered, budget=budget, policy=policy or SlidingWindow(), counter=counter)
+    indexes = [message.metadata.get(PLACE) for message in (*context.system_messages, *context.view)]
+    return sorted({index for index in indexes if isinstance(index, int)})
 
 
-def _numbered(given: Given, place: int) -> Message:
-    message = as_message(given)
+def _numbered(original: Given, index: int) -> Message:
+    message = as_message(original)
     fields: Mapping[str, Any] = {name: getattr(message, name) for name in message.__struct_fields__}
-    return Message(**{**fields, "metadata": {**message.metadata, PLACE: place}})
+    return Message(**{**fields, "metadata": {**message.metadata, PLACE: index}})
 
 
 async def recalled(memory: AsyncMemory, query: str, *, namespaces: Spaces = None, top_k: int = 5) -> str:

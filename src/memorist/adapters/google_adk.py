@@ -55,13 +55,13 @@ class MemoristSessionService(BaseSessionService):
         deltas = _split_state(state or {})
         session = Session(app_name=app_name, user_id=user_id, id=id, state=deltas["session"])
         session.last_update_time = core_of(self._memory).now() / 1e6
-        kept = {"state": session.state, "time": session.last_update_time}
+        data = {"state": session.state, "time": session.last_update_time}
         for left in range(MAX_ATTEMPTS - 1, -1, -1):
             if await self._stored(app_name, user_id, id) is not None:
                 raise AlreadyExistsError(f"Session with id {id} already exists.")
             shared = await self._shared(app_name, user_id, deltas)
             try:
-                await self._commit(app_name, user_id, id, kept, 0, shared)
+                await self._commit(app_name, user_id, id, data, 0, shared)
                 break
             except Conflict:
                 if not left:
@@ -108,18 +108,18 @@ class MemoristSessionService(BaseSessionService):
         if event.partial:
             return event
         app, user, id = session.app_name, session.user_id, session.id
-        kept = self._trim_temp_delta_state(event.model_copy(deep=True))
-        message = message_of(kept)
+        trimmed = self._trim_temp_delta_state(event.model_copy(deep=True))
+        message = message_of(trimmed)
         for left in range(MAX_ATTEMPTS - 1, -1, -1):
             stored = await self._stored(app, user, id)
             if stored is None:
                 raise SessionNotFoundError(f"Session {id} not found.")
-            if await self._is_stored(app, user, id, kept):
+            if await self._is_stored(app, user, id, trimmed):
                 return event
             marker = session._storage_update_marker
             if marker is not None and marker != str(stored.version):
                 raise StaleSessionError(f"Session {id} was changed by another writer; get it again.")
-            if await self._appended(session, stored, kept, message, left):
+            if await self._appended(session, stored, trimmed, message, left):
                 await super().append_event(session=session, event=event)
                 session.last_update_time = event.timestamp
                 session._storage_update_marker = str(stored.version + 1)
@@ -136,8 +136,8 @@ class MemoristSessionService(BaseSessionService):
         shared = await self._shared(app, user, deltas)
         state = {**_state(stored), **deltas["session"]}
         try:
-            kept = {"state": state, "time": event.timestamp}
-            await self._commit(app, user, id, kept, stored.version, shared, message, _event_key(event))
+            data = {"state": state, "time": event.timestamp}
+            await self._commit(app, user, id, data, stored.version, shared, message, _event_key(event))
             return True
         except Conflict:
             if not left:
@@ -155,20 +155,20 @@ class MemoristSessionService(BaseSessionService):
 
     async def _shared(self, app: str, user: str, deltas: Mapping[str, Any]) -> list[tuple[str, RecordKey, Any, int]]:
         """Return the new app and user state, each with the version it was read at (for compare-and-set)."""
-        found = []
+        updates = []
         for name, space, key in (("app", APPS, _app_key(app)), ("user", f"user:{user}", _user_key(app))):
             if deltas[name]:
                 record = await self._memory.records.get(space, key)
                 state = {**_state(record), **deltas[name]}
-                found.append((space, key, {"state": state}, 0 if record is None else record.version))
-        return found
+                updates.append((space, key, {"state": state}, 0 if record is None else record.version))
+        return updates
 
     async def _commit(
         self,
         app: str,
         user: str,
         id: str,
-        kept: Any,
+        data: Any,
         version: int,
         shared: Sequence[tuple[str, RecordKey, Any, int]],
         message: Message | None = None,
@@ -176,9 +176,9 @@ class MemoristSessionService(BaseSessionService):
     ) -> None:
         space = f"user:{user}"
         async with self._memory.batch() as batch:
-            await batch.records.put(space, _session_key(app, id), _json(kept), expect=version)
-            for where, place, state, before in shared:
-                await batch.records.put(where, place, _json(state), expect=before)
+            await batch.records.put(space, _session_key(app, id), _json(data), expect=version)
+            for where, state_key, state, before in shared:
+                await batch.records.put(where, state_key, _json(state), expect=before)
             if message is not None:
                 await batch.threads.append(thread_of(app, user, id), message, key=key, create=space)
 
@@ -194,12 +194,12 @@ class MemoristSessionService(BaseSessionService):
         thread, count = thread_of(app, user, id), None if config is None else config.num_recent_events
         try:
             if count is None:
-                found = await self._memory.threads.messages(thread)
+                rows = await self._memory.threads.messages(thread)
             else:
-                found = await self._memory.threads.recent(thread, count) if count else []
+                rows = await self._memory.threads.recent(thread, count) if count else []
         except NotFound:
             return []
-        events = [Event.model_validate(message.raw) for message in found]
+        events = [Event.model_validate(message.raw) for message in rows]
         if config is not None and config.after_timestamp is not None:
             early = [n for n, event in enumerate(events) if event.timestamp < config.after_timestamp]
             events = events[early[-1] + 1 :] if early else events
@@ -244,11 +244,11 @@ class MemoristMemoryService(BaseMemoryService):
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
         """Add events. This is idempotent for the same event."""
-        said = [event for event in events if not event.partial]
-        if said:
+        complete = [event for event in events if not event.partial]
+        if complete:
             await self._handles.awaited.threads.append(
-                thread_of(app_name, user_id, session_id or "memory"), *map(message_of, said),
-                key=[_event_key(event) for event in said], create=f"user:{user_id}",
+                thread_of(app_name, user_id, session_id or "memory"), *map(message_of, complete),
+                key=[_event_key(event) for event in complete], create=f"user:{user_id}",
             )  # fmt: skip
 
     async def add_memory(
@@ -326,15 +326,15 @@ def _text(content: Any) -> str:
 
 
 def _session(app: str, user: str, id: str, stored: OpaqueRecord) -> Session:
-    kept: Any = stored.data
-    session = Session(app_name=app, user_id=user, id=id, state=dict(kept["state"]), last_update_time=kept["time"])
+    data: Any = stored.data
+    session = Session(app_name=app, user_id=user, id=id, state=dict(data["state"]), last_update_time=data["time"])
     session._storage_update_marker = str(stored.version)
     return session
 
 
 def _state(record: OpaqueRecord | None) -> dict[str, Any]:
-    kept: Any = None if record is None else record.data
-    return {} if kept is None else dict(kept["state"])
+    data: Any = None if record is None else record.data
+    return {} if data is None else dict(data["state"])
 
 
 def _json(value: Any) -> Any:

@@ -26,15 +26,15 @@ class MemoristCompactor:
         self, messages: list[ChatMessage], target_tokens: int, token_counter: TokenCounter
     ) -> list[ChatMessage] | None:
         """Return a shorter list, or None if it cannot be shortened."""
-        said = [message_of(message) for message in messages]
+        converted = [message_of(message) for message in messages]
         budget, best = target_tokens, list(messages)
         for _ in range(MAX_STEPS):
             try:
-                kept = fitting(said, max(1, budget), counter=self.counter)
+                retained = fitting(converted, max(1, budget), counter=self.counter)
             except BudgetError:  # what must be kept is larger: the last result is the best possible
                 break
-            if kept and len(kept) < len(best):
-                best = [messages[place] for place in kept]
+            if retained and len(retained) < len(best):
+                best = [messages[index] for index in retained]
             if token_counter.count(best) <= target_tokens:
                 break
             budget = int(budget * SHRINK_FACTOR)

@@ -67,15 +67,15 @@ class MemoristMiddleware(AgentMiddleware):
     async def _request(self, memory: AsyncMemory, request: ModelRequest[Any]) -> ModelRequest[Any]:
         changes: dict[str, Any] = {}
         if self._budget is not None:
-            said = [message_of(message) for message in request.messages]
-            kept = fitting(said, self._budget, counter=self._counter)
-            changes["messages"] = [request.messages[place] for place in kept]
+            converted = [message_of(message) for message in request.messages]
+            retained = fitting(converted, self._budget, counter=self._counter)
+            changes["messages"] = [request.messages[index] for index in retained]
         if self._recall:
             asked = next((str(message.text) for message in reversed(request.messages) if message.type == "human"), "")
-            found = await recalled(memory, asked, **self._options)
+            memories = await recalled(memory, asked, **self._options)
             before = request.system_message.text if request.system_message is not None else ""
-            if found:
-                changes["system_message"] = SystemMessage("\n\n".join(part for part in (before, found) if part))
+            if memories:
+                changes["system_message"] = SystemMessage("\n\n".join(part for part in (before, memories) if part))
         return request.override(**changes) if changes else request
 
 

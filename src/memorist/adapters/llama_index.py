@@ -55,8 +55,8 @@ class MemoristChatStore(AsyncDBChatStore):
         offset: int | None = None,
     ) -> list[ChatMessage]:
         """Return the messages of a key in order, with any status if `status=None`."""
-        found = (await self._rows(key, status))[offset or 0 :]
-        return [_chat(message) for message in (found if limit is None else found[:limit])]
+        rows = (await self._rows(key, status))[offset or 0 :]
+        return [_chat(message) for message in (rows if limit is None else rows[:limit])]
 
     async def count_messages(self, key: str, status: MessageStatus | None = MessageStatus.ACTIVE) -> int:
         """Return the number of messages of a key."""
@@ -71,8 +71,8 @@ class MemoristChatStore(AsyncDBChatStore):
     ) -> None:
         """Append messages in one transaction."""
         if messages:
-            said = [message_of(message, status) for message in messages]
-            await self._memory.threads.append(self.thread_of(key), *said, create=self._space)
+            converted = [message_of(message, status) for message in messages]
+            await self._memory.threads.append(self.thread_of(key), *converted, create=self._space)
 
     async def set_messages(
         self, key: str, messages: list[ChatMessage], status: MessageStatus = MessageStatus.ACTIVE
@@ -177,18 +177,18 @@ class MemoristMemoryBlock(BaseMemoryBlock[str]):
 
     async def _aput(self, messages: list[ChatMessage]) -> None:
         if messages:
-            said = [message_of(message, MessageStatus.ARCHIVED) for message in messages]
-            await self._handles.awaited.threads.append(self._thread, *said, create=self._space)
+            converted = [message_of(message, MessageStatus.ARCHIVED) for message in messages]
+            await self._handles.awaited.threads.append(self._thread, *converted, create=self._space)
 
 
 def message_of(message: ChatMessage, status: MessageStatus) -> Message:
     """Convert a LlamaIndex message to ours, with the original in `raw`."""
     role = str(message.role.value)
-    known = {"chatbot": "assistant", "model": "assistant", "function": "tool"}.get(role, role)
-    known = known if known in ("user", "assistant", "system", "developer", "tool") else "user"
-    extra = {"tool_call_id": str(message.additional_kwargs.get("tool_call_id", ""))} if known == "tool" else {}
+    known_role = {"chatbot": "assistant", "model": "assistant", "function": "tool"}.get(role, role)
+    known_role = known_role if known_role in ("user", "assistant", "system", "developer", "tool") else "user"
+    extra = {"tool_call_id": str(message.additional_kwargs.get("tool_call_id", ""))} if known_role == "tool" else {}
     return Message(
-        role=known, content=message.content or "", extra=extra, raw=message.model_dump(mode="json"),
+        role=known_role, content=message.content or "", extra=extra, raw=message.model_dump(mode="json"),
         metadata={"status": status.value},
     )  # fmt: skip
 

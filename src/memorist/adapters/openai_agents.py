@@ -193,9 +193,9 @@ def budgeted(
 
     def fitted(history: list[TResponseInputItem], new: list[TResponseInputItem]) -> list[TResponseInputItem]:
         items = [*history, *new]
-        kept = set(fitting([message_of(item) for item in items], budget, counter=counter))
+        retained = set(fitting([message_of(item) for item in items], budget, counter=counter))
         first = len(history)
-        chosen = [item for place, item in enumerate(items) if place in kept or place >= first]
+        chosen = [item for index, item in enumerate(items) if index in retained or index >= first]
         return whole_exchanges(chosen, len(chosen))
 
     return fitted
@@ -208,11 +208,11 @@ def recalling(
     handles = Handles(memory)
 
     async def filled(data: CallModelData[Any]) -> ModelInputData:
-        given = data.model_data
-        asked = next((message_of(item).text for item in reversed(given.input) if _is_question(item)), "")
-        found = await recalled(handles.awaited, asked, namespaces=namespaces, top_k=top_k)
-        parts = [part for part in (given.instructions, found) if part]
-        return ModelInputData(input=given.input, instructions="\n\n".join(parts) or None)
+        request = data.model_data
+        asked = next((message_of(item).text for item in reversed(request.input) if _is_question(item)), "")
+        memories = await recalled(handles.awaited, asked, namespaces=namespaces, top_k=top_k)
+        parts = [part for part in (request.instructions, memories) if part]
+        return ModelInputData(input=request.input, instructions="\n\n".join(parts) or None)
 
     return filled
 
@@ -257,8 +257,8 @@ def message_of(item: Any) -> Message:
         raise TypeError(f"a session item cannot be written as JSON: {problem}") from problem
     kind, role = item.get("type"), item.get("role")
     if role is not None:
-        known = role if role in ("user", "assistant", "system", "developer", "tool") else "user"
-        return Message(role=known, content=text_of(_parts(item.get("content"))), raw=item)
+        known_role = role if role in ("user", "assistant", "system", "developer", "tool") else "user"
+        return Message(role=known_role, content=text_of(_parts(item.get("content"))), raw=item)
     call = item.get("call_id") or item.get("id") or ""
     if str(kind).endswith(RESULTS):
         return Message(role="tool", content=text_of(_parts(item.get("output"))), extra={"tool_call_id": call}, raw=item)
@@ -280,9 +280,9 @@ def whole_exchanges(items: Sequence[Any], limit: int) -> list[Any]:
     return []
 
 
-def _begins(items: Sequence[Any], place: int) -> bool:
+def _begins(items: Sequence[Any], index: int) -> bool:
     """Return whether an exchange starts at this index. Reasoning and calls belong to the items after them."""
-    return _part(items[place]) != "result" and (place == 0 or _part(items[place - 1]) in ("message", "result"))
+    return _part(items[index]) != "result" and (index == 0 or _part(items[index - 1]) in ("message", "result"))
 
 
 def _orphans(items: Sequence[Any]) -> bool:

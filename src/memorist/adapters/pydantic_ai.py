@@ -71,8 +71,8 @@ class MemoristConversationStore(ConversationStore):
     async def read_records(self, *, scope: str | None = None, limit: int | None = None) -> Sequence[ConversationRecord]:
         """Return all records, or those of a scope, newest first."""
         where = None if scope is None else {"scope": scope}
-        found = await self._memory.records.scan(self._space, (ROOT, "record"), where=where)
-        records = [_records.validate_json(_bytes(one)) for one in found]
+        rows = await self._memory.records.scan(self._space, (ROOT, "record"), where=where)
+        records = [_records.validate_json(_bytes(row)) for row in rows]
         return sorted(records, key=lambda record: record.updated_at, reverse=True)[:limit]
 
     async def write_record(
@@ -113,10 +113,10 @@ class MemoristConversationStore(ConversationStore):
         """Return the entry a record points to, with its version: it must still exist when the record is written."""
         if record.head_id is None or record.head_id in {entry.id for entry in new}:
             return []
-        found = await self._memory.records.get(self._space, _entry_key(record.head_id))
-        if found is None:
+        row = await self._memory.records.get(self._space, _entry_key(record.head_id))
+        if row is None:
             raise ConversationConflict(record.conversation_id)
-        return [(found.key, found.version)]
+        return [(row.key, row.version)]
 
     async def _entry_puts(self, entries: Sequence[ConversationEntry]) -> list[RecordPut]:
         above: dict[str, list[str]] = {}
@@ -132,8 +132,8 @@ class MemoristConversationStore(ConversationStore):
         return puts
 
     async def _mirrored(self, conversation_id: str, entries: Sequence[ConversationEntry]) -> None:
-        said = [(entry.id, message_of(entry.message)) for entry in entries]
-        spoken = [(key, message) for key, message in said if message.text.strip()]
+        converted = [(entry.id, message_of(entry.message)) for entry in entries]
+        spoken = [(key, message) for key, message in converted if message.text.strip()]
         if spoken:
             await self._memory.threads.append(
                 self.thread_of(conversation_id), *(message for _, message in spoken), create=self._space,
@@ -166,10 +166,10 @@ class MemoristConversationStore(ConversationStore):
         entries = await self._memory.records.scan(self._space, (ROOT, "entry"))
         parents = {str(entry.key[-1]): (entry.meta.get("above") or [None])[0] for entry in entries}
         reached: set[str] = set()
-        for one in records:
-            if one.key == stored.key:
+        for row in records:
+            if row.key == stored.key:
                 continue
-            record = _records.validate_json(_bytes(one))
+            record = _records.validate_json(_bytes(row))
             for tip in (record.head_id, *record.branches):
                 while tip is not None and tip not in reached:
                     reached.add(tip)
@@ -213,8 +213,8 @@ def budgeted(budget: Budget, *, counter: Any = None) -> Callable[[list[ModelMess
     """
 
     def process(messages: list[ModelMessage]) -> list[ModelMessage]:
-        kept = fitting([message_of(message) for message in messages], budget, counter=counter)
-        return [messages[place] for place in kept]
+        retained = fitting([message_of(message) for message in messages], budget, counter=counter)
+        return [messages[index] for index in retained]
 
     return process
 
@@ -230,10 +230,10 @@ def recalling(
         if not isinstance(last, ModelRequest):
             return messages
         asked = " ".join(_content_text(part.content) for part in last.parts if isinstance(part, UserPromptPart))
-        found = await recalled(handles.awaited, asked, namespaces=namespaces, top_k=top_k)
-        if not found:
+        memories = await recalled(handles.awaited, asked, namespaces=namespaces, top_k=top_k)
+        if not memories:
             return messages
-        return [*messages[:-1], dataclasses.replace(last, parts=[SystemPromptPart(content=found), *last.parts])]
+        return [*messages[:-1], dataclasses.replace(last, parts=[SystemPromptPart(content=memories), *last.parts])]
 
     return process
 

@@ -41,8 +41,8 @@ class MemoristSessionRepository(SessionRepository):
 
     def read_session(self, session_id: str, **kwargs: Any) -> Session | None:
         """Return a session, or None."""
-        found = self._read(_key("session", session_id))
-        return None if found is None else Session.from_dict(found)
+        data = self._read(_key("session", session_id))
+        return None if data is None else Session.from_dict(data)
 
     def create_agent(self, session_id: str, session_agent: SessionAgent, **kwargs: Any) -> None:
         """Create an agent of a session."""
@@ -52,8 +52,8 @@ class MemoristSessionRepository(SessionRepository):
 
     def read_agent(self, session_id: str, agent_id: str, **kwargs: Any) -> SessionAgent | None:
         """Return an agent, or None."""
-        found = self._read(_key("agent", session_id, agent_id))
-        return None if found is None else SessionAgent.from_dict(found)
+        data = self._read(_key("agent", session_id, agent_id))
+        return None if data is None else SessionAgent.from_dict(data)
 
     def update_agent(self, session_id: str, session_agent: SessionAgent, **kwargs: Any) -> None:
         """Update an existing agent, keeping its creation time."""
@@ -68,15 +68,15 @@ class MemoristSessionRepository(SessionRepository):
         self._need_agent(session_id, agent_id)
         number = session_message.message_id
         self._create(_key("message", session_id, agent_id, number), session_message.to_dict(), f"Message {number}")
-        said = _convert_message(session_message.to_message())
-        if said.text.strip():
+        message = _convert_message(session_message.to_message())
+        if message.text.strip():
             thread = self.thread_of(session_id, agent_id)
-            self._memory.threads.append(thread, said, create=self._space, key=f"message-{number}")
+            self._memory.threads.append(thread, message, create=self._space, key=f"message-{number}")
 
     def read_message(self, session_id: str, agent_id: str, message_id: int, **kwargs: Any) -> SessionMessage | None:
         """Return a message, or None."""
-        found = self._read(_key("message", session_id, agent_id, message_id))
-        return None if found is None else SessionMessage.from_dict(found)
+        data = self._read(_key("message", session_id, agent_id, message_id))
+        return None if data is None else SessionMessage.from_dict(data)
 
     def update_message(self, session_id: str, agent_id: str, session_message: SessionMessage, **kwargs: Any) -> None:
         """Update an existing message (for example to redact it), and redact its copy in the thread."""
@@ -196,9 +196,9 @@ class MemoristMemoryStore:
 
     async def add_messages(self, messages: list[Any], context: AddMessagesContext | None = None) -> Any:
         """Append messages to a thread, from which facts are extracted."""
-        said = [message for message in map(_convert_message, messages) if message.text.strip()]
-        if said:
-            await self._handles.awaited.threads.append(f"{self._space}/{self.name}", *said, create=self._space)
+        converted = [message for message in map(_convert_message, messages) if message.text.strip()]
+        if converted:
+            await self._handles.awaited.threads.append(f"{self._space}/{self.name}", *converted, create=self._space)
 
 
 def _convert_message(message: Any) -> Message:

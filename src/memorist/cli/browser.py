@@ -75,18 +75,18 @@ class Browser(App[None]):
     def on_tree_node_selected(self, event: Tree.NodeSelected[Place]) -> None:
         self._show(event.node.data)
 
-    def _show(self, place: Place | None) -> None:
+    def _show(self, position: Place | None) -> None:
         """Fill the table with the facts or messages of a node."""
-        self._at = place
+        self._at = position
         table: DataTable[Text] = self.query_one(DataTable)
         table.clear(columns=True)
-        self.query_one("#why", Static).update("" if place else "nothing is remembered here yet")
-        if place is None:
+        self.query_one("#why", Static).update("" if position else "nothing is remembered here yet")
+        if position is None:
             return
-        self.sub_title = place.thread or place.ns
-        if place.kind == "thread":
+        self.sub_title = position.thread or position.ns
+        if position.kind == "thread":
             table.add_columns("#", "role", "text", "said")
-            for message in self._memory.threads.recent(place.thread, SHOWN_MESSAGES):
+            for message in self._memory.threads.recent(position.thread, SHOWN_MESSAGES):
                 _add(
                     table,
                     (message.seq, message.name or message.role, message.text, message.created_at),
@@ -94,7 +94,7 @@ class Browser(App[None]):
                 )
         else:
             table.add_columns("key", "value", "confidence", "updated")
-            for fact in self._memory.facts.list(place.ns):
+            for fact in self._memory.facts.list(position.ns):
                 _add(table, (fact.key, fact.value, fact.confidence, fact.updated_at), fact.key)
 
     def action_why(self) -> None:

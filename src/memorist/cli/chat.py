@@ -84,21 +84,21 @@ class Talk:
         name = self._model.name if self._model else "an echo (pass --model to use a language model)"
         _aside(f"{self._user} is talking to {name}. Type /help for help, /quit or Ctrl-D to leave.")
 
-    def turn(self, run: Any, said: str) -> None:
+    def turn(self, run: Any, text: str) -> None:
         """Run one turn: answer a message, store both, and print the facts extracted from it."""
-        self._request = run.context(said)
-        answer = self._answered(said)
+        self._request = run.context(text)
+        answer = self._answered(text)
         before = {fact.key: fact.version for fact in self._facts()}
-        receipts = run.add(said, answer) if answer else run.add(said)
+        receipts = run.add(text, answer) if answer else run.add(text)
         self.turns += 1
         self._memory.wait(receipts, timeout=DERIVE_SECONDS)
         self._learned = [fact for fact in self._facts() if before.get(fact.key) != fact.version]
         for fact in self._learned:
             _aside(f"learned {fact.key}: {human(fact.value)}")
 
-    def _answered(self, said: str) -> str:
+    def _answered(self, text: str) -> str:
         if self._model is None:
-            answer = self._echo(said)
+            answer = self._echo(text)
             echo(cell(answer))
             return answer
         pieces = []
@@ -121,9 +121,9 @@ class Talk:
         rest = [message for message in messages if message["role"] != "system"]
         return iterate(self._model.stream(rest, system=system, max_tokens=ANSWER_TOKENS))
 
-    def _echo(self, said: str) -> str:
+    def _echo(self, text: str) -> str:
         """Return the recalled memories that match the message, in place of a model's answer."""
-        hits = self._memory.recall(said, kinds=["fact", "learning", "document"], top_k=3)
+        hits = self._memory.recall(text, kinds=["fact", "learning", "document"], top_k=3)
         return "I remember: " + "; ".join(hit.text for hit in hits) if hits else "I remember nothing about that yet."
 
     def command(self, line: str) -> bool:
@@ -131,18 +131,18 @@ class Talk:
         name, _, rest = line[1:].partition(" ")
         if name in ("quit", "exit", "q"):
             return False
-        known = {
+        commands = {
             "help": self._help,
             "facts": self._show,
             "why": self._why,
             "forget": self._forget,
             "context": self._sent,
         }
-        if name not in known:
+        if name not in commands:
             _aside(f"there is no command /{cell(name)}; /help lists the commands")
             return True
         try:
-            known[name](rest.strip())
+            commands[name](rest.strip())
         except MemoristError as problem:
             _aside(str(problem))
         return True

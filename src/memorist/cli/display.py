@@ -230,9 +230,9 @@ def progress(label: str) -> Iterator[Callable[..., None]]:
         return
     done = 0
 
-    def more(*given: object) -> None:
+    def more(*counts: object) -> None:
         nonlocal done
-        done += next((argument for argument in given if isinstance(argument, int)), 1)
+        done += next((argument for argument in counts if isinstance(argument, int)), 1)
         click.echo(f"\r\x1b[K{label}: {done:,}", err=True, nl=False)
 
     try:

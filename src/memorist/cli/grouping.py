@@ -27,11 +27,11 @@ class Suggesting(click.Group):
         return []
 
 
-def nearest(name: str, known: Iterable[str]) -> list[str]:
+def nearest(name: str, names: Iterable[str]) -> list[str]:
     """Return up to three similar names, nearest first."""
     from difflib import get_close_matches
 
-    return get_close_matches(name, list(known), n=3, cutoff=0.6)
+    return get_close_matches(name, list(names), n=3, cutoff=0.6)
 
 
 def common_options_first(args: Iterable[str]) -> list[str]:

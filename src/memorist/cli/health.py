@@ -24,12 +24,12 @@ from .session import Session, session_of
 def stats(session: Session, price: tuple[float, float] | None) -> None:
     """Count records by kind, and show how much is indexed and how many tokens extraction has used."""
     with session.memory(settle=True) as memory:
-        found = msgspec.to_builtins(memory.stats())
+        numbers = msgspec.to_builtins(memory.stats())
     if price is not None:
-        spent = found["reading"]
+        spent = numbers["reading"]
         tokens = (spent["input_tokens_per_1000"], spent["output_tokens_per_1000"])
         spent["price_per_1000"] = round(sum(count * each for count, each in zip(tokens, price, strict=True)) / 1e6, 4)
-    session.fields(found)
+    session.fields(numbers)
 
 
 @click.command()

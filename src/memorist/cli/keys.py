@@ -61,8 +61,8 @@ def create(
 @session_of
 def list_(session: Session) -> None:
     """List keys with their id, user, roles, note and times, but without the secret."""
-    found = _with(session, lambda all_: all_.list())
-    rows = [{**msgspec.to_builtins(key), "roles": ", ".join(key.roles)} for key in found]
+    key_rows = _with(session, lambda all_: all_.list())
+    rows = [{**msgspec.to_builtins(key), "roles": ", ".join(key.roles)} for key in key_rows]
     session.show([{name: row[name] for name in COLUMNS} for row in rows], COLUMNS, empty="no keys")
 
 

@@ -125,7 +125,7 @@ def _say_cleaned(session: Session, reports: list[Report]) -> None:
 
 
 def _waiting(memory: Memory) -> int:
-    return sum(one.waiting for one in memory.jobs.backlog())
+    return sum(backlog.waiting for backlog in memory.jobs.backlog())
 
 
 @click.command()
@@ -184,10 +184,10 @@ def forget(
 
 def _say_verified(erasure: Erasure) -> None:
     """Print the files in which traces were found, and those that were not searched."""
-    for place in erasure.found:
-        click.echo(f"still found in: {cell(place)}")
-    for place in erasure.unchecked:
-        click.echo(f"not verified: {cell(place)}")
+    for location in erasure.found:
+        click.echo(f"still found in: {cell(location)}")
+    for location in erasure.unchecked:
+        click.echo(f"not verified: {cell(location)}")
     if erasure.verified:
         click.echo(f"searched: {cell(', '.join(erasure.checked))}")
         click.echo("no trace left in the files")
@@ -210,10 +210,10 @@ def scrub(session: Session, yes: bool) -> int:
     if session.as_json:
         session.print_json(msgspec.to_builtins(done))
     else:
-        for place in done.done:
-            click.echo(f"rewritten: {cell(place)}")
-        for place in done.left:
-            click.echo(f"not rewritten: {cell(place)}")
+        for location in done.done:
+            click.echo(f"rewritten: {cell(location)}")
+        for location in done.left:
+            click.echo(f"not rewritten: {cell(location)}")
     return 1 if done.left else 0
 
 
@@ -226,12 +226,12 @@ def why(session: Session, item: str) -> None:
     With --user NAME, ITEM can be an id that `memorist memories list` shows, such as fact:city, or just city.
     """
     with session.memory(settle=True) as memory:
-        found = memory.why(_traced_id(memory, item))
+        lineage = memory.why(_traced_id(memory, item))
     if session.as_json:
-        session.print_json(msgspec.to_builtins(found))
+        session.print_json(msgspec.to_builtins(lineage))
         return
-    click.echo(cell(f"{found.kind} {found.item} by {found.actor or 'unknown'}"))
-    if (correction := found.correction) is not None:
+    click.echo(cell(f"{lineage.kind} {lineage.item} by {lineage.actor or 'unknown'}"))
+    if (correction := lineage.correction) is not None:
         reason = f": {correction.reason}" if correction.reason else ""
         click.echo(
             cell(
@@ -239,7 +239,7 @@ def why(session: Session, item: str) -> None:
                 f"from {human(correction.before)!r} to {human(correction.value)!r}{reason}"
             )
         )
-    rows = [{**plain(step), "text": step.message.text if step.message is not None else ""} for step in found.sources]
+    rows = [{**plain(step), "text": step.message.text if step.message is not None else ""} for step in lineage.sources]
     session.show(rows, ("depth", "kind", "id", "actor", "trust", "text"), empty="no sources: it was written directly")
 
 
@@ -257,5 +257,7 @@ def _traced_id(memory: Memory, item: str) -> str:
 def audit(session: Session, subject: str | None, limit: int) -> None:
     """List who changed what and when, newest first."""
     with session.memory() as memory:
-        found = memory.audit.list(subject=subject, limit=limit, reverse=True)
-        session.show(found, ("created_at", "action", "subject", "actor", "user", "source", "detail"), empty="no events")
+        entries = memory.audit.list(subject=subject, limit=limit, reverse=True)
+        session.show(
+            entries, ("created_at", "action", "subject", "actor", "user", "source", "detail"), empty="no events"
+        )

@@ -32,10 +32,10 @@ def learnings() -> None:
 def list_(session: Session, min_confidence: float, type_: LearningType | None, limit: int) -> None:
     """List learnings, most used first: those of --user NAME; without one, those that apply to everyone."""
     with session.memory(settle=True) as memory:
-        found = memory.learnings.list(min_confidence=min_confidence, type=type_, limit=limit)
+        rows = memory.learnings.list(min_confidence=min_confidence, type=type_, limit=limit)
         general = "nothing learned that applies to everyone; --user NAME shows what was learned of one"
         empty = "nothing learned yet" if memory.user else general
-        session.show(found, ("id", "type", "content", "confidence", "usage_count", "last_used"), empty=empty)
+        session.show(rows, ("id", "type", "content", "confidence", "usage_count", "last_used"), empty=empty)
 
 
 @learnings.command()
@@ -81,25 +81,25 @@ def show(session: Session, user: str | None, as_of: str | None) -> None:
     if user is None:
         raise UsageError("whose profile? pass --user NAME")
     with session.memory(settle=True) as memory:
-        found = memory.profile.get(user, as_of=as_of)
+        card = memory.profile.get(user, as_of=as_of)
     if session.as_json:
         session.print_json(
             {
                 "user": user,
-                "facts": {fact.key: fact.value for fact in found.facts},
-                "preferences": found.preferences,
-                "learnings": [learning.content for learning in found.learnings],
+                "facts": {fact.key: fact.value for fact in card.facts},
+                "preferences": card.preferences,
+                "learnings": [learning.content for learning in card.learnings],
             }
         )
         return
     rows: list[dict[str, object]] = [
         {"what": "fact", "name": fact.key, "value": human(fact.value), "confidence": fact.confidence}
-        for fact in found.facts
+        for fact in card.facts
     ]
-    for name, value in found.preferences.items():
+    for name, value in card.preferences.items():
         rows.append({"what": "preference", "name": name, "value": human(value)})
     rows += [
         {"what": learning.type, "value": learning.content, "confidence": learning.confidence}
-        for learning in found.learnings
+        for learning in card.learnings
     ]
     session.show(rows, ("what", "name", "value", "confidence"), empty=f"nothing known of {user}")

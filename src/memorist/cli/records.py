@@ -36,11 +36,11 @@ def list_(
     """List the keys in a namespace in order, with their size and metadata."""
     bound: Any = None if after is None else {"before" if reverse else "after": _key(after)}
     with session.memory() as memory:
-        found = memory.records.scan(
+        listing = memory.records.scan(
             namespace, _key(prefix), where=read_filter(where), reverse=reverse, limit=limit, keys_only=True,
             **(bound or {}),
         )  # fmt: skip
-    rows = [_head(record, session.as_json) for record in found]
+    rows = [_head(record, session.as_json) for record in listing]
     session.show(rows, ("key", "size", "version", "meta", "updated_at"))
 
 

@@ -157,13 +157,13 @@ class Session:
         else:
             pairs([(name, value) for name, value in fields.items() if value not in (None, "", [], {}, ())])
 
-    def done(self, fact: JsonObject, said: str) -> None:
+    def done(self, fact: JsonObject, text: str) -> None:
         """Print what was done, as a sentence or as JSON."""
         self._told = True
         if self.as_json:
             self.print_json(fact)
         else:
-            echo(cell(said))
+            echo(cell(text))
 
     def wrote_nothing(self) -> None:
         """Note that the command only read, so that a file created for it is removed again."""
@@ -181,20 +181,20 @@ class Session:
         click.echo(msgspec.json.encode(value, enc_hook=str).decode())
 
 
-def thread_id(memory: Memory, given: str) -> str:
+def thread_id(memory: Memory, id_or_ending: str) -> str:
     """Return the id of a thread from the whole id or its last characters, as shown in tables."""
-    if len(given.removeprefix("…")) < SHORT_ID_CHARACTERS or memory.threads.get(given) is not None:
-        return given
-    return ending(given, [thread.id for ns in memory.stats().namespaces for thread in memory.threads.list(ns)])
+    if len(id_or_ending.removeprefix("…")) < SHORT_ID_CHARACTERS or memory.threads.get(id_or_ending) is not None:
+        return id_or_ending
+    return ending(id_or_ending, [thread.id for ns in memory.stats().namespaces for thread in memory.threads.list(ns)])
 
 
-def ending(given: str, ids: Sequence[str]) -> str:
+def ending(text: str, ids: Sequence[str]) -> str:
     """Return the only id that ends with the given characters, or the text unchanged if there is none or more than
     one.
     """
-    end = given.removeprefix("…")
+    end = text.removeprefix("…")
     matching = [id for id in ids if id.endswith(end)] if len(end) >= SHORT_ID_CHARACTERS else []
-    return matching[0] if len(matching) == 1 else given
+    return matching[0] if len(matching) == 1 else text
 
 
 def _settled(memory: Memory) -> int:
@@ -237,10 +237,10 @@ def read_json(text: str) -> Json:
     """Parse an argument as JSON, or use it as text. Duplicate keys are refused, because one of them would be lost."""
     import json
 
-    def unique(found: list[tuple[str, Any]]) -> JsonObject:
-        if len({name for name, _ in found}) < len(found):
+    def unique(pairs: list[tuple[str, Any]]) -> JsonObject:
+        if len({name for name, _ in pairs}) < len(pairs):
             raise click.UsageError("a JSON object has the same key twice; remove one")
-        return dict(found)
+        return dict(pairs)
 
     try:
         value: Json = json.loads(text, object_pairs_hook=unique)

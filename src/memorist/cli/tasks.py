@@ -22,8 +22,8 @@ def tasks() -> None:
 def list_(session: Session, namespace: str | None, limit: int) -> None:
     """List the tasks in all namespaces, or in one."""
     with session.memory() as memory:
-        found = memory.tasks.list(namespace, limit=limit)
-        session.show(found, COLUMNS, empty=f"no tasks in {namespace}" if namespace else "no tasks")
+        rows = memory.tasks.list(namespace, limit=limit)
+        session.show(rows, COLUMNS, empty=f"no tasks in {namespace}" if namespace else "no tasks")
 
 
 @tasks.command()

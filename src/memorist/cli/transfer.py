@@ -104,8 +104,8 @@ def _load(session: Session, file: str) -> None:
     session.done({"rows": done.rows, "counts": done.counts}, f"{done.rows} rows loaded from {file}")
 
 
-def _pairs(given: tuple[str, ...]) -> dict[str, str]:
-    pairs = [pair.partition("=") for pair in given]
+def _pairs(options: tuple[str, ...]) -> dict[str, str]:
+    pairs = [pair.partition("=") for pair in options]
     if not all(there and sign and here for there, sign, here in pairs):
         raise UsageError("--map-user takes THERE=HERE, such as --map-user alice@example.com=alice")
     return {there: here for there, _, here in pairs}

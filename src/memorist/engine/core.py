@@ -346,7 +346,9 @@ class Scopes:
         with self._lock:
             kept = self._kept
             kept[key] = scoped
-            while len(kept) > 1 and sum(len(one.vectors or ()) + 64 for one in kept.values()) > KEPT_VECTORS:
+            while (
+                len(kept) > 1 and sum(len(scope_data.vectors or ()) + 64 for scope_data in kept.values()) > KEPT_VECTORS
+            ):
                 del kept[next(iter(kept))]
 
     def drop(self, org: str) -> None:

@@ -491,9 +491,9 @@ def _generic() -> frozenset[str]:
     return rules("en", "learnings", "talk").words("generic")
 
 
-def _same_thing(one: frozenset[str], other: frozenset[str]) -> bool:
-    shorter = min(len(one), len(other))
-    return shorter > 0 and len(one & other) >= SAME_THING * shorter
+def _same_thing(terms: frozenset[str], other: frozenset[str]) -> bool:
+    shorter = min(len(terms), len(other))
+    return shorter > 0 and len(terms & other) >= SAME_THING * shorter
 
 
 def _again(old: Learning, new: Learning) -> Learning:

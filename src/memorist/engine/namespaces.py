@@ -66,11 +66,11 @@ def _beginning(kind: str | None, prefix: str | None) -> str:
     return "global" if kind == "global" else f"{kind}:{check_prefix(prefix) or ''}"
 
 
-async def _taken(found: AsyncIterator[str], most: int | None) -> list[str]:
+async def _taken(names: AsyncIterator[str], most: int | None) -> list[str]:
     out: list[str] = []
     if most == 0:
         return out
-    async for ns in found:
+    async for ns in names:
         out.append(ns)
         if most is not None and len(out) >= most:
             break

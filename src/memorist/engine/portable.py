@@ -333,10 +333,10 @@ def _rows(path: Path, skip: int) -> Iterator[Record]:
 
 def _record(number: int, line: bytes) -> Record:
     wrapped = _decoded(number, line, _Line)
-    known = kind_of_table(wrapped.table)
-    if known is None:
+    registered = kind_of_table(wrapped.table)
+    if registered is None:
         raise _damaged(number, "its table is unknown")
-    kind = known.record
+    kind = registered.record
     row = bytes(wrapped.row)
     if zlib.crc32(row) != wrapped.crc:
         raise _damaged(number, "it does not match its checksum")

@@ -380,7 +380,7 @@ class Deduplicator(Processor):
             content = (_folded(fact.key), _folded_value(fact.value))
             same = facts_by_content.setdefault(content, fact)
             if same is not fact:
-                worse = min(same, fact, key=lambda one: (one.confidence, one.updated_at))
+                worse = min(same, fact, key=lambda candidate: (candidate.confidence, candidate.updated_at))
                 await Facts(core).delete(ns, worse.key)
                 facts_by_content[content] = fact if worse is same else same
                 merged += 1
@@ -457,24 +457,24 @@ async def run_all(core: Core, processors: Sequence[ProcessorSpec], progress: Pro
     return [await _ran(core, processor_, progress) for processor_ in chosen]
 
 
-async def _ran(core: Core, one: Any, progress: Progress | None) -> Report:
-    name = str(getattr(one, "name", type(one).__name__))
+async def _ran(core: Core, processor: Any, progress: Progress | None) -> Report:
+    name = str(getattr(processor, "name", type(processor).__name__))
     with core.shared.events.span("process", org=core.org, processor=name):
-        if isinstance(one, Processor):
-            return await one.run(core, progress)
-        report = await core.runtime.resolve(one.process(core.facade()))
+        if isinstance(processor, Processor):
+            return await processor.run(core, progress)
+        report = await core.runtime.resolve(processor.process(core.facade()))
     return report if isinstance(report, Report) else Report(name, notes=() if report is None else (str(report),))
 
 
-def _as_processor(given: Any) -> Any:
-    if isinstance(given, str):
-        if given not in PROCESSORS:
-            raise UsageError(f"no processor {given!r}; there are {', '.join(PROCESSORS)}")
-        return PROCESSORS[given]()
-    made = given() if isinstance(given, type) else given
-    if not callable(getattr(made, "process", None)):
-        raise UsageError(f"{type(made).__name__} is not a processor: it has no process(memory)")
-    return made
+def _as_processor(spec: Any) -> Any:
+    if isinstance(spec, str):
+        if spec not in PROCESSORS:
+            raise UsageError(f"no processor {spec!r}; there are {', '.join(PROCESSORS)}")
+        return PROCESSORS[spec]()
+    processor = spec() if isinstance(spec, type) else spec
+    if not callable(getattr(processor, "process", None)):
+        raise UsageError(f"{type(processor).__name__} is not a processor: it has no process(memory)")
+    return processor
 
 
 def _opened(core: Core, model: ModelSpec) -> Any:
@@ -549,12 +549,12 @@ def _sweep(core: Core, queue: str, ns: str, position: int, maker: str | None = N
     return Sweep(org=core.org, ns=ns, processor=queue, position=position, maker=maker, updated_at=core.at())
 
 
-def _age(given: str | float | timedelta) -> timedelta:
-    if isinstance(given, timedelta):
-        return given
-    if isinstance(given, int | float):
-        return timedelta(seconds=given)
-    match = re.fullmatch(r"(\d+)\s*([smhdw])", given.strip())
+def _age(age: str | float | timedelta) -> timedelta:
+    if isinstance(age, timedelta):
+        return age
+    if isinstance(age, int | float):
+        return timedelta(seconds=age)
+    match = re.fullmatch(r"(\d+)\s*([smhdw])", age.strip())
     if match is None:
         raise UsageError("an age is a number with s, m, h, d or w, such as '30d'")
     return timedelta(seconds=int(match[1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}[match[2]])

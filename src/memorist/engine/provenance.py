@@ -108,7 +108,7 @@ class Provenance:
 
     async def _back(self, level: list[Record], depth: int, steps: list[WhyStep], seen: set[str]) -> list[Record]:
         """Add the sources of one level to the steps. They form the next level."""
-        found: list[Record] = []
+        records: list[Record] = []
         for record in level:
             for id in await self._sources(record):
                 if id in seen or len(steps) >= MAX_STEPS:
@@ -117,8 +117,8 @@ class Provenance:
                 source = await find(self._core, id)
                 steps.append(_step(id, source, depth))
                 if source is not None and not isinstance(source, Message):
-                    found.append(source)
-        return found
+                    records.append(source)
+        return records
 
     async def _sources(self, record: Record) -> list[str]:
         named = await sources_of(self._core, record)

@@ -127,8 +127,10 @@ class Recalling:
         """Return hits from the shared org, in the namespaces that may be read there."""
         there = Recalling(core)
         many = [namespaces] if isinstance(namespaces, str | Namespace) else namespaces
-        given = None if many is None else [one for one in many if _is_prefix(one) or core.scope.may_read(str(one))]
-        pool = await there.pool(query, namespaces=given, asked=asked, top_k=wanted.top_k, vector=vector)
+        readable = (
+            None if many is None else [space for space in many if _is_prefix(space) or core.scope.may_read(str(space))]
+        )
+        pool = await there.pool(query, namespaces=readable, asked=asked, top_k=wanted.top_k, vector=vector)
         with replica_reads():
             return [] if pool is None else await Hits(core).of([pool], wanted)
 
@@ -140,13 +142,13 @@ class Recalling:
         best = sorted([*mine, *theirs], key=lambda hit: -hit.score)[wanted.offset : wanted.offset + wanted.top_k]
         if wanted.max_tokens is None:
             return best
-        count, room, kept = self._core.shared.counter.count, wanted.max_tokens, []
+        count, room, chosen = self._core.shared.counter.count, wanted.max_tokens, []
         for hit in best:
             tokens = count(hit.text)
             if tokens <= room:
                 room -= tokens
-                kept.append(hit)
-        return kept
+                chosen.append(hit)
+        return chosen
 
     # -- further questions proposed by the model
 
@@ -169,27 +171,27 @@ class Recalling:
         """Return pools for the model's other wordings and follow-up questions. If the model fails, none are added."""
         from ..models.searching import follow_ups, wordings
 
-        model, found = self._core.shared.model, list(pools)
+        model, all_pools = self._core.shared.model, list(pools)
         assert model is not None  # `_check_model` refuses the call without one
         try:
             questions = await wordings(model, query, words) if words else []
-            found += await self._pools(questions, namespaces, asked, wanted)
+            all_pools += await self._pools(questions, namespaces, asked, wanted)
             for _ in range(hops):
-                shown = await Hits(self._past or self._core).of(found, Wanted(HITS_FOR_MODEL)) if found else []
+                shown = await Hits(self._past or self._core).of(all_pools, Wanted(HITS_FOR_MODEL)) if all_pools else []
                 questions = await follow_ups(model, query, [hit.text for hit in shown], 2)
                 if not questions:
                     break
-                found += await self._pools(questions, namespaces, asked, wanted)
+                all_pools += await self._pools(questions, namespaces, asked, wanted)
         except ModelError as problem:
             self._core.shared.note("model", problem)
-        return found[len(pools) :]
+        return all_pools[len(pools) :]
 
     async def _pools(
         self, questions: Sequence[str], namespaces: Spaces, asked: EntryFilter, wanted: Wanted
     ) -> list[Pool]:
         count = wanted.top_k + wanted.offset
-        made = [await self.pool(question, namespaces=namespaces, asked=asked, top_k=count) for question in questions]
-        return [pool for pool in made if pool is not None]
+        pools = [await self.pool(question, namespaces=namespaces, asked=asked, top_k=count) for question in questions]
+        return [pool for pool in pools if pool is not None]
 
     async def pool(
         self,
@@ -270,10 +272,10 @@ class Recalling:
 
     # -- scope
 
-    async def _namespaces(self, given: object) -> list[str]:
+    async def _namespaces(self, asked: object) -> list[str]:
         scope = self._core.scope
-        if given is not None:
-            many = [given] if isinstance(given, str | Namespace) else as_list(given, "namespaces")
+        if asked is not None:
+            many = [asked] if isinstance(asked, str | Namespace) else as_list(asked, "namespaces")
             exact = [scope.readable(ns) for ns in many if not _is_prefix(ns)]
             starts = tuple(ns[:-1] for ns in many if isinstance(ns, str) and _is_prefix(ns))
             matched = [ns for ns in await self._namespaces(None) if ns.startswith(starts)] if starts else []
@@ -282,11 +284,11 @@ class Recalling:
             indexed = await self._core.scan(NAMESPACES)
             waiting = await self._core.scan(Job, "index")
             return sorted({stats.ns for stats in indexed} | {job.ns for job in waiting})
-        found = set(scope.spaces())
+        names = set(scope.spaces())
         for begins in scope.beginnings():
-            found |= {stats.ns for stats in await self._core.scan(NAMESPACES, starts=begins)}
-            found |= {job.ns for job in await self._core.scan(Job, "index", starts=begins)}
-        return sorted(found)
+            names |= {stats.ns for stats in await self._core.scan(NAMESPACES, starts=begins)}
+            names |= {job.ns for job in await self._core.scan(Job, "index", starts=begins)}
+        return sorted(names)
 
     async def _stats(self, spaces: Sequence[str]) -> list[NamespaceStats | None]:
         return await self._core.get_many(NamespaceStats, [(ns,) for ns in spaces])
@@ -334,16 +336,16 @@ class Recalling:
         embedder = self._core.shared.embedder
         try:
             with np.errstate(over="ignore"):  # an overflow becomes infinite, and is refused below
-                given = np.asarray(vector, np.float32)
+                array = np.asarray(vector, np.float32)
         except (TypeError, ValueError, OverflowError) as cause:
             raise UsageError("a vector to recall by is a list of numbers") from cause
-        if embedder is None or given.shape != (embedder.dimensions,):
+        if embedder is None or array.shape != (embedder.dimensions,):
             length = "no vectors here" if embedder is None else f"{embedder.dimensions} numbers"
             raise UsageError(f"a vector to recall by must be of the embedder's own length: {length}")
-        norm = float(np.linalg.norm(given))
+        norm = float(np.linalg.norm(array))
         if not np.isfinite(norm) or norm == 0.0:
             raise UsageError("a vector to recall by must be finite and not zero")
-        unit: Vectors = (given / norm)[None]
+        unit: Vectors = (array / norm)[None]
         return unit
 
     async def _candidates(
@@ -374,19 +376,19 @@ class Recalling:
         )  # fmt: skip
         unfiltered = only.kinds is None and not only.beyond_kinds
         while True:
-            found = await candidates.take(scopes, count)
-            rows = list(found.entries.values())
+            matches = await candidates.take(scopes, count)
+            rows = list(matches.entries.values())
             allowed = rows if unfiltered else [entry for entry in rows if only.allows(entry)]
-            if len(allowed) >= min(3 * top_k, CANDIDATES) or not found.full or count >= MOST_CANDIDATES:
+            if len(allowed) >= min(3 * top_k, CANDIDATES) or not matches.full or count >= MOST_CANDIDATES:
                 break
             count *= 4
         if self._past is not None:
             allowed = await mark_as_then(self._past, allowed)
-            allowed += await self._changed_since(self._past, spaces, only, query, found.counts)
+            allowed += await self._changed_since(self._past, spaces, only, query, matches.counts)
         if not allowed:
             return None
-        asked, stats = found.asked(name, vectors), stats_of([stats for _, stats in scopes])
-        return await self._core.runtime.call(Pool, query, allowed, stats, found.counts, asked)
+        asked, stats = matches.asked(name, vectors), stats_of([stats for _, stats in scopes])
+        return await self._core.runtime.call(Pool, query, allowed, stats, matches.counts, asked)
 
 
 def _is_outdated(stats: NamespaceStats | None) -> bool:

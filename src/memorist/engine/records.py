@@ -499,10 +499,10 @@ def _as_put(item: Any, ttl: Any, absent: bool) -> RecordPut:
 
 def _encoded(data: object) -> tuple[str, bytes]:
     if isinstance(data, bytes | bytearray | memoryview):
-        made = bytes(data)
-        if len(made) > MAX_RECORD_BYTES:
-            raise TooLarge(f"a record of {len(made)} bytes; the limit is {MAX_RECORD_BYTES}")
-        return "bytes", made
+        content = bytes(data)
+        if len(content) > MAX_RECORD_BYTES:
+            raise TooLarge(f"a record of {len(content)} bytes; the limit is {MAX_RECORD_BYTES}")
+        return "bytes", content
     return "json", json_bytes(data, "data", MAX_RECORD_BYTES)
 
 

@@ -283,7 +283,7 @@ class AsyncPlan:
         return await self._plans.undo(self.plan.id, ns=self.plan.ns)
 
 
-async def _ask(model: Model, shown: Sequence[Known], known: dict[str, Known]) -> tuple[list[Proposal], list[str]]:
+async def _ask(model: Model, shown: Sequence[Known], by_id: dict[str, Known]) -> tuple[list[Proposal], list[str]]:
     """Return a model's proposals, each checked separately."""
     from ..extract.writer.tidying import MAX_MEMORIES, Proposal, check_proposal, rules, tidy_request, tidy_schema
 
@@ -304,7 +304,7 @@ async def _ask(model: Model, shown: Sequence[Known], known: dict[str, Known]) ->
         proposal = msgspec.structs.replace(
             raw, ids=[names.get(id, id) for id in raw.ids], because=names.get(raw.because or "", raw.because)
         )
-        problem = check_proposal(proposal, known)
+        problem = check_proposal(proposal, by_id)
         if problem is None and proposal.op != "learn" and taken & set(proposal.ids):
             problem = "a second proposal for the same memory"
         if problem is not None:

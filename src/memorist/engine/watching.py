@@ -80,9 +80,9 @@ class AsyncWatch:
         await self.start()
         ends = None if timeout is None else monotonic() + timeout
         while not self._closed:
-            found, self._waiting = [*self._waiting, *await self._changes()], []
-            if found:
-                return found
+            notices, self._waiting = [*self._waiting, *await self._changes()], []
+            if notices:
+                return notices
             left = POLL_SECONDS if ends is None else min(POLL_SECONDS, ends - monotonic())
             if left <= 0:
                 break

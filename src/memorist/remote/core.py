@@ -156,9 +156,9 @@ class RemoteCore:
         )  # fmt: skip
         return {**narrowed.header(), **self.shared.events.headers()}
 
-    async def call(self, name: str, template: type | None = None, /, **given: object) -> Any:
+    async def call(self, name: str, template: type | None = None, /, **arguments: object) -> Any:
         """Call one operation by its name, such as `facts.set`. A working document is returned as its `template`."""
-        return await request(self, BY_NAME[name], given, template)
+        return await request(self, BY_NAME[name], arguments, template)
 
     def part(self, kind: Callable[[Core], T]) -> T:
         """Return the remote implementation of a part of the engine."""

@@ -32,12 +32,12 @@ class RemoteForgetting:
         if self._core.batch is not None:
             raise UsageError("forget cannot be part of a batch; call it on the memory itself")
         named = {**target, "fact": _reference(fact)}
-        given = {name: value for name, value in named.items() if value is not None}
-        counted = await self._core.call("erasing.forget", **given, physical=physical, shred=shred)
+        arguments = {name: value for name, value in named.items() if value is not None}
+        counted = await self._core.call("erasing.forget", **arguments, physical=physical, shred=shred)
         if preview:
             erasure: Erasure = counted.erasure
             return erasure
-        done = await self._core.call("erasing.forget", **given, physical=physical, shred=shred, code=counted.code)
+        done = await self._core.call("erasing.forget", **arguments, physical=physical, shred=shred, code=counted.code)
         gone: Erasure = done.erasure
         return gone
 

@@ -111,11 +111,11 @@ class RemoteWatch(AsyncWatch):
         """
         await self.start()
         ends = None if timeout is None else monotonic() + timeout
-        found, self._waiting = self._waiting, []
-        while not self._closed and not found:
+        notices, self._waiting = self._waiting, []
+        while not self._closed and not notices:
             left = WAIT_SECONDS if ends is None else max(0.0, min(WAIT_SECONDS, ends - monotonic()))
-            told = await self._call_server("watching.look", seen=self._seen, timeout=left, **self._asked)
-            found, self._seen = told.notices, told.seen
+            news = await self._call_server("watching.look", seen=self._seen, timeout=left, **self._asked)
+            notices, self._seen = news.notices, news.seen
             if ends is not None and monotonic() >= ends:
                 break
-        return found
+        return notices

@@ -26,11 +26,11 @@ class RemoteInjection(Injection):
         hits = await core.call("functions.recall", query=query, **{**msgspec.structs.asdict(spec), "top_k": top_k})
         return Made(as_datetime(hits.made.since, "since"), tuple(hits.made.sources), hits.made.trust), hits.hits
 
-    async def keep(self, output: Output, made: Made) -> bool:
+    async def keep(self, output: Output, recalled: Made) -> bool:
         """Store the output with its sources, in one commit of the server."""
         core = cast("RemoteCore", self._core)
-        from_nothing = not made.sources  # then its time means nothing, and would be of the client's clock
+        from_nothing = not recalled.sources  # then its time means nothing, and would be of the client's clock
         stored: bool = await core.call(
-            "functions.keep", **msgspec.structs.asdict(output), made=None if from_nothing else made
+            "functions.keep", **msgspec.structs.asdict(output), made=None if from_nothing else recalled
         )
         return stored

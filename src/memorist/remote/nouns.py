@@ -124,43 +124,43 @@ def _missing(noun: str, name: str, declared: Callable[..., Any]) -> Callable[...
     return refuse
 
 
-async def request(core: RemoteCore, operation: Operation, given: JsonMapping, template: type | None = None) -> Any:
+async def request(core: RemoteCore, operation: Operation, arguments: JsonMapping, template: type | None = None) -> Any:
     """Send one call and return the result that the engine's method would return. In a batch, collect the call."""
     core.shared.check_open()
     if core.batch is not None and operation.noun in COLLECTED:
-        return await _collect(core, operation, given)
-    limit = given.get("limit")
+        return await _collect(core, operation, arguments)
+    limit = arguments.get("limit")
     if operation.cursor is not None and (limit is None or (type(limit) is int and limit > MAX_LIMIT)):
-        return await _all_pages(core, operation, given, limit, template)
-    return await _request_once(core, operation, given, template)
+        return await _all_pages(core, operation, arguments, limit, template)
+    return await _request_once(core, operation, arguments, template)
 
 
 async def _all_pages(
-    core: RemoteCore, operation: Operation, given: Mapping[str, object], limit: int | None, template: type | None
+    core: RemoteCore, operation: Operation, arguments: Mapping[str, object], limit: int | None, template: type | None
 ) -> Any:
     """Return a list of any length, although a server returns at most `MAX_LIMIT` items at once."""
     assert operation.cursor is not None
     # Of messages with `before` alone those nearest to it are wanted, so the pages go backwards.
-    backwards = operation.name == "threads.messages" and given.get("before") and given.get("after") is None
+    backwards = operation.name == "threads.messages" and arguments.get("before") and arguments.get("after") is None
     # The bounds of records are in key order even if the scan is not.
-    bound = "before" if backwards or (operation.name == "records.scan" and given.get("reverse")) else "after"
+    bound = "before" if backwards or (operation.name == "records.scan" and arguments.get("reverse")) else "after"
     items: list[Any] = []
     while True:
         size = MAX_LIMIT if limit is None else min(limit - len(items), MAX_LIMIT)
-        page = await _request_once(core, operation, {**given, "limit": size}, template)
+        page = await _request_once(core, operation, {**arguments, "limit": size}, template)
         items = [*page, *items] if backwards else [*items, *page]
         if len(page) < size or len(items) == limit:
             return items
-        given = {**given, bound: getattr(page[0 if backwards else -1], operation.cursor)}
+        arguments = {**arguments, bound: getattr(page[0 if backwards else -1], operation.cursor)}
 
 
-async def _request_once(core: RemoteCore, operation: Operation, given: JsonMapping, template: type | None) -> Any:
+async def _request_once(core: RemoteCore, operation: Operation, arguments: JsonMapping, template: type | None) -> Any:
     query: dict[str, str] = {}
     body: JsonObject = {}
     headers: dict[str, str] = core.headers()
     for parameter in parameters_of(operation):
-        if parameter.name in given:
-            _put_argument(parameter, given[parameter.name], query, body, headers)
+        if parameter.name in arguments:
+            _put_argument(parameter, arguments[parameter.name], query, body, headers)
     if takes_key(operation):
         headers["idempotency-key"] = uuid4().hex
     content = None
@@ -179,11 +179,11 @@ async def _request_once(core: RemoteCore, operation: Operation, given: JsonMappi
     return result_of(operation, answer, template)
 
 
-async def _collect(core: RemoteCore, operation: Operation, given: JsonMapping) -> Any:
+async def _collect(core: RemoteCore, operation: Operation, options: JsonMapping) -> Any:
     """Collect a write in a batch, or send a read together with the writes collected so far, so that it sees them."""
     names = {parameter.name: parameter for parameter in parameters_of(operation)}
     arguments: JsonObject = {}
-    for name, value in given.items():
+    for name, value in options.items():
         parameter = names.get(name)
         if parameter is None:
             continue
@@ -192,14 +192,14 @@ async def _collect(core: RemoteCore, operation: Operation, given: JsonMapping) -
         elif parameter.kind == "many" or parameter.required or not _is_default(value, parameter.default):
             arguments[name] = _checked(parameter, plain(_wired(parameter, value)))
     step = {"operation": operation.name, "arguments": arguments}
-    made = provisional(operation, given, core) if operation.writes else None
-    if made is None:
+    record = provisional(operation, options, core) if operation.writes else None
+    if record is None:
         # The result of a read, or the number of rows a write affects, is known to the store only.
-        made = converted(operation, await _tried(core, step))
+        record = converted(operation, await _tried(core, step))
     if operation.writes:
         assert core.batch is not None
         core.batch.append(step)
-    return made
+    return record
 
 
 async def _tried(core: RemoteCore, step: JsonMapping) -> Any:
@@ -291,7 +291,7 @@ def _message(message: Message) -> JsonObject:
         out["name"] = message.name
     if message.created_at is not None:
         out["created_at"] = as_datetime(message.created_at, "created_at").isoformat()
-    return out | {name: found for name in _OWN_FIELDS if (found := getattr(message, name))}
+    return out | {name: value for name in _OWN_FIELDS if (value := getattr(message, name))}
 
 
 def _wired(parameter: Parameter, value: Any) -> Any:
@@ -349,15 +349,15 @@ def result_of(operation: Operation, answer: Answer, template: type | None = None
     return converted(operation, body, template)
 
 
-def converted(operation: Operation, found: object, template: type | None = None) -> Any:
+def converted(operation: Operation, data: object, template: type | None = None) -> Any:
     """Convert JSON data to the return type of the engine's method."""
-    if found is None:
+    if data is None:
         return None
     kind = answer_of(operation)
-    if operation.noun == "records" and isinstance(found, dict) and "data" in found:
-        return record_in(found)
-    if operation.noun == "records" and isinstance(found, list):
-        return [None if item is None else record_in(item) for item in found]
+    if operation.noun == "records" and isinstance(data, dict) and "data" in data:
+        return record_in(data)
+    if operation.noun == "records" and isinstance(data, list):
+        return [None if item is None else record_in(item) for item in data]
     if template is not None:
-        kind = list[template | None] if isinstance(found, list) else template  # type: ignore[valid-type]  # run time
-    return msgspec.convert(found, kind, strict=False)
+        kind = list[template | None] if isinstance(data, list) else template  # type: ignore[valid-type]  # run time
+    return msgspec.convert(data, kind, strict=False)

@@ -16,25 +16,25 @@ if TYPE_CHECKING:
     from .core import RemoteCore
 
 
-def provisional(operation: Operation, given: JsonMapping, core: RemoteCore) -> Any:
+def provisional(operation: Operation, arguments: JsonMapping, core: RemoteCore) -> Any:
     """Return the result of a write as far as its arguments determine it, or None."""
     if operation.name == "threads.append":
-        messages = [as_message(message) for message in given.get("messages", ())]
+        messages = [as_message(message) for message in arguments.get("messages", ())]
         return [MessageReceipt(message, False, False, "pending") for message in messages]
-    if operation.name == "documents.add" and not isinstance(given.get("text"), str):
+    if operation.name == "documents.add" and not isinstance(arguments.get("text"), str):
         return None  # only the server reads a file's text
     kind = answer_of(operation)
     if get_origin(kind) is list:
         return None
     options = [option for option in get_args(kind) if option is not type(None)] or [kind]
     if isinstance(options[0], type) and issubclass(options[0], msgspec.Struct):
-        return _make_record(options[0], given, core)
+        return _make_record(options[0], arguments, core)
     return None
 
 
-def _make_record(kind: type[msgspec.Struct], given: JsonMapping, core: RemoteCore) -> Any:
+def _make_record(kind: type[msgspec.Struct], arguments: JsonMapping, core: RemoteCore) -> Any:
     at = core.at()
-    defaults = {"org": core.org, "created_at": at, "updated_at": at, "actor": core.scope.actor, **_flat(given)}
+    defaults = {"org": core.org, "created_at": at, "updated_at": at, "actor": core.scope.actor, **_flat(arguments)}
     fields = {field.name: defaults[field.name] for field in msgspec.structs.fields(kind) if field.name in defaults}
     if fields.get("ns", "") is None:
         del fields["ns"]
@@ -46,10 +46,10 @@ def _make_record(kind: type[msgspec.Struct], given: JsonMapping, core: RemoteCor
     return None if missing else kind(**fields)
 
 
-def _flat(given: JsonMapping) -> JsonObject:
+def _flat(arguments: JsonMapping) -> JsonObject:
     """Return the arguments by name, with the fields of a checkpoint or document among them."""
     out: JsonObject = {}
-    for name, value in given.items():
+    for name, value in arguments.items():
         if name in ("checkpoint", "doc"):
             out |= msgspec.structs.asdict(value) if isinstance(value, msgspec.Struct) else dict(value)
         elif name == "fields":

@@ -56,7 +56,7 @@ class RemoteSession(AsyncSession):
     ) -> Context:
         """Assemble the context for the next input, in one request to the server."""
         self._check_open()
-        made = await self._remote.call(
+        built = await self._remote.call(
             "turns.context", id=self.thread if self._written or not self._looked else None,
             input=input,
             system=self._system if system is None else system,
@@ -67,8 +67,8 @@ class RemoteSession(AsyncSession):
             scratchpad=scratchpad, layout=layout or self._layout, stash=self._stash,
             compact_at=self._compact[0], compact_to=self._compact[1],
         )  # fmt: skip
-        self._carried = (input, made.kept, made.proof) if isinstance(input, str) and made.kept else None
-        return self._compared(made.context)
+        self._carried = (input, built.kept, built.proof) if isinstance(input, str) and built.kept else None
+        return self._compared(built.context)
 
     async def end(self) -> Ended:
         """End the session: archive it as a summary and extract facts and learnings. This is idempotent."""

@@ -123,11 +123,11 @@ def run_task(
     keep: Keep | None,
     state: Json,
     wait: float,
-    kept: int | msgspec.UnsetType | None,
+    kept_steps: int | msgspec.UnsetType | None,
 ) -> RemoteTaskRun:
     """Return a run of a task on a server, not started yet."""
     if core.batch is not None:
         raise UsageError("a task cannot run inside a batch; use task.batch() inside the task")
-    run = RemoteTaskRun(cast("Core", core), task_id, cast(str, ns), lease, kept, state, wait)
+    run = RemoteTaskRun(cast("Core", core), task_id, cast(str, ns), lease, kept_steps, state, wait)
     run._kept_as = keep
     return run

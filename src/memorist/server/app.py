@@ -97,18 +97,18 @@ class Server:
 
         A request can narrow it further, never widen it.
         """
-        found = self._handles.get((key, narrowed))
-        if found is None:
+        handle = self._handles.get((key, narrowed))
+        if handle is None:
             if len(self._handles) >= MAX_HANDLES:
                 self._handles.clear()
             grants = {"read": key.read, "write": key.write} if key.user is not None else {}
-            found = self.memory.scope(org=key.org, user=key.user, actor=key.actor, **grants)
+            handle = self.memory.scope(org=key.org, user=key.user, actor=key.actor, **grants)
             if "admin" in key.roles and key.user is None:
-                found = _over_files(found)
+                handle = _over_files(handle)
             if narrowed is not None:
-                found = narrow(found, key, narrowed)
-            self._handles[(key, narrowed)] = found
-        return found
+                handle = narrow(handle, key, narrowed)
+            self._handles[(key, narrowed)] = handle
+        return handle
 
     async def beside(self, work: Callable[[], Coroutine[object, None, T]]) -> T:
         """Run work that may take long on the lane, within the limit of concurrent requests."""

@@ -128,8 +128,8 @@ class Keys:
 
         It is cached, so a change elsewhere is noticed within 30 seconds.
         """
-        found = await self._found(id)
-        return None if found is None or found.expired(datetime.now(UTC)) else found
+        key = await self._found(id)
+        return None if key is None or key.expired(datetime.now(UTC)) else key
 
     async def _found(self, id: str) -> ApiKey | None:
         now = time.monotonic()
@@ -165,8 +165,8 @@ def _shown(key: ApiKey, secret: str) -> NewKey:
     )  # fmt: skip
 
 
-def _roles(given: Iterable[str]) -> tuple[Role, ...]:
-    listed = [given] if isinstance(given, str) else [*given]
+def _roles(roles: Iterable[str]) -> tuple[Role, ...]:
+    listed = [roles] if isinstance(roles, str) else [*roles]
     unknown = [role for role in listed if role not in ROLES]
     if unknown or not listed:
         raise UsageError(f"roles are {', '.join(ROLES)}")

@@ -68,10 +68,10 @@ class Sessions:
     async def redeem(self, code: str) -> str:
         """Exchange a code for the secret of a new session. Compare-and-delete makes sure that only one caller can do
         this."""
-        place = ("code", _name(code))
-        row = await self._records.get("global", place)
+        row_key = ("code", _name(code))
+        row = await self._records.get("global", row_key)
         try:
-            taken = row is not None and await self._records.delete("global", place, expect=row.version)
+            taken = row is not None and await self._records.delete("global", row_key, expect=row.version)
         except Conflict:
             taken = False
         if row is None or not taken:
@@ -115,9 +115,9 @@ class Sessions:
             return None
         if len(self._cache) >= MAX_CACHED_KEYS:
             self._cache.clear()
-        found = msgspec.convert(row.data, Session)
-        self._cache[name] = (time.monotonic() + CACHED_SECONDS, found)
-        return found
+        session = msgspec.convert(row.data, Session)
+        self._cache[name] = (time.monotonic() + CACHED_SECONDS, session)
+        return session
 
 
 def _name(secret: str) -> str:
@@ -149,8 +149,8 @@ def check_same_site(request: Request) -> None:
 def host_name(headers: Mapping[str, str]) -> str:
     """Return the host a request was sent to, without its port."""
     host = headers.get("host", "")
-    name, found, port = host.rpartition(":")
-    return name if found and port.isdecimal() else host
+    name, separator, port = host.rpartition(":")
+    return name if separator and port.isdecimal() else host
 
 
 # Routes
@@ -184,10 +184,10 @@ def browser_routes(server: Server) -> list[Route]:
         if request.headers.get("x-memorist") != "1":
             raise Forbidden("logging in needs the header X-Memorist: 1")
         try:
-            given = msgspec.json.decode(await request.body(), type=Login)
+            login = msgspec.json.decode(await request.body(), type=Login)
         except msgspec.DecodeError as wrong:
             raise UsageError(f'a login is {{"key": "rk_…"}}: {wrong}') from None
-        key = await server.key_of(request, f"Bearer {given.key}")
+        key = await server.key_of(request, f"Bearer {login.key}")
         return _with_cookie(request, json_response({"id": key.id, "org": key.org}), await server.sessions.begin(key))
 
     async def out(request: Request) -> Response:

@@ -121,7 +121,7 @@ def _before_many(operation: Operation) -> tuple[str, ...]:
     """Return the names of the parameters before a variadic one (`*messages`), last first, or none if there is no such
     parameter."""
     parameters = parameters_of(operation)
-    many = next((n for n, one in enumerate(parameters) if one.kind == "many"), 0)
+    many = next((n for n, parameter in enumerate(parameters) if parameter.kind == "many"), 0)
     return tuple(parameter.name for parameter in reversed(parameters[:many]))
 
 
@@ -140,12 +140,12 @@ def _query(query: bytes, operation: Operation) -> JsonObject:
     return arguments
 
 
-def _limit(given: str | None) -> str:
-    if given is None:
+def _limit(text: str | None) -> str:
+    if text is None:
         return "100"
-    if not given.isdecimal() or not given.isascii() or int(given) > MAX_LIMIT:
+    if not text.isdecimal() or not text.isascii() or int(text) > MAX_LIMIT:
         raise InvalidValue(f"limit must be a whole number from 0 to {MAX_LIMIT}")
-    return given
+    return text
 
 
 def _body(body: bytes) -> JsonObject:

@@ -86,14 +86,14 @@ class BoundedProtocol(HttpToolsProtocol):
         else:
             self._refuse(408, f"The request was not finished; nothing came for {self.silent_seconds:g} seconds.")
 
-    def _refuse(self, status: int, said: str) -> None:
+    def _refuse(self, status: int, reason: str) -> None:
         """Close the connection, with an answer if none has begun."""
         self._stop()
         if self.transport.is_closing():
             return
         if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
             lines = (
-                b"content-type: text/plain; charset=utf-8", b"content-length: %d" % len(said), b"connection: close",
+                b"content-type: text/plain; charset=utf-8", b"content-length: %d" % len(reason), b"connection: close",
             )  # fmt: skip
-            self.transport.write(STATUS_LINE[status] + b"\r\n".join(lines) + b"\r\n\r\n" + said.encode())
+            self.transport.write(STATUS_LINE[status] + b"\r\n".join(lines) + b"\r\n\r\n" + reason.encode())
         self.transport.close()

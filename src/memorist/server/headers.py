@@ -7,8 +7,8 @@ from typing import Any
 
 def headers_of(scope: Any) -> dict[str, str]:
     """Return values by lower-case name. If a name is repeated, the first value counts, as in Starlette."""
-    found: dict[str, str] | None = scope.get("memorist.headers")
-    if found is None:
+    headers: dict[str, str] | None = scope.get("memorist.headers")
+    if headers is None:
         pairs = reversed(scope["headers"])
-        found = scope["memorist.headers"] = {name.decode("latin-1"): value.decode("latin-1") for name, value in pairs}
-    return found
+        headers = scope["memorist.headers"] = {name.decode("latin-1"): value.decode("latin-1") for name, value in pairs}
+    return headers

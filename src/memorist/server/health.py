@@ -63,7 +63,7 @@ class Health:
 
     async def _lag(self) -> list[str]:
         backlog = await self._memory.jobs.backlog()
-        worst = max((one.lag_seconds or 0.0 for one in backlog), default=0.0)
+        worst = max((queue.lag_seconds or 0.0 for queue in backlog), default=0.0)
         self._metrics.gauge("worker_lag_seconds", worst)
-        self._metrics.gauge("dead_jobs", sum(one.dead for one in backlog))
+        self._metrics.gauge("dead_jobs", sum(queue.dead for queue in backlog))
         return [f"the worker is {worst:.0f} s behind"] if worst > MAX_LAG_SECONDS else []

@@ -18,15 +18,15 @@ _TRACEPARENT = re.compile(rb"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}
 
 def operation_name(scope: Mapping[str, Any]) -> str:
     """Return the name of the operation, never the path, because a path may contain text that a user wrote."""
-    found: str | None = scope.get("memorist.operation")
-    return found or getattr(scope.get("route"), "name", None) or "unknown"
+    name: str | None = scope.get("memorist.operation")
+    return name or getattr(scope.get("route"), "name", None) or "unknown"
 
 
 def trace_of(scope: Mapping[str, Any]) -> str:
     """Return the trace id in the caller's `traceparent` (W3C Trace Context), or an empty text without a valid one."""
     header = next((value for name, value in scope["headers"] if name == b"traceparent"), b"")
-    found = _TRACEPARENT.fullmatch(header)
-    return found[1].decode() if found and found[1].strip(b"0") else ""
+    match = _TRACEPARENT.fullmatch(header)
+    return match[1].decode() if match and match[1].strip(b"0") else ""
 
 
 def log_request(scope: Mapping[str, object], status: int, seconds: float) -> None:
@@ -51,15 +51,15 @@ class JsonLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the record as one line of JSON."""
-        made: dict[str, Any] = {
+        line: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(), "logger": record.name,
         }  # fmt: skip
         fields = getattr(record, "fields", None)
-        made |= fields if fields is not None else {"message": record.getMessage()}
+        line |= fields if fields is not None else {"message": record.getMessage()}
         if record.exc_info and record.exc_info[0] is not None:
-            made["error"] = record.exc_info[0].__name__
-        return msgspec.json.encode(made, enc_hook=str).decode()
+            line["error"] = record.exc_info[0].__name__
+        return msgspec.json.encode(line, enc_hook=str).decode()
 
 
 def log_to_stderr(form: LogFormat) -> None:

@@ -132,8 +132,8 @@ def _renamed(schemas: JsonObject) -> JsonObject:
     for long, short in names.items():
         text = text.replace(f'"#/components/schemas/{long}"', f'"#/components/schemas/{short}"')
         text = text.replace(f'"{long}":', f'"{short}":')
-    found: JsonObject = msgspec.json.decode(text)
-    return found
+    document: JsonObject = msgspec.json.decode(text)
+    return document
 
 
 def _short(name: str, taken: Mapping[str, object]) -> str:
@@ -243,7 +243,10 @@ def _body(pairs: list[tuple[Parameter, Any]]) -> JsonObject:
     fields = [(parameter, shape) for parameter, shape in pairs if parameter.place == "body"]
     if any(parameter.kind == "fields" for parameter, _ in fields):
         return {"type": "object"}
-    properties = {one.name: {"type": "array", "items": shape} if one.kind == "many" else shape for one, shape in fields}
+    properties = {
+        parameter.name: {"type": "array", "items": shape} if parameter.kind == "many" else shape
+        for parameter, shape in fields
+    }
     required = [parameter.name for parameter, _ in fields if parameter.required]
     body_schema: JsonObject = {"type": "object", "properties": properties, "additionalProperties": False}
     return {**body_schema, "required": required} if required else body_schema

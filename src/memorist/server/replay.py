@@ -51,28 +51,28 @@ _EVENT: Read = ("events.get", _same("id", "ns"))
 _WORKING: Read = ("working.get", _same("user", "session"))
 _AGAIN: Mapping[str, Read] = {
     "facts.set": _FACT, "facts.correct": _FACT, "facts.touch": _FACT, "facts.restore": _FACT, "facts.update": _FACT,
-    "facts.set_many": ("facts.get_many", lambda _, given: {"ns": given.get("ns"), "keys": [*given["items"]]}),
-    "profile.set_preference": ("facts.get", lambda handle, given: _preference(handle, given)),
+    "facts.set_many": ("facts.get_many", lambda _, sent: {"ns": sent.get("ns"), "keys": [*sent["items"]]}),
+    "profile.set_preference": ("facts.get", lambda handle, sent: _preference(handle, sent)),
     "threads.update": ("threads.get", _same("id")),
-    "threads.fork": ("threads.get", lambda _, given: {"id": given["new_id"]}),
-    "threads.redact": ("threads.message", lambda _, given: {"id": given["message"]}),
-    "threads.pin": ("threads.message", lambda _, given: {"id": given["message"]}),
+    "threads.fork": ("threads.get", lambda _, sent: {"id": sent["new_id"]}),
+    "threads.redact": ("threads.message", lambda _, sent: {"id": sent["message"]}),
+    "threads.pin": ("threads.message", lambda _, sent: {"id": sent["message"]}),
     "learnings.reinforce": _LEARNING, "learnings.weaken": _LEARNING, "learnings.update": _LEARNING,
     "events.update": _EVENT, "events.cancel": _EVENT, "memories.update": ("memories.get", _same("id", "ns")),
     "review.edit": ("review.get", _same("id", "ns")),
     "working.set": _WORKING, "working.update": _WORKING, "working.record_action": _WORKING,
     "working.add_turn": _WORKING,
     "state.set": ("state.entry", _same("key")), "state.increment": ("state.get", _same("key")),
-    "tasks.save": ("tasks.resume", lambda _, given: {"task_id": given["checkpoint"].get("task_id", "")}),
+    "tasks.save": ("tasks.resume", lambda _, sent: {"task_id": sent["checkpoint"].get("task_id", "")}),
     "records.put": ("records.get", _same("ns", "key")),
-    "records.put_many": ("records.get_many", lambda _, given: {"ns": given.get("ns"), "keys": _keys(given["items"])}),
+    "records.put_many": ("records.get_many", lambda _, sent: {"ns": sent.get("ns"), "keys": _keys(sent["items"])}),
 }  # fmt: skip
 """By operation: the read whose result answers the repeated request."""
 
 
-def _preference(handle: Any, given: JsonObject) -> JsonObject:
-    user = core_of(handle).scope.subject(given.get("user"))
-    return {"ns": f"user:{user}", "key": PREFERENCE + given["key"]}
+def _preference(handle: Any, arguments: JsonObject) -> JsonObject:
+    user = core_of(handle).scope.subject(arguments.get("user"))
+    return {"ns": f"user:{user}", "key": PREFERENCE + arguments["key"]}
 
 
 def _keys(items: Iterable[Any]) -> list[Any]:
@@ -106,13 +106,13 @@ def prepare(operation: Operation, call: Call, key: str) -> None:
 
 def _key_messages(call: Call, key: str) -> None:
     """Pass the key to an append, or pass each message without its own key a key derived from it."""
-    messages, given = call.args[1:], call.options.get("key")
+    messages, keys = call.args[1:], call.options.get("key")
     own = [message.get("key") if isinstance(message, dict) else None for message in messages]
-    if given is None and not any(own):
+    if keys is None and not any(own):
         call.options["key"] = key
-    elif isinstance(given, list) and not any(own):
-        call.options["key"] = [message or f"{key}:{position}" for position, message in enumerate(given)]
-    elif given is None:
+    elif isinstance(keys, list) and not any(own):
+        call.options["key"] = [message or f"{key}:{position}" for position, message in enumerate(keys)]
+    elif keys is None:
         call.options["key"] = [message or f"{key}:{position}" for position, message in enumerate(own)]
         call.args[1:] = [_without_key(message) for message in messages]
 

@@ -30,10 +30,10 @@ def inspector_route(folder: Path = FOLDER) -> Route:
 
     async def file(request: Request) -> Response:
         path: str = request.path_params["path"]
-        found = _found(home, path)
-        if found is None:
+        file_path = _found(home, path)
+        if file_path is None:
             return not_found(request.scope.get("memorist.request", ""))
-        return Response(found.read_bytes(), media_type=TYPES[found.suffix])
+        return Response(file_path.read_bytes(), media_type=TYPES[file_path.suffix])
 
     return Route("/{path:path}", file, methods=["GET"], name="inspector")
 
@@ -45,5 +45,5 @@ def _found(home: Path, path: str) -> Path | None:
         return None
     # A page's URL may end in a name with a dot: only known endings are looked up as files.
     wanted = path if Path(last).suffix in TYPES else "index.html"
-    found = (home / wanted).resolve()
-    return found if found.is_relative_to(home) and found.suffix in TYPES and found.is_file() else None
+    candidate = (home / wanted).resolve()
+    return candidate if candidate.is_relative_to(home) and candidate.suffix in TYPES and candidate.is_file() else None

@@ -22,23 +22,23 @@ class Malformed(UsageError):
 
 def strict_json(text: bytes) -> Any:
     """Return the value of a JSON text. Raises `Malformed` if an object in it has a name twice."""
-    found = _loads(text)
-    if len(_NAMES.findall(text)) > _names(found):
+    value = _loads(text)
+    if len(_NAMES.findall(text)) > _names(value):
         # There are more ends of names than names: one is there twice, or within a text. This pass is exact, and slower.
         json.loads(text, object_pairs_hook=_unique, parse_int=str, parse_float=str)
-    return found
+    return value
 
 
 def _names(value: object) -> int:
     """Return how many names the objects in a value have."""
     count, left = 0, [value]
     while left:
-        one = left.pop()
-        if type(one) is dict:
-            count += len(one)
-            left.extend(one.values())
-        elif type(one) is list:
-            left.extend(one)
+        item = left.pop()
+        if type(item) is dict:
+            count += len(item)
+            left.extend(item.values())
+        elif type(item) is list:
+            left.extend(item)
     return count
 
 

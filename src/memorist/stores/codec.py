@@ -51,7 +51,7 @@ class Codec(NamedTuple):
     names: tuple[str, ...]
     encode: Callable[[Any], Row]
     decode: Callable[[Any], Any]
-    place: dict[str, int]
+    position_of: dict[str, int]
     key: Callable[[Row], Key]
     missing: Row
     """This is the cell for each column that is missing in an older row: the field's default."""
@@ -97,14 +97,14 @@ def codec(kind: type[Record]) -> Codec:
     )
 
 
-def encoder(kind: type[Record], *given: str) -> Callable[..., Row]:
+def encoder(kind: type[Record], *replaced: str) -> Callable[..., Row]:
     """Compile a function from a record to its row. It accepts the cells of the `given` columns as further arguments."""
     fields = _fields(kind)
     cells = [
-        column.name if column.name in given else _encoder(column, fields[column.name]) for column in _columns(kind)
+        column.name if column.name in replaced else _encoder(column, fields[column.name]) for column in _columns(kind)
     ]
     scope = {"value": encode_json, "dump": _dump, "micros": to_micros, "real": _real}
-    encode: Callable[..., Row] = eval(f"lambda {', '.join(('r', *given))}: ({', '.join(cells)},)", scope)
+    encode: Callable[..., Row] = eval(f"lambda {', '.join(('r', *replaced))}: ({', '.join(cells)},)", scope)
     return encode
 
 
@@ -210,7 +210,7 @@ def row_of(kind: type[Record], cells: Mapping[str, object]) -> Row:
 
 def unknown_cells(kind: type[Record], cells: Mapping[str, object]) -> dict[str, Any]:
     """Return the cells of columns that this version of a record does not have."""
-    positions = codec(kind).place
+    positions = codec(kind).position_of
     return {name: cell for name, cell in cells.items() if name not in positions}
 
 
@@ -290,12 +290,12 @@ def _encoder(column: Column, field: msgspec.structs.FieldInfo) -> str:
     return name
 
 
-def _decoder(place: int, column: Column, field: msgspec.structs.FieldInfo) -> str:
+def _decoder(index: int, column: Column, field: msgspec.structs.FieldInfo) -> str:
     """Return the source code that reads one cell.
 
     An empty cell in a column that was added later gets the field's default.
     """
-    cell = f"row[{place}]"
+    cell = f"row[{index}]"
     source = _filled_decoder(cell, column, field)
     late = field.default is not msgspec.NODEFAULT and (column.kind == "json" or not column.nullable)
     if not late or _is_empty_default(field):
@@ -307,14 +307,14 @@ def _filled_decoder(cell: str, column: Column, field: msgspec.structs.FieldInfo)
     if column.kind == "json":
         if not _is_empty_default(field):
             return f"load({cell})"
-        made = field.default_factory() if field.default_factory is not msgspec.NODEFAULT else field.default
-        if made == {}:
+        default = field.default_factory() if field.default_factory is not msgspec.NODEFAULT else field.default
+        if default == {}:
             return f"({{}} if {cell} is None else load({cell}))"
         return f"(() if {cell} is None else load_{column.name}({cell}))"
     if column.kind == "time":
         # As `to_datetime` does it, without the call.
-        made = f"(when({cell} / 1e6, UTC) if 0 <= {cell} < {FLOAT_EXACT} else exact({cell}))"
-        return f"(None if {cell} is None else {made})" if column.nullable else made
+        exact_time = f"(when({cell} / 1e6, UTC) if 0 <= {cell} < {FLOAT_EXACT} else exact({cell}))"
+        return f"(None if {cell} is None else {exact_time})" if column.nullable else exact_time
     if column.kind == "bool":
         return f"bool({cell})"
     return cell

@@ -127,10 +127,10 @@ class MemoryStore:
     async def orgs(self) -> list[str]:
         """Return every org that has rows."""
         with self._lock:
-            found = {
+            names = {
                 key[0] for name, rows in self._tables.items() if name != StoreIdentity.table.name for key in rows.by_key
             }
-        return sorted(str(org) for org in found)
+        return sorted(str(org) for org in names)
 
     async def scrub(self) -> Scrubbed:
         """Do nothing, because RAM has no files to rewrite."""
@@ -335,7 +335,7 @@ class _Rows:
         """Create every index of a kind that is missing here, and fill it from the existing rows."""
         for name, columns in kind.table.indexes.items():
             if name not in self._orders:
-                positions, missing = codec(kind).place, codec(kind).missing
+                positions, missing = codec(kind).position_of, codec(kind).missing
                 order = self._orders[name] = _Order(columns, {column: missing[positions[column]] for column in columns})
                 for key, row in self.by_key.items():
                     order.add(order.key_of(row), key)

@@ -35,11 +35,11 @@ def migrations_in(folder: Path) -> list[Migration]:
     return sorted(migrations_)
 
 
-def refuse_newer(schema: int, needs: int, known: int) -> None:
+def refuse_newer(schema: int, needs: int, newest: int) -> None:
     """Raise SchemaError if a newer version changed the store in a way that this one cannot work with."""
-    if needs > known:
+    if needs > newest:
         raise SchemaError(
-            f"the store has schema {schema}, which needs a program that knows {needs}; this one knows up to {known}; "
+            f"the store has schema {schema}, which needs a program that knows {needs}; this one knows up to {newest}; "
             "upgrade memorist",
             version=schema,
         )

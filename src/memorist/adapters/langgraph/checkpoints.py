@@ -48,17 +48,17 @@ class KnownLists:
     def get(self, channel: Channel) -> Known | None:
         """Return the cached version of a channel, or None."""
         with self._lock:
-            known = self._kept.get(channel)
-            if known is not None:
+            entry = self._kept.get(channel)
+            if entry is not None:
                 self._kept.move_to_end(channel)
-            return known
+            return entry
 
-    def put(self, channel: Channel, known: Known) -> None:
+    def put(self, channel: Channel, entry: Known) -> None:
         """Cache a version."""
         with self._lock:
             self._drop(channel)
-            self._kept[channel] = known
-            self._bytes += values.weight(known.items)
+            self._kept[channel] = entry
+            self._bytes += values.weight(entry.items)
             while len(self._kept) > KEPT_LISTS or (self._bytes > KEPT_BYTES and len(self._kept) > 1):
                 self._drop(next(iter(self._kept)))
 
@@ -76,11 +76,11 @@ class KnownLists:
 class Checkpoints:
     """Reads and writes the checkpoints in one namespace of a memory."""
 
-    def __init__(self, memory: AsyncMemory, space: str, serde: SerializerProtocol, known: KnownLists) -> None:
+    def __init__(self, memory: AsyncMemory, space: str, serde: SerializerProtocol, lists: KnownLists) -> None:
         self.memory = memory
         self.space = space
         self.serde = serde
-        self._known = known
+        self._known = lists
 
     # -- writing
 
@@ -131,8 +131,8 @@ class Checkpoints:
             done = await self._put_all(row, versions, puts, stored, [])
         for (name, (_, items)), record in zip(whole.items(), done[len(puts) :], strict=True):
             if items is not None:
-                known = Known(versions[name], record.version, items, stored[name])
-                self._known.put((row.thread, row.ns, name), known)
+                entry = Known(versions[name], record.version, items, stored[name])
+                self._known.put((row.thread, row.ns, name), entry)
 
     async def _put_all(
         self,
@@ -143,8 +143,8 @@ class Checkpoints:
         bases: Sequence[tuple[RecordKey, int]],
     ) -> list[OpaqueRecord]:
         channels = [
-            RecordPut(key=rows.value_key(row.thread, row.ns, name, versions[name]), data=values.encode(one))
-            for name, one in stored.items()
+            RecordPut(key=rows.value_key(row.thread, row.ns, name, versions[name]), data=values.encode(value))
+            for name, value in stored.items()
         ]
         return await self.memory.records.put_many(self.space, [*puts, *channels], expect=bases)
 
@@ -163,18 +163,18 @@ class Checkpoints:
             stored[name] = full
             if items is None:
                 continue
-            known = await self._last(row, name)
-            stored[name] = one = values.spliced(versions[name], full, items, known)
-            if known is not None and one.base is not None:
-                bases.append((rows.value_key(row.thread, row.ns, name, known.version), known.row))
+            last = await self._last(row, name)
+            stored[name] = value = values.spliced(versions[name], full, items, last)
+            if last is not None and value.base is not None:
+                bases.append((rows.value_key(row.thread, row.ns, name, last.version), last.row))
         return stored, bases
 
     async def _last(self, row: CheckpointRow, channel: str) -> Known | None:
         """Return the base version for the delta of a list: the cached one, or the newest stored."""
-        place = (row.thread, row.ns, channel)
-        known = self._known.get(place)
-        if known is not None or row.parent is None:
-            return known
+        key = (row.thread, row.ns, channel)
+        entry = self._known.get(key)
+        if entry is not None or row.parent is None:
+            return entry
         prefix = rows.value_key(row.thread, row.ns, channel, 0)[:-1]
         newest = await self.memory.records.scan(self.space, prefix, reverse=True, limit=1)
         if not newest:
@@ -194,8 +194,8 @@ class Checkpoints:
             raise KeyError("checkpoint_id")
         prefix = rows.writes_prefix(thread, ns, id)
         puts = []
-        for place, (channel, value) in enumerate(writes):
-            index = WRITES_IDX_MAP.get(channel, place)
+        for number, (channel, value) in enumerate(writes):
+            index = WRITES_IDX_MAP.get(channel, number)
             row = WriteRow(task_id, index, channel, task_path, self.serde.dumps_typed(value))
             key = (*prefix, rows.short(task_id), index)
             puts.append(RecordPut(key=key, data=rows.encode(row), absent=index >= 0))
@@ -214,12 +214,12 @@ class Checkpoints:
         id = get_checkpoint_id(config)
         if id:
             record = await self.memory.records.get(self.space, rows.checkpoint_key(thread, ns, id))
-            found = [] if record is None else [record]
+            records = [] if record is None else [record]
         else:
             # A hidden checkpoint always has a newer descendant, so the newest one is visible.
             prefix = rows.checkpoints_prefix(thread, ns)
-            found = await self.memory.records.scan(self.space, prefix, reverse=True, limit=1)
-        row = checkpoint_row(found[0]) if found else None
+            records = await self.memory.records.scan(self.space, prefix, reverse=True, limit=1)
+        row = checkpoint_row(records[0]) if records else None
         return None if row is None or row.hidden else row
 
     async def opened(self, row: CheckpointRow) -> CheckpointTuple:
@@ -249,15 +249,15 @@ class Checkpoints:
             if record is not None
         }
         lists = await self._lists(row.thread, row.ns, stored)
-        return {name: values.opened(one, lists.get(name, ()), self.serde) for name, one in stored.items()}
+        return {name: values.opened(value, lists.get(name, ()), self.serde) for name, value in stored.items()}
 
     async def _lists(self, thread: str, ns: str, stored: Mapping[str, Stored]) -> dict[str, tuple[values.Item, ...]]:
         """Return the items of each list among the values, rebuilt from their base versions."""
         lists: dict[str, tuple[values.Item, ...]] = {}
-        for name, one in stored.items():
-            if one.type == values.LIST:
-                below = {} if one.base is None else await self._below(thread, ns, name, one)
-                lists[name] = values.joined(one, below)
+        for name, value in stored.items():
+            if value.type == values.LIST:
+                below = {} if value.base is None else await self._below(thread, ns, name, value)
+                lists[name] = values.joined(value, below)
         return lists
 
     async def _below(self, thread: str, ns: str, channel: str, stored: Stored) -> dict[Version, Stored]:
@@ -298,12 +298,12 @@ class Checkpoints:
         """Return, for each delta channel, the value of the nearest ancestor that has one, and the writes since then, in
         order.
         """
-        found: dict[str, DeltaChannelHistory] = {name: {"writes": []} for name in channels}
+        histories: dict[str, DeltaChannelHistory] = {name: {"writes": []} for name in channels}
         remaining = set(channels)
         target = await self._row(config) if channels else None
         parent = None if target is None else target.parent
         if target is None or parent is None:
-            return found
+            return histories
         # Hidden ancestors are included: they are kept for this.
         async for row in self._ancestors(target.thread, target.ns, parent):
             wanted = {name: row.versions[name] for name in remaining if name in row.versions}
@@ -311,15 +311,15 @@ class Checkpoints:
             writes = await self.memory.records.scan(self.space, rows.writes_prefix(row.thread, row.ns, row.id))
             for write in reversed(rows.pending(writes, self.serde)):
                 if write[1] in remaining:
-                    found[write[1]]["writes"].append(write)
+                    histories[write[1]]["writes"].append(write)
             for name, value in held.items():
-                found[name]["seed"] = value
+                histories[name]["seed"] = value
             remaining -= held.keys()
             if not remaining:
                 break
-        for one in found.values():
-            one["writes"].reverse()
-        return found
+        for history in histories.values():
+            history["writes"].reverse()
+        return histories
 
     async def _ancestors(self, thread: str, ns: str, id: str) -> AsyncIterator[CheckpointRow]:
         """Yield a checkpoint and its ancestors.
@@ -338,7 +338,7 @@ class Checkpoints:
                 row = checkpoint_row(record)
                 prefix = rows.checkpoints_prefix(thread, ns)
                 page = await self.memory.records.scan(self.space, prefix, before=key, reverse=True, limit=PAGE_ROWS)
-                near = {one.id: one for one in map(checkpoint_row, page)}
+                near = {row.id: row for row in map(checkpoint_row, page)}
             yield row
             wanted = row.parent
 

@@ -49,12 +49,12 @@ def _compare(value: Any, wanted: Any) -> bool:
     if operators:
         return all(_operate(value, name, wanted[name]) for name in operators)
     if isinstance(wanted, Mapping):
-        return isinstance(value, Mapping) and all(_compare(_at(value, key), one) for key, one in wanted.items())
+        return isinstance(value, Mapping) and all(_compare(_at(value, key), item) for key, item in wanted.items())
     if isinstance(wanted, list | tuple):
         return (
             isinstance(value, list | tuple)
             and len(value) == len(wanted)
-            and all(_compare(one, other) for one, other in zip(value, wanted, strict=True))
+            and all(_compare(item, other) for item, other in zip(value, wanted, strict=True))
         )
     return _equal(value, wanted)
 
@@ -84,10 +84,10 @@ def _number(value: Any) -> bool:
 
 def listed(namespaces: Sequence[tuple[str, ...]], op: ListNamespacesOp) -> list[tuple[str, ...]]:
     """Return the page of namespaces that an operation asks for."""
-    found = [ns for ns in namespaces if all(_matches(condition, ns) for condition in op.match_conditions or ())]
+    chosen = [ns for ns in namespaces if all(_matches(condition, ns) for condition in op.match_conditions or ())]
     if op.max_depth is not None:
-        found = [ns[: op.max_depth] for ns in found]
-    return sorted(set(found))[op.offset : op.offset + op.limit]
+        chosen = [ns[: op.max_depth] for ns in chosen]
+    return sorted(set(chosen))[op.offset : op.offset + op.limit]
 
 
 def _matches(condition: MatchCondition, namespace: tuple[str, ...]) -> bool:

@@ -103,9 +103,11 @@ class Pruning:
         hidden = [row for row in all if (row.ns, row.id) in gone & needed and not row.hidden]
         dead = [rows.checkpoint_key(thread, row.ns, row.id) for row in all if (row.ns, row.id) in gone - needed]
         await self._replace(version, thread, [msgspec.structs.replace(row, hidden=True) for row in hidden], dead)
-        kept = [row for row in all if (row.ns, row.id) not in gone - needed]
+        remaining = [row for row in all if (row.ns, row.id) not in gone - needed]
         version += 1
-        for keys in _pages([*await self._unused_values(thread, kept), *await self._unused_writes(thread, kept)]):
+        for keys in _pages(
+            [*await self._unused_values(thread, remaining), *await self._unused_writes(thread, remaining)]
+        ):
             await self._replace(version, thread, [], keys)
             version += 1
 
@@ -120,43 +122,45 @@ class Pruning:
             for key in dead:
                 await batch.records.delete(self._space, key)
 
-    async def _unused_values(self, thread: str, kept: Sequence[CheckpointRow]) -> list[RecordKey]:
+    async def _unused_values(self, thread: str, remaining: Sequence[CheckpointRow]) -> list[RecordKey]:
         """Return channel versions that no kept checkpoint refers to, directly or as a base."""
-        found = {record.key: record for record in await self._records.scan(self._space, _parts(thread)[0])}
+        records = {record.key: record for record in await self._records.scan(self._space, _parts(thread)[0])}
         wanted = [
-            rows.value_key(thread, row.ns, name, version) for row in kept for name, version in row.versions.items()
+            rows.value_key(thread, row.ns, name, version) for row in remaining for name, version in row.versions.items()
         ]
         used: set[RecordKey] = set()
         while wanted:
             key = wanted.pop()
-            if key in used or key not in found:
+            if key in used or key not in records:
                 continue
             used.add(key)
-            stored = values.decode(found[key].data)  # type: ignore[arg-type]  # it was put as bytes
+            stored = values.decode(records[key].data)  # type: ignore[arg-type]  # it was put as bytes
             # The whole version at the start of a chain of deltas is read too: see Checkpoints._below.
             wanted += [(*key[:-1], version) for version in (stored.base, stored.whole) if version is not None]
-        return [key for key in found if key not in used]
+        return [key for key in records if key not in used]
 
-    async def _unused_writes(self, thread: str, kept: Sequence[CheckpointRow]) -> list[RecordKey]:
+    async def _unused_writes(self, thread: str, remaining: Sequence[CheckpointRow]) -> list[RecordKey]:
         records = await self._records.scan(self._space, _parts(thread)[1], keys_only=True)
-        held = {rows.writes_prefix(thread, row.ns, row.id) for row in kept}
+        held = {rows.writes_prefix(thread, row.ns, row.id) for row in remaining}
         return [record.key for record in records if record.key[:5] not in held]
 
     async def _rows(self, thread: str) -> list[CheckpointRow]:
-        return [checkpoint_row(one) for one in await self._records.scan(self._space, rows.checkpoints_prefix(thread))]
+        return [
+            checkpoint_row(record) for record in await self._records.scan(self._space, rows.checkpoints_prefix(thread))
+        ]
 
 
 def _needed(all: Sequence[CheckpointRow], gone: set[tuple[str, str]]) -> set[tuple[str, str]]:
     """Return the ancestors from which delta channels of the kept checkpoints are rebuilt."""
-    known = {(row.ns, row.id): row for row in all}
+    by_id = {(row.ns, row.id): row for row in all}
     needed: set[tuple[str, str]] = set()
     for row in all:
         if (row.ns, row.id) in gone:
             continue
         waiting, parent = set(row.deltas), row.parent
-        while waiting and parent is not None and (row.ns, parent) in known:
+        while waiting and parent is not None and (row.ns, parent) in by_id:
             needed.add((row.ns, parent))
-            above = known[row.ns, parent]
+            above = by_id[row.ns, parent]
             # Stop for a channel at an ancestor that has its value, or that is older than its first write.
             waiting &= set(above.deltas)
             parent = above.parent

@@ -73,8 +73,8 @@ class MemoristSaver(BaseCheckpointSaver[str]):
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
         """Yield the checkpoints of a thread, or of all threads, newest first. `filter` matches metadata."""
-        async for one in self._on(self._handles.awaited).list(config, filter, before, limit):
-            yield one
+        async for checkpoint in self._on(self._handles.awaited).list(config, filter, before, limit):
+            yield checkpoint
 
     def get_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
@@ -198,10 +198,10 @@ class MemoristSaver(BaseCheckpointSaver[str]):
         limit: int | None = None,
     ) -> Iterator[CheckpointTuple]:
         """Yield the checkpoints of a thread, or of all threads, newest first. `filter` matches metadata."""
-        found = self._on(self._handles.stepped).list(config, filter, before, limit)
+        checkpoints = self._on(self._handles.stepped).list(config, filter, before, limit)
         while True:
             try:
-                checkpoint_tuple: CheckpointTuple = run_blocking(found.__anext__())  # type: ignore[arg-type]  # it never suspends
+                checkpoint_tuple: CheckpointTuple = run_blocking(checkpoints.__anext__())  # type: ignore[arg-type]  # it never suspends
             except StopAsyncIteration:
                 return
             yield checkpoint_tuple

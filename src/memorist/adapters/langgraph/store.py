@@ -173,8 +173,8 @@ class _Items:
 
     async def _listed(self, spaces: Sequence[str], op: SearchOp) -> list[Fact]:
         facts = [fact for space in spaces for fact in await self._memory.facts.list(space)]
-        kept = [fact for fact in facts if passes(fact.value, op.filter)]
-        return sorted(kept, key=lambda fact: fact.updated_at, reverse=True)
+        matches = [fact for fact in facts if passes(fact.value, op.filter)]
+        return sorted(matches, key=lambda fact: fact.updated_at, reverse=True)
 
     async def _by_recall(self, spaces: Sequence[str], op: SearchOp) -> list[tuple[float | None, Fact]]:
         exact = [space for space in spaces if not space.endswith("*")]
@@ -195,12 +195,12 @@ class _Items:
 
     async def _facts(self, places: Sequence[tuple[str, str]]) -> list[Fact | None]:
         """Return facts by (namespace, key), in the given order."""
-        found: dict[tuple[str, str], Fact | None] = {}
+        by_key: dict[tuple[str, str], Fact | None] = {}
         for space in dict.fromkeys(space for space, _ in places):
             keys = [key for other, key in places if other == space]
             facts = await self._memory.facts.get_many(space, keys)
-            found.update(((space, key), fact) for key, fact in zip(keys, facts, strict=True))
-        return [found[place] for place in places]
+            by_key.update(((space, key), fact) for key, fact in zip(keys, facts, strict=True))
+        return [by_key[key] for key in places]
 
     async def _by_cosine(self, spaces: Sequence[str], op: SearchOp) -> list[tuple[float | None, Fact]]:
         """Return all items with vectors, ranked by their best cosine."""
@@ -211,7 +211,7 @@ class _Items:
             scores = {str(record.key[1]): similarity(query, record.data) for record in beside if record.data}
             facts = await self._memory.facts.get_many(space, scores)
             ranked += [(scores[fact.key], fact) for fact in facts if fact is not None and passes(fact.value, op.filter)]
-        return sorted(ranked, key=lambda one: -(one[0] or 0.0))
+        return sorted(ranked, key=lambda pair: -(pair[0] or 0.0))
 
     async def _embeds(self, texts: Sequence[str]) -> Any:
         embed: Embeds = embedder_of(self._memory, self._store.embeddings)
@@ -259,9 +259,9 @@ class _Items:
             return {}
         vectors = await self._embeds([text for _, text in wanted])
         grouped: dict[tuple[tuple[str, ...], str], list[Any]] = {}
-        for (place, _), vector in zip(wanted, vectors, strict=True):
-            grouped.setdefault(place, []).append(vector)
-        return {place: packed(vectors) for place, vectors in grouped.items()}
+        for (key, _), vector in zip(wanted, vectors, strict=True):
+            grouped.setdefault(key, []).append(vector)
+        return {key: packed(vectors) for key, vectors in grouped.items()}
 
     async def _refresh(self, facts: Sequence[Fact]) -> None:
         """Restart the time to live of items that were read."""
@@ -298,5 +298,5 @@ def _check(op: Op) -> None:
 
 
 def _fields(namespace: tuple[str, ...], fact: Fact) -> dict[str, Any]:
-    made: dict[str, datetime] = {"created_at": fact.created_at, "updated_at": fact.updated_at}
-    return {"namespace": namespace, "key": fact.key, "value": msgspec.to_builtins(fact.value), **made}
+    times: dict[str, datetime] = {"created_at": fact.created_at, "updated_at": fact.updated_at}
+    return {"namespace": namespace, "key": fact.key, "value": msgspec.to_builtins(fact.value), **times}

@@ -95,11 +95,11 @@ def weight(items: Sequence[Item]) -> int:
     return sum(len(data) for _, data in items)
 
 
-def spliced(version: Version, full: Stored, items: tuple[Item, ...], known: Known | None) -> Stored:
+def spliced(version: Version, full: Stored, items: tuple[Item, ...], last: Known | None) -> Stored:
     """Return the value as a delta to a known version, or whole if the chain has become too long or too large."""
-    if known is None or known.version == version:
+    if last is None or last.version == version:
         return full
-    old, limit = known.items, min(len(known.items), len(items))
+    old, limit = last.items, min(len(last.items), len(items))
     head = 0
     while head < limit and old[head] == items[head]:
         head += 1
@@ -107,13 +107,13 @@ def spliced(version: Version, full: Stored, items: tuple[Item, ...], known: Know
     while tail < limit - head and old[-1 - tail] == items[-1 - tail]:
         tail += 1
     new = items[head : len(items) - tail]
-    base = known.stored
+    base = last.stored
     since, size = base.since + weight(new), base.size
     if since > size or base.links >= MOST_LINKS or not head + tail:
         return full
-    whole = known.version if base.whole is None else base.whole
+    whole = last.version if base.whole is None else base.whole
     return Stored(
-        type=LIST, items=new, base=known.version, head=head, tail=tail, whole=whole, links=base.links + 1, since=since,
+        type=LIST, items=new, base=last.version, head=head, tail=tail, whole=whole, links=base.links + 1, since=since,
         size=size, wrapper=full.wrapper,
     )  # fmt: skip
 
@@ -127,8 +127,8 @@ def joined(stored: Stored, versions: Mapping[Version, Stored]) -> tuple[Item, ..
             raise CorruptRecord("the base version of a channel's value is missing; restore it from a backup")
         path.append(base)
     items: list[Item] = []
-    for one in reversed(path):
-        items[one.head : len(items) - one.tail] = one.items
+    for part in reversed(path):
+        items[part.head : len(items) - part.tail] = part.items
     return tuple(items)
 
 

@@ -248,13 +248,13 @@ class Deriver:
                 continue
             assert thread is not None
             try:
-                found, count = await self._derived(thread, [message], seq - 1, _seqs(mark))
+                derived_changes, count = await self._derived(thread, [message], seq - 1, _seqs(mark))
             except ModelError as problem:
                 if not permanent(problem):
                     raise
                 left, error = [*left, seq], why(problem)
                 continue
-            changes, written = changes + _untouched(found, _expected(changes)), written + count
+            changes, written = changes + _untouched(derived_changes, _expected(changes)), written + count
         if left:
             dead = msgspec.structs.replace(
                 job, status="dead", owner=None, leased_until=None, error=error, payload={"seqs": left}
@@ -272,11 +272,11 @@ class Deriver:
         core, at = self._core, self._core.at()
         held = await core.get(Job, REREAD, job.ns, job.item)
         seqs = [*(held.payload["seqs"] if held else ()), *(message.seq for message in messages)]
-        made = Job(
+        letter = Job(
             org=core.org, queue=REREAD, ns=job.ns, item=job.item, status="dead", attempts=1, run_at=at,
             payload={"seqs": list(dict.fromkeys(seqs))}, error=reason, created_at=at, updated_at=at,
         )  # fmt: skip
-        return [Expect(Job, made.row_key, held.version if held else 0), Put(made)]
+        return [Expect(Job, letter.row_key, held.version if held else 0), Put(letter)]
 
     def _progressed(
         self, thread: str, current: Derivation | None, position: int, failed: Sequence[int]
@@ -334,14 +334,14 @@ class Deriver:
             self._writer.refuse_over_limit()
         if self._writer is not None:
             self._by_rules += [message.seq for message in messages if message.role == "user"]
-        known = await self._said_before(thread, messages, done, failed)
+        earlier = await self._said_before(thread, messages, done, failed)
         gate = await policy_of(self._core)
         from .noting import Noting
 
         noting = Noting(self._core, ns)
         facts: list[tuple[Extracted, Message]] = []
         learnings: list[tuple[Extracted, Message]] = []
-        for message, items in await self._readings(messages, owner, known):
+        for message, items in await self._readings(messages, owner, earlier):
             for item in items:
                 if item.kind != "forget" and barred_secrets(gate, f"{item.key}: {item.value}"):
                     continue
@@ -448,19 +448,19 @@ class Deriver:
         return [name for name in names if name]
 
     async def _wishes(
-        self, ns: str, found: Sequence[tuple[Extracted, Message]], changes: list[Change]
+        self, ns: str, extracted: Sequence[tuple[Extracted, Message]], changes: list[Change]
     ) -> list[tuple[Extracted, Message]]:
         """Return the learnings to store. A request to forget ends those it names, whether stored or about to be."""
         wishes: list[tuple[Extracted, Message]] = []
-        for item, message in found:
+        for item, message in extracted:
             if item.kind == "learning":
                 wishes.append((item, message))
                 continue
             before = await message_before(self._core, message) if not item.value else None
             source = before.id if before is not None else ""
             wishes = [
-                (wish, said) for wish, said in wishes
-                if not (said.id == source or (item.value and _same_words(wish.value, item.value)))
+                (wish, message) for wish, message in wishes
+                if not (message.id == source or (item.value and _same_words(wish.value, item.value)))
             ]  # fmt: skip
             for learning in await self._core.listed(Learning, ns):
                 named = is_about_learning(learning, item.value) if item.value else source in learning.sources
@@ -477,13 +477,13 @@ class Deriver:
         if self._model is not None or not done or all(message.role != "user" for message in messages):
             return []
         before = await self._core.scan(Message, thread.id, before=(done + 1,), reverse=True, limit=EARLIER_MESSAGES)
-        known: list[Extracted] = []
+        extracted: list[Extracted] = []
         earlier = [message for message in reversed(before) if message.seq not in failed]
-        await self._readings(earlier, await self._owner(thread, earlier), known)
-        return known
+        await self._readings(earlier, await self._owner(thread, earlier), extracted)
+        return extracted
 
     async def _readings(
-        self, messages: Sequence[Message], owner: Sequence[str], known: list[Extracted]
+        self, messages: Sequence[Message], owner: Sequence[str], earlier: list[Extracted]
     ) -> list[tuple[Message, list[Extracted]]]:
         """Return the items that the rules extract from each message; they are also added to `known`."""
         own = [message for message in messages if _readable(message, owner)]
@@ -494,20 +494,20 @@ class Deriver:
         ]
         out = []
         for message in own:
-            out.append((message, await self._extract(message, owner, known)))
-            known += out[-1][1]
+            out.append((message, await self._extract(message, owner, earlier)))
+            earlier += out[-1][1]
         return out
 
-    async def _extract(self, message: Message, owner: Sequence[str], known: Sequence[Extracted]) -> list[Extracted]:
+    async def _extract(self, message: Message, owner: Sequence[str], earlier: Sequence[Extracted]) -> list[Extracted]:
         from ...extract import extract
         from ...extract.extractor import unread
 
         if unread(message.text):
             self._foreign.append(message.seq)
         at = message.created_at or self._core.at()
-        return await self._core.runtime.call(lambda: extract(message, at=at, owner=owner, previous=known))
+        return await self._core.runtime.call(lambda: extract(message, at=at, owner=owner, previous=earlier))
 
-    async def _facts(self, ns: str, found: Sequence[tuple[Extracted, Message]]) -> list[Change]:
+    async def _facts(self, ns: str, extracted: Sequence[tuple[Extracted, Message]]) -> list[Change]:
         """Return the changes for extracted facts and retractions.
 
         If a key is mentioned twice, the later mention counts.
@@ -519,41 +519,43 @@ class Deriver:
         pending: dict[str, list[Change]] = {}
         older: dict[str, list[Fact]] = {}
         now_known: dict[str, Fact | None] = {}
-        for item, message in found:
-            said = self._said_at(message)
+        for item, message in extracted:
+            stated_at = self._said_at(message)
             if item.kind == "forget" or item.retracted:
                 names = self._asked if item.kind == "forget" else self._named
                 for old in await names(ns, item, message, now_known):
                     held.setdefault(old.key, old if old.version else None)
                     stored = held[old.key]
-                    if stored is not None and _said_since(stored, message, said):
+                    if stored is not None and _said_since(stored, message, stated_at):
                         continue
                     if (
                         stored is None and item.kind == "forget"
                     ):  # said in this very batch; kept so that it can be undone
                         last = await self._core.scan(FactVersion, ns, old.key, reverse=True, limit=1)
                         stored = msgspec.structs.replace(old, version=(last[0].version if last else 0) + 1)
-                    ends = facts._ending(stored, "retracted", _reason(item), message.id, said)[1] if stored else []
+                    ends = facts._ending(stored, "retracted", _reason(item), message.id, stated_at)[1] if stored else []
                     pending[old.key], now_known[old.key] = ends, None
                     if item.kind == "forget":
                         self._ended.setdefault(str(message.seq), []).append(old.id)
                 continue
-            made = facts._new(ns, item.key, spoken(item.key, item.value, item.text), None, item.confidence, message.id)
-            made = msgspec.structs.replace(made, trust="user", reason=_reason(item), created_at=said, updated_at=said)
-            if await facts._refused(made) is not None:
+            draft = facts._new(ns, item.key, spoken(item.key, item.value, item.text), None, item.confidence, message.id)
+            draft = msgspec.structs.replace(
+                draft, trust="user", reason=_reason(item), created_at=stated_at, updated_at=stated_at
+            )
+            if await facts._refused(draft) is not None:
                 continue
             if item.key not in now_known:
                 now_known[item.key] = held[item.key] = await self._core.get(Fact, ns, item.key)
             stored = held.get(item.key) or await self._last_word(ns, item.key, pending)
-            if stored is not None and item.key not in pending and _said_since(stored, message, said):
-                if not _same(stored.value, made.value):
-                    older.setdefault(item.key, []).append(made)
+            if stored is not None and item.key not in pending and _said_since(stored, message, stated_at):
+                if not _same(stored.value, draft.value):
+                    older.setdefault(item.key, []).append(draft)
                 continue
             if now_known[item.key] is None:
                 pending[item.key] = []  # retracted earlier in this batch, and now stated again
-            made = _joined(now_known[item.key], made)
-            now_known[item.key] = made
-            pending.setdefault(item.key, []).extend(facts._changes(made, "derive", sources=[message_ref(message)]))
+            draft = _joined(now_known[item.key], draft)
+            now_known[item.key] = draft
+            pending.setdefault(item.key, []).extend(facts._changes(draft, "derive", sources=[message_ref(message)]))
         changes = [change for key in older if key not in pending for change in await self._past(held[key], older[key])]
         for key, ones in pending.items():
             if ones:
@@ -603,13 +605,13 @@ class Deriver:
         last = await self._core.scan(FactVersion, ns, key, reverse=True, limit=1)
         return last[0] if last and last[0].status != "active" else None
 
-    async def _past(self, current: Fact | None, made: Sequence[Fact]) -> list[Change]:
+    async def _past(self, current: Fact | None, drafts: Sequence[Fact]) -> list[Change]:
         """Return changes that insert values from before the current one into the history, at their own time."""
-        first = made[0]
-        changes = await spliced(self._core, current, made, first.ns, first.key, before=True)
+        first = drafts[0]
+        changes = await spliced(self._core, current, drafts, first.ns, first.key, before=True)
         if not changes:
             return []
-        return [*changes, *(change for fact in made for change in Facts(self._core)._changes(fact, "derive")[2:])]
+        return [*changes, *(change for fact in drafts for change in Facts(self._core)._changes(fact, "derive")[2:])]
 
     async def _named(self, ns: str, item: Extracted, message: Message, now_known: dict[str, Fact | None]) -> list[Fact]:
         """Return the facts that a retraction ends: the one with its key, or else those with the same stem and the named
@@ -624,16 +626,16 @@ class Deriver:
             return []
         wanted = str(item.value) if part == "*" or item.value is not None else part.replace("_", " ")
         stored = {fact.key: fact for fact in await core.scan(Fact, ns, starts=f"{stem}.")}
-        known = {**stored, **{key: fact for key, fact in now_known.items() if key.startswith(f"{stem}.")}}
-        return [fact for fact in known.values() if fact is not None and _names(fact, wanted)]
+        candidates = {**stored, **{key: fact for key, fact in now_known.items() if key.startswith(f"{stem}.")}}
+        return [fact for fact in candidates.values() if fact is not None and _names(fact, wanted)]
 
     async def _learning(self, user: str, item: Extracted, message: Message) -> list[Change]:
         batch = Core(self._core.shared, Scope(self._core.org, user, "processor")).batched()
         await Learnings(batch).add(
             str(item.value), type=item.type or "preference", confidence=item.confidence, source=message.id
         )
-        said = self._said_at(message)
-        return [_of_the_user(change, said) for change in (batch.batch.changes if batch.batch else ())]
+        stated_at = self._said_at(message)
+        return [_of_the_user(change, stated_at) for change in (batch.batch.changes if batch.batch else ())]
 
 
 def _readable(message: Message, owner: Sequence[str]) -> str:
@@ -643,16 +645,18 @@ def _readable(message: Message, owner: Sequence[str]) -> str:
     return readable_text(message, owner)
 
 
-def _same_words(one: str, other: str) -> bool:
-    return set(_WORD.findall(one.casefold())) >= set(_WORD.findall(other.casefold()))
+def _same_words(text: str, other: str) -> bool:
+    return set(_WORD.findall(text.casefold())) >= set(_WORD.findall(other.casefold()))
 
 
-def _of_the_user(change: Change, said: datetime) -> Change:
+def _of_the_user(change: Change, stated_at: datetime) -> Change:
     """Give a learning derived from a user's own words the user's trust and the message's time."""
     if isinstance(change, Put) and isinstance(change.record, Learning):
         learning = change.record
-        made = min(learning.created_at, said)
-        return Put(msgspec.structs.replace(learning, trust="user", created_at=made, updated_at=said), change.absent)
+        created_at = min(learning.created_at, stated_at)
+        return Put(
+            msgspec.structs.replace(learning, trust="user", created_at=created_at, updated_at=stated_at), change.absent
+        )
     return change
 
 
@@ -672,22 +676,22 @@ def _untouched(changes: Sequence[Change], touched: set[tuple[type, Key]]) -> lis
     mine = {(change.kind, change.key) for change in changes if isinstance(change, Expect)}
     taken = mine & touched
     touched |= mine
-    changes_left: list[Change] = []
+    derived_changesleft: list[Change] = []
     for change in changes:
         row = (change.kind, change.key) if isinstance(change, Expect) else None
         if isinstance(change, Put):
             row = (type(change.record), change.record.row_key)
         if row not in taken:
-            changes_left.append(change)
-    return changes_left
+            derived_changesleft.append(change)
+    return derived_changesleft
 
 
-def _said_since(held: Fact, message: Message, said: datetime) -> bool:
+def _said_since(held: Fact, message: Message, stated_at: datetime) -> bool:
     """Return whether a fact was stated after a message. This compares numbers within a thread, and times otherwise."""
     thread, _, seq = (held.source or "").rpartition("#")
     if held.actor == "processor" and thread == message.thread and seq.isdecimal():
         return int(seq) > message.seq
-    return held.updated_at > said
+    return held.updated_at > stated_at
 
 
 def _reason(item: Extracted) -> str | None:
@@ -699,11 +703,11 @@ def _reason(item: Extracted) -> str | None:
 _WORD = re.compile(r"[^\W_]+")
 
 
-def _names(fact: Fact, said: str) -> bool:
+def _names(fact: Fact, text: str) -> bool:
     """Return whether the words of a retraction refer to this fact: they occur in its value or key, or contain its
     value.
     """
-    words, value = _WORD.findall(said.casefold()), _WORD.findall(str(fact.value).casefold())
+    words, value = _WORD.findall(text.casefold()), _WORD.findall(str(fact.value).casefold())
     part = _WORD.findall(fact.key.rpartition(".")[2].casefold())
     keyed = "." in fact.key and _all_in(part, words)
     return keyed or _all_in(words, [*value, *part]) or _all_in(value, words)
@@ -713,12 +717,12 @@ def _all_in(some: Sequence[str], others: Sequence[str]) -> bool:
     """Return whether each word occurs among others, in the same or a longer form (nut and nuts, vegan and
     Veganerin).
     """
-    forms = [(one, [other for other in others if other == one or _is_form(one, other)]) for one in some]
-    return bool(some) and all(found for _, found in forms)
+    forms = [(word, [other for other in others if other == word or _is_form(word, other)]) for word in some]
+    return bool(some) and all(matches for _, matches in forms)
 
 
-def _is_form(one: str, other: str) -> bool:
-    short, long = sorted((one, other), key=len)
+def _is_form(word: str, other: str) -> bool:
+    short, long = sorted((word, other), key=len)
     return len(short) > 2 and long.startswith(short)
 
 

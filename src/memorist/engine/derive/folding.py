@@ -112,10 +112,10 @@ class Folding:
                 await self._settle(Expect(Job, job.row_key, job.version), Delete(Job, job.row_key))
                 return changed
             full = await self._aged(read, to_datetime(before))
-            found, cut = self._old(read, to_datetime(before))
+            old, cut = self._old(read, to_datetime(before))
             more = full and cut > 0
-            ends = self._job_ends(job, read.thread, [] if more else found[cut:], before, pause, more)
-            planned = self._planned(found[:cut], read.previous)
+            ends = self._job_ends(job, read.thread, [] if more else old[cut:], before, pause, more)
+            planned = self._planned(old[:cut], read.previous)
             digest = None if planned is None else await self._digest(read.thread.id, planned, model)
             if planned is None or digest is None:
                 await self._settle(*ends)

@@ -311,11 +311,11 @@ class Indexer:
             old = stored_entries.pop(chunk.id, None)
             if old is not None and old.seq == chunk.position:
                 continue
-            made = entry_of(
+            new_entry = entry_of(
                 document, "document", id, chunk.id, seq=chunk.position, role="document", trust=document.trust,
                 source=document.source, created_at=document.updated_at, metadata=document.metadata,
             )  # fmt: skip
-            plan.drafts.append(Draft(made, chunk_text(document, chunk)))
+            plan.drafts.append(Draft(new_entry, chunk_text(document, chunk)))
         plan.changes += [Delete(Entry, entry.row_key) for entry in stored_entries.values()]
 
     async def _summaries(self, job: Job, thread: str, plan: IndexWork) -> None:
@@ -325,11 +325,11 @@ class Indexer:
         stored_entries = {entry.id: entry for entry in await core.scan(Entry, job.ns, "summary", thread)}
         for id, summary in summaries.items():
             if id not in stored_entries:
-                made = entry_of(
+                new_entry = entry_of(
                     summary, "summary", thread, id, seq=summary.last, role="summary", trust="assistant",
                     created_at=summary.created_at, source=f"{thread}#{summary.last}",
                 )  # fmt: skip
-                plan.drafts.append(Draft(made, summary.text))
+                plan.drafts.append(Draft(new_entry, summary.text))
         plan.changes += [Delete(Entry, entry.row_key) for id, entry in stored_entries.items() if id not in summaries]
 
     async def _commit(self, ns: str, plan: IndexWork) -> int | None:
@@ -463,9 +463,9 @@ def draft_of(kind: Kind, record: Record) -> Draft | None:
         return None
     entry = findable.made(record)
     if isinstance(record, Fact) and record.indexed is None:
-        told, asked = spoken(record)
+        statement, asked = spoken(record)
         entry = msgspec.structs.replace(entry, context_terms=asked)
-        text = f"{text}\n{told}" if told else text
+        text = f"{text}\n{statement}" if statement else text
     return Draft(entry, text)
 
 

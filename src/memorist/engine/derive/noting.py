@@ -293,11 +293,11 @@ def _says_more(current: Fact, note: Note, source: Source) -> bool:
     return current.text is None and current.actor == "processor" and source.message in current.sources
 
 
-def _same(one: object, other: object) -> bool:
+def _same(value: object, other: object) -> bool:
     """Return whether two values are equal, ignoring case and white space in texts."""
-    if isinstance(one, str) and isinstance(other, str):
-        return " ".join(one.casefold().split()) == " ".join(other.casefold().split())
-    return fingerprint_json(one) == fingerprint_json(other)
+    if isinstance(value, str) and isinstance(other, str):
+        return " ".join(value.casefold().split()) == " ".join(other.casefold().split())
+    return fingerprint_json(value) == fingerprint_json(other)
 
 
 def _surer(old: float, new: float) -> float:

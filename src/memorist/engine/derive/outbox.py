@@ -334,9 +334,9 @@ class Jobs:
                 continue
             at = core.at()
             fresh = msgspec.structs.replace(job, status="ready", attempts=0, run_at=at, error=None, updated_at=at)
-            told = await _told(core, job, given_up=False)
+            notices = await _told(core, job, given_up=False)
             try:
-                await core.apply(Expect(Job, job.row_key, job.version), Put(fresh), *told)
+                await core.apply(Expect(Job, job.row_key, job.version), Put(fresh), *notices)
             except Conflict:
                 continue  # it was deleted with its thread, or another process revived it
             revived += _letters(job)
@@ -402,7 +402,8 @@ class Waiting:
 
     async def _settled(self, receipts: Sequence[MessageReceipt]) -> list[MessageReceipt]:
         states = {
-            thread: await receipt_states(self._core, thread) for thread in {one.message.thread for one in receipts}
+            thread: await receipt_states(self._core, thread)
+            for thread in {receipt.message.thread for receipt in receipts}
         }
         return [
             msgspec.structs.replace(receipt, durable=True, **states[receipt.message.thread](receipt.message.seq))

@@ -200,7 +200,7 @@ class Writer:
         if decoded is None:
             return notes, refusals
         more, still_refused = _checked(decoded, request, taken=notes)
-        return [*notes, *more], [*(one for one in refusals if one not in repairable), *still_refused]
+        return [*notes, *more], [*(refusal for refusal in refusals if refusal not in repairable), *still_refused]
 
     async def _complete(
         self, request: Request, conversation: Sequence[JsonObject]
@@ -258,15 +258,15 @@ class Writer:
 
     async def _request(self, thread: Thread, ns: str, messages: Sequence[Message], turns: Sequence[Turn]) -> Request:
         context = await self._context(thread, messages)
-        known = await self._known(ns, [turn.text for turn in turns])
+        remembered = await self._known(ns, [turn.text for turn in turns])
         others = sorted({turn.speaker for turn in (*context, *turns)} - {"user", "assistant", "tool"})
-        name = next((item.value for item in known if item.key == "name" and item.subject is None), None)
+        name = next((item.value for item in remembered if item.key == "name" and item.subject is None), None)
         owner = (
             f"user ({name}, the owner of this memory)" if isinstance(name, str) else "user (the owner of this memory)"
         )
         more = await self._instructions(thread, ns)
         return make_request(
-            turns, context=context, known=[_as_known(item) for item in known], people=[owner, *others],
+            turns, context=context, known=[_as_known(item) for item in remembered], people=[owner, *others],
             instructions=self._extraction.instructions_with(*more), schemas=self._extraction.schemas_shown,
         )  # fmt: skip
 
@@ -312,12 +312,12 @@ class Writer:
         return ranked[:MAX_KNOWN]
 
 
-def _relation(item: Remembered, said: frozenset[str], tokens: Callable[[str], Iterable[str]]) -> float:
+def _relation(item: Remembered, words: frozenset[str], tokens: Callable[[str], Iterable[str]]) -> float:
     """Return how likely the messages are about a memory, from shared words and, to a small degree, from who the user
     is.
     """
     own = frozenset(tokens(f"{item.text} {item.subject or ''} {(item.key or '').replace('_', ' ')}"))
-    shared = len(own & said) / (1 + len(own) ** 0.5)
+    shared = len(own & words) / (1 + len(own) ** 0.5)
     root = (item.key or "").split(".")[0]
     return float(shared) + (0.3 if root in EXCLUSIVE_KEYS | SENSITIVE_KEYS else 0.0)
 

@@ -48,9 +48,9 @@ def replaced_correction(versions: Sequence[Fact]) -> Fact | None:
     return held if is_correction(held, before) and not same_value(held, versions[-1]) else None
 
 
-def same_value(one: Fact, other: Fact) -> bool:
+def same_value(fact: Fact, other: Fact) -> bool:
     """Return whether two facts or versions hold the same value."""
-    return fingerprint_json(one.value) == fingerprint_json(other.value)
+    return fingerprint_json(fact.value) == fingerprint_json(other.value)
 
 
 async def replaced_corrections(core: Core, *, since: datetime | None = None, limit: int = 100) -> list[Replaced]:

@@ -52,10 +52,12 @@ def ended(fact: Fact, at: datetime, status: str = "deleted") -> Fact:
     return _replace(fact, value=None, status=status, updated_at=at)
 
 
-def _same(one: Fact, other: Fact) -> bool:
-    shared = set(one.sources) & set(other.sources)
+def _same(fact: Fact, other: Fact) -> bool:
+    shared = set(fact.sources) & set(other.sources)
     return (
-        bool(shared) and one.updated_at == other.updated_at and (one.status, one.value) == (other.status, other.value)
+        bool(shared)
+        and fact.updated_at == other.updated_at
+        and (fact.status, fact.value) == (other.status, other.value)
     )
 
 

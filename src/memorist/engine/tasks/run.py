@@ -317,8 +317,8 @@ class AsyncTaskRun:
 
     async def _take(self) -> Saved:
         core = self._core
-        found = await load(core, self.task_id)
-        saved = found or Saved.new(core, self.task_id, self._ns)
+        stored = await load(core, self.task_id)
+        saved = stored or Saved.new(core, self.task_id, self._ns)
         task, now = saved.task, core.now()
         core.scope.writable(task.ns)
         if task.owner is not None and task.leased_until is not None and to_micros(task.leased_until) > now:
@@ -336,12 +336,12 @@ class AsyncTaskRun:
             keep=task.keep if self._keep is NOTHING else self._keep,
             updated_at=core.at(),
         )
-        action = "create" if found is None else "resume"
+        action = "create" if stored is None else "resume"
         event = audit(core, action, "task", self.task_id, detail={"fence": task.fence + 1})
         try:
             await core.apply(*changes, event)
         except Conflict:
-            if found is None:
+            if stored is None:
                 await refuse_taken(core, self.task_id)
             raise
         except BaseException:

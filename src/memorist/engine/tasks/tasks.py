@@ -82,57 +82,57 @@ class Tasks:
             >>> memory.tasks.save({"task_id": "report", "step": 3, "state": {"cursor": "x"}}).version
             1
         """
-        given = as_checkpoint(checkpoint)
-        ns = self._core.scope.own() if given.ns is None else self._core.scope.writable(given.ns)
+        new = as_checkpoint(checkpoint)
+        ns = self._core.scope.own() if new.ns is None else self._core.scope.writable(new.ns)
         steps = kept_steps(keep)
 
         async def attempt() -> Saved:
             # From this handle's cache, else from the store; a stale cache ends in Conflict and a retry. A cache that
             # does not have the expected version may be stale, so the store decides.
-            saved = self._saved.get(given.task_id)
+            saved = self._saved.get(new.task_id)
             if saved is None or (expect is not None and saved.task.version != expect):
-                saved = await load(self._core, given.task_id)
+                saved = await load(self._core, new.task_id)
             if saved is not None and expect is not None and saved.task.version != expect:
                 raise Conflict(
-                    "the task moved on; resume it again", expected=expect, actual=saved.task.version, task=given.task_id
+                    "the task moved on; resume it again", expected=expect, actual=saved.task.version, task=new.task_id
                 )
             if saved is None and expect:
-                raise Conflict("there is no such task any more", expected=expect, actual=0, task=given.task_id)
+                raise Conflict("there is no such task any more", expected=expect, actual=0, task=new.task_id)
             if saved is not None:
                 self._core.scope.writable(saved.task.ns)
-            return await self._write(saved, given, ns, steps)
+            return await self._write(saved, new, ns, steps)
 
         try:
             saved = await (self._core.retry(attempt) if expect is None else attempt())
         except Conflict:
-            self._saved.pop(given.task_id, None)
+            self._saved.pop(new.task_id, None)
             raise
-        return _checkpoint(saved, given.state)
+        return _checkpoint(saved, new.state)
 
-    async def _write(self, saved: Saved | None, given: Checkpoint, ns: str, keep: object) -> Saved:
+    async def _write(self, saved: Saved | None, new: Checkpoint, ns: str, keep: object) -> Saved:
         core = self._core
         if saved is not None and _leased(saved.task, core.now()):
             raise LeaseLost(
                 "a worker holds the lease of this task; save through its run, or wait for the lease to end",
-                task=given.task_id,
+                task=new.task_id,
             )
         changes, after = save_changes(
             core,
-            saved or Saved.new(core, given.task_id, ns),
-            state=given.state,
-            completed=given.completed_subtasks,
-            step=given.step,
-            status=given.status,
+            saved or Saved.new(core, new.task_id, ns),
+            state=new.state,
+            completed=new.completed_subtasks,
+            step=new.step,
+            status=new.status,
             keep=keep,
         )
         if saved is None:
-            changes.append(audit(core, "create", "task", given.task_id))
+            changes.append(audit(core, "create", "task", new.task_id))
         try:
             await core.apply(*changes)
         except Conflict:
-            self._saved.pop(given.task_id, None)
+            self._saved.pop(new.task_id, None)
             if saved is None:
-                await refuse_taken(core, given.task_id)
+                await refuse_taken(core, new.task_id)
             raise
         self._remember(after)
         return after
@@ -299,26 +299,26 @@ class Tasks:
         return [task for task in tasks if self._core.scope.may_read(task.ns)][: checked_limit(limit)]
 
 
-def as_checkpoint(given: Checkpoint | Mapping[str, object]) -> Checkpoint:
+def as_checkpoint(checkpoint: Checkpoint | Mapping[str, object]) -> Checkpoint:
     """Return a checked checkpoint from a `Checkpoint` or a dict."""
-    if not isinstance(given, Checkpoint):
-        given = _read(given)
-    check_name(given.task_id, "task id")
-    if type(given.step) is not int:
+    if not isinstance(checkpoint, Checkpoint):
+        checkpoint = _read(checkpoint)
+    check_name(checkpoint.task_id, "task id")
+    if type(checkpoint.step) is not int:
         raise InvalidValue("step must be a whole number")
-    if given.completed_subtasks == ():
-        return given
-    items = tuple(check_name(item, "subtask") for item in given.completed_subtasks)
-    return msgspec.structs.replace(given, completed_subtasks=items)
+    if checkpoint.completed_subtasks == ():
+        return checkpoint
+    items = tuple(check_name(item, "subtask") for item in checkpoint.completed_subtasks)
+    return msgspec.structs.replace(checkpoint, completed_subtasks=items)
 
 
-def _read(given: JsonMapping) -> Checkpoint:
-    if not isinstance(given, Mapping):
-        raise InvalidValue(f"a checkpoint is a Checkpoint or a dict, not {type(given).__name__}")
+def _read(fields: JsonMapping) -> Checkpoint:
+    if not isinstance(fields, Mapping):
+        raise InvalidValue(f"a checkpoint is a Checkpoint or a dict, not {type(fields).__name__}")
     try:
-        return Checkpoint(**given)
+        return Checkpoint(**fields)
     except TypeError as cause:
-        unknown = sorted(str(name) for name in given if name not in Checkpoint.__struct_fields__)
+        unknown = sorted(str(name) for name in fields if name not in Checkpoint.__struct_fields__)
         wrong = ", ".join(unknown) or "other fields"
         raise InvalidValue(f"a checkpoint needs task_id, and has no {wrong}") from cause
 

@@ -51,12 +51,12 @@ class Functions(ServerNoun, server_nouns.Functions):
         """Return the answer to an output whose idempotency key was used before."""
         return remember is None or await self._memory.facts.get(remember.namespace, remember.key) is not None
 
-    def _made(self, given: MadeFrom | None) -> Made:
-        if given is None:
+    def _made(self, origin: MadeFrom | None) -> Made:
+        if origin is None:
             return Made(self._core.at())
-        if len(given.sources) > MAX_SOURCES:
+        if len(origin.sources) > MAX_SOURCES:
             raise InvalidValue(f"an output has at most {MAX_SOURCES} sources")
-        if given.trust is not None and given.trust not in TRUSTED:
+        if origin.trust is not None and origin.trust not in TRUSTED:
             raise InvalidValue(f"trust must be one of {', '.join(TRUSTED)}")
-        sources = tuple(check_name(source, "source") for source in given.sources)
-        return Made(as_datetime(given.since, "since"), sources, given.trust)
+        sources = tuple(check_name(source, "source") for source in origin.sources)
+        return Made(as_datetime(origin.since, "since"), sources, origin.trust)

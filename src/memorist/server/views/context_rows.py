@@ -157,37 +157,37 @@ class Changes(TypedDict):
 
 async def drawn(handle: AsyncMemory, built: Built) -> Drawn:
     """Return everything that the page shows about a context."""
-    asked, thread, made = built.asked, built.thread, built.context
+    asked, thread, context = built.asked, built.thread, built.context
     head: Drawn = {
         "thread": None if thread is None else {"id": thread.id, "title": thread.title, "ns": thread.ns,
                                                "length": thread.length},
         "error": built.error, "milliseconds": built.milliseconds, "asked": asked, "settings": _settings(built.chosen),
     }  # fmt: skip
-    if made is None:
+    if context is None:
         return {**head, "tokens": None}
-    account = made.account
+    account = context.account
     hits = {hit.id: await hit_row(handle, hit) for hit in built.hits}
     return {
         **head,
-        "tokens": made.tokens,
+        "tokens": context.tokens,
         "budget": account.budget_tokens,
         "reserve": account.output_reserve,
-        "free": account.budget_tokens - account.output_reserve - made.tokens,
+        "free": account.budget_tokens - account.output_reserve - context.tokens,
         "counter": account.counter,
         "policy": account.policy,
-        "layout": made.layout,
-        "sections": _sections(made),
-        "system": [message.text for message in made.system_messages],
-        "tools": [_named(tool) for tool in made.tools],
-        "profile": await _profile(handle, made),
-        "history": await _history(handle, made, thread),
-        "memory": _memory(made, hits),
-        "input": [message.text for message in made.input],
+        "layout": context.layout,
+        "sections": _sections(context),
+        "system": [message.text for message in context.system_messages],
+        "tools": [_named(tool) for tool in context.tools],
+        "profile": await _profile(handle, context),
+        "history": await _history(handle, context, thread),
+        "memory": _memory(context, hits),
+        "input": [message.text for message in context.input],
         "notes": list(account.notes),
         "prefix": None if built.prefix is None else msgspec.to_builtins(built.prefix),
-        "anthropic": made.anthropic(),
-        "openai": made.openai(),
-        "text": made.text(),
+        "anthropic": context.anthropic(),
+        "openai": context.openai(),
+        "text": context.text(),
     }
 
 
@@ -207,18 +207,18 @@ def _settings(chosen: Chosen) -> Row:
     }  # fmt: skip
 
 
-def _sections(made: Context) -> list[Row]:
-    reports = {report.name: report for report in made.manifest.sections}
-    ceilings = {"profile": min(made.account.budget_tokens // 6, 600)}
-    found: list[Row] = []
-    for name in ORDER[made.layout]:
+def _sections(context: Context) -> list[Row]:
+    reports = {report.name: report for report in context.manifest.sections}
+    ceilings = {"profile": min(context.account.budget_tokens // 6, 600)}
+    rows: list[Row] = []
+    for name in ORDER[context.layout]:
         report = reports.get(name)
         if report is not None and (report.tokens or report.dropped):
             row = msgspec.to_builtins(report)
             row["ceiling"] = report.ceiling if report.ceiling is not None else ceilings.get(name)
-            found.append(row)
+            rows.append(row)
     overhead = reports.get("overhead")
-    return [*found, {"name": "overhead", "tokens": overhead.tokens}] if overhead is not None else found
+    return [*rows, {"name": "overhead", "tokens": overhead.tokens}] if overhead is not None else rows
 
 
 def _named(tool: JsonMapping) -> NamedTool:
@@ -226,13 +226,13 @@ def _named(tool: JsonMapping) -> NamedTool:
     return {"name": inner.get("name"), "says": inner.get("description")}
 
 
-async def _profile(handle: AsyncMemory, made: Context) -> list[Shown]:
+async def _profile(handle: AsyncMemory, context: Context) -> list[Shown]:
     """Return the profile lines in sending order. A line whose fact replaced a correction shows the corrected value.
 
     A replay or a supposed correction shows another value than the present one, which did not replace anything.
     """
     rows: list[Shown] = []
-    for line in sorted(made.profile, key=lambda line: LANES.index(line.lane)):
+    for line in sorted(context.profile, key=lambda line: LANES.index(line.lane)):
         named = line.source if "/" in line.source else line.text
         row: Shown = {
             "id": f"profile:{named}:{line.lane}", "lane": line.lane, "text": line.text, "source": line.source,
@@ -247,12 +247,12 @@ async def _profile(handle: AsyncMemory, made: Context) -> list[Shown]:
     return rows
 
 
-async def _history(handle: AsyncMemory, made: Context, thread: Thread | None) -> list[Span]:
+async def _history(handle: AsyncMemory, context: Context, thread: Thread | None) -> list[Span]:
     """Return one row per unit of the thread with what happened to it, oldest first, after a stored summary."""
-    account = made.account
+    account = context.account
     rows: list[Span] = []
-    if account.behind and made.summary_message is not None:
-        rows.append(await _stored(handle, made, thread))
+    if account.behind and context.summary_message is not None:
+        rows.append(await _stored(handle, context, thread))
     if account.unread is not None:
         first, last, count = account.unread
         rows.append(_run("dropped", "older than what was needed, not read", first, last, count))
@@ -264,27 +264,28 @@ async def _history(handle: AsyncMemory, made: Context, thread: Thread | None) ->
         units.append(_unit("elided", unit, left.reason, left.unit) if left is not None else _unit("kept", unit, ""))
     units += [_repaired(fix) for fix in account.repairs]
     units.sort(key=lambda row: (row["first"], row["state"] == "repaired"))
-    if account.folded and made.summary_message is not None:
-        units = _under_summary(made, units)
+    if account.folded and context.summary_message is not None:
+        units = _under_summary(context, units)
     return [*rows, *units]
 
 
-def _under_summary(made: Context, units: list[Span]) -> list[Span]:
+def _under_summary(context: Context, units: list[Span]) -> list[Span]:
     """Return the rows, with the units that a new summary replaces merged into one row with its text."""
     inside = [row for row in units if row["state"] == "folded"]
     rest = [row for row in units if row["state"] != "folded"]
     row = _run(
-        "folded", inside[0]["reason"], inside[0]["first"], inside[-1]["last"], sum(one["count"] for one in inside)
+        "folded", inside[0]["reason"], inside[0]["first"], inside[-1]["last"], sum(span["count"] for span in inside)
     )
     row.update({
-        "text": made.summary_text or "", "tokens": made.summary_message.tokens or 0 if made.summary_message else 0,
-        "was": sum(one["tokens"] for one in inside), "summary": True,
+        "text": context.summary_text or "",
+        "tokens": context.summary_message.tokens or 0 if context.summary_message else 0,
+        "was": sum(span["tokens"] for span in inside), "summary": True,
     })  # fmt: skip
-    return sorted([row, *rest], key=lambda one: one["first"])
+    return sorted([row, *rest], key=lambda span: span["first"])
 
 
-async def _stored(handle: AsyncMemory, made: Context, thread: Thread | None) -> Span:
-    behind = made.account.behind
+async def _stored(handle: AsyncMemory, context: Context, thread: Thread | None) -> Span:
+    behind = context.account.behind
     row = _run("folded", "in the stored summary", 1, behind, behind)
     was, at, method = None, None, ""
     if thread is not None and behind <= TEXT_CHARACTERS:
@@ -292,11 +293,11 @@ async def _stored(handle: AsyncMemory, made: Context, thread: Thread | None) -> 
         was = sum(message.tokens or 0 for message in old)
     if thread is not None:
         stored = await handle.threads.summaries(thread.id)
-        mine = next((one for one in stored if one.last == behind), None)
+        mine = next((summary for summary in stored if summary.last == behind), None)
         at, method = (mine.created_at, mine.method) if mine else (None, "")
-    summary = made.summary_message
+    summary = context.summary_message
     row.update({
-        "text": made.summary_text or "", "tokens": summary.tokens or 0 if summary else 0, "was": was, "at": at,
+        "text": context.summary_text or "", "tokens": summary.tokens or 0 if summary else 0, "was": was, "at": at,
         "method": method, "summary": True,
     })  # fmt: skip
     return row
@@ -312,7 +313,7 @@ def _run(state: str, reason: str, first: int, last: int, count: int) -> Span:
 def _unit(state: str, unit: Unit, reason: str, was: Unit | None = None) -> Span:
     row = _run(state, reason, unit.position, unit.last, len(unit.messages))
     calls = [call.name + _arguments(call.arguments) for message in unit.messages for call in message.tool_calls]
-    results = [str(one.content) for message in unit.messages for one in message.tool_results]
+    results = [str(result.content) for message in unit.messages for result in message.tool_results]
     text = next((message.text for message in reversed(unit.messages) if message.text and not message.tool_results), "")
     row.update({
         "role": unit.messages[-1].role if not unit.exchange else "tool", "text": text[:TEXT_CHARACTERS],
@@ -324,10 +325,10 @@ def _unit(state: str, unit: Unit, reason: str, was: Unit | None = None) -> Span:
     return row
 
 
-def _arguments(given: object) -> str:
-    if not isinstance(given, dict):
-        return f"({given})"
-    return f"({', '.join(f'{name}: {value}' for name, value in given.items())})"
+def _arguments(arguments: object) -> str:
+    if not isinstance(arguments, dict):
+        return f"({arguments})"
+    return f"({', '.join(f'{name}: {value}' for name, value in arguments.items())})"
 
 
 def _repaired(fix: Repair) -> Span:
@@ -336,14 +337,14 @@ def _repaired(fix: Repair) -> Span:
     return row
 
 
-def _memory(made: Context, hits: Mapping[str, Row]) -> list[Shown]:
+def _memory(context: Context, hits: Mapping[str, Row]) -> list[Shown]:
     """Return one row per recalled item, best first: whether it was sent, and the hit it came from."""
-    found: list[Shown] = []
-    for fate in made.recalled:
+    shown: list[Shown] = []
+    for fate in context.recalled:
         item = fate.item
         hit = hits.get(item.id) or hits.get(item.source)
         sent = fate.fate != "dropped"
-        found.append(
+        shown.append(
             {
                 "id": f"memory:{item.source or item.text[:60]}:{item.id}", "state": fate.fate, "sent": sent,
                 "reason": fate.reason, "tokens": fate.tokens, "text": item.text[:TEXT_CHARACTERS], "kind": item.kind,
@@ -351,31 +352,32 @@ def _memory(made: Context, hits: Mapping[str, Row]) -> list[Shown]:
                 "superseded": item.superseded_by, "hit": hit,
             }
         )  # fmt: skip
-    return sorted(found, key=lambda row: -(row.get("score") or 0))
+    return sorted(shown, key=lambda row: -(row.get("score") or 0))
 
 
 # Two requests side by side
 
 
-def _items(made: Drawn) -> list[Compared]:
+def _items(request: Drawn) -> list[Compared]:
     """Return the items of a request in the order they are sent."""
-    if made.get("tokens") is None:
+    if request.get("tokens") is None:
         return []
     texts: dict[str, Sequence[str | None]] = {
-        "tools": [tool["name"] for tool in made.get("tools", ())], "system": made.get("system", ()),
-        "input": made.get("input", ()),
+        "tools": [tool["name"] for tool in request.get("tools", ())], "system": request.get("system", ()),
+        "input": request.get("input", ()),
     }  # fmt: skip
     shown: dict[str, Sequence[Shown | Span]] = {
-        "profile": made.get("profile", ()), "history": made.get("history", ()), "memory": made.get("memory", ()),
+        "profile": request.get("profile", ()), "history": request.get("history", ()),
+        "memory": request.get("memory", ()),
     }  # fmt: skip
     rows: list[Compared] = []
-    for section in ORDER[made.get("layout", "cached")]:
+    for section in ORDER[request.get("layout", "cached")]:
         rows += [
             Compared(
-                id=f"{section}:{place}", section=section, text=text, state="kept", reason="", tokens=None, label="",
+                id=f"{section}:{index}", section=section, text=text, state="kept", reason="", tokens=None, label="",
                 at=None, superseded=None, score=None, source=None,
             )
-            for place, text in enumerate(texts.get(section, ()))
+            for index, text in enumerate(texts.get(section, ()))
         ]  # fmt: skip
         rows += [_item(section, row) for row in shown.get(section, ())]
     return rows
@@ -414,4 +416,4 @@ def changes(a: Drawn, b: Drawn) -> Changes:
 
 
 def _index(rows: list[Compared], id: str) -> int:
-    return next((place for place, row in enumerate(rows) if row["id"] == id), -1)
+    return next((index for index, row in enumerate(rows) if row["id"] == id), -1)

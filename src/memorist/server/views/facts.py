@@ -49,16 +49,16 @@ async def fact(handle: AsyncMemory, asked: FactAsked) -> Row:
     return {
         "fact": {**fact_row(now), **(await standing(core, now) if live else {"corrected": False, "replaced": None})},
         "live": live,
-        "history": [await _version(handle, versions, place) for place in range(len(versions) - 1, -1, -1)],
+        "history": [await _version(handle, versions, index) for index in range(len(versions) - 1, -1, -1)],
         "why": [await _source(handle, id) for id in now.sources],
         "used": await _used(handle, now),
         "audit": [await event_row(handle, event) for event in events],
     }
 
 
-async def _version(handle: AsyncMemory, versions: list[Fact], place: int) -> Row:
-    version = versions[place]
-    before = versions[place - 1] if place else None
+async def _version(handle: AsyncMemory, versions: list[Fact], index: int) -> Row:
+    version = versions[index]
+    before = versions[index - 1] if index else None
     quoted = await _message(handle, version.source)
     return {
         **fact_row(version),
@@ -91,7 +91,7 @@ async def _source(handle: AsyncMemory, id: str) -> Row:
     near = await core_of(handle).scan(Message, message.thread, after=(first,), before=(message.seq + NEIGHBOURS + 1,))
     return {
         "id": id, "present": True, "kind": "message", "message": message_row(message),
-        "near": [message_row(one) for one in near], "title": thread.title if thread else None,
+        "near": [message_row(message) for message in near], "title": thread.title if thread else None,
         "who": thread.ns.removeprefix("user:") if thread else None,
     }  # fmt: skip
 
@@ -99,10 +99,10 @@ async def _source(handle: AsyncMemory, id: str) -> Row:
 async def _others(handle: AsyncMemory, id: str) -> str | None:
     """Return the kind of a source that is not a message, or None if it no longer exists."""
     try:
-        found = await handle.why(id)
+        lineage = await handle.why(id)
     except NotFound:
         return None
-    return found.kind
+    return lineage.kind
 
 
 async def _used(handle: AsyncMemory, now: Fact) -> Row:
@@ -113,11 +113,11 @@ async def _used(handle: AsyncMemory, now: Fact) -> Row:
     lines: list[ProfileLine] = []
     if now.ns.startswith("user:"):
         lines = (await profile(handle, now.ns.removeprefix("user:")))["lines"]
-    said = {
-        id for one in await handle.facts.history(now.ns, now.key) for id in one.sources
-        if one.value != now.value and "#" in id
+    message_ids = {
+        id for version in await handle.facts.history(now.ns, now.key) for id in version.sources
+        if version.value != now.value and "#" in id
     }  # fmt: skip
-    keys = [(now.ns, "message", id.rpartition("#")[0], id) for id in sorted(said)]
+    keys = [(now.ns, "message", id.rpartition("#")[0], id) for id in sorted(message_ids)]
     entries = await core.get_many(Entry, keys) if keys else []
     marked = [
         entry.id for entry in entries if entry is not None and entry.metadata.get("memorist.superseded") == now.id

@@ -39,16 +39,16 @@ async def find(handle: AsyncMemory, asked: Find) -> Row:
 
 async def _users(handle: AsyncMemory, words: list[str]) -> list[Row]:
     core = core_of(handle)
-    found: dict[str, Row] = {}
+    rows: dict[str, Row] = {}
     for ns in await handle.namespaces("user", prefix=words[0], limit=HITS_PER_KIND):
         name = await core.get(Fact, ns, "name")
-        found[ns] = {"user": ns.removeprefix("user:"), "name": name.value if name else None}
-    if len(found) < HITS_PER_KIND:
+        rows[ns] = {"user": ns.removeprefix("user:"), "name": name.value if name else None}
+    if len(rows) < HITS_PER_KIND:
         for fact in await core.scan(Fact, limit=MAX_SCANNED_ROWS):
             named = fact.key == "name" and fact.ns.startswith("user:") and core.scope.may_read(fact.ns)
             if named and _holds(str(fact.value), words):
-                found.setdefault(fact.ns, {"user": fact.ns.removeprefix("user:"), "name": fact.value})
-    return list(found.values())[:HITS_PER_KIND]
+                rows.setdefault(fact.ns, {"user": fact.ns.removeprefix("user:"), "name": fact.value})
+    return list(rows.values())[:HITS_PER_KIND]
 
 
 async def _facts(handle: AsyncMemory, words: list[str]) -> list[Row]:
@@ -59,20 +59,20 @@ async def _facts(handle: AsyncMemory, words: list[str]) -> list[Row]:
         else []
     )
     rest = [fact for fact in await core.scan(Fact, limit=MAX_SCANNED_ROWS) if core.scope.may_read(fact.ns)]
-    found: dict[str, Row] = {}
+    rows: dict[str, Row] = {}
     for fact in (*near, *rest):
-        if _holds(f"{fact.ns} {fact.key}".replace(":", " ").replace(".", " "), words) and fact.id not in found:
-            found[fact.id] = {"ns": fact.ns, "key": fact.key, "value": fact.value}
-        if len(found) >= HITS_PER_KIND:
+        if _holds(f"{fact.ns} {fact.key}".replace(":", " ").replace(".", " "), words) and fact.id not in rows:
+            rows[fact.id] = {"ns": fact.ns, "key": fact.key, "value": fact.value}
+        if len(rows) >= HITS_PER_KIND:
             break
-    return list(found.values())
+    return list(rows.values())
 
 
 async def _threads(handle: AsyncMemory, words: list[str]) -> list[Row]:
     core = core_of(handle)
     rows = await core.scan(Thread, reverse=True, limit=MAX_SCANNED_ROWS)
-    mine = [one for one in rows if core.scope.may_read(one.ns) and _holds(f"{one.ns} {one.title or ''}", words)]
-    return [{"id": one.id, "title": one.title, "ns": one.ns, "at": one.updated_at} for one in mine[:HITS_PER_KIND]]
+    mine = [row for row in rows if core.scope.may_read(row.ns) and _holds(f"{row.ns} {row.title or ''}", words)]
+    return [{"id": row.id, "title": row.title, "ns": row.ns, "at": row.updated_at} for row in mine[:HITS_PER_KIND]]
 
 
 async def _id(handle: AsyncMemory, text: str) -> Row | None:
@@ -80,10 +80,10 @@ async def _id(handle: AsyncMemory, text: str) -> Row | None:
     if " " in text or len(text) < 8:
         return None
     thread, _, seq = text.partition("#")
-    found = await handle.threads.get(thread)
-    if found is None:
+    row = await handle.threads.get(thread)
+    if row is None:
         return None
-    return {"kind": "message" if seq else "thread", "thread": thread, "seq": seq or None, "title": found.title}
+    return {"kind": "message" if seq else "thread", "thread": thread, "seq": seq or None, "title": row.title}
 
 
 def _holds(text: str, words: list[str]) -> bool:

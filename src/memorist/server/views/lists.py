@@ -192,23 +192,23 @@ async def listing(handle: AsyncMemory, asked: Listing) -> Row:
 
 async def document(handle: AsyncMemory, asked: DocumentAsked) -> Row:
     """Return a document and its chunks, in the order of the text."""
-    found = await handle.documents.get(asked.ns, asked.id)
-    if found is None:
+    record = await handle.documents.get(asked.ns, asked.id)
+    if record is None:
         raise NotFound("there is no such document")
     chunks = await handle.documents.chunks(asked.ns, asked.id)
     return {
-        **_document(found),
-        "metadata": found.metadata,
+        **_document(record),
+        "metadata": record.metadata,
         "parts": [
             {
-                "id": one.id,
-                "heading": one.heading,
-                "page": one.page,
-                "text": one.text,
-                "tokens": one.tokens,
-                "start": one.start,
+                "id": chunk.id,
+                "heading": chunk.heading,
+                "page": chunk.page,
+                "text": chunk.text,
+                "tokens": chunk.tokens,
+                "start": chunk.start,
             }
-            for one in sorted(chunks, key=lambda one: one.position)
+            for chunk in sorted(chunks, key=lambda chunk: chunk.position)
         ],
     }
 
@@ -252,14 +252,15 @@ def _concerns(event: AuditEvent, space: str) -> bool:
 async def _said(handle: AsyncMemory, space: str | None) -> list[EventRow]:
     """Return one timeline row per thread with messages, at the time of its last one."""
     core = core_of(handle)
-    found = await core.scan(Thread, *(() if space is None else (space,)), index="by_ns", limit=500)
+    threads = await core.scan(Thread, *(() if space is None else (space,)), index="by_ns", limit=500)
     return [
         {
-            "id": f"said:{one.id}", "at": one.updated_at, "actor": one.ns.removeprefix("user:"), "action": "said",
-            "kind": "thread", "subject": one.id, "thread": one.id, "title": one.title, "count": one.length,
-            "source": None, "detail": None, "rows": None, "user": None, "of": one.ns,
+            "id": f"said:{thread.id}", "at": thread.updated_at, "actor": thread.ns.removeprefix("user:"),
+            "action": "said",
+            "kind": "thread", "subject": thread.id, "thread": thread.id, "title": thread.title, "count": thread.length,
+            "source": None, "detail": None, "rows": None, "user": None, "of": thread.ns,
         }
-        for one in found if one.length and core.scope.may_read(one.ns)
+        for thread in threads if thread.length and core.scope.may_read(thread.ns)
     ]  # fmt: skip
 
 
@@ -273,10 +274,10 @@ async def plans(handle: AsyncMemory, asked: PlansAsked) -> Row:
 async def analyses(handle: AsyncMemory, asked: Analyses) -> Row:
     """Return the analyser's reports stored in this memory."""
     if asked.name is not None:
-        found = await handle.records.get("global", (*ANALYSES, asked.name))
-        if found is None:
+        record = await handle.records.get("global", (*ANALYSES, asked.name))
+        if record is None:
             raise NotFound("there is no such report")
-        return {"name": asked.name, "at": found.updated_at, "report": found.data}
+        return {"name": asked.name, "at": record.updated_at, "report": record.data}
     rows = await handle.records.scan("global", ANALYSES, limit=PAGE_ROWS)
     return {"items": [{"name": row.key[-1], "at": row.updated_at, **_summary(row.data)} for row in rows]}
 

@@ -50,5 +50,5 @@ async def live(server: Server, handle: AsyncMemory, allowed: Allowed) -> AsyncIt
 
 
 def _sent(stands: Row, notices: Sequence[Notice]) -> bytes:
-    changed = [[one.kind, one.namespace] for one in notices]
+    changed = [[notice.kind, notice.namespace] for notice in notices]
     return b"data: %s\n\n" % msgspec.json.encode({**stands, "changed": changed}, enc_hook=str)

@@ -43,7 +43,7 @@ async def overview(handle: AsyncMemory, asked: Overview) -> Row:
         "lag": max((queue.lag_seconds for queue in queues if queue.waiting), default=0.0),
         "problems": doctor.problems if doctor else [],
         "dead": [{"queue": job.queue, "item": job.item, "error": job.error} for job in dead],
-        "replaced": [{"ns": one.fact.ns, "key": one.fact.key} for one in replaced],
+        "replaced": [{"ns": change.fact.ns, "key": change.fact.key} for change in replaced],
         "store": {
             "kind": doctor.store if doctor else core.store.name,
             "details": {name: value for name, value in (doctor.details if doctor else {}).items() if _plain(value)},
@@ -87,8 +87,8 @@ async def pulse(handle: AsyncMemory, asked: Pulse) -> Row:
     newest = max((thread.updated_at for thread in threads), default=None)
     dead = 0
     if core.scope.user is None:
-        found = [await core.scan(Job, queue, limit=500) for queue in ("index", "derive", "reread")]
-        dead = sum(_letters(job) for jobs in found for job in jobs if job.status == "dead")
+        queues = [await core.scan(Job, queue, limit=500) for queue in ("index", "derive", "reread")]
+        dead = sum(_letters(job) for jobs in queues for job in jobs if job.status == "dead")
     mark = f"{events[0].id if events else ''}/{newest}/{len(threads)}"
     return {"mark": mark, "dead": dead, "analyser": installed_analyzer() is not None}
 

@@ -59,12 +59,12 @@ async def facts(handle: AsyncMemory, asked: Facts) -> Row:
     A word is searched for in `MOST` facts per page.
     """
     limit, word = max(1, min(asked.limit, 500)), asked.word.casefold()
-    found = await handle.facts.list(asked.ns, after=asked.after, limit=MAX_ROWS if word else limit)
-    more = len(found) == (MAX_ROWS if word else limit)
-    kept = [fact for fact in found if not word or word in f"{fact.key} {fact.value}".casefold()][:limit]
-    last = kept[-1] if len(kept) == limit else found[-1] if found else None
-    more |= last is not None and last is not found[-1]
-    items = [{**fact_row(fact), **await standing(core_of(handle), fact)} for fact in kept]
+    rows = await handle.facts.list(asked.ns, after=asked.after, limit=MAX_ROWS if word else limit)
+    more = len(rows) == (MAX_ROWS if word else limit)
+    matches = [fact for fact in rows if not word or word in f"{fact.key} {fact.value}".casefold()][:limit]
+    last = matches[-1] if len(matches) == limit else rows[-1] if rows else None
+    more |= last is not None and last is not rows[-1]
+    items = [{**fact_row(fact), **await standing(core_of(handle), fact)} for fact in matches]
     return {"items": items, "next": last.key if more and last is not None else None}
 
 
@@ -72,18 +72,18 @@ async def threads(handle: AsyncMemory, asked: Threads) -> Row:
     """Return threads of a user, the last active first."""
     limit = max(1, min(asked.limit, 500))
     ns = f"user:{core_of(handle).scope.subject(asked.user)}"
-    found = await handle.threads.list(ns, by="updated_at", reverse=True, after=asked.after, limit=limit)
-    items = [await _thread_row(handle, thread) for thread in found]
-    return {"items": items, "next": found[-1].id if len(found) == limit else None}
+    rows = await handle.threads.list(ns, by="updated_at", reverse=True, after=asked.after, limit=limit)
+    items = [await _thread_row(handle, thread) for thread in rows]
+    return {"items": items, "next": rows[-1].id if len(rows) == limit else None}
 
 
 async def users(handle: AsyncMemory, asked: Users) -> Row:
     """Return users by id, each with a name, counts and the time of the last message."""
     limit = max(1, min(asked.limit, 500))
     after = f"user:{asked.after}" if asked.after else None
-    found = await handle.namespaces("user", prefix=asked.prefix, after=after, limit=limit)
-    items = [await _user_row(handle, ns) for ns in found]
-    return {"items": items, "next": found[-1].removeprefix("user:") if len(found) == limit else None}
+    spaces = await handle.namespaces("user", prefix=asked.prefix, after=after, limit=limit)
+    items = [await _user_row(handle, ns) for ns in spaces]
+    return {"items": items, "next": spaces[-1].removeprefix("user:") if len(spaces) == limit else None}
 
 
 async def _user_row(handle: AsyncMemory, ns: str) -> Row:
@@ -103,29 +103,30 @@ async def user(handle: AsyncMemory, asked: User) -> Row:
     name = core_of(handle).scope.subject(asked.user)
     ns, core = f"user:{name}", core_of(handle)
     talks = await handle.threads.list(ns, by="updated_at", reverse=True)
-    known = await handle.facts.list(ns, limit=MAX_ROWS)
+    fact_rows = await handle.facts.list(ns, limit=MAX_ROWS)
     learnings = await handle.learnings.list(user=name)
-    said = await handle.facts.get(ns, "name")
-    since = [one.created_at for one in talks] + [one.created_at for one in known]
+    name_fact = await handle.facts.get(ns, "name")
+    since = [row.created_at for row in talks] + [row.created_at for row in fact_rows]
     return {
-        "user": name, "ns": ns, "name": said.value if said is not None and isinstance(said.value, str) else None,
-        "since": min(since, default=None), "last": max((one.updated_at for one in talks), default=None),
-        "messages": sum(one.length for one in talks), "tokens": sum(one.tokens for one in talks),
+        "user": name, "ns": ns,
+        "name": name_fact.value if name_fact is not None and isinstance(name_fact.value, str) else None,
+        "since": min(since, default=None), "last": max((row.updated_at for row in talks), default=None),
+        "messages": sum(row.length for row in talks), "tokens": sum(row.tokens for row in talks),
         "profile": await profile(handle, name),
-        "facts": len(known), "more_facts": len(known) == MAX_ROWS,
+        "facts": len(fact_rows), "more_facts": len(fact_rows) == MAX_ROWS,
         "threads": [await _thread_row(handle, thread) for thread in talks[:SHOWN_THREADS]], "all_threads": len(talks),
-        "learnings": [learning_row(one) for one in learnings],
+        "learnings": [learning_row(row) for row in learnings],
         "working": [_working_row(doc) for doc in await core.scan(WorkingDocument, name)],
         "documents": [
-            {"id": one.id, "title": one.title, "chunks": one.chunks, "at": one.updated_at}
-            for one in await core.scan(Document, ns, limit=PAGE_ROWS)
+            {"id": row.id, "title": row.title, "chunks": row.chunks, "at": row.updated_at}
+            for row in await core.scan(Document, ns, limit=PAGE_ROWS)
         ],
         "states": [
-            {"key": one.key, "value": one.value, "at": one.updated_at}
-            for one in await core.scan(StateEntry, ns, limit=PAGE_ROWS)
+            {"key": row.key, "value": row.value, "at": row.updated_at}
+            for row in await core.scan(StateEntry, ns, limit=PAGE_ROWS)
         ],
         "audit": len(await core.scan(AuditEvent, index="by_subject", starts=f"{ns}/", limit=MAX_ROWS)),
-        "empty": not (talks or known or learnings),
+        "empty": not (talks or fact_rows or learnings),
     }  # fmt: skip
 
 
@@ -156,11 +157,11 @@ async def profile(handle: AsyncMemory, user: str) -> ProfileRow:
     most = TokenBudget(8000).profile_tokens
     core = core_of(handle)
     lines = await Profile(core)._lines(user)
-    message, kept = fit_profile(lines, most, core.shared.counter)
-    shown = [await _profile_line(handle, line) for line in kept]
+    message, shown_lines = fit_profile(lines, most, core.shared.counter)
+    shown = [await _profile_line(handle, line) for line in shown_lines]
     return {
         "lines": shown, "tokens": message.tokens or 0 if message is not None else 0, "most": most,
-        "left": len(lines) - len(kept),
+        "left": len(lines) - len(shown_lines),
     }  # fmt: skip
 
 
@@ -178,16 +179,18 @@ async def _thread_row(handle: AsyncMemory, thread: Thread) -> Row:
     summaries = await handle.threads.summaries(thread.id)
     return {
         "id": thread.id, "title": thread.title, "length": thread.length, "tokens": thread.tokens,
-        "at": thread.updated_at, "folded": max((one.last for one in summaries), default=0),
+        "at": thread.updated_at, "folded": max((summary.last for summary in summaries), default=0),
     }  # fmt: skip
 
 
-def learning_row(one: Learning) -> Row:
+def learning_row(learning: Learning) -> Row:
     """Return a learning in the form that lists show."""
     return {
-        "id": one.id, "ns": one.ns, "content": one.content, "type": one.type, "confidence": one.confidence,
-        "uses": one.usage_count, "last": one.last_used, "sources": list(one.sources), "status": one.status,
-        "trust": one.trust, "actor": one.actor, "at": one.updated_at, "version": one.version,
+        "id": learning.id, "ns": learning.ns, "content": learning.content, "type": learning.type,
+        "confidence": learning.confidence,
+        "uses": learning.usage_count, "last": learning.last_used, "sources": list(learning.sources),
+        "status": learning.status,
+        "trust": learning.trust, "actor": learning.actor, "at": learning.updated_at, "version": learning.version,
     }  # fmt: skip
 
 

@@ -50,12 +50,12 @@ async def search(handle: AsyncMemory, asked: Search) -> Row:
     """Return the hits, best first, each with its signals, and how many entries were searched."""
     start = perf_counter()
     own = as_user(handle, asked.user)
-    found = await _found(own, asked, max(1, min(asked.top_k, 100)))
+    hits = await _found(own, asked, max(1, min(asked.top_k, 100)))
     took = (perf_counter() - start) * 1000
     namespaces = await core_of(own).scan(NamespaceStats, limit=5000)
     reach = [stats for stats in namespaces if core_of(own).scope.may_read(stats.ns)]
     return {
-        "hits": [await hit_row(own, hit) for hit in found],
+        "hits": [await hit_row(own, hit) for hit in hits],
         "findable": sum(stats.entries for stats in reach),
         "milliseconds": took,
         "namespaces": [stats.ns for stats in reach][:200],
@@ -89,11 +89,11 @@ async def why_not(handle: AsyncMemory, asked: WhyNot) -> Row:
     """
     own = as_user(handle, asked.user)
     shown = await _found(own, asked, MAX_SEARCHED_HITS if not asked.trusts else 100)
-    place = _place(shown, asked.id)
-    if place is not None:
-        row = await hit_row(own, shown[place])
+    rank = _place(shown, asked.id)
+    if rank is not None:
+        row = await hit_row(own, shown[rank])
         last = shown[min(asked.top_k, len(shown)) - 1]
-        return {"found": True, "place": place + 1, "hit": row, "cut": last.score, "reason": _reason(place, asked)}
+        return {"found": True, "place": rank + 1, "hit": row, "cut": last.score, "reason": _reason(rank, asked)}
     hidden = await _hidden(own, asked)
     if hidden is not None:
         return {"found": True, "place": None, "hit": None, "reason": hidden}
@@ -101,13 +101,13 @@ async def why_not(handle: AsyncMemory, asked: WhyNot) -> Row:
 
 
 def _place(hits: Sequence[Hit], id: str) -> int | None:
-    return next((place for place, hit in enumerate(hits) if id in (hit.id, f"{hit.namespace}/{hit.id}")), None)
+    return next((index for index, hit in enumerate(hits) if id in (hit.id, f"{hit.namespace}/{hit.id}")), None)
 
 
-def _reason(place: int, asked: WhyNot) -> str:
-    if place < asked.top_k:
+def _reason(rank: int, asked: WhyNot) -> str:
+    if rank < asked.top_k:
         return "It is among the hits."
-    return f"It is number {place + 1}; only the first {asked.top_k} are shown."
+    return f"It is number {rank + 1}; only the first {asked.top_k} are shown."
 
 
 async def _hidden(own: AsyncMemory, asked: WhyNot) -> str | None:
@@ -136,10 +136,10 @@ async def _absent(own: AsyncMemory, id: str) -> str:
             return "There is no such message; it was deleted or forgotten."
         if not message.text.strip():
             return "The message has no text: tool calls and their results are not searched."
-        found = await core_of(own).get(Entry, *(await _entry_key(own, thread, id)))
+        entry = await core_of(own).get(Entry, *(await _entry_key(own, thread, id)))
         return (
             "It is not indexed yet."
-            if found is None
+            if entry is None
             else f"It ranks below the first {MAX_SEARCHED_HITS}: its score is too low."
         )
     for ns, key in namespaced(id):
@@ -149,5 +149,5 @@ async def _absent(own: AsyncMemory, id: str) -> str:
 
 
 async def _entry_key(own: AsyncMemory, thread: str, id: str) -> tuple[str, str, str, str]:
-    found = await own.threads.get(thread)
-    return (found.ns if found else "", "message", thread, id)
+    row = await own.threads.get(thread)
+    return (row.ns if row else "", "message", thread, id)

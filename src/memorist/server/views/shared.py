@@ -47,13 +47,13 @@ class EventRow(TypedDict):
 async def event_row(handle: AsyncMemory, event: AuditEvent, count: int = 1) -> EventRow:
     """Return one audit event: whose record changed, who changed it, and the title of the thread it is about."""
     thread = (event.source or "").rpartition("#")[0] or (event.subject if event.kind == "thread" else "")
-    found = await handle.threads.get(thread) if thread else None
+    row = await handle.threads.get(thread) if thread else None
     rows = sum((event.detail or {}).get("counts", {}).values()) if event.action == "forget" else None
     return {
         "id": event.id, "at": event.created_at, "actor": event.actor, "user": event.user, "action": event.action,
         "kind": event.kind, "subject": event.subject, "source": event.source, "detail": event.detail, "count": count,
-        "title": found.title if found else None, "thread": thread or None, "rows": rows,
-        "of": owner_of(event.subject) or (found.ns if found is not None else None),
+        "title": row.title if row else None, "thread": thread or None, "rows": rows,
+        "of": owner_of(event.subject) or (row.ns if row is not None else None),
     }  # fmt: skip
 
 
@@ -102,7 +102,7 @@ async def standing(core: Core, fact: Fact) -> Standing:
     """Return whether a fact is a correction, and the correction it replaced, if any."""
     if fact.version < 2:
         return {"corrected": False, "replaced": None}
-    versions = [one for one in await Facts(core).history(fact.ns, fact.key) if one.status == "active"]
+    versions = [version for version in await Facts(core).history(fact.ns, fact.key) if version.status == "active"]
     replaced = replaced_correction(versions)
     corrected = len(versions) > 1 and is_correction(versions[-1], versions[-2])
     return {"corrected": corrected, "replaced": fact_row(replaced) if replaced else None}
@@ -110,25 +110,25 @@ async def standing(core: Core, fact: Fact) -> Standing:
 
 async def yields(core: Core, message: Message) -> list[Row]:
     """Return the memories derived from a message: facts with the value they got, and learnings."""
-    found: list[Row] = []
+    rows: list[Row] = []
     for link in await core.scan(Link, "", message.thread, "message", str(message.seq), limit=50):
         ns, key = link.target_ns, link.target_key
         if link.target_kind == "fact" and core.scope.may_read(ns):
             versions = await Facts(core).history(ns, key)
-            made = next((one for one in versions if message.id in one.sources), None)
-            if made is not None:
-                before = next((one for one in versions if one.version == made.version - 1), None)
+            version = next((candidate for candidate in versions if message.id in candidate.sources), None)
+            if version is not None:
+                before = next((candidate for candidate in versions if candidate.version == version.version - 1), None)
                 now = versions[-1]
-                found.append(
+                rows.append(
                     {
-                        "kind": "fact", "ns": ns, "key": key, "value": made.value, "confidence": made.confidence,
-                        "expires": made.expires_at, "replaced": before.value if before else None,
-                        "had": before is not None, "holds": now.status == "active" and now.value == made.value,
+                        "kind": "fact", "ns": ns, "key": key, "value": version.value, "confidence": version.confidence,
+                        "expires": version.expires_at, "replaced": before.value if before else None,
+                        "had": before is not None, "holds": now.status == "active" and now.value == version.value,
                     }
                 )  # fmt: skip
         elif link.target_kind == "learning" and core.scope.may_read(ns):
             learning = await core.get(Learning, ns, key)
             if learning is not None:
-                found.append({"kind": "learning", "type": learning.type, "content": learning.content, "ns": ns,
+                rows.append({"kind": "learning", "type": learning.type, "content": learning.content, "ns": ns,
                               "id": learning.id})  # fmt: skip
-    return found
+    return rows

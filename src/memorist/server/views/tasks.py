@@ -48,26 +48,28 @@ async def _job(handle: AsyncMemory, job: Job) -> Row:
     seqs = list((job.payload or {}).get("seqs", ()))[:5]
     if thread is not None and not seqs and job.queue != "index":
         seqs = [thread.length - 1] if thread.length > 1 else [thread.length]
-    said = await core_of(handle).get_many(Message, [(id, seq) for seq in seqs]) if thread is not None and seqs else []
+    messages = (
+        await core_of(handle).get_many(Message, [(id, seq) for seq in seqs]) if thread is not None and seqs else []
+    )
     return {
         "queue": job.queue, "ns": job.ns, "item": job.item, "status": job.status, "attempts": job.attempts,
         "error": job.error, "run_at": job.run_at, "owner": job.owner, "leased": job.leased_until,
         "created": job.created_at, "at": job.updated_at, "thread": thread.id if thread else None,
         "title": thread.title if thread else None,
-        "said": [{"seq": one.seq, "text": one.text[:200]} for one in said if one is not None],
+        "said": [{"seq": message.seq, "text": message.text[:200]} for message in messages if message is not None],
     }  # fmt: skip
 
 
 async def task(handle: AsyncMemory, asked: TaskAsked) -> Row:
     """Return a task, the owner of its lease, and its steps newest first with what each changed in the state."""
     row = await core_of(handle).get(Task, asked.id)
-    found = await handle.tasks.resume(asked.id)
-    if row is None or found is None:
+    checkpoint = await handle.tasks.resume(asked.id)
+    if row is None or checkpoint is None:
         raise NotFound("there is no such task")
     steps = await handle.tasks.history(asked.id, max(1, min(asked.steps, 200)))
     shown = []
-    for place, step in enumerate(steps):
-        before = steps[place - 1] if place else None
+    for index, step in enumerate(steps):
+        before = steps[index - 1] if index else None
         done = set(before.completed_subtasks) if before else set()
         shown.append(
             {
@@ -80,8 +82,8 @@ async def task(handle: AsyncMemory, asked: TaskAsked) -> Row:
     return {
         "id": row.task_id, "ns": row.ns, "step": row.step, "status": row.status, "owner": row.owner,
         "fence": row.fence, "leased": row.leased_until, "created": row.created_at, "at": row.updated_at,
-        "state": found.state, "completed": list(found.completed_subtasks), "steps": shown[::-1],
-        "events": [{"action": one.action, "at": one.created_at, "detail": one.detail} for one in events],
+        "state": checkpoint.state, "completed": list(checkpoint.completed_subtasks), "steps": shown[::-1],
+        "events": [{"action": event.action, "at": event.created_at, "detail": event.detail} for event in events],
     }  # fmt: skip
 
 
@@ -90,8 +92,8 @@ def changed(before: object, after: object, path: str = "") -> list[Row]:
     if before == after:
         return []
     if isinstance(before, dict) and isinstance(after, dict):
-        found: list[Row] = []
+        rows: list[Row] = []
         for key in dict.fromkeys((*before, *after)):
-            found += changed(before.get(key), after.get(key), f"{path}.{key}" if path else str(key))
-        return found
+            rows += changed(before.get(key), after.get(key), f"{path}.{key}" if path else str(key))
+        return rows
     return [{"path": path, "before": before, "after": after}]

@@ -37,27 +37,29 @@ class Messages(msgspec.Struct, forbid_unknown_fields=True):
 
 async def thread(handle: AsyncMemory, asked: ThreadAsked) -> Row:
     """Return the thread, its summaries, and a ruler: a bar of tokens per message, or per group in a long thread."""
-    found = await handle.threads.get(asked.id)
-    if found is None:
+    row = await handle.threads.get(asked.id)
+    if row is None:
         raise NotFound("there is no such thread", thread=asked.id)
     core = core_of(handle)
     summaries = await handle.threads.summaries(asked.id)
     pins = await core.get(Pins, asked.id)
     links = await core.scan(Link, "", asked.id, limit=5000)
     return {
-        "id": found.id, "ns": found.ns, "title": found.title, "length": found.length, "tokens": found.tokens,
-        "created": found.created_at, "updated": found.updated_at, "expires": found.expires_at,
-        "metadata": {name: value for name, value in found.metadata.items() if name not in ("system", "tools")},
+        "id": row.id, "ns": row.ns, "title": row.title, "length": row.length, "tokens": row.tokens,
+        "created": row.created_at, "updated": row.updated_at, "expires": row.expires_at,
+        "metadata": {name: value for name, value in row.metadata.items() if name not in ("system", "tools")},
         "summaries": [
             {
-                "id": one.id, "first": one.first, "last": one.last, "text": one.text, "tokens": one.tokens,
-                "method": one.method, "actor": one.actor, "at": one.created_at, "from": await _told(handle, one),
+                "id": summary.id, "first": summary.first, "last": summary.last, "text": summary.text,
+                "tokens": summary.tokens,
+                "method": summary.method, "actor": summary.actor, "at": summary.created_at,
+                "from": await _told(handle, summary),
             }
-            for one in summaries
+            for summary in summaries
         ],
         "pinned": list(pins.seqs) if pins else [],
         "yielded": _counted(links),
-        "ruler": await _ruler(handle, asked.id, found.length),
+        "ruler": await _ruler(handle, asked.id, row.length),
     }  # fmt: skip
 
 
@@ -81,7 +83,7 @@ async def _ruler(handle: AsyncMemory, id: str, length: int) -> list[Row]:
     if length <= MAX_WHOLE_MESSAGES:
         rows: list[Message] = await core.scan(Message, id, limit=MAX_WHOLE_MESSAGES)
     else:
-        seqs = sorted({1 + (length - 1) * place // (MAX_BARS - 1) for place in range(MAX_BARS)})
+        seqs = sorted({1 + (length - 1) * bar // (MAX_BARS - 1) for bar in range(MAX_BARS)})
         rows = [row for row in await core.get_many(Message, [(id, seq) for seq in seqs]) if row is not None]
     step = max(1, -(-len(rows) // MAX_BARS))
     bars: list[Row] = []
@@ -97,6 +99,6 @@ async def _ruler(handle: AsyncMemory, id: str, length: int) -> list[Row]:
 async def messages(handle: AsyncMemory, asked: Messages) -> Row:
     """Return messages in order, each with what was derived from it."""
     limit = max(1, min(asked.limit, 200))
-    found = await handle.threads.messages(asked.id, limit, after=asked.after, before=asked.before)
-    items = [{**message_row(one), "yields": await yields(core_of(handle), one)} for one in found]
+    rows = await handle.threads.messages(asked.id, limit, after=asked.after, before=asked.before)
+    items = [{**message_row(row), "yields": await yields(core_of(handle), row)} for row in rows]
     return {"items": items}

@@ -66,22 +66,22 @@ class _Planner:
         self._absent: set[tuple[type[Record], Key]] = set()
         """Rows that an earlier Expect of this batch requires not to exist; a Put of one is a plain insert."""
 
-    def add(self, place: int, change: Change) -> None:
+    def add(self, index: int, change: Change) -> None:
         self._enter_org(org_of(change))
         if isinstance(change, Append):
-            self._append(place, change)
+            self._append(index, change)
         elif isinstance(change, Put):
-            self._put(place, change)
+            self._put(index, change)
         elif isinstance(change, Load):
-            self._load(place, change.record)
+            self._load(index, change.record)
         elif isinstance(change, Delete):
-            self._delete(place, change)
+            self._delete(index, change)
         elif isinstance(change, DeleteRange):
-            self._delete_range(place, change)
+            self._delete_range(index, change)
         elif isinstance(change, Increment):
-            self._increment(place, change.record)
+            self._increment(index, change.record)
         else:
-            self._expect(place, change)
+            self._expect(index, change)
 
     def _enter_org(self, org: str) -> None:
         if org != self._org:
@@ -96,7 +96,7 @@ class _Planner:
         self.answers[owner] = (len(self.steps), read)
         self._step(owner, step)
 
-    def _put(self, place: int, change: Put) -> None:
+    def _put(self, index: int, change: Put) -> None:
         kind = type(change.record)
         sql, cells = writes(kind), row_cells(kind, codec(kind).encode(change.record), put_cells(kind))
         fresh = (kind, change.record.row_key) in self._absent
@@ -106,68 +106,68 @@ class _Planner:
             text = sql.ensure if change.absent else sql.fresh
             if sql.ensure_takes_now:
                 cells.append(self._now)
-        self._answer(place, Step(text, cells, _formats(sql.put_binary, cells)), stored_reader(kind))
+        self._answer(index, Step(text, cells, _formats(sql.put_binary, cells)), stored_reader(kind))
 
-    def _delete(self, place: int, change: Delete) -> None:
+    def _delete(self, index: int, change: Delete) -> None:
         sql, cells = writes(change.kind).delete, [cell(value) for value in change.key]
         if (change.kind, change.key) in self._absent:
             # An Expect locks no row that is not there. One that another transaction has committed since must stay: the
             # Put that follows meets it, and everything is rolled back.
             sql = writes(change.kind).delete_expired
-            if "expires_at" in codec(change.kind).place:
+            if "expires_at" in codec(change.kind).position_of:
                 cells.append(self._now)
-        self._answer(place, Step(sql, cells), lambda reply: reply.touched > 0)
+        self._answer(index, Step(sql, cells), lambda reply: reply.touched > 0)
 
-    def _load(self, place: int, record: Record) -> None:
+    def _load(self, index: int, record: Record) -> None:
         kind = type(record)
         row = codec(kind).encode(record)
         sql, cells = writes(kind), row_cells(kind, row, range(len(row)))
         if kind.table.history:
-            self._step(place, Step(LOADING, [b"on"]))
-        self._answer(place, Step(sql.load, cells, _formats(sql.binary, cells)), lambda reply: None)
+            self._step(index, Step(LOADING, [b"on"]))
+        self._answer(index, Step(sql.load, cells, _formats(sql.binary, cells)), lambda reply: None)
         if kind.table.history:
-            self._step(place, Step(LOADING, [b"off"]))
+            self._step(index, Step(LOADING, [b"off"]))
 
-    def _delete_range(self, place: int, change: DeleteRange) -> None:
+    def _delete_range(self, index: int, change: DeleteRange) -> None:
         after, before = change.after or (), change.before or ()
         sql = delete_range_sql(change.kind, Shape(None, len(change.prefix), len(after), len(before)))
         cells = [cell(value) for value in (*change.prefix, *after, *before)]
-        self._answer(place, Step(sql, cells), lambda reply: reply.touched)
+        self._answer(index, Step(sql, cells), lambda reply: reply.touched)
 
-    def _append(self, place: int, change: Append) -> None:
+    def _append(self, index: int, change: Append) -> None:
         count = len(change.messages)
         tokens = sum(message.tokens or 0 for message in change.messages)
         numbers = (change.key, change.ns, count, tokens, to_micros(change.at))
         begin = [*map(cell, numbers), self._now]
         if not count:
             step = Step(BEGIN_APPEND, [cell(change.org), cell(change.thread), *begin])
-            self._answer(place, step, lambda reply: _appended(reply, count))
+            self._answer(index, step, lambda reply: _appended(reply, count))
             return
         rows = [_message_cells(change, message) for message in change.messages]
-        self._answer(place, Step(append_first_sql(), [*rows[0], *begin]), lambda reply: _appended(reply, count))
+        self._answer(index, Step(append_first_sql(), [*rows[0], *begin]), lambda reply: _appended(reply, count))
         for back, cells in zip(range(count - 2, -1, -1), rows[1:], strict=True):
-            self._step(place, Step(append_next_sql(), [*cells, b"%d" % back]))
+            self._step(index, Step(append_next_sql(), [*cells, b"%d" % back]))
 
-    def _increment(self, place: int, record: StateEntry) -> None:
+    def _increment(self, index: int, record: StateEntry) -> None:
         by = int(record.value)
         if not INT_MIN <= by <= INT_MAX:
             raise counter_overflow(record)
-        at = codec(StateEntry).place
+        at = codec(StateEntry).position_of
         row = codec(StateEntry).encode(record)
         times = [cell(row[at[name]]) for name in ("created_at", "updated_at", "expires_at")]
         cells = [cell(record.org), cell(record.ns), cell(record.key), b"%d" % by, *times, self._now]
-        self._answer(place, Step(INCREMENT, cells), lambda reply: reply.rows[0][0])
+        self._answer(index, Step(INCREMENT, cells), lambda reply: reply.rows[0][0])
 
-    def _expect(self, place: int, change: Expect) -> None:
+    def _expect(self, index: int, change: Expect) -> None:
         sql = writes(change.kind).expect
         if not sql:
             raise Unsupported(f"rows of {change.kind.table.name} have no version to expect")
         cells: list[Cell] = [*map(cell, change.key), b"%d" % change.version]
-        if "expires_at" in codec(change.kind).place:
+        if "expires_at" in codec(change.kind).position_of:
             cells.append(self._now)
         if change.version == 0:
             self._absent.add((change.kind, change.key))
-        self._answer(place, Step(sql, cells), lambda reply: None)
+        self._answer(index, Step(sql, cells), lambda reply: None)
 
 
 def _lock_order(changes: Sequence[Change]) -> list[int]:
@@ -218,7 +218,7 @@ def _message_cells(change: Append, message: Message) -> list[Cell]:
 
 def stored_reader(kind: type[Record]) -> Read:
     """Return a function that reads the reply to a Put."""
-    created_there = "created_at" in codec(kind).place
+    created_there = "created_at" in codec(kind).position_of
 
     def read(reply: Reply) -> Stored | None:
         rows = reply.rows

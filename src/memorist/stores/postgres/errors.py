@@ -23,17 +23,17 @@ _NO_WRITES = ("53100", "25006")
 
 def broken(lost: Lost, options: Options, *, unsure: bool) -> MemoristError:
     """Return the error for a connection that broke. `unsure` means that a write may have been committed."""
-    place = options.place
+    address = options.address
     if unsure:
-        return UnknownOutcome(f"the connection to {place} broke while the reply was due; read before writing again")
+        return UnknownOutcome(f"the connection to {address} broke while the reply was due; read before writing again")
     if lost.slow:
-        return StoreTimeout(f"Postgres at {place} gave no answer in time")
-    return StoreUnavailable(f"the connection to {place} breaks again and again", place=place)
+        return StoreTimeout(f"Postgres at {address} gave no answer in time")
+    return StoreUnavailable(f"the connection to {address} breaks again and again", place=address)
 
 
 def refused(failed: Failed, options: Options) -> MemoristError:
     """Return the error for a statement that failed, by its SQLSTATE."""
-    state, place = failed.state, options.place
+    state, address = failed.state, options.address
     if state == "57014":
         return StoreTimeout(f"Postgres ended a statement after {options.statement_timeout:g} s")
     if state == "55P03":
@@ -50,6 +50,6 @@ def refused(failed: Failed, options: Options) -> MemoristError:
         return CorruptRecord(f"Postgres reports damaged pages ({state}); restore a backup")
     if failed.fatal or state.startswith(("57P", "08", "53", "25006")):
         facts: dict[str, Any] = {"refuses_writes": True} if state in _NO_WRITES else {}
-        text = f"Postgres at {place} cannot serve now ({state}: {failed.message})"
-        return StoreUnavailable(text, place=place, **facts)
+        text = f"Postgres at {address} cannot serve now ({state}: {failed.message})"
+        return StoreUnavailable(text, place=address, **facts)
     return StoreError(f"Postgres failed ({state})")

@@ -100,7 +100,7 @@ class _Translation:
         """Return the SQL with its parameters renumbered, without the parameters of unused parts."""
         used = sorted({int(number) for number in _PARAMETER.findall(sql)})
         positions = {number: self._first + n for n, number in enumerate(used)}
-        return _PARAMETER.sub(lambda found: f"${positions[int(found[1])]}", sql), [self._cells[n] for n in used]
+        return _PARAMETER.sub(lambda match: f"${positions[int(match[1])]}", sql), [self._cells[n] for n in used]
 
     def part(self, filter: Filter) -> _Part:
         """Return a part of the filter. Its SQL is never NULL."""
@@ -112,7 +112,7 @@ class _Translation:
                 return self._test(filter)
             except _Inexact:
                 return _PASSES
-        parts = [self.part(one) for one in filter.parts]
+        parts = [self.part(inner) for inner in filter.parts]
         word = " AND " if isinstance(filter, All) else " OR "
         empty = "true" if isinstance(filter, All) else "false"
         return _Part(f"({word.join(part.sql for part in parts) or empty})", all(part.exact for part in parts))

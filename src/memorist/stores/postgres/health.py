@@ -57,7 +57,7 @@ async def diagnose(session: Session, deep: bool, orgs: Callable[[], Awaitable[li
     indexed = bool(searcher and searcher[0][0])
     report: dict[str, Any] = {
         "store": "postgres",
-        "server": session.options.place,
+        "server": session.options.address,
         "version": settings["server_version"],
         "user": server.user,
         "role": roles(server)[0] or server.user,
@@ -147,7 +147,7 @@ async def _damaged_rows(session: Session, org: str, kind: type[Record]) -> int:
             bad += not await _sound(reader, kind, row)
         if len(rows) < _PAGE_ROWS:
             return bad
-        positions = codec(kind).place
+        positions = codec(kind).position_of
         cells = [cell(org), *(cell(rows[-1][positions[name]]) for name in key[1:])]
 
 

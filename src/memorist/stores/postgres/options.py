@@ -19,7 +19,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
     conninfo: str
     """This is for libpq. It contains the password, so it is never shown."""
-    place: str
+    address: str
     """This is `host:port`, for messages."""
     durability: str = "full"
     pool_size: int = 10
@@ -32,11 +32,11 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 _SWITCH = {"on": True, "true": True, "1": True, "yes": True, "off": False, "false": False, "0": False, "no": False}
 
 
-def options_of(url: str, **given: object) -> Options:
+def options_of(url: str, **overrides: object) -> Options:
     """Return options from a URL and keywords. Keywords have priority."""
     plain, ours = _split(url)
     values = {name: _read(name, text) for name, text in ours.items()}
-    values.update((name, value) for name, value in given.items() if value is not None)
+    values.update((name, value) for name, value in overrides.items() if value is not None)
     _check(values)
     try:
         parts = conninfo_to_dict(plain)
@@ -44,10 +44,10 @@ def options_of(url: str, **given: object) -> Options:
         # The driver's own message quotes the URL, password included.
         raise UsageError("not a Postgres URL; write it like postgresql://user:password@host:5432/database") from None
     host = parts.get("host") or parts.get("hostaddr") or os.environ.get("PGHOST") or "localhost"
-    place = f"{host}:{parts.get('port') or os.environ.get('PGPORT') or 5432}"
+    address = f"{host}:{parts.get('port') or os.environ.get('PGPORT') or 5432}"
     timeout = max(1, round(values.get("connect_timeout", 10.0)))
     conninfo = make_conninfo(plain, connect_timeout=timeout, client_encoding="UTF8", application_name=_name(parts))
-    return Options(conninfo=conninfo, place=place, **values)
+    return Options(conninfo=conninfo, address=address, **values)
 
 
 def _name(parts: Mapping[str, object]) -> str:

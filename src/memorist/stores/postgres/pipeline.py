@@ -58,9 +58,9 @@ class Reply(NamedTuple):
 class Failed(Exception):
     """Raised if the server refused a statement. The transaction was rolled back."""
 
-    def __init__(self, place: int, state: str, message: str, detail: str = "", fatal: bool = False) -> None:
+    def __init__(self, index: int, state: str, message: str, detail: str = "", fatal: bool = False) -> None:
         super().__init__(f"{state}: {message}")
-        self.place = place
+        self.index = index
         """The index of the step; the number of steps if the commit failed."""
         self.state = state
         self.message = message
@@ -196,14 +196,14 @@ class Exchange:
             raise self._failed(failed)
         return replies
 
-    def _failed(self, place: int, *, fatal: bool = False) -> Failed:
-        result = self._results[place]
+    def _failed(self, index: int, *, fatal: bool = False) -> Failed:
+        result = self._results[index]
 
         def field(code: pq.DiagnosticField) -> str:
             return bytes(result.error_field(code) or b"").decode("utf-8", "replace")
 
         return Failed(
-            place - sum(other < place for other in self._preparing),
+            index - sum(other < index for other in self._preparing),
             field(pq.DiagnosticField.SQLSTATE),
             field(pq.DiagnosticField.MESSAGE_PRIMARY),
             field(pq.DiagnosticField.MESSAGE_DETAIL),

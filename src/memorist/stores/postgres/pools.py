@@ -260,7 +260,7 @@ class Pools:
     async def client(self) -> Client:
         """Return the client of this process and event loop."""
         if self._closed:
-            raise StoreUnavailable("this store was closed", place=self._options.place)
+            raise StoreUnavailable("this store was closed", place=self._options.address)
         return await self._homes.clients()
 
     async def _take(self, client: Client) -> Any:
@@ -271,14 +271,14 @@ class Pools:
             try:
                 return await client.take(LOOK_SECONDS)
             except PoolClosed as closed:
-                raise StoreUnavailable("this store was closed", place=self._options.place) from closed
+                raise StoreUnavailable("this store was closed", place=self._options.address) from closed
             except PoolTimeout as busy:
                 errors = client.connect_errors()
                 if errors > client.errors_seen:
                     await client.end(await self.connect(client))  # raises, unless the server is back
                     client.errors_seen = errors
                 if time.monotonic() > until:
-                    text = f"all {self._options.pool_size} connections to {self._options.place} were busy"
+                    text = f"all {self._options.pool_size} connections to {self._options.address} were busy"
                     raise StoreTimeout(f"{text} for {self._options.statement_timeout:g} s; raise pool_size") from busy
 
     async def connect(self, client: Client) -> Any:
@@ -286,16 +286,18 @@ class Pools:
 
         Raises StoreUnavailable with the driver's reason, which contains no password.
         """
-        place = self._options.place
+        address = self._options.address
         try:
             return await client.connect()
         except psycopg.errors.ConnectionTimeout as cause:
             limit = self._options.connect_timeout
-            raise StoreUnavailable(f"Postgres at {place} did not answer within {limit:.0f} s", place=place) from cause
+            raise StoreUnavailable(
+                f"Postgres at {address} did not answer within {limit:.0f} s", place=address
+            ) from cause
         except psycopg.Error as cause:
             lines = [line.strip() for line in str(cause).splitlines() if line.strip()]
             reason = lines[0] if lines else type(cause).__name__
-            raise StoreUnavailable(f"Postgres at {place} cannot be reached: {reason}", place=place) from cause
+            raise StoreUnavailable(f"Postgres at {address} cannot be reached: {reason}", place=address) from cause
 
     async def script(self, *texts: str) -> None:
         """Run texts of statements one after the other, on a separate connection. Raises Failed or Lost."""

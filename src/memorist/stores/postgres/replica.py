@@ -118,11 +118,11 @@ class ReplicatedSession(Session):
 
     async def diagnosed(self, report: dict[str, Any]) -> dict[str, Any]:
         """Add the standby's state to a report on the primary."""
-        place = self._standby.options.place
+        address = self._standby.options.address
         try:
             _, _, standby, lag = (await self._standby.run([_WHO], repeatable=True))[0].rows[0]
         except StoreError as away:
-            problem = f"the replica at {place} does not answer, the primary serves all reads: {away}"
-            return {**report, "replica": {"server": place}, "problems": [*report["problems"], problem]}
-        state = {"server": place, "standby": standby, "replayed_seconds_ago": round(lag, 1), **self.counts}
+            problem = f"the replica at {address} does not answer, the primary serves all reads: {away}"
+            return {**report, "replica": {"server": address}, "problems": [*report["problems"], problem]}
+        state = {"server": address, "standby": standby, "replayed_seconds_ago": round(lag, 1), **self.counts}
         return {**report, "replica": state}

@@ -33,7 +33,7 @@ _PHYSICAL = (
 def server_columns(kind: type[Record]) -> tuple[str, ...]:
     """Return the columns that the server fills in, which a checksum does not cover."""
     names = ("seq", "expires_at") if kind is Message else ("version", "created_at")
-    return tuple(name for name in names if name in codec(kind).place)
+    return tuple(name for name in names if name in codec(kind).position_of)
 
 
 @cache
@@ -69,7 +69,7 @@ class Reader:
     async def _of_another_version(self, kind: type[Record], row: Row) -> Row:
         """Return the row if it matches the checksum that a program with other columns computed. Otherwise raise
         CorruptRecord."""
-        key, positions, checksum = codec(kind).key(row), codec(kind).place, Sum.of(row[-1])
+        key, positions, checksum = codec(kind).key(row), codec(kind).position_of, Sum.of(row[-1])
         if checksum.made != CRC32 or checksum.shape == codec(kind).shape:
             raise damaged(kind, key)
         names = await self._names(kind, checksum.shape, key)
@@ -109,7 +109,7 @@ class Reader:
         if not rows:
             return None
         # A bool is summed as 0 or 1.
-        row = (int(one) if isinstance(one, bool) else one for one in rows[0])
+        row = (int(cell) if isinstance(cell, bool) else cell for cell in rows[0])
         cells = dict(zip(wanted, row, strict=True))
         return cells, cells.pop("checksum")
 

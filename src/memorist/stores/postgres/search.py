@@ -119,9 +119,9 @@ class Search:
     async def _size(self, org: str, ns: str) -> tuple[int, int]:
         """Return roughly how many entries a namespace has, and how many there are in total."""
         at = time.monotonic()
-        known = self._sizes.get((org, ns))
-        if known is not None and at - known[0] < _SIZE_SECONDS:
-            return known[1]
+        estimate = self._sizes.get((org, ns))
+        if estimate is not None and at - estimate[0] < _SIZE_SECONDS:
+            return estimate[1]
         reply = await self._session.read(org, Step(_SIZE, [cell(org), cell(ns), cell(20 * MAX_EXACT_ENTRIES)]))
         size, everything = reply.rows[0]
         if len(self._sizes) > 10_000:

@@ -61,18 +61,18 @@ def put_cells(kind: type[Record]) -> tuple[int, ...]:
 @cache
 def writes(kind: type[Record]) -> Writes:
     """Return the writing statements of a kind of record, which are created on first use."""
-    columns, key, place = codec(kind).columns, kind.table.key, codec(kind).place
+    columns, key, index = codec(kind).columns, kind.table.key, codec(kind).position_of
     names = tuple(column.name for column in columns)
     preserved = {"version", "created_at"} & set(names) - set(key)
     parameters = {name: f"${i}" for i, name in enumerate(names, 1)}
-    first = {name: f"${i}" for i, name in enumerate((names[place] for place in put_cells(kind)), 1)}
+    first = {name: f"${i}" for i, name in enumerate((names[index] for index in put_cells(kind)), 1)}
     now = f"${len(first) + bool(kind.table.checksum) + 1}"
     if codec(kind).versioned:
         first["version"] = _first_version(kind, first)
     changed = {name: f"excluded.{_q(name)}" for name in names if name not in key}
     again = {**changed, **{name: f"t.{_q(name)}" + (" + 1" if name == "version" else "") for name in preserved}}
     back = ", ".join(_q(name) if name in names else "0" for name in ("version", "created_at"))
-    expired = f"t.expires_at <= {now}" if "expires_at" in place else None
+    expired = f"t.expires_at <= {now}" if "expires_at" in index else None
     put = f"{_insert(kind, first)} ON CONFLICT ({quoted(key)}) DO UPDATE SET {_set(kind, again)}"
     ensure = f"{put} WHERE {expired}" if expired else f"{_insert(kind, first)} ON CONFLICT DO NOTHING"
     match = " AND ".join(f"{_q(name)} = ${i}" for i, name in enumerate(key, 1))
@@ -105,11 +105,11 @@ def _binary(kind: type[Record], places: Iterable[int]) -> tuple[int, ...] | None
     return formats if any(formats) else None
 
 
-def _first_version(kind: type[Record], given: dict[str, str]) -> str:
+def _first_version(kind: type[Record], cells: dict[str, str]) -> str:
     if not kind.table.history:
         return "1"
     # A row made anew counts on from the history of the deleted one, so that no version is reused.
-    match = " AND ".join(f"h.{_q(name)} = {given[name]}" for name in kind.table.key)
+    match = " AND ".join(f"h.{_q(name)} = {cells[name]}" for name in kind.table.key)
     return f'1 + coalesce((SELECT max(h.version) FROM memorist."{kind.table.history}" h WHERE {match}), 0)'
 
 
@@ -130,15 +130,15 @@ def _set(kind: type[Record], values: dict[str, str]) -> str:
 
 def _type(kind: type[Record], name: str) -> str:
     kinds = {"text": "text", "json": "text", "real": "float8", "bool": "boolean", "bytes": "bytea"}
-    return kinds.get(codec(kind).columns[codec(kind).place[name]].kind, "bigint")
+    return kinds.get(codec(kind).columns[codec(kind).position_of[name]].kind, "bigint")
 
 
 def _expect(kind: type[Record], match: str) -> str:
-    if "version" not in codec(kind).place:
+    if "version" not in codec(kind).position_of:
         return ""
     width = len(kind.table.key)
     alive = f"CASE WHEN expires_at <= ${width + 2} THEN 0 ELSE version END"
-    version = alive if "expires_at" in codec(kind).place else "version"
+    version = alive if "expires_at" in codec(kind).position_of else "version"
     # FOR UPDATE holds the row lock until the commit, so that the version cannot change after this check.
     return (
         f"SELECT memorist.expect(${width + 1}::bigint, "
@@ -146,8 +146,8 @@ def _expect(kind: type[Record], match: str) -> str:
     )
 
 
-def _alive(kind: type[Record], place: int) -> str:
-    return f" AND (expires_at IS NULL OR expires_at > ${place})" if "expires_at" in codec(kind).place else ""
+def _alive(kind: type[Record], index: int) -> str:
+    return f" AND (expires_at IS NULL OR expires_at > ${index})" if "expires_at" in codec(kind).position_of else ""
 
 
 @cache
@@ -239,7 +239,7 @@ BEGIN_APPEND = b"SELECT * FROM memorist.begin_append($1, $2, $3, $4, $5, $6, $7,
 
 APPEND_CELLS = tuple(i for i, c in enumerate(codec(Message).columns) if c.name not in ("seq", "expires_at"))
 """The places of a message's row that its insert takes as parameters; the other two come from the thread."""
-_ORG, _THREAD = (1 + APPEND_CELLS.index(codec(Message).place[name]) for name in ("org", "thread"))
+_ORG, _THREAD = (1 + APPEND_CELLS.index(codec(Message).position_of[name]) for name in ("org", "thread"))
 """The numbers of the parameters that name the thread."""
 
 

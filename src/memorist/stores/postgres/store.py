@@ -113,7 +113,7 @@ class PostgresStore:
     async def get(self, kind: type[R], key: Key, *, now: int) -> R | None:
         """Return the live row under a key."""
         cells = [cell(value) for value in key]
-        if "expires_at" in codec(kind).place:
+        if "expires_at" in codec(kind).position_of:
             cells.append(b"%d" % now)
         rows = (await self._session.read(str(key[0]), Step(sql.get_sql(kind), cells))).rows
         return (await self._reader.records(kind, rows))[0] if rows else None
@@ -127,7 +127,7 @@ class PostgresStore:
         for org, places in orgs.items():
             columns = range(1, len(kind.table.key))
             cells = [cell(org), *(array_cell([keys[position][i] for position in places]) for i in columns)]
-            if "expires_at" in codec(kind).place:
+            if "expires_at" in codec(kind).position_of:
                 cells.append(b"%d" % now)
             rows = (await self._session.read(org, Step(sql.get_many_sql(kind), cells))).rows
             for (n, *_), record in zip(rows, await self._reader.records(kind, [row[1:] for row in rows]), strict=True):
@@ -155,7 +155,7 @@ class PostgresStore:
             try:
                 replies = await self._session.run(planned.steps, repeatable=repeatable(left))
             except Failed as failed:
-                owner = planned.owners[failed.place]
+                owner = planned.owners[failed.index]
                 before = refusal(failed, left, owner)
                 assert owner is not None
                 done[places[owner]] = before
@@ -279,7 +279,7 @@ def _scan_parts(scan: Scan[R], now: int) -> tuple[sql.Shape, list[Any]]:
     widths = (len(scan.prefix), len(after), len(before), len(starts))
     shape = sql.Shape(scan.index, *widths, scan.reverse, scan.limit is not None)
     values: list[Any] = [*scan.prefix, *after, *before, *starts]
-    if "expires_at" in codec(scan.kind).place:
+    if "expires_at" in codec(scan.kind).position_of:
         values.append(now)
     if scan.limit is not None:
         values.append(scan.limit)
@@ -288,7 +288,7 @@ def _scan_parts(scan: Scan[R], now: int) -> tuple[sql.Shape, list[Any]]:
 
 def _beyond(scan: Scan[R], record: R) -> Scan[R]:
     """Return the same scan, starting after this record."""
-    row, positions = codec(scan.kind).encode(record), codec(scan.kind).place
+    row, positions = codec(scan.kind).encode(record), codec(scan.kind).position_of
     last = tuple(row[positions[name]] for name in scan.columns[len(scan.prefix) :])
     return replace(scan, before=last) if scan.reverse else replace(scan, after=last)
 

@@ -61,7 +61,7 @@ class Layout:
         self.name = table.name
         self.width = len(names)
         self.checked = table.checksum or table.sealed
-        self.expires = record_codec.place.get("expires_at")
+        self.expires = record_codec.position_of.get("expires_at")
         self.shape = record_codec.shape
         self.replaceable = {record_codec.shape}
         """Shapes of rows without unknown cells, which can be replaced without merging; more are added as rows are
@@ -77,8 +77,8 @@ class Layout:
         self._encode_row, self._decode_row = record_codec.encode, record_codec.decode
         # A field of a column that this table does not have stays empty.
         fields = [_field(record_codec, name) for name in names]
-        key = tuple(record_codec.place[name] for name in table.key[1:])
-        indexes = [tuple(record_codec.place[name] for name in columns) for columns in self.indexes.values()]
+        key = tuple(record_codec.position_of[name] for name in table.key[1:])
+        indexes = [tuple(record_codec.position_of[name] for name in columns) for columns in self.indexes.values()]
         held = {position for position, _ in fields}
         body = [
             (c.name, _CELL_TYPES.get(c.kind, int | None), None)
@@ -92,7 +92,7 @@ class Layout:
         self._key = key
         self._key_is_text = [record_codec.columns[position].kind == "text" for position in key]
         self._missing = record_codec.missing
-        self._org = record_codec.place["org"]
+        self._org = record_codec.position_of["org"]
         self._split = _compile_split(record_codec, key, indexes, fields, self._body)
         self._join = _compile_join(record_codec, fields)
 
@@ -178,7 +178,7 @@ _SCOPE: dict[str, Any] = {
 
 
 def _field(record_codec: Codec, name: str) -> _Field:
-    position = record_codec.place.get(name)
+    position = record_codec.position_of.get(name)
     kind = "int" if position is None else record_codec.columns[position].kind
     return position, kind if kind in ("time", "text", "json") else "int"
 
@@ -230,7 +230,7 @@ def _scope() -> dict[str, Any]:
 
 
 def _flags(record_codec: Codec) -> str:
-    return ("v" if record_codec.versioned else "") + ("c" if "created_at" in record_codec.place else "")
+    return ("v" if record_codec.versioned else "") + ("c" if "created_at" in record_codec.position_of else "")
 
 
 def _without_org(columns: tuple[str, ...]) -> tuple[str, ...]:

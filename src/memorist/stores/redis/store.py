@@ -418,7 +418,7 @@ def _ending_tables() -> dict[bytes, tuple[Argument, ...]]:
 def _merged(scan: Scan[R], records: Iterable[R]) -> list[R]:
     """Return rows of several orgs in the order of the scan, within its bounds."""
     low, high = bounds(scan.prefix, scan.after, scan.before, scan.starts)
-    positions = [codec(scan.kind).place[name] for name in scan.columns]
+    positions = [codec(scan.kind).position_of[name] for name in scan.columns]
 
     def rank(record: R) -> bytes:
         row = codec(scan.kind).encode(record)

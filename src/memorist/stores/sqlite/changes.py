@@ -43,7 +43,7 @@ _SEEN = (
     "AND t.ns = coalesce(?, t.ns)"
 )
 _MESSAGE = codec(Message)
-_ORG, _THREAD, _SEQ, _EXPIRES = (_MESSAGE.place[name] for name in ("org", "thread", "seq", "expires_at"))
+_ORG, _THREAD, _SEQ, _EXPIRES = (_MESSAGE.position_of[name] for name in ("org", "thread", "seq", "expires_at"))
 _ADD = statements(Message).insert
 
 
@@ -105,7 +105,7 @@ def _put(cursor: apsw.Cursor, change: Put, row: Row, now: int) -> Stored | None:
 
 def _write(cursor: apsw.Cursor, change: Put, row: Row) -> Stored:
     kind = type(change.record)
-    table, sql, positions = kind.table, statements(kind), codec(kind).place
+    table, sql, positions = kind.table, statements(kind), codec(kind).position_of
     key = codec(kind).key(row)
     if not sql.old:
         cursor.execute(sql.upsert, summed(kind, row))
@@ -129,7 +129,7 @@ def _write(cursor: apsw.Cursor, change: Put, row: Row) -> Stored:
 
 
 def _with_version(kind: type[Record], row: Row, version: int, created: int | None) -> Row:
-    positions = codec(kind).place
+    positions = codec(kind).position_of
     cells = list(row)
     if codec(kind).versioned:
         cells[positions["version"]] = version
@@ -145,7 +145,7 @@ def summed(kind: type[Record], row: Row) -> Row:
 
 def stored(kind: type[Record], row: Row) -> Stored:
     """Return the result of a Put that wrote this row."""
-    positions = codec(kind).place
+    positions = codec(kind).position_of
     created = row[positions["created_at"]] if "created_at" in positions else None
     return Stored(
         row[positions["version"]] if "version" in positions else 0, None if created is None else to_datetime(created)
@@ -158,7 +158,7 @@ def _increment(cursor: apsw.Cursor, change: Increment, row: Row, now: int) -> in
     held = cursor.execute(statements(StateEntry).get, record.row_key).fetchone()
     if held is not None:
         old: StateEntry = codec(StateEntry).decode(held)
-        if live(held[codec(StateEntry).place["expires_at"]], now):
+        if live(held[codec(StateEntry).position_of["expires_at"]], now):
             if type(old.value) is not int:
                 raise not_an_integer(record)
             total, expires = total + old.value, old.expires_at

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 MAX_CACHED_ROWS = 10_000
 """How many threads, and how many facts, are remembered; then the memory of them starts anew."""
 _MESSAGE_SUM, _FACT_SUM, _RECORD_SUM = (codec(kind).sum_base for kind in (Message, Fact, StoredRecord))
-_CREATED = codec(Message).place["created_at"]
+_CREATED = codec(Message).position_of["created_at"]
 _message_row = encoder(Message, "org", "thread", "seq", "expires_at")
 """The row of an appended message: the store gives its number, and its thread the rest."""
 _record_row = encoder(StoredRecord, "version")

@@ -29,10 +29,10 @@ class Reader:
 
     def decoder(self, kind: type[Record]) -> Callable[[Row], Any]:
         """Return the function that turns a stored row into a record, after checking its checksum."""
-        found = self._decoders.get(kind)
-        if found is None:
-            found = self._decoders[kind] = self._checking(kind) if kind.table.checksum else _plain(kind)
-        return found
+        decoder = self._decoders.get(kind)
+        if decoder is None:
+            decoder = self._decoders[kind] = self._checking(kind) if kind.table.checksum else _plain(kind)
+        return decoder
 
     def decode_all(self, kind: type[Record], rows: Sequence[Row]) -> list[Any]:
         """Return the records of a page."""
@@ -56,7 +56,7 @@ class Reader:
     def _of_another_version(self, kind: type[Record], row: Row, stored: int) -> Row:
         """Return the row if it matches the checksum that a program with other columns computed. Otherwise raise
         CorruptRecord."""
-        key, positions = codec(kind).key(row), codec(kind).place
+        key, positions = codec(kind).key(row), codec(kind).position_of
         if not isinstance(stored, int):
             raise damaged(kind, key)
         checksum = Sum.of(stored)
@@ -103,11 +103,11 @@ def physical_columns(cursor: apsw.Cursor, table: str) -> list[str]:
 
 
 def _plain(kind: type[Record]) -> Callable[[Row], Any]:
-    made = codec(kind).decode
+    decode_cells = codec(kind).decode
 
     def decode(row: Row) -> Any:
         try:
-            return made(row)
+            return decode_cells(row)
         except UNDECODABLE:
             return decoded(kind, row)
 

@@ -31,17 +31,17 @@ def migrate(connection: apsw.Connection) -> list[str]:
     ]
 
 
-def _apply(connection: apsw.Connection, one: Migration) -> bool:
+def _apply(connection: apsw.Connection, migration: Migration) -> bool:
     connection.execute("BEGIN IMMEDIATE")
     try:
-        missing = schema_version(connection) < one.number
+        missing = schema_version(connection) < migration.number
         if missing:
-            connection.execute(one.sql)
+            connection.execute(migration.sql)
             connection.execute(
                 "INSERT INTO migrations (number, name, needs, applied_at) VALUES (?, ?, ?, ?)",
-                (one.number, one.name, one.needs, time.time_ns() // 1000),
+                (migration.number, migration.name, migration.needs, time.time_ns() // 1000),
             )
-            connection.execute(f"PRAGMA user_version = {one.number}")
+            connection.execute(f"PRAGMA user_version = {migration.number}")
     except BaseException:
         connection.execute("ROLLBACK")
         raise

@@ -83,7 +83,7 @@ def search_text(
 
 
 def _live(rows: Iterable[Row], now: int) -> Iterator[Entry]:
-    entry_codec, expires = codec(Entry), codec(Entry).place["expires_at"]
+    entry_codec, expires = codec(Entry), codec(Entry).position_of["expires_at"]
     return (entry_codec.decode(row) for row in rows if live(row[expires], now))
 
 

@@ -32,7 +32,7 @@ def statements(kind: type[Record]) -> Statements:
     key, match = ", ".join(table.key), " AND ".join(f"{name} = ?" for name in table.key)
     changed = ", ".join(f"{name} = excluded.{name}" for name in names if name not in table.key)
     insert = f"INSERT INTO {table.name} ({columns}) VALUES ({marks})"
-    positions = codec(kind).place
+    positions = codec(kind).position_of
     preserved = [name for name in ("version", "created_at") if name in positions and name not in table.key]
     return Statements(
         get=f"SELECT {columns} FROM {table.name} WHERE {match}",
@@ -82,7 +82,7 @@ def scan_sql(
     table = kind.table
     order = table.order(index)
     parts = bounds_sql(order, prefix, after, before, starts)
-    if "expires_at" in codec(kind).place:
+    if "expires_at" in codec(kind).position_of:
         parts.append("(expires_at IS NULL OR expires_at > ?)")
     way = " DESC" if reverse else ""
     by = ", ".join(f"{name}{way}" for name in order)

@@ -204,7 +204,9 @@ class SqliteStore:
 
     def _getter(self, kind: type[Record]) -> Getter:
         parts = codec(kind)
-        getter = Getter(statements(kind).get, parts.place.get("expires_at"), parts.key, self._reader.decoder(kind))
+        getter = Getter(
+            statements(kind).get, parts.position_of.get("expires_at"), parts.key, self._reader.decoder(kind)
+        )
         self._getters[kind] = getter
         return getter
 
@@ -232,7 +234,7 @@ class SqliteStore:
         after, before, starts = scan.after or (), scan.before or (), scan.starts_bounds
         sql = scan_sql(kind, scan.index, len(scan.prefix), len(after), len(before), len(starts), scan.reverse)
         values = [*scan.prefix, *after, *before, *starts]
-        if "expires_at" in codec(kind).place:
+        if "expires_at" in codec(kind).position_of:
             values.append(now)
         values.append(-1 if limit is None or where is not None else limit)
         if where is not None:
@@ -379,7 +381,7 @@ def _only_deletes(changes: Sequence[Change]) -> bool:
 
 def expiring_tables() -> list[tuple[str, tuple[str, ...]]]:
     """Return tables whose rows may expire, with their keys."""
-    return [(kind.table.name, kind.table.key) for kind in kinds() if "expires_at" in codec(kind).place]
+    return [(kind.table.name, kind.table.key) for kind in kinds() if "expires_at" in codec(kind).position_of]
 
 
 def _shared(keys: Sequence[Key]) -> int:
