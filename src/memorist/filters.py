@@ -50,19 +50,19 @@ Where = Mapping[str, Any]
 """A filter as users write it."""
 
 
-def parse_filter(given: Where | None) -> Filter | None:
+def parse_filter(where: Where | None) -> Filter | None:
     """Parse and check a filter. Return None for an empty one."""
-    if given is None or given == {}:
+    if where is None or where == {}:
         return None
-    return _parse(given, 1)
+    return _parse(where, 1)
 
 
-def _parse(given: object, depth: int) -> Filter:
+def _parse(where: object, depth: int) -> Filter:
     if depth > MAX_FILTER_DEPTH:
         raise InvalidFilter(f"a filter nested deeper than {MAX_FILTER_DEPTH}")
-    if not isinstance(given, Mapping):
-        raise InvalidFilter(f"a filter is a dict, not {type(given).__name__}")
-    return _all([part for name, operand in given.items() for part in _parse_item(name, operand, depth)])
+    if not isinstance(where, Mapping):
+        raise InvalidFilter(f"a filter is a dict, not {type(where).__name__}")
+    return _all([part for name, operand in where.items() for part in _parse_item(name, operand, depth)])
 
 
 def _all(parts: list[Filter]) -> Filter:

@@ -28,8 +28,8 @@ def _key(beginning: str, *parts: str) -> str:
 
     Names that are too long or not allowed in a key are replaced by their digest. The value contains them in full.
     """
-    made = "/".join(parts)
-    data = made.encode("utf-8", "surrogatepass")
-    if len(data) > _MAX_NAME_BYTES or "\x00" in made or any("\ud800" <= one <= "\udfff" for one in made):
+    key = "/".join(parts)
+    data = key.encode("utf-8", "surrogatepass")
+    if len(data) > _MAX_NAME_BYTES or "\x00" in key or any("\ud800" <= character <= "\udfff" for character in key):
         return f"{beginning}#{hashlib.sha256(data).hexdigest()}"
-    return beginning + made
+    return beginning + key

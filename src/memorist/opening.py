@@ -185,10 +185,12 @@ class Twin:
         check_embedder(self._opening.embedder, blocking=blocking)
         check_model(self._opening.model, blocking=blocking)
         check_reranker(self._opening.reranker, self._opening.model, blocking=blocking)
-        given, first = self._opening, self._first
+        options, first = self._opening, self._first
         below: Store = getattr(first.store, "below", first.store)
-        store = given._sealed(open_beside(below, given.url, given.hot, runtime, given.durability, given.read_url))
-        other = given._shared(store, runtime)
+        store = options._sealed(
+            open_beside(below, options.url, options.hot, runtime, options.durability, options.read_url)
+        )
+        other = options._shared(store, runtime)
         other.twin, other.events, other.closed = self, first.events, first.closed
         other.entity_cache = entity_cache(first)
         return other

@@ -49,16 +49,16 @@ def encode_record_key(key: Sequence[str | int | float], what: str = "record key"
 def decode_record_key(text: str) -> RecordKey:
     """Return the key that a text encodes."""
     key: list[str | int | float] = []
-    place = 0
-    while place < len(text):
-        tag = text[place]
+    position = 0
+    while position < len(text):
+        tag = text[position]
         if tag == "b":
             key.append(0)
-            place += 1
+            position += 1
             continue
-        end = text.index(_END_NEGATIVE if tag == "a" else _END, place)
-        key.append(_decode(tag, text[place + 1 : end]))
-        place = end + 1
+        end = text.index(_END_NEGATIVE if tag == "a" else _END, position)
+        key.append(_decode(tag, text[position + 1 : end]))
+        position = end + 1
     return tuple(key)
 
 
@@ -100,7 +100,7 @@ def _encode_digits(negative: bool, digits: str, exponent: int) -> str:
 
 def _decode(tag: str, body: str) -> str | int | float:
     if tag == "t":
-        return _ESCAPED.sub(lambda found: chr(ord(found[1]) - 2), body)
+        return _ESCAPED.sub(lambda match: chr(ord(match[1]) - 2), body)
     if tag == "a":
         body = body.translate(_COMPLEMENT)
     digits, magnitude = body[3:], int(body[:3]) - _EXPONENT_OFFSET
@@ -110,8 +110,8 @@ def _decode(tag: str, body: str) -> str | int | float:
     return float(f"{sign}0.{digits}e{magnitude}")
 
 
-def _escape(found: re.Match[str]) -> str:
-    return "\x02" + chr(ord(found[0]) + 2)
+def _escape(match: re.Match[str]) -> str:
+    return "\x02" + chr(ord(match[0]) + 2)
 
 
 def _utf8(text: str, what: str) -> bytes:

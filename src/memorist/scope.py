@@ -271,11 +271,13 @@ def check_actor(actor: object) -> str:
     return actor
 
 
-def grants(given: Sequence[Ns] | None) -> tuple[str, ...]:
+def grants(namespaces: Sequence[Ns] | None) -> tuple[str, ...]:
     """Return grants as text. A single text instead of a list is refused, because it is probably a mistake."""
-    if isinstance(given, str | Namespace):
+    if isinstance(namespaces, str | Namespace):
         raise UsageError("read= and write= take a list of namespaces, such as ['workflow:review', 'agent:*']")
-    return tuple(dict.fromkeys(str(grant) for grant in as_list(() if given is None else given, "read= or write=")))
+    return tuple(
+        dict.fromkeys(str(grant) for grant in as_list(() if namespaces is None else namespaces, "read= or write="))
+    )
 
 
 def _check_grant(grant: str) -> None:

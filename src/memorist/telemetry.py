@@ -56,9 +56,9 @@ class Telemetry:
 
     def headers(self) -> dict[str, str]:
         """Return headers that pass the current span on to a server (`traceparent`)."""
-        made: dict[str, str] = {}
-        self._inject(made)
-        return made
+        headers: dict[str, str] = {}
+        self._inject(headers)
+        return headers
 
 
 class RequestSpan:

@@ -98,11 +98,11 @@ def json_bytes(value: object, what: str, limit: int) -> bytes:
     return data
 
 
-def check_metadata(given: Mapping[str, object] | None, what: str = "metadata") -> dict[str, Any]:
+def check_metadata(metadata: Mapping[str, object] | None, what: str = "metadata") -> dict[str, Any]:
     """Check a user's metadata, which must be JSON without reserved keys (`memorist.…`)."""
-    if given is not None and not isinstance(given, Mapping):
+    if metadata is not None and not isinstance(metadata, Mapping):
         raise InvalidValue(f"{what} must be a dict")
-    fields = dict(given or {})
+    fields = dict(metadata or {})
     encode_json(fields, what)
     for key in fields:
         if key.startswith(RESERVED):
@@ -183,21 +183,21 @@ def _children(item: dict[Any, Any], what: str) -> Iterator[Any]:
     return iter(item.values())
 
 
-def as_list(given: object, what: str) -> list[Any]:
+def as_list(value: object, what: str) -> list[Any]:
     """Return the items of a list. A text is refused, because its letters would be mistaken for items."""
-    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-        raise InvalidValue(f"{what} must be a list, not {type(given).__name__}")
-    return list(given)
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        raise InvalidValue(f"{what} must be a list, not {type(value).__name__}")
+    return list(value)
 
 
-def check_prefix(given: object) -> str | None:
+def check_prefix(prefix: object) -> str | None:
     """Return the beginning of the keys to list, or None for all of them."""
-    return None if given is None or given == "" else check_name(given, "prefix")
+    return None if prefix is None or prefix == "" else check_name(prefix, "prefix")
 
 
-def as_name(given: object, what: str) -> str:
+def as_name(value: object, what: str) -> str:
     """Return a text or a number as a name."""
     try:
-        return check_name(str(given), what)
+        return check_name(str(value), what)
     except ValueError as cause:  # Python does not write numbers of many thousand digits
         raise cause if isinstance(cause, UsageError) else TooLarge(f"{what} is over {MAX_NAME_BYTES} bytes") from cause

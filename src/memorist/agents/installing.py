@@ -69,8 +69,8 @@ class Installer:
             raise UsageError(f"there is no agent {commands.agent!r}; there are {', '.join(AGENTS)}")
         self._commands, self._where, self._state = commands, where, state
         self._files = files_of(commands, where, root, home)
-        place = str(root if where == "project" else home)
-        digest = hashlib.sha256(place.encode()).hexdigest()[:12]
+        location = str(root if where == "project" else home)
+        digest = hashlib.sha256(location.encode()).hexdigest()[:12]
         self._manifest_path = state / "installed" / f"{commands.agent}-{where}-{digest}.json"
 
     def plan(self) -> list[Change]:
@@ -84,9 +84,9 @@ class Installer:
         folders = list(self._manifest().folders)
         backups = []
         for change in changes:
-            known = earlier.get(str(change.path))
+            recorded = earlier.get(str(change.path))
             # Installing again keeps the first backup: what is there now holds our own entries.
-            original = known.original if known is not None else _encoded(change.before)
+            original = recorded.original if recorded is not None else _encoded(change.before)
             backups.append(Backup(str(change.path), original, _digest(change.after or b"")))
             folders += [folder for folder in _missing_folders(change.path.parent) if folder not in folders]
         # The backup is written first, so that a kill between the two loses nothing.

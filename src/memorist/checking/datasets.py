@@ -103,13 +103,13 @@ def _locomo(number: int, sample: Any) -> Conversation:
     turns = []
     for key in keys:
         at = _spoken(talk.get(f"{key}_date_time", ""))
-        for said in talk[key]:
-            seen = f" [shares a photo: {said['blip_caption']}]" if said.get("blip_caption") else ""
-            turns.append(Turn(said["dia_id"], key, said["speaker"], said["text"] + seen, at))
-    known = {turn.id for turn in turns}
+        for turn_data in talk[key]:
+            seen = f" [shares a photo: {turn_data['blip_caption']}]" if turn_data.get("blip_caption") else ""
+            turns.append(Turn(turn_data["dia_id"], key, turn_data["speaker"], turn_data["text"] + seen, at))
+    turn_ids = {turn.id for turn in turns}
     questions = []
     for i, qa in enumerate(sample["qa"]):
-        gold = frozenset(e for cited in qa.get("evidence", []) for e in re.findall(r"D\d+:\d+", cited)) & known
+        gold = frozenset(e for cited in qa.get("evidence", []) for e in re.findall(r"D\d+:\d+", cited)) & turn_ids
         if gold:
             category = _CATEGORIES.get(qa["category"], "other")
             questions.append(Question(f"{number}-{i}", qa["question"], category, gold, turns[-1].timestamp))
@@ -118,11 +118,11 @@ def _locomo(number: int, sample: Any) -> Conversation:
 
 def _longmemeval(item: Any) -> Conversation:
     turns = []
-    for session, date, said in zip(
+    for session, date, turn_data in zip(
         item["haystack_session_ids"], item["haystack_dates"], item["haystack_sessions"], strict=True
     ):
         at = _stamped(date)
-        turns += [Turn(f"{session}#{i}", session, t["role"], t["content"], at) for i, t in enumerate(said)]
+        turns += [Turn(f"{session}#{i}", session, t["role"], t["content"], at) for i, t in enumerate(turn_data)]
     gold = frozenset(item["answer_session_ids"])
     question = Question(
         item["question_id"], item["question"], item["question_type"], gold, _stamped(item["question_date"])

@@ -156,14 +156,14 @@ def _run(
     from ..server.app import make_app
     from ..server.process import serve as serve_until_stopped
 
-    def made() -> Starlette:
+    def build_app() -> Starlette:
         memory = AsyncMemory(session.url, hot=session.hot, all_orgs=True, worker=worker, **session.settings())
         if options.trace:
             memory.trace()
         return make_app(memory, options, parts)
 
     serve_until_stopped(
-        made, host=host, port=port, workers=workers, root_path=options.root_path,
+        build_app, host=host, port=port, workers=workers, root_path=options.root_path,
         forwarded_allow_ips=trusted_proxy or None, proxy_headers=bool(trusted_proxy),
     )  # fmt: skip
 

@@ -257,7 +257,7 @@ class _Assembly:
         while True:
             rounds -= 1
             plan, summary = self._plan(self._capped(self.room - spent - _tokens(memory)))
-            statements, left = self._said(plan.keep, summary, lines), self._left(spent, plan, summary)
+            statements, left = self._statements_in(plan.keep, summary, lines), self._left(spent, plan, summary)
             wasted = left - ceiling >= WORTH_CUTTING and any(fate.for_room for fate in fates)
             if statements.agrees(fates) and not wasted:
                 return plan, summary, memory, fates
@@ -270,7 +270,7 @@ class _Assembly:
         room = self.room - spent - self.pinned
         ceiling = self._memory_ceiling(room)
         window = self._window(room - ceiling)
-        return ceiling, *self._fit_memory(ceiling, self._said(window, self.parts.summary, lines))
+        return ceiling, *self._fit_memory(ceiling, self._statements_in(window, self.parts.summary, lines))
 
     def _share_cached(self, spent: int, lines: Sequence[ProfileLine]) -> _Shared:
         """Choose the window independently of the recalled items, so that it stays the same from turn to turn.
@@ -287,7 +287,7 @@ class _Assembly:
         if self.parts.fold_tokens is not None and self.budget.memory is None:
             self.staying = min(left, self._staying_ceiling(self.parts.fold_tokens, plan, summary))
             self.offered = best_items(self.items, self.staying, self.counter.count)
-        return plan, summary, *self._fit_memory(left, self._said(plan.keep, summary, lines))
+        return plan, summary, *self._fit_memory(left, self._statements_in(plan.keep, summary, lines))
 
     def _staying_ceiling(self, fold_tokens: int, plan: Plan, summary: Message | None) -> int:
         """Return the tokens of memory for a turn whose items stay in the history.
@@ -305,7 +305,7 @@ class _Assembly:
             return 0
         return room // CACHED_MEMORY_PART if self.budget.memory is None else min(room, self.budget.memory)
 
-    def _said(self, window: Sequence[Unit], summary: Message | None, lines: Sequence[ProfileLine]) -> Said:
+    def _statements_in(self, window: Sequence[Unit], summary: Message | None, lines: Sequence[ProfileLine]) -> Said:
         return Said((*self.head, *window, *self.parts.input), lines, summary)
 
     def _left(self, spent: int, plan: Plan, summary: Message | None) -> int:
@@ -404,7 +404,7 @@ class _Assembly:
         self, about: _Remembered, keep: Sequence[Unit], summary: Message | None, history_tokens: int
     ) -> _Remembered:
         """Return the recalled items, chosen again if dropped units mean that some are no longer duplicates."""
-        statements = self._said(keep, summary, about.lines)
+        statements = self._statements_in(keep, summary, about.lines)
         if not about.fates or statements.agrees(about.fates):
             return about
         memory, fates = self._fit_memory(self.room - _tokens(about.profile) - history_tokens, statements)

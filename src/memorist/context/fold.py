@@ -16,7 +16,7 @@ from ..messages.message import Message
 from .plan import Digest, total_tokens
 from .summaries import SMALLEST_SUMMARY, Completer, extractive, summarize, summary_tokens
 from .tokens import Counter, open_counter
-from .units import Unit, said
+from .units import Unit, messages_of
 
 COMPACT_AT, COMPACT_TO = 0.8, 0.5
 SUMMARY_SHARE = 0.4
@@ -82,8 +82,8 @@ def fold_of(
     return Fold(
         units[0].position,
         max(unit.last for unit in units),
-        tuple(said(folded)),
-        tuple(said(unit for unit in units if unit.pinned)),
+        tuple(messages_of(folded)),
+        tuple(messages_of(unit for unit in units if unit.pinned)),
         tokens,
         most,
         previous,

@@ -199,7 +199,7 @@ class VectorSwap(msgspec.Struct, frozen=True):
         room = room_tokens - recent.tokens
         held = {unit.position for unit in recent.keep}
         matches: list[Unit] = []
-        for unit in self._found(dropped, aid):
+        for unit in self._similar(dropped, aid):
             if unit.position not in held and unit.tokens <= room and len(matches) < self.k:
                 room -= unit.tokens
                 held.add(unit.position)
@@ -207,7 +207,7 @@ class VectorSwap(msgspec.Struct, frozen=True):
         keep = tuple(sorted([*recent.keep, *matches], key=_position))
         return Plan(keep, tuple(left for left in recent.drop if left.unit.position not in held))
 
-    def _found(self, old: Sequence[Unit], aid: Aid) -> Sequence[Unit]:
+    def _similar(self, old: Sequence[Unit], aid: Aid) -> Sequence[Unit]:
         """Return relevant older units, best first. They come from a search, or else share rare words with the input."""
         return aid.found if aid.found is not None else [old[at] for at in most_similar(aid.query, old, self.k)]
 

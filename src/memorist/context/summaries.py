@@ -19,7 +19,7 @@ from .plan import Digest, Summarizer, SummaryTask, WrittenSummary, total_tokens
 from .render import transcript
 from .summarise import extract, pinned_line, pinned_texts
 from .tokens import Counter, open_counter
-from .units import said
+from .units import messages_of
 
 SMALLEST_SUMMARY = 16
 """The minimum tokens for which a summary is attempted."""
@@ -85,7 +85,7 @@ class _Draft:
     """Describes a summary to write, which must fit a number of tokens and be shorter than the messages it replaces."""
 
     def __init__(self, task: SummaryTask, previous: str | None, counter: Counter) -> None:
-        self.messages = said(task.units)
+        self.messages = messages_of(task.units)
         self._positions = frozenset(unit.position for unit in task.units)
         self._previous = previous
         self._counter = counter

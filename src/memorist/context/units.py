@@ -263,7 +263,7 @@ def units(messages: Iterable[object], counter: Counter | None = None) -> list[Un
     return group(messages, counter or open_counter())[0]
 
 
-def said(units: Iterable[Unit]) -> list[Message]:
+def messages_of(units: Iterable[Unit]) -> list[Message]:
     """Return the real messages, without those that exist only in the request, such as recalled memory."""
     return [message for unit in units for message in unit.messages if SYNTHETIC not in message.metadata]
 

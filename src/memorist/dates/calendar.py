@@ -90,7 +90,7 @@ def number(text: str, lang: str = "en") -> int | None:
 @cache
 def _in_order(lang: str) -> dict[str, int]:
     """Return the number words of a language that lists them from zero upwards."""
-    return {said: value for value, said in enumerate(words(lang).list("in_order"))}
+    return {word: value for value, word in enumerate(words(lang).list("in_order"))}
 
 
 def day_start(when: datetime) -> datetime:

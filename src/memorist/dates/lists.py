@@ -107,12 +107,12 @@ def _near(start: datetime, now: datetime, prefer: Prefer, grain: Grain) -> datet
     return start.replace(year=start.year + 1) if prefer == "future" and period(start, grain)[1] <= now else start
 
 
-def _weekday(said: dict[str, str], lists: _Lists, now: datetime, prefer: Prefer) -> datetime:
-    ahead = (lists.weekdays[said["w"].lower()] - now.weekday()) % 7
-    named = (said.get("step") or "").lower() or "~" + (said.get("late") or "").lower()
+def _weekday(groups: dict[str, str], lists: _Lists, now: datetime, prefer: Prefer) -> datetime:
+    ahead = (lists.weekdays[groups["w"].lower()] - now.weekday()) % 7
+    named = (groups.get("step") or "").lower() or "~" + (groups.get("late") or "").lower()
     step = lists.weeks.get(named, 0)
     if abs(step) == 7:  # a day of the week before or after this one
-        return now + timedelta(days=lists.weekdays[said["w"].lower()] - now.weekday() + step)
+        return now + timedelta(days=lists.weekdays[groups["w"].lower()] - now.weekday() + step)
     if step < 0 or (step == 0 and prefer == "past"):
         return now + timedelta(days=ahead - 7)
     return now + timedelta(days=ahead or 7)
@@ -123,11 +123,11 @@ _CLOCK = re.compile(
 )
 
 
-def _with_clock(text: str, found: DateRange, span: tuple[int, int]) -> DateRange:
+def _with_clock(text: str, day: DateRange, span: tuple[int, int]) -> DateRange:
     """Return the date with the time of day that follows it in the text, if any."""
-    clock = _CLOCK.match(text, span[1]) if found.grain == "day" else None
+    clock = _CLOCK.match(text, span[1]) if day.grain == "day" else None
     if not clock:
-        return found
-    start = found.start + timedelta(hours=int(clock["h"]), minutes=int(clock["m"] or 0))
+        return day
+    start = day.start + timedelta(hours=int(clock["h"]), minutes=int(clock["m"] or 0))
     whole = (span[0], clock.end())
-    return DateRange(start, start + timedelta(minutes=1), "minute", text[slice(*whole)], whole, yearless=found.yearless)
+    return DateRange(start, start + timedelta(minutes=1), "minute", text[slice(*whole)], whole, yearless=day.yearless)

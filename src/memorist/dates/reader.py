@@ -63,8 +63,8 @@ Found = tuple[datetime, datetime, Grain, bool, bool]
 Resolve = Callable[[re.Match[str], datetime, Prefer], Found | None]
 
 
-def _plain(found: Span, grain: Grain, *, approximate: bool = False, yearless: bool = False) -> Found:
-    return found[0], found[1], grain, approximate, yearless
+def _plain(span: Span, grain: Grain, *, approximate: bool = False, yearless: bool = False) -> Found:
+    return span[0], span[1], grain, approximate, yearless
 
 
 def _simple(match: re.Match[str], now: datetime, prefer: Prefer) -> Found | None:
@@ -164,9 +164,9 @@ def _day_month(match: re.Match[str], now: datetime, prefer: Prefer) -> Found | N
     return _dated(MONTHS[match[2].lower()], _nth(match[1]), match[3], now, prefer)
 
 
-def _nth(said: str) -> int:
+def _nth(text: str) -> int:
     """Return a day of a month, written in digits or as a word, such as "9" or "ninth"."""
-    return _ORDINALS.get(said.lower()) or int(said)
+    return _ORDINALS.get(text.lower()) or int(text)
 
 
 def _days_of_month(match: re.Match[str], now: datetime, prefer: Prefer) -> Found | None:
@@ -376,10 +376,10 @@ def _clock_time(match: re.Match[str]) -> tuple[int, int]:
     return hour % 12 + (12 if match["ap"].lower() == "p" else 0), int(match["m"] or 0)
 
 
-def _joined(text: str, found: list[DateRange]) -> list[DateRange]:
+def _joined(text: str, ranges: list[DateRange]) -> list[DateRange]:
     """Merge `between X and Y`, `from X to Y` and `3 March of last year` into one range each."""
     out: list[DateRange] = []
-    for item in found:
+    for item in ranges:
         before = out[-1] if out else None
         if (
             before

@@ -20,8 +20,8 @@ class CrossEncoder:
     def rerank(self, query: str, texts: Sequence[str]) -> list[float]:
         """Return one score per text. A higher score means a better answer."""
         scores = np.zeros(len(texts), np.float64)
-        for places, made, _ in self._model.run([query] * len(texts), list(texts)):
-            logits = np.asarray(next(iter(made.values())), np.float64)
+        for places, output, _ in self._model.run([query] * len(texts), list(texts)):
+            logits = np.asarray(next(iter(output.values())), np.float64)
             if logits.ndim != 2 or logits.shape[1] not in (1, 2):
                 raise ModelError("the ONNX model gives no score for a pair of texts; is it a cross-encoder?")
             scores[places] = logits[:, -1] - (logits[:, 0] if logits.shape[1] == 2 else 0.0)

@@ -56,13 +56,13 @@ class Source(msgspec.Struct, frozen=True):
         return path if path.is_dir() else None
 
 
-def source(text: str, known: Sequence[str]) -> Source:
+def source(text: str, names: Sequence[str]) -> Source:
     """Parse the text after `onnx:`. Raises UsageError for a wrong location, an unknown option or missing packages."""
     path, _, rest = text.partition("?")
     options = dict(parse_qsl(rest, keep_blank_values=True))
-    unknown = sorted(set(options) - {"file", "quantized", "max_tokens", "threads", *known})
+    unknown = sorted(set(options) - {"file", "quantized", "max_tokens", "threads", *names})
     if unknown:
-        there = ", ".join(("file", "quantized", "max_tokens", "threads", *known))
+        there = ", ".join(("file", "quantized", "max_tokens", "threads", *names))
         raise UsageError(f"an ONNX model has no option {unknown[0]!r}; there are: {there}")
     for name in ("max_tokens", "threads"):
         if name in options and not options[name].isdigit():
@@ -144,10 +144,10 @@ class OnnxModel:
                 name: value.astype(_TYPES.get(names[name], np.int64)) for name, value in feed.items() if name in names
             }
             try:
-                made = session.run(None, wanted)
+                arrays = session.run(None, wanted)
             except Exception as cause:
                 raise ModelError(f"the ONNX model failed: {type(cause).__name__}") from cause
-            yield places, dict(zip(outputs, made, strict=True)), mask
+            yield places, dict(zip(outputs, arrays, strict=True)), mask
 
     def _load(self) -> tuple[Any, Any]:
         import onnxruntime

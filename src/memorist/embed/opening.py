@@ -75,8 +75,8 @@ class OpenEmbedder:
             raise UsageError(f"the embedder {self.name!r} is async; use AsyncMemory")
         return self._checked(vectors, len(texts))
 
-    def _checked(self, made: object, count: int) -> Vectors:
-        vectors = np.asarray(made, np.float32)
+    def _checked(self, output: object, count: int) -> Vectors:
+        vectors = np.asarray(output, np.float32)
         if vectors.ndim != 2 or len(vectors) != count or (self.dimensions and vectors.shape[1] != self.dimensions):
             expected = f"({count}, {self.dimensions or 'n'})"
             raise ModelError(f"the embedder {self.name!r} returned an array of shape {vectors.shape}, not {expected}")
@@ -175,7 +175,7 @@ def _refuse_awaitables(name: str, call: Callable[..., Any]) -> Callable[[Sequenc
     return guarded
 
 
-def _drop(made: Awaitable[Any]) -> None:
-    close = getattr(made, "close", None)
+def _drop(awaitable: Awaitable[Any]) -> None:
+    close = getattr(awaitable, "close", None)
     if callable(close):
         close()

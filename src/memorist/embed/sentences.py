@@ -97,23 +97,23 @@ def _read(model: OnnxModel, where: Source) -> tuple[str, str, str]:
     modes = [mode for mode, key in _MODES if settings.get("1_Pooling/config.json", key)]
     pooling = options.get("pooling") or (modes[0] if modes else "mean")
     named = f"{where.place}/{settings.get('config.json', '_name_or_path') or ''}".lower()
-    known = next(((query, passage) for part, query, passage in PREFIXES if part in named), ("", ""))
+    prefixes = next(((query, passage) for part, query, passage in PREFIXES if part in named), ("", ""))
     prompts = settings.get("config_sentence_transformers.json", "prompts")
     prompt_texts: JsonMapping = prompts if isinstance(prompts, dict) else {}
-    query = options.get("query", prompt_texts.get("query") or known[0])
-    passage = options.get("passage", prompt_texts.get("passage") or prompt_texts.get("document") or known[1])
+    query = options.get("query", prompt_texts.get("query") or prefixes[0])
+    passage = options.get("passage", prompt_texts.get("passage") or prompt_texts.get("document") or prefixes[1])
     return pooling, str(query), str(passage)
 
 
-def _pooled(made: JsonMapping, mask: Any, pooling: str) -> Floats:
+def _pooled(outputs: JsonMapping, mask: Any, pooling: str) -> Floats:
     """Return one vector per text: the model's own sentence embedding if it has one, else pooled from its token
     vectors.
     """
-    own = next((value for name, value in made.items() if name == "sentence_embedding"), None)
+    own = next((value for name, value in outputs.items() if name == "sentence_embedding"), None)
     if own is None:
-        own = next((value for value in made.values() if value.ndim == 2), None)
-    hidden = next((value for value in made.values() if value.ndim == 3), None)
-    if hidden is None or "sentence_embedding" in made:
+        own = next((value for value in outputs.values() if value.ndim == 2), None)
+    hidden = next((value for value in outputs.values() if value.ndim == 3), None)
+    if hidden is None or "sentence_embedding" in outputs:
         if own is None or own.ndim != 2:
             raise ModelError("the ONNX model returns neither token nor sentence vectors; is it an encoder?")
         return np.asarray(own, np.float32)

@@ -344,12 +344,10 @@ class Scopes:
     def put(self, key: tuple[str, str], scoped: Scoped) -> None:
         """Cache an index, and evict the least recently used while there are too many vectors."""
         with self._lock:
-            kept = self._kept
-            kept[key] = scoped
-            while (
-                len(kept) > 1 and sum(len(scope_data.vectors or ()) + 64 for scope_data in kept.values()) > KEPT_VECTORS
-            ):
-                del kept[next(iter(kept))]
+            scopes = self._kept
+            scopes[key] = scoped
+            while len(scopes) > 1 and sum(len(scope.vectors or ()) + 64 for scope in scopes.values()) > KEPT_VECTORS:
+                del scopes[next(iter(scopes))]
 
     def drop(self, org: str) -> None:
         """Evict all indexes of an org, because something in it was forgotten."""

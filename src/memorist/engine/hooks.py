@@ -108,7 +108,7 @@ class Listens:
         scope.whole_org("listening to events")
         if scope.all_orgs or not callable(hook) or inspect.iscoroutinefunction(hook):
             return self._core.shared.events.on(event, hook)
-        return self._core.shared.events.on(event, lambda told: hook(told) if told.org == scope.org else None)
+        return self._core.shared.events.on(event, lambda news: hook(news) if news.org == scope.org else None)
 
     def trace(self) -> None:
         """Send counters of events and spans of operations to OpenTelemetry (this needs the `otel` extra)."""

@@ -62,9 +62,9 @@ class Exporting:
                 self._tick("threads", progress)
 
     async def _langgraph(self, target: Path, space: str | None, progress: Progress | None) -> None:
-        with new_file(target) as made:
-            made.close()
-            with closing(sqlite3.connect(made.name, check_same_thread=False)) as file:
+        with new_file(target) as new:
+            new.close()
+            with closing(sqlite3.connect(new.name, check_same_thread=False)) as file:
                 file.executescript(langgraph.SCHEMA)
                 async for thread in self._threads(space):
                     messages = [message async for page in self._messages(thread) for message in page]

@@ -95,7 +95,7 @@ def unread(text: str) -> bool:
 
 
 def _read(
-    sentence: Sentence, book: RuleBook, at: datetime, text: str, known: Sequence[Extracted]
+    sentence: Sentence, book: RuleBook, at: datetime, text: str, previous: Sequence[Extracted]
 ) -> list[Extracted | Refused]:
     """Return the statements in a sentence, or a refusal if there are none."""
     bare, correction, greeted, remember = _opened(sentence.text, book)
@@ -121,7 +121,7 @@ def _read(
         items += [item for item in stated if item.kind != "learning" or (wishes and not _is_part(item, items))]
     items += _anywhere(sentence.text, book, frame, at)  # "my sister Maria" is said whatever else is in doubt
     if not items and not reason and correction:
-        items += _contrast(bare, frame, known)
+        items += _contrast(bare, frame, previous)
     if not items and not reason and remember and _is_own(bare, book):
         note = bare.strip(_EDGES)
         items = [replace(frame, key=f"note.{slug(note, words=8)}", value=note[:1].upper() + note[1:], rule="note")]
@@ -187,17 +187,17 @@ def _items(rule: Rule, match: re.Match[str], book: RuleBook, frame: Extracted, a
         groups["things"] = match.string[first : min([*ends, last])].strip(_EDGES)
     if "name" in groups:
         groups["name"] = groups["name"].removesuffix("'s")
-    made = replace(frame, rule=rule.id, retracted=rule.ends, confidence=rule.confidence)
+    item = replace(frame, rule=rule.id, retracted=rule.ends, confidence=rule.confidence)
     if rule.topic == FORGET:
-        yield replace(made, kind="forget", key=FORGET, value=groups.get("text", ""))
+        yield replace(item, kind="forget", key=FORGET, value=groups.get("text", ""))
     elif rule.topic == "preference":
         wish = _cut_wish(rule, match, book).strip(_EDGES)
         if len(wish) <= MAX_WISH and not book.vague.search(wish):
             key = f"preference.{slug(wish, words=8)}"
-            yield replace(made, kind="learning", type="preference", key=key, value=wish, correction=False)
+            yield replace(item, kind="learning", type="preference", key=key, value=wish, correction=False)
     else:
         for key, value in _values(rule, groups, book, at):
-            yield replace(made, key=key, value=value)
+            yield replace(item, key=key, value=value)
 
 
 def _cut_wish(rule: Rule, match: re.Match[str], book: RuleBook) -> str:
@@ -209,36 +209,36 @@ def _cut_wish(rule: Rule, match: re.Match[str], book: RuleBook) -> str:
     return match["text"]
 
 
-def _values(rule: Rule, said: dict[str, str], book: RuleBook, at: datetime) -> Iterator[tuple[str, Any]]:
+def _values(rule: Rule, groups: dict[str, str], book: RuleBook, at: datetime) -> Iterator[tuple[str, Any]]:
     """Yield the keys and values of a match. Words on the lists of non-names, non-places and non-things are left out."""
     topic = rule.topic
-    if topic == "relation" and "names" in said:
-        names = [name for name in re.split(r",? (?:and|&) |, ", said["names"]) if name]
+    if topic == "relation" and "names" in groups:
+        names = [name for name in re.split(r",? (?:and|&) |, ", groups["names"]) if name]
         if all(_is_name(name, book) for name in names):
-            kind = slug(book.canonical("relations", said["relations"]))
+            kind = slug(book.canonical("relations", groups["relations"]))
             yield from ((f"{topic}.{kind}.{slug(name)}", name) for name in names)
     elif topic in ("relation", "pet"):
-        kind = book.canonical(topic, said.get(topic, ""))
+        kind = book.canonical(topic, groups.get(topic, ""))
         if not kind:
-            yield f"{topic}.*", said["name"]  # "Hannah and I split up" ends what she was
-        elif _is_name(said["name"], book):
+            yield f"{topic}.*", groups["name"]  # "Hannah and I split up" ends what she was
+        elif _is_name(groups["name"], book):
             only = kind in book.words("unique")
-            yield f"{topic}.{slug(kind)}" + ("" if only else f".{slug(said['name'])}"), said["name"]
+            yield f"{topic}.{slug(kind)}" + ("" if only else f".{slug(groups['name'])}"), groups["name"]
     elif topic == "birthday":
-        dates = parse_dates(said["date"], at, prefer="past", lang=book.lang)
+        dates = parse_dates(groups["date"], at, prefer="past", lang=book.lang)
         if dates and dates[0].span[0] <= 3 and dates[0].grain == "day":
             day = dates[0]
             yield topic, day.start.strftime("--%m-%d") if day.yearless else day.start.date().isoformat()
     elif topic in ("allergy", "condition", "medication", "avoids"):
-        for value in _things(topic, said, book):
+        for value in _things(topic, groups, book):
             yield f"{topic}.{slug(value)}", value
     else:
-        yield from _single(topic, said, book)
+        yield from _single(topic, groups, book)
 
 
-def _things(topic: str, said: dict[str, str], book: RuleBook) -> Iterator[str]:
+def _things(topic: str, groups: dict[str, str], book: RuleBook) -> Iterator[str]:
     if topic == "allergy":
-        joined = said.get("things") or said.get("things_2", "")
+        joined = groups.get("things") or groups.get("things_2", "")
         things = [thing.strip(_EDGES) for thing in _JOINT.split(f"{joined} ")]
         while things and not things[-1]:  # "peanuts, and"
             things.pop()
@@ -248,29 +248,29 @@ def _things(topic: str, said: dict[str, str], book: RuleBook) -> Iterator[str]:
         return
     listed = {"condition": "condition", "medication": "drug", "avoids": "food"}[topic]
     for name in (listed, f"{listed}_2"):
-        if name in said:
-            yield book.canonical(listed, said[name])
+        if name in groups:
+            yield book.canonical(listed, groups[name])
 
 
-def _single(topic: str, said: dict[str, str], book: RuleBook) -> Iterator[tuple[str, Any]]:
+def _single(topic: str, groups: dict[str, str], book: RuleBook) -> Iterator[tuple[str, Any]]:
     if topic in ("name", "nickname"):
-        if _is_name(said["name"], book):
-            yield topic, said["name"]
+        if _is_name(groups["name"], book):
+            yield topic, groups["name"]
     elif topic == "location":
-        if "place" in said and _first(said["place"]) not in book.words("not_places"):
-            yield topic, said["place"]
+        if "place" in groups and _first(groups["place"]) not in book.words("not_places"):
+            yield topic, groups["place"]
     elif topic in ("role", "employer"):
-        org = said.get("org")
+        org = groups.get("org")
         if org is not None:
             yield "employer", org
-        if "role" in said or "state" in said:
-            yield "role", said.get("role") or said["state"]
+        if "role" in groups or "state" in groups:
+            yield "role", groups.get("role") or groups["state"]
         elif topic == "employer" and org is None:
             yield topic, None
     elif topic == "diet":
-        yield topic, book.canonical("diet", said["diet"]) if "diet" in said else None
+        yield topic, book.canonical("diet", groups["diet"]) if "diet" in groups else None
     else:
-        value = said.get("text") or said.get("name")
+        value = groups.get("text") or groups.get("name")
         assert topic_named(topic) is not None
         yield topic, value
 
@@ -297,25 +297,25 @@ def _is_own(text: str, book: RuleBook) -> bool:
     return bool(book.own.match(text))
 
 
-def _contrast(text: str, frame: Extracted, known: Sequence[Extracted]) -> list[Extracted]:
+def _contrast(text: str, frame: Extracted, previous: Sequence[Extracted]) -> list[Extracted]:
     """Handle "It's Jon, not John", which replaces only the value that it names."""
     match = _CONTRAST.match(text)
     if match is None:
         return []
     old, new = match["old"].strip(_EDGES), match["new"].strip(_EDGES)
-    for item in reversed(known):
+    for item in reversed(previous):
         if item.kind == "fact" and isinstance(item.value, str) and item.value.casefold() == old.casefold():
             return [replace(frame, key=item.key, value=new, rejected=old, rule=item.rule, correction=True)]
     return []
 
 
-def _settled(found: Sequence[Extracted | Refused]) -> list[Extracted | Refused]:
+def _settled(candidates: Sequence[Extracted | Refused]) -> list[Extracted | Refused]:
     """Return the last statement for each key. A message that asks to forget produces nothing else."""
-    requests = [item for item in found if isinstance(item, Extracted) and item.kind == "forget"]
+    requests = [item for item in candidates if isinstance(item, Extracted) and item.kind == "forget"]
     if requests:
         return list({item.value.casefold(): item for item in requests}.values())
     chosen: dict[Any, Extracted | Refused] = {}
-    for position, item in enumerate(found):
+    for position, item in enumerate(candidates):
         name = (item.key, item.retracted) if isinstance(item, Extracted) else position
         chosen.pop(name, None)
         chosen[name] = item

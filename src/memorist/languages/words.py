@@ -39,8 +39,8 @@ class Words:
 
     def table(self, name: str) -> dict[str, Any]:
         """Return a table, such as number words, months or abbreviations."""
-        found: dict[str, Any] = self._table.get(name, {})
-        return found
+        table: dict[str, Any] = self._table.get(name, {})
+        return table
 
 
 def any_of(wordings: Iterable[str]) -> str:

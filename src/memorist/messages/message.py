@@ -192,22 +192,22 @@ Given = Message | JsonMapping | str
 user's message)."""
 
 
-def as_message(given: Given) -> Message:
+def as_message(value: Given) -> Message:
     """Return a checked Message from any accepted format. Plain text becomes a user's message."""
-    if type(given) is dict and len(given) == 2 and type(given.get("content")) is str and given.get("role") in ROLES:
+    if type(value) is dict and len(value) == 2 and type(value.get("content")) is str and value.get("role") in ROLES:
         # A fast path for the common case, which needs no further checks.
-        return Message(role=given["role"], content=given["content"])
-    if isinstance(given, Message):
-        _check(given)
-        if isinstance(given.created_at, str):
-            given = msgspec.structs.replace(given, created_at=as_datetime(given.created_at))
+        return Message(role=value["role"], content=value["content"])
+    if isinstance(value, Message):
+        _check(value)
+        if isinstance(value.created_at, str):
+            value = msgspec.structs.replace(value, created_at=as_datetime(value.created_at))
         # Trust a token count only in a message that came out of a store; anyone can write a number beside a text.
-        return given if given.tokens is None or given.thread else msgspec.structs.replace(given, tokens=None)
-    if isinstance(given, str):
-        return Message(role="user", content=given)
-    if not isinstance(given, Mapping):
-        raise InvalidValue(f"a message is a dict, a Message or text, not {type(given).__name__}")
-    fields = item_fields(given) if "role" not in given and is_item(given) else _fields(given)
+        return value if value.tokens is None or value.thread else msgspec.structs.replace(value, tokens=None)
+    if isinstance(value, str):
+        return Message(role="user", content=value)
+    if not isinstance(value, Mapping):
+        raise InvalidValue(f"a message is a dict, a Message or text, not {type(value).__name__}")
+    fields = item_fields(value) if "role" not in value and is_item(value) else _fields(value)
     if fields.get("metadata") is None:
         fields.pop("metadata", None)
     elif isinstance(fields["metadata"], dict):
@@ -220,19 +220,19 @@ def as_message(given: Given) -> Message:
     return message
 
 
-def _fields(given: JsonMapping) -> JsonObject:
+def _fields(message: JsonMapping) -> JsonObject:
     """Return the fields of a message from a dict with a role. Unknown ones are kept in `extra`."""
-    fields = {name: given[name] for name in _OWN if name in given}
+    fields = {name: message[name] for name in _OWN if name in message}
     if "role" not in fields:
         raise InvalidValue("a message needs a role")
-    extra = {name: value for name, value in given.items() if name not in _OWN}
+    extra = {name: value for name, value in message.items() if name not in _OWN}
     shape = "bare" if "content" not in fields else _shape_of(fields["content"], extra)
     return {**fields, "content": fields.get("content"), "extra": extra, "shape": shape}
 
 
-def as_messages(given: Iterable[Given]) -> list[Message]:
+def as_messages(values: Iterable[Given]) -> list[Message]:
     """Return checked messages from a list in any mix of formats."""
-    return [as_message(item) for item in given]
+    return [as_message(item) for item in values]
 
 
 def _shape_of(content: object, extra: Mapping[str, object]) -> str | None:

@@ -30,16 +30,16 @@ _CARRIED = ("items", "item")
 _replace = msgspec.structs.replace
 
 
-def is_item(given: Mapping[str, object]) -> bool:
+def is_item(fields: Mapping[str, object]) -> bool:
     """Return whether a dict without a role is an item of the Responses API."""
-    kind = given.get("type")
+    kind = fields.get("type")
     return isinstance(kind, str) and (kind in _OTHERS or kind.endswith(("_call", "_output")))
 
 
-def item_fields(given: Mapping[str, object]) -> JsonObject:
+def item_fields(message: Mapping[str, object]) -> JsonObject:
     """Return the fields of the message that stores an item."""
-    item = {name: value for name, value in given.items() if name not in _OURS}
-    fields: JsonObject = {name: given[name] for name in _OURS if name in given}
+    item = {name: value for name, value in message.items() if name not in _OURS}
+    fields: JsonObject = {name: message[name] for name in _OURS if name in message}
     kind = str(item["type"])
     role = "tool" if kind.endswith("_output") else "user" if kind == "mcp_approval_response" else "assistant"
     extra = {"tool_call_id": item["call_id"]} if role == "tool" and "call_id" in item else {}
@@ -277,8 +277,8 @@ def _item_part(part: object, role: str) -> Any:
 def _call_item(call: JsonMapping) -> JsonObject:
     custom = call.get("custom")
     if isinstance(custom, Mapping):
-        given = {"name": custom.get("name", ""), "input": custom.get("input", "")}
-        return {"type": "custom_tool_call", "call_id": call.get("id", ""), **given}
+        function = {"name": custom.get("name", ""), "input": custom.get("input", "")}
+        return {"type": "custom_tool_call", "call_id": call.get("id", ""), **function}
     inner = call.get("function") or {}
     raw = inner.get("arguments", "{}")
     written = raw if isinstance(raw, str) else compact_json(raw)

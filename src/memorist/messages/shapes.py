@@ -74,11 +74,11 @@ def _call(call: Any, flaws: list[str]) -> JsonObject | None:
     return checked_call
 
 
-def _identity(given: object, what: str, flaws: list[str]) -> str:
-    if isinstance(given, str):
-        return given
+def _identity(value: object, what: str, flaws: list[str]) -> str:
+    if isinstance(value, str):
+        return value
     flaws.append(f"{what} is not text")
-    return "" if given is None else str(given)
+    return "" if value is None else str(value)
 
 
 def _parts(content: Sequence[Any], flaws: list[str]) -> list[Any]:

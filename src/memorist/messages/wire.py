@@ -106,15 +106,15 @@ def sent_anthropic(message: Message) -> tuple[str, list[JsonObject]]:
     """Return the role and the content blocks that represent a message in a request. An empty message has no blocks."""
     if message.role in INSTRUCTIONS:
         return "user", [{"type": "text", "text": SYSTEM_NOTE}, {"type": "text", "text": message.text}]
-    made = to_anthropic(message)
-    content = made.get("content", "")
+    sent = to_anthropic(message)
+    content = sent.get("content", "")
     if isinstance(content, str):
         content = [{"type": "text", "text": content}]
     blocks = [block for block in map(_block, content or ()) if not _is_blank(block)]
     refusal = message.extra.get("refusal")
     if isinstance(refusal, str) and refusal.strip() and not blocks:
         blocks = [{"type": "text", "text": refusal}]
-    return made["role"], blocks
+    return sent["role"], blocks
 
 
 def _block(block: object) -> JsonObject:
@@ -331,8 +331,8 @@ def _anthropic_tool(tool: object) -> object:
     inner = tool.get("function") if isinstance(tool, Mapping) else None
     if not isinstance(inner, Mapping):
         return tool
-    made: JsonObject = {"name": inner.get("name", "")}
+    definition: JsonObject = {"name": inner.get("name", "")}
     if inner.get("description"):
-        made["description"] = inner["description"]
-    made["input_schema"] = inner.get("parameters") or {"type": "object", "properties": {}}
-    return made
+        definition["description"] = inner["description"]
+    definition["input_schema"] = inner.get("parameters") or {"type": "object", "properties": {}}
+    return definition

@@ -258,9 +258,9 @@ def _retry_after(headers: Any) -> float | None:
         return _retry_date(str(delay))
 
 
-def _retry_date(said: str) -> float | None:
+def _retry_date(text: str) -> float | None:
     try:
-        return max(0.0, parsedate_to_datetime(said).timestamp() - time())
+        return max(0.0, parsedate_to_datetime(text).timestamp() - time())
     except (ValueError, TypeError):
         return None
 

@@ -51,10 +51,10 @@ async def scores(model: Model, query: str, texts: Sequence[str]) -> tuple[list[f
     """Return one score per text, and the model's answer with its token usage."""
     shown = {"question": query[:MAX_TEXT_CHARACTERS], "texts": [text[:MAX_TEXT_CHARACTERS] for text in texts]}
     answer, completion = await _asked(model, _SCORING, shown, _Scores, {"type": "number"}, 8 * len(texts) + 64)
-    found = answer.scores
-    if len(found) != len(texts) or not all(isinstance(score, int | float) for score in found):
-        raise ModelError(f"the model {model.name!r} gave {len(found)} scores for {len(texts)} texts")
-    return [float(score) for score in found], completion
+    ratings = answer.scores
+    if len(ratings) != len(texts) or not all(isinstance(score, int | float) for score in ratings):
+        raise ModelError(f"the model {model.name!r} gave {len(ratings)} scores for {len(texts)} texts")
+    return [float(score) for score in ratings], completion
 
 
 async def wordings(model: Model, query: str, count: int) -> list[str]:

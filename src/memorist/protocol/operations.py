@@ -434,14 +434,14 @@ def _parameter(operation: Operation, declared: inspect.Parameter, hints: Mapping
     kind: Literal["one", "many", "fields"] = kinds.get(declared.kind, "one")
     no_default = declared.default in (inspect.Parameter.empty, OMITTED)
     required = no_default and kind == "one"
-    place: Literal["query", "body", "header"] = "query" if not operation.has_body else "body"
+    location: Literal["query", "body", "header"] = "query" if not operation.has_body else "body"
     if declared.name in operation.query:
-        place = "query"
+        location = "query"
     if declared.name == "expect" and declared.annotation == "int | None" and not operation.of_server:
-        place = "header"
+        location = "header"
     default = None if no_default else declared.default
     type_ = _wire_type(operation, declared, hints)
-    return Parameter(declared.name, type_, required, default, place, kind)
+    return Parameter(declared.name, type_, required, default, location, kind)
 
 
 def _wire_type(operation: Operation, declared: inspect.Parameter, hints: Mapping[str, object]) -> object:

@@ -68,7 +68,7 @@ _KINDS: dict[Any, str] = {
 @cache
 def operations() -> tuple[Operation, ...]:
     """Return every public method of a memory and of its groups, by name."""
-    return tuple(sorted(_reflect_operations(), key=lambda one: one.name))
+    return tuple(sorted(_reflect_operations(), key=lambda operation: operation.name))
 
 
 @cache

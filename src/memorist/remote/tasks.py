@@ -61,7 +61,7 @@ class RemoteTaskRun(AsyncTaskRun):
 
     async def heartbeat(self) -> None:
         """Renew the lease without saving the state."""
-        held = await self._remote.call("leases.renew", **self._place(), lease=self._lease.total_seconds())
+        held = await self._remote.call("leases.renew", **self._lease_fields(), lease=self._lease.total_seconds())
         self._saved = self._as_saved(held, self._held.completed)
 
     def batch(self) -> AsyncMemory:
@@ -88,7 +88,7 @@ class RemoteTaskRun(AsyncTaskRun):
         # With `update` or `extend` only the change is sent, else the whole state.
         sent = {"update": update, "extend": extend} if grown and state is NOTHING else {"state": whole}
         held = await self._remote.call(
-            "leases.save", **self._place(), step=step, done=done, effects=list(self._effects or ()),
+            "leases.save", **self._lease_fields(), step=step, done=done, effects=list(self._effects or ()),
             finish=fields.get("status") == "done", lease=self._lease.total_seconds(), keep=self._kept_as, **sent,
         )  # fmt: skip
         self._saved = self._as_saved(held, saved.completed | dict.fromkeys(done))
@@ -102,7 +102,7 @@ class RemoteTaskRun(AsyncTaskRun):
 
     async def _release(self, saved: Saved) -> None:
         try:
-            await self._remote.call("leases.release", **self._place())
+            await self._remote.call("leases.release", **self._lease_fields())
         except Conflict:
             # Another worker has taken the lease over already.
             return
@@ -111,7 +111,7 @@ class RemoteTaskRun(AsyncTaskRun):
     def _remote(self) -> RemoteCore:
         return cast("RemoteCore", self._core)
 
-    def _place(self) -> JsonObject:
+    def _lease_fields(self) -> JsonObject:
         return {"task_id": self.task_id, "owner": self._owner, "fence": self._held.task.fence}
 
 

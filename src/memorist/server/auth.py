@@ -116,22 +116,22 @@ class Keys:
         id, _, secret = rest.partition("_")
         if scheme.lower() != "bearer" or prefix != "rk" or not secret or not id.isalnum() or len(id) > 64:
             raise Unauthorized("a valid key is needed: Authorization: Bearer rk_…")
-        key = await self.known(id)
+        key = await self.find(id)
         matches = hmac.compare_digest(key.digest if key else b"\0" * 32, _digest(secret))
         if key is None or not matches:
             raise Unauthorized("a valid key is needed: Authorization: Bearer rk_…")
         self._used[id] = time.time()
         return key
 
-    async def known(self, id: str) -> ApiKey | None:
+    async def find(self, id: str) -> ApiKey | None:
         """Return the unexpired key with this id, or None.
 
         It is cached, so a change elsewhere is noticed within 30 seconds.
         """
-        key = await self._found(id)
+        key = await self._load(id)
         return None if key is None or key.expired(datetime.now(UTC)) else key
 
-    async def _found(self, id: str) -> ApiKey | None:
+    async def _load(self, id: str) -> ApiKey | None:
         now = time.monotonic()
         cached = self._cache.get(id)
         if cached is not None and cached[0] > now:

@@ -84,10 +84,10 @@ class Sessions:
 
     async def check(self, secret: str) -> ApiKey:
         """Return the key of a cookie's session, which must exist and not have expired."""
-        session = await self._known(_name(secret))
+        session = await self._load(_name(secret))
         key = session.operator if session is not None else None
         if session is not None and session.key is not None:
-            key = await self._keys.known(session.key)
+            key = await self._keys.find(session.key)
         if key is None:
             raise Unauthorized("this login has ended; log in again")
         return key
@@ -105,7 +105,7 @@ class Sessions:
     async def _put(self, kind: str, secret: str, session: Session, ttl: int) -> None:
         await self._records.put("global", (kind, _name(secret)), msgspec.to_builtins(session), ttl=ttl)
 
-    async def _known(self, name: str) -> Session | None:
+    async def _load(self, name: str) -> Session | None:
         cached = self._cache.get(name)
         if cached is not None and cached[0] > time.monotonic():
             return cached[1]

@@ -30,7 +30,7 @@ def inspector_route(folder: Path = FOLDER) -> Route:
 
     async def file(request: Request) -> Response:
         path: str = request.path_params["path"]
-        file_path = _found(home, path)
+        file_path = _file_in(home, path)
         if file_path is None:
             return not_found(request.scope.get("memorist.request", ""))
         return Response(file_path.read_bytes(), media_type=TYPES[file_path.suffix])
@@ -38,7 +38,7 @@ def inspector_route(folder: Path = FOLDER) -> Route:
     return Route("/{path:path}", file, methods=["GET"], name="inspector")
 
 
-def _found(home: Path, path: str) -> Path | None:
+def _file_in(home: Path, path: str) -> Path | None:
     first = path.partition("/")[0]
     last = path.rpartition("/")[2]
     if first in _NOT_PAGES or "\0" in path:

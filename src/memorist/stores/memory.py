@@ -93,7 +93,7 @@ class MemoryStore:
         with self._lock:
             undo: Undo = []
             try:
-                return [self._one(change, now, undo) for change in changes]
+                return [self._apply_change(change, now, undo) for change in changes]
             except BaseException:
                 for rows, key, before in reversed(undo):
                     rows.put(key, before)
@@ -149,7 +149,7 @@ class MemoryStore:
 
     # -- changes, one method each
 
-    def _one(self, change: Change, now: int, undo: Undo) -> Any:
+    def _apply_change(self, change: Change, now: int, undo: Undo) -> Any:
         if isinstance(change, Put):
             return self._put(change, now, undo)
         if isinstance(change, Append):

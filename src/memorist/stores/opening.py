@@ -38,12 +38,12 @@ def open_store(url: object, hot: object, runtime: Runtime, durability: str, read
         # The frames between here and the user's line: this, the opening, the facade's constructor.
         warning = "this memory is in RAM and ends with the process; name a file to keep it: Memory('agent.db')"
         warnings.warn(warning, NothingLasts, stacklevel=4)
-    store = _one(url, runtime, durability, read_url)
+    store = _open_one(url, runtime, durability, read_url)
     if hot is None:
         return store
     from .tiered import TieredStore
 
-    return TieredStore(store, _one(hot, runtime, durability))
+    return TieredStore(store, _open_one(hot, runtime, durability))
 
 
 def open_beside(
@@ -68,10 +68,10 @@ def open_beside(
     url = url or os.environ.get("MEMORIST_URL")
     if not isinstance(url, str | os.PathLike):
         raise Unsupported("a store object serves one kind of caller; open the memory with a URL to have both")
-    return _one(url, runtime, durability, read_url)
+    return _open_one(url, runtime, durability, read_url)
 
 
-def _one(url: Any, runtime: Runtime, durability: str, read_url: str | None = None) -> Store:
+def _open_one(url: Any, runtime: Runtime, durability: str, read_url: str | None = None) -> Store:
     if read_url is not None and _scheme(str(url)) not in _POSTGRES:
         raise Unsupported("read_url= names a replica of a Postgres database; this memory is not on one")
     if url is None or url in IN_RAM:

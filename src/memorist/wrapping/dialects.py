@@ -74,7 +74,7 @@ def with_text_before(dialect: Dialect, body: Body, index: int, text: str) -> Bod
     if isinstance(content, str):
         return {**body, dialect.field: f"{text}\n\n{content}"}
     messages = list(content)
-    position = [place for place, message in enumerate(messages) if isinstance(message, dict)][index]
+    position = [number for number, message in enumerate(messages) if isinstance(message, dict)][index]
     message = messages[position]
     words = message["content"]
     if isinstance(words, str):

@@ -234,7 +234,7 @@ class Outbox:
                 Put(msgspec.structs.replace(held, **fields)),
             ]
             if fields["status"] == "dead":
-                changes += await _told(core, job, given_up=True)
+                changes += await _receipt_changes(core, job, given_up=True)
             try:
                 await core.apply(*changes)
             except Conflict:
@@ -255,7 +255,7 @@ def needed_lease(shared: Shared, model: object) -> int:
     return int(answer_seconds(spec) * 2.2e6)
 
 
-async def _told(core: Core, job: Job, *, given_up: bool) -> list[Change]:
+async def _receipt_changes(core: Core, job: Job, *, given_up: bool) -> list[Change]:
     """Return changes that tell receipts that a derivation has failed for good, or is being retried."""
     if job.queue == COUNT or (job.queue == "index" and not (core.shared.derives and job.item.startswith("thread:"))):
         return []
@@ -334,7 +334,7 @@ class Jobs:
                 continue
             at = core.at()
             fresh = msgspec.structs.replace(job, status="ready", attempts=0, run_at=at, error=None, updated_at=at)
-            notices = await _told(core, job, given_up=False)
+            notices = await _receipt_changes(core, job, given_up=False)
             try:
                 await core.apply(Expect(Job, job.row_key, job.version), Put(fresh), *notices)
             except Conflict:

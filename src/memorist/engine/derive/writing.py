@@ -258,7 +258,7 @@ class Writer:
 
     async def _request(self, thread: Thread, ns: str, messages: Sequence[Message], turns: Sequence[Turn]) -> Request:
         context = await self._context(thread, messages)
-        remembered = await self._known(ns, [turn.text for turn in turns])
+        remembered = await self._related_memories(ns, [turn.text for turn in turns])
         others = sorted({turn.speaker for turn in (*context, *turns)} - {"user", "assistant", "tool"})
         name = next((item.value for item in remembered if item.key == "name" and item.subject is None), None)
         owner = (
@@ -294,7 +294,7 @@ class Writer:
         values = [fact.value for fact in facts if fact is not None] + [thread.metadata.get(INSTRUCTIONS_KEY)]
         return [value for value in values if isinstance(value, str)]
 
-    async def _known(self, ns: str, texts: Sequence[str]) -> list[Remembered]:
+    async def _related_memories(self, ns: str, texts: Sequence[str]) -> list[Remembered]:
         """Return the memories that the messages may be about, the most related first, at most `MAX_KNOWN`."""
         from ...recall.analyze import tokens
 

@@ -372,8 +372,10 @@ def _subject(operation: Operation, request: Request) -> str | None:
     return None if not subject or fold(subject) in owners else subject
 
 
-def _same_subject(one: str | None, other: str | None) -> bool:
-    return (one is None and other is None) or (one is not None and other is not None and fold(one) == fold(other))
+def _same_subject(subject: str | None, other: str | None) -> bool:
+    return (subject is None and other is None) or (
+        subject is not None and other is not None and fold(subject) == fold(other)
+    )
 
 
 def read_date(text: str | None, at: datetime) -> datetime | None:

@@ -40,9 +40,9 @@ def rules() -> str:
     return (Path(__file__).parent / "tidy.md").read_text("utf-8").strip()
 
 
-def tidy_request(known: Sequence[Known]) -> str:
+def tidy_request(memories: Sequence[Known]) -> str:
     """Return the memories as the model sees them."""
-    lines = [known_line(number, item) for number, item in enumerate(known[:MAX_MEMORIES], start=1)]
+    lines = [known_line(number, item) for number, item in enumerate(memories[:MAX_MEMORIES], start=1)]
     return "\n".join(["# MEMORIES", *lines, "", "Answer with your proposals, as JSON."])
 
 
@@ -65,14 +65,14 @@ def tidy_schema() -> JsonObject:
     }
 
 
-def find_duplicates(known: Sequence[Known]) -> list[Proposal]:
+def find_duplicates(memories: Sequence[Known]) -> list[Proposal]:
     """Return memories of one kind and subject whose sentences are equal, or nearly equal with the same numbers."""
     proposals: list[Proposal] = []
     taken: set[str] = set()
-    for index, item in enumerate(known):
+    for index, item in enumerate(memories):
         if item.id in taken:
             continue
-        group = [item, *(other for other in known[index + 1 :] if other.id not in taken and _is_twin(item, other))]
+        group = [item, *(other for other in memories[index + 1 :] if other.id not in taken and _is_twin(item, other))]
         if len(group) > 1:
             taken |= {member.id for member in group}
             longest = max(group, key=lambda member: len(member.text))
@@ -81,23 +81,23 @@ def find_duplicates(known: Sequence[Known]) -> list[Proposal]:
     return proposals
 
 
-def _is_twin(one: Known, other: Known) -> bool:
-    if (one.kind, one.subject, one.status) != (other.kind, other.subject, other.status):
+def _is_twin(memory: Known, other: Known) -> bool:
+    if (memory.kind, memory.subject, memory.status) != (other.kind, other.subject, other.status):
         return False
-    if one.kind == "event" and one.since != other.since:
+    if memory.kind == "event" and memory.since != other.since:
         return False
-    if details(one.text) != details(other.text):
+    if details(memory.text) != details(other.text):
         return False
-    first, second = set(_WORD.findall(fold(one.text))), set(_WORD.findall(fold(other.text)))
+    first, second = set(_WORD.findall(fold(memory.text))), set(_WORD.findall(fold(other.text)))
     return bool(first) and len(first & second) >= NEAR * len(first | second)
 
 
-def check_proposal(proposal: Proposal, known: dict[str, Known]) -> str | None:
+def check_proposal(proposal: Proposal, memories: dict[str, Known]) -> str | None:
     """Return why a proposal is refused: it names a memory that does not exist, or would lose or change a detail.
 
     Return None if it is valid.
     """
-    members = [known[id] for id in proposal.ids if id in known]
+    members = [memories[id] for id in proposal.ids if id in memories]
     if not members or len(members) != len(set(proposal.ids)):
         return "names a memory that is not there"
     text = " ".join((proposal.text or "").split())
@@ -106,7 +106,7 @@ def check_proposal(proposal: Proposal, known: dict[str, Known]) -> str | None:
     if proposal.op == "end":
         if len(members) != 1:
             return "ends several memories at once"
-        newer = known.get(proposal.because or "")
+        newer = memories.get(proposal.because or "")
         if newer is None or newer.id == members[0].id:
             return "names no newer memory"
         if newer.subject != members[0].subject:

@@ -45,13 +45,13 @@ class Functions(ServerNoun, server_nouns.Functions):
         made: MadeFrom | None = None,
     ) -> bool:
         fact = None if remember is None else Remember(*msgspec.structs.astuple(remember))
-        return await Injection(self._core).keep(Output(value, said, asked, fact, thread), self._made(made))
+        return await Injection(self._core).keep(Output(value, said, asked, fact, thread), self._origin(made))
 
     async def again(self, call: str, remember: RememberAs | None = None, **rest: Any) -> bool:
         """Return the answer to an output whose idempotency key was used before."""
         return remember is None or await self._memory.facts.get(remember.namespace, remember.key) is not None
 
-    def _made(self, origin: MadeFrom | None) -> Made:
+    def _origin(self, origin: MadeFrom | None) -> Made:
         if origin is None:
             return Made(self._core.at())
         if len(origin.sources) > MAX_SOURCES:

@@ -62,9 +62,9 @@ class KeyRing(ServerNoun, server_nouns.KeyRing):
     async def list(self) -> list[KnownKey]:
         self._whole_org()
         own = [api_key for api_key in await self._server.keys.list() if api_key.org == self._key.org]
-        return [_known(api_key, self._server.keys.used_at(api_key.id)) for api_key in own]
+        return [_described(api_key, self._server.keys.used_at(api_key.id)) for api_key in own]
 
 
-def _known(key: ApiKey, used_at: datetime | None) -> KnownKey:
+def _described(key: ApiKey, used_at: datetime | None) -> KnownKey:
     fields = {name: getattr(key, name) for name in KnownKey.__struct_fields__ if name != "used_at"}
     return KnownKey(**fields, used_at=used_at)

@@ -240,7 +240,7 @@ async def timeline(handle: AsyncMemory, asked: TimelineAsked) -> Row:
         if after is None or asked.user is None:
             break
     if asked.after is None:
-        items += await _said(handle, space)
+        items += await _thread_events(handle, space)
         items.sort(key=lambda item: item["at"], reverse=True)
     return {"items": items, "next": after}
 
@@ -249,7 +249,7 @@ def _concerns(event: AuditEvent, space: str) -> bool:
     return event.subject == space or str(event.subject).startswith(f"{space}/") or event.user == space[5:]
 
 
-async def _said(handle: AsyncMemory, space: str | None) -> list[EventRow]:
+async def _thread_events(handle: AsyncMemory, space: str | None) -> list[EventRow]:
     """Return one timeline row per thread with messages, at the time of its last one."""
     core = core_of(handle)
     threads = await core.scan(Thread, *(() if space is None else (space,)), index="by_ns", limit=500)

@@ -50,7 +50,7 @@ async def search(handle: AsyncMemory, asked: Search) -> Row:
     """Return the hits, best first, each with its signals, and how many entries were searched."""
     start = perf_counter()
     own = as_user(handle, asked.user)
-    hits = await _found(own, asked, max(1, min(asked.top_k, 100)))
+    hits = await _search_hits(own, asked, max(1, min(asked.top_k, 100)))
     took = (perf_counter() - start) * 1000
     namespaces = await core_of(own).scan(NamespaceStats, limit=5000)
     reach = [stats for stats in namespaces if core_of(own).scope.may_read(stats.ns)]
@@ -62,7 +62,7 @@ async def search(handle: AsyncMemory, asked: Search) -> Row:
     }
 
 
-async def _found(own: AsyncMemory, asked: Search, top_k: int) -> list[Hit]:
+async def _search_hits(own: AsyncMemory, asked: Search, top_k: int) -> list[Hit]:
     hits = await own.recall(
         asked.query, namespaces=asked.namespaces, kinds=asked.kinds, after=asked.after, before=asked.before,
         top_k=top_k if not asked.trusts else 100,
@@ -88,8 +88,8 @@ async def why_not(handle: AsyncMemory, asked: WhyNot) -> Row:
     exist.
     """
     own = as_user(handle, asked.user)
-    shown = await _found(own, asked, MAX_SEARCHED_HITS if not asked.trusts else 100)
-    rank = _place(shown, asked.id)
+    shown = await _search_hits(own, asked, MAX_SEARCHED_HITS if not asked.trusts else 100)
+    rank = _rank_of(shown, asked.id)
     if rank is not None:
         row = await hit_row(own, shown[rank])
         last = shown[min(asked.top_k, len(shown)) - 1]
@@ -100,7 +100,7 @@ async def why_not(handle: AsyncMemory, asked: WhyNot) -> Row:
     return {"found": False, "place": None, "hit": None, "reason": await _absent(own, asked.id)}
 
 
-def _place(hits: Sequence[Hit], id: str) -> int | None:
+def _rank_of(hits: Sequence[Hit], id: str) -> int | None:
     return next((index for index, hit in enumerate(hits) if id in (hit.id, f"{hit.namespace}/{hit.id}")), None)
 
 
@@ -115,12 +115,12 @@ async def _hidden(own: AsyncMemory, asked: WhyNot) -> str | None:
     loosened = {"kinds": "kind", "trusts": "trust", "namespaces": "namespace"}
     for field, name in loosened.items():
         if getattr(asked, field):
-            hits = await _found(own, msgspec.structs.replace(asked, **{field: None}), MAX_SEARCHED_HITS)
-            if _place(hits, asked.id) is not None:
+            hits = await _search_hits(own, msgspec.structs.replace(asked, **{field: None}), MAX_SEARCHED_HITS)
+            if _rank_of(hits, asked.id) is not None:
                 return f"The filter by {name} leaves it out."
     if asked.after or asked.before:
-        hits = await _found(own, msgspec.structs.replace(asked, after=None, before=None), MAX_SEARCHED_HITS)
-        if _place(hits, asked.id) is not None:
+        hits = await _search_hits(own, msgspec.structs.replace(asked, after=None, before=None), MAX_SEARCHED_HITS)
+        if _rank_of(hits, asked.id) is not None:
             return "It lies outside the dates."
     return None
 

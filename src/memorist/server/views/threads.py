@@ -53,7 +53,7 @@ async def thread(handle: AsyncMemory, asked: ThreadAsked) -> Row:
                 "id": summary.id, "first": summary.first, "last": summary.last, "text": summary.text,
                 "tokens": summary.tokens,
                 "method": summary.method, "actor": summary.actor, "at": summary.created_at,
-                "from": await _told(handle, summary),
+                "from": await _count_tokens(handle, summary),
             }
             for summary in summaries
         ],
@@ -70,7 +70,7 @@ def _counted(links: list[Link]) -> dict[str, int]:
     return {kind: len(targets) for kind, targets in kinds.items()}
 
 
-async def _told(handle: AsyncMemory, summary: Summary) -> int | None:
+async def _count_tokens(handle: AsyncMemory, summary: Summary) -> int | None:
     """Return the tokens of the messages that a summary replaces, or None if there are too many to count."""
     if summary.last - summary.first > MAX_WHOLE_MESSAGES:
         return None
