@@ -20,6 +20,8 @@ from ..errors import NotFound
 from ..memory import AsyncMemory
 from ..messages.message import Message
 from ..ordered_keys import RecordKey
+from ..ports import CounterSpec
+from ..values import JsonObject
 from .fitting import Budget, fitting, recalled
 from .handles import Handles, Source
 
@@ -55,7 +57,7 @@ class MemoristHistoryProvider(HistoryProvider):
         return f"{self._space}/{session_id or NO_SESSION}"
 
     async def get_messages(
-        self, session_id: str | None, *, state: dict[str, Any] | None = None, **kwargs: Any
+        self, session_id: str | None, *, state: dict[str, object] | None = None, **kwargs: object
     ) -> list[FrameworkMessage]:
         """Return the messages of a session, exactly as they were saved."""
         try:
@@ -70,8 +72,8 @@ class MemoristHistoryProvider(HistoryProvider):
         session_id: str | None,
         messages: Sequence[FrameworkMessage],
         *,
-        state: dict[str, Any] | None = None,
-        **kwargs: Any,
+        state: dict[str, object] | None = None,
+        **kwargs: object,
     ) -> None:
         """Append messages in one transaction."""
         if messages:
@@ -96,7 +98,7 @@ class MemoristContextProvider(ContextProvider):
         self._namespaces = namespaces
         self._top_k = top_k
 
-    async def before_run(self, *, agent: Any, session: Any, context: Any, state: dict[str, Any]) -> None:
+    async def before_run(self, *, agent: object, session: object, context: Any, state: dict[str, object]) -> None:
         """Recall for the user's messages and extend the instructions."""
         asked = " ".join(message.text for message in context.input_messages if message.role == "user")
         memories = await recalled(self._handles.awaited, asked, namespaces=self._namespaces, top_k=self._top_k)
@@ -181,7 +183,7 @@ class MemoristCheckpointStorage:
 class BudgetCompaction:
     """A compaction strategy that excludes the oldest messages until the rest fits, without splitting tool exchanges."""
 
-    def __init__(self, budget: Budget, *, counter: Any = None) -> None:
+    def __init__(self, budget: Budget, *, counter: CounterSpec = None) -> None:
         self._budget = budget
         self._counter = counter
 
@@ -197,7 +199,7 @@ class BudgetCompaction:
 
 def message_of(message: FrameworkMessage) -> Message:
     """Convert a framework message to ours, with the original in `raw`."""
-    blocks: list[dict[str, Any]] = []
+    blocks: list[JsonObject] = []
     for content in message.contents:
         kind = content.type
         if kind == "function_call":

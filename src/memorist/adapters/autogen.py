@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 from autogen_core import CancellationToken, Component
 from autogen_core.memory import Memory as AutoGenMemory
@@ -57,7 +55,7 @@ class MemoristMemory(AutoGenMemory, Component[MemoristMemoryConfig]):
         return UpdateContextResult(memories=await self.query(asked))
 
     async def query(
-        self, query: str | MemoryContent, cancellation_token: CancellationToken | None = None, **kwargs: Any
+        self, query: str | MemoryContent, cancellation_token: CancellationToken | None = None, **kwargs: object
     ) -> MemoryQueryResult:
         """Return memories relevant to a query, best first, with recall's score."""
         text = query if isinstance(query, str) else _text(query)

@@ -13,6 +13,7 @@ from ..context.policies import SlidingWindow
 from ..engine.recalling import Spaces
 from ..memory import AsyncMemory
 from ..messages.message import Given, Message, as_message
+from ..ports import CounterSpec
 
 PLACE = "place"
 """The metadata key for a message's index in the given list."""
@@ -20,7 +21,7 @@ Budget = TokenBudget | int | str
 
 
 def fitting(
-    messages: Sequence[Given], budget: Budget, *, policy: Policy | None = None, counter: Any = None
+    messages: Sequence[Given], budget: Budget, *, policy: Policy | None = None, counter: CounterSpec = None
 ) -> list[int]:
     """Return the indices of the messages that fit, by default the newest ones.
 

@@ -25,6 +25,7 @@ from ..ids import new_id
 from ..memory import AsyncMemory
 from ..messages.message import Message
 from ..ordered_keys import RecordKey
+from ..values import JsonObject
 from .handles import Handles, Source
 
 ROOT = "google-adk"
@@ -153,7 +154,9 @@ class MemoristSessionService(BaseSessionService):
     async def _stored(self, app: str, user: str, id: str) -> OpaqueRecord | None:
         return await self._memory.records.get(f"user:{user}", _session_key(app, id))
 
-    async def _shared(self, app: str, user: str, deltas: Mapping[str, Any]) -> list[tuple[str, RecordKey, Any, int]]:
+    async def _shared(
+        self, app: str, user: str, deltas: Mapping[str, Mapping[str, object]]
+    ) -> list[tuple[str, RecordKey, JsonObject, int]]:
         """Return the new app and user state, each with the version it was read at (for compare-and-set)."""
         updates = []
         for name, space, key in (("app", APPS, _app_key(app)), ("user", f"user:{user}", _user_key(app))):
@@ -168,9 +171,9 @@ class MemoristSessionService(BaseSessionService):
         app: str,
         user: str,
         id: str,
-        data: Any,
+        data: JsonObject,
         version: int,
-        shared: Sequence[tuple[str, RecordKey, Any, int]],
+        shared: Sequence[tuple[str, RecordKey, JsonObject, int]],
         message: Message | None = None,
         key: str | None = None,
     ) -> None:
@@ -294,7 +297,7 @@ def message_of(event: Event) -> Message:
     calls = [part.function_call for part in parts if part.function_call]
     results = [part.function_response for part in parts if part.function_response]
     role = "user" if event.author == "user" else "tool" if results else "assistant"
-    extra: dict[str, Any] = {}
+    extra: JsonObject = {}
     if calls:
         extra["tool_calls"] = [
             {
@@ -310,7 +313,7 @@ def message_of(event: Event) -> Message:
     return Message(role=role, content=_text(event.content), name=name or None, extra=extra, raw=_dumped(event))
 
 
-def _dumped(event: Event) -> Any:
+def _dumped(event: Event) -> JsonObject:
     return event.model_dump(mode="json", exclude_none=True)
 
 
@@ -321,7 +324,7 @@ def _event_key(event: Event) -> str:
     return f"{event.id}-{hashlib.blake2b(event.model_dump_json().encode(), digest_size=8).hexdigest()}"
 
 
-def _text(content: Any) -> str:
+def _text(content: types.Content | None) -> str:
     return "\n".join(part.text for part in (content.parts if content else None) or [] if part.text)
 
 
@@ -337,17 +340,17 @@ def _state(record: OpaqueRecord | None) -> dict[str, Any]:
     return {} if data is None else dict(data["state"])
 
 
-def _json(value: Any) -> Any:
+def _json(value: JsonObject) -> JsonObject:
     # What has no JSON form, a function for instance, is stored as its text rather than failing the whole write.
     return {**value, "state": to_jsonable_python(value["state"], serialize_unknown=True)}
 
 
-def _split_state(state: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def _split_state(state: Mapping[str, object]) -> dict[str, dict[str, object]]:
     """Return the parts of a state that belong to the app, to the user and to the session.
 
     Temporary state is left out.
     """
-    parts: dict[str, dict[str, Any]] = {"app": {}, "user": {}, "session": {}}
+    parts: dict[str, dict[str, object]] = {"app": {}, "user": {}, "session": {}}
     for key, value in state.items():
         if key.startswith(State.APP_PREFIX):
             parts["app"][key.removeprefix(State.APP_PREFIX)] = value

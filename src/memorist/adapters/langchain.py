@@ -22,7 +22,9 @@ from ..engine.recalling import Spaces
 from ..errors import NotFound
 from ..memory import AsyncMemory
 from ..messages.message import Message
+from ..ports import CounterSpec
 from ..runtime import run_blocking
+from ..values import JsonObject
 from .fitting import Budget, fitting, recalled
 from .handles import Handles, Source
 from .stashing import DEFINITIONS, READ_TOOLS, Stashing
@@ -45,7 +47,7 @@ class MemoristMiddleware(AgentMiddleware):
         recall: bool = True,
         namespaces: Spaces = None,
         top_k: int = 5,
-        counter: Any = None,
+        counter: CounterSpec = None,
     ) -> None:
         super().__init__()
         self._handles = Handles(memory)
@@ -65,7 +67,7 @@ class MemoristMiddleware(AgentMiddleware):
         return await handler(await self._request(self._handles.awaited, request))
 
     async def _request(self, memory: AsyncMemory, request: ModelRequest[Any]) -> ModelRequest[Any]:
-        changes: dict[str, Any] = {}
+        changes: dict[str, object] = {}
         if self._budget is not None:
             converted = [message_of(message) for message in request.messages]
             retained = fitting(converted, self._budget, counter=self._counter)
@@ -181,7 +183,7 @@ class MemoristChatMessageHistory(BaseChatMessageHistory):
 
 def message_of(message: BaseMessage) -> Message:
     """Convert a LangChain message to ours, with the original in `raw`."""
-    extra: dict[str, Any] = {}
+    extra: JsonObject = {}
     if isinstance(message, AIMessage) and message.tool_calls:
         extra["tool_calls"] = [
             {

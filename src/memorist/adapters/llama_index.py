@@ -171,7 +171,7 @@ class MemoristMemoryBlock(BaseMemoryBlock[str]):
         self._space = self._handles.space(ROOT)
         self._thread = f"{self._space}/{thread}"
 
-    async def _aget(self, messages: list[ChatMessage] | None = None, **block_kwargs: Any) -> str:
+    async def _aget(self, messages: list[ChatMessage] | None = None, **block_kwargs: object) -> str:
         asked = next((message.content or "" for message in reversed(messages or []) if message.role == "user"), "")
         return await recalled(self._handles.awaited, asked, **self._options)
 

@@ -18,6 +18,8 @@ from ..engine.recalling import Spaces
 from ..errors import Conflict, NotFound
 from ..memory import AsyncMemory
 from ..messages.message import Message, text_of
+from ..ports import CounterSpec
+from ..values import JsonMapping, JsonObject
 from .fitting import Budget, fitting, recalled
 from .handles import Handles, Source
 from .stashing import DEFINITIONS, READ_TOOLS, Stashing
@@ -187,7 +189,7 @@ class MemoristSession:
 
 
 def budgeted(
-    budget: Budget, *, counter: Any = None
+    budget: Budget, *, counter: CounterSpec = None
 ) -> Callable[[list[TResponseInputItem], list[TResponseInputItem]], list[TResponseInputItem]]:
     """Keep as much of the newest history as fits next to the new input, for `RunConfig(session_input_callback=…)`."""
 
@@ -249,7 +251,7 @@ def _read_tool(name: str, stash: Stashing, handles: Handles, session_id: str) ->
     return FunctionTool(name, definition["description"], definition["parameters"], invoke, strict_json_schema=False)
 
 
-def message_of(item: Any) -> Message:
+def message_of(item: JsonMapping) -> Message:
     """Convert an item to a message, with the original in `raw`."""
     try:
         json.dumps(item)
@@ -269,7 +271,7 @@ def message_of(item: Any) -> Message:
     return Message(role="assistant", content="", raw=item)
 
 
-def whole_exchanges(items: Sequence[Any], limit: int) -> list[Any]:
+def whole_exchanges(items: Sequence[JsonMapping], limit: int) -> list[JsonMapping]:
     """Return the newest items, at most `limit`, from the start of an exchange on, without outputs whose call was cut
     off.
     """
@@ -280,24 +282,24 @@ def whole_exchanges(items: Sequence[Any], limit: int) -> list[Any]:
     return []
 
 
-def _begins(items: Sequence[Any], index: int) -> bool:
+def _begins(items: Sequence[JsonMapping], index: int) -> bool:
     """Return whether an exchange starts at this index. Reasoning and calls belong to the items after them."""
     return _part(items[index]) != "result" and (index == 0 or _part(items[index - 1]) in ("message", "result"))
 
 
-def _orphans(items: Sequence[Any]) -> bool:
+def _orphans(items: Sequence[JsonMapping]) -> bool:
     called = {item.get("call_id") for item in items if _part(item) == "call"}
     return any(_part(item) == "result" and item.get("call_id") not in called for item in items)
 
 
-def _part(item: Any) -> str:
+def _part(item: JsonMapping) -> str:
     if item.get("role") is not None:
         return "message"
     kind = str(item.get("type"))
     return "result" if kind.endswith(RESULTS) else "call" if kind.endswith(CALLS) and "call_id" in item else "thought"
 
 
-def _is_question(item: Any) -> bool:
+def _is_question(item: object) -> bool:
     return isinstance(item, dict) and item.get("role") == "user"
 
 
@@ -305,12 +307,12 @@ def _item(message: Message) -> Any:
     return message.raw
 
 
-def _parts(content: Any) -> Any:
+def _parts(content: object) -> str | list[JsonObject]:
     """Convert text parts of the Responses API to the chat API's format."""
     if not isinstance(content, list):
         return content if isinstance(content, str) else ""
     return [{"type": "text", "text": _text(part.get("text"))} for part in content if isinstance(part, dict)]
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return value if isinstance(value, str) else ""

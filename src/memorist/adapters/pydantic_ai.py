@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -35,6 +35,8 @@ from ..errors import Conflict
 from ..memory import AsyncMemory
 from ..messages.message import Message
 from ..ordered_keys import RecordKey
+from ..ports import CounterSpec
+from ..values import JsonObject
 from .fitting import Budget, fitting, recalled
 from .handles import Handles, Source
 from .stashing import DEFINITIONS, READ_TOOLS, Stashing
@@ -206,7 +208,7 @@ class MemoristConversationStore(ConversationStore):
         await self._handles.aclose()
 
 
-def budgeted(budget: Budget, *, counter: Any = None) -> Callable[[list[ModelMessage]], list[ModelMessage]]:
+def budgeted(budget: Budget, *, counter: CounterSpec = None) -> Callable[[list[ModelMessage]], list[ModelMessage]]:
     """Return a history processor that keeps the newest messages that fit.
 
     A tool call is always kept with its results.
@@ -281,7 +283,7 @@ def _conversation(ctx: RunContext[Any]) -> str:
 
 def message_of(message: ModelMessage) -> Message:
     """Convert the text, tool calls and results of a Pydantic AI message to our message."""
-    blocks: list[dict[str, Any]] = []
+    blocks: list[JsonObject] = []
     for part in message.parts:
         if isinstance(part, ToolReturnPart | RetryPromptPart) and part.tool_call_id and part.tool_name:
             blocks.append({"type": "tool_result", "tool_use_id": part.tool_call_id, "content": _result(part)})
@@ -299,13 +301,13 @@ def message_of(message: ModelMessage) -> Message:
     return Message(role=role, content=blocks, shape="anthropic")
 
 
-def _content_text(content: Any) -> str:
+def _content_text(content: str | Iterable[object] | None) -> str:
     if isinstance(content, str):
         return content
     return "\n".join(part for part in content or () if isinstance(part, str))
 
 
-def _result(part: Any) -> str:
+def _result(part: ToolReturnPart | RetryPromptPart) -> str:
     return part.model_response_str() if isinstance(part, ToolReturnPart) else str(part.model_response())
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from ..context.read_tools import SEARCH_HISTORY, tools
 from ..context.stash import READ_MORE, check_stash
 from ..memory import AsyncMemory
 from ..read_back import AsyncReadBack
+from ..values import JsonMapping
 
 READ_TOOLS = (READ_MORE, SEARCH_HISTORY)
 DEFINITIONS = {tool["function"]["name"]: tool["function"] for tool in tools()}
@@ -30,9 +30,7 @@ class Stashing:
         options: dict[str, Any] = {"over_tokens": self._over_tokens, "key": key, "create": self._space}
         return (await memory.threads.stash(self._thread(conversation), text, **options)).text
 
-    async def answer(
-        self, memory: AsyncMemory, conversation: str, name: str, arguments: str | Mapping[str, Any]
-    ) -> str:
+    async def answer(self, memory: AsyncMemory, conversation: str, name: str, arguments: str | JsonMapping) -> str:
         """Return the answer to a call of one of the two tools."""
         return await AsyncReadBack(memory, self._thread(conversation)).call(name, arguments)
 

@@ -10,11 +10,14 @@ from strands.session.session_repository import SessionRepository
 from strands.types.exceptions import SessionException
 from strands.types.session import Session, SessionAgent, SessionMessage
 
+from ..blocking.memory import Memory
 from ..engine.recalling import Spaces
 from ..errors import Conflict, NotFound
 from ..ids import new_id
 from ..messages.message import Message
 from ..ordered_keys import RecordKey
+from ..records import Fact
+from ..values import Json, JsonMapping, JsonObject
 from .handles import Handles, Source
 
 ROOT = "strands"
@@ -31,38 +34,38 @@ class MemoristSessionRepository(SessionRepository):
         self._space = namespace or self._handles.space(ROOT)
 
     @property
-    def _memory(self) -> Any:
+    def _memory(self) -> Memory:
         return self._handles.memory.blocking
 
-    def create_session(self, session: Session, **kwargs: Any) -> Session:
+    def create_session(self, session: Session, **kwargs: object) -> Session:
         """Create a session, or raise SessionException if it exists."""
         self._create(_key("session", session.session_id), session.to_dict(), f"Session {session.session_id}")
         return session
 
-    def read_session(self, session_id: str, **kwargs: Any) -> Session | None:
+    def read_session(self, session_id: str, **kwargs: object) -> Session | None:
         """Return a session, or None."""
         data = self._read(_key("session", session_id))
         return None if data is None else Session.from_dict(data)
 
-    def create_agent(self, session_id: str, session_agent: SessionAgent, **kwargs: Any) -> None:
+    def create_agent(self, session_id: str, session_agent: SessionAgent, **kwargs: object) -> None:
         """Create an agent of a session."""
         self._need_session(session_id)
         agent = session_agent.agent_id
         self._create(_key("agent", session_id, agent), session_agent.to_dict(), f"Agent {agent}")
 
-    def read_agent(self, session_id: str, agent_id: str, **kwargs: Any) -> SessionAgent | None:
+    def read_agent(self, session_id: str, agent_id: str, **kwargs: object) -> SessionAgent | None:
         """Return an agent, or None."""
         data = self._read(_key("agent", session_id, agent_id))
         return None if data is None else SessionAgent.from_dict(data)
 
-    def update_agent(self, session_id: str, session_agent: SessionAgent, **kwargs: Any) -> None:
+    def update_agent(self, session_id: str, session_agent: SessionAgent, **kwargs: object) -> None:
         """Update an existing agent, keeping its creation time."""
         self._need_session(session_id)
         before = self._need_agent(session_id, session_agent.agent_id)
         session_agent.created_at = before.created_at
         self._write(_key("agent", session_id, session_agent.agent_id), session_agent.to_dict())
 
-    def create_message(self, session_id: str, agent_id: str, session_message: SessionMessage, **kwargs: Any) -> None:
+    def create_message(self, session_id: str, agent_id: str, session_message: SessionMessage, **kwargs: object) -> None:
         """Create a message of an agent."""
         self._need_session(session_id)
         self._need_agent(session_id, agent_id)
@@ -73,12 +76,12 @@ class MemoristSessionRepository(SessionRepository):
             thread = self.thread_of(session_id, agent_id)
             self._memory.threads.append(thread, message, create=self._space, key=f"message-{number}")
 
-    def read_message(self, session_id: str, agent_id: str, message_id: int, **kwargs: Any) -> SessionMessage | None:
+    def read_message(self, session_id: str, agent_id: str, message_id: int, **kwargs: object) -> SessionMessage | None:
         """Return a message, or None."""
         data = self._read(_key("message", session_id, agent_id, message_id))
         return None if data is None else SessionMessage.from_dict(data)
 
-    def update_message(self, session_id: str, agent_id: str, session_message: SessionMessage, **kwargs: Any) -> None:
+    def update_message(self, session_id: str, agent_id: str, session_message: SessionMessage, **kwargs: object) -> None:
         """Update an existing message (for example to redact it), and redact its copy in the thread."""
         self._need_session(session_id)
         self._need_agent(session_id, agent_id)
@@ -91,23 +94,23 @@ class MemoristSessionRepository(SessionRepository):
         self._redact(self.thread_of(session_id, agent_id), _convert_message(before.to_message()).text)
 
     def list_messages(
-        self, session_id: str, agent_id: str, limit: int | None = None, offset: int = 0, **kwargs: Any
+        self, session_id: str, agent_id: str, limit: int | None = None, offset: int = 0, **kwargs: object
     ) -> list[SessionMessage]:
         """Return a page of messages in order."""
         records = self._memory.records.scan(self._space, _key("message", session_id, agent_id))
         page = records[offset:] if limit is None else records[offset : offset + limit]
         return [SessionMessage.from_dict(record.data) for record in page]
 
-    def create_multi_agent(self, session_id: str, multi_agent: Any, **kwargs: Any) -> None:
+    def create_multi_agent(self, session_id: str, multi_agent: Any, **kwargs: object) -> None:
         """Store the state of a swarm or a graph."""
         self._need_session(session_id)
         self._write(_key("multi", session_id, multi_agent.id), multi_agent.serialize_state())
 
-    def read_multi_agent(self, session_id: str, multi_agent_id: str, **kwargs: Any) -> dict[str, Any] | None:
+    def read_multi_agent(self, session_id: str, multi_agent_id: str, **kwargs: object) -> JsonObject | None:
         """Return the state of a swarm or a graph, or None."""
         return self._read(_key("multi", session_id, multi_agent_id))
 
-    def update_multi_agent(self, session_id: str, multi_agent: Any, **kwargs: Any) -> None:
+    def update_multi_agent(self, session_id: str, multi_agent: Any, **kwargs: object) -> None:
         """Update the state of an existing swarm or graph."""
         if self.read_multi_agent(session_id, multi_agent.id) is None:
             raise SessionException(f"MultiAgent state {multi_agent.id} does not exist in session {session_id}")
@@ -121,13 +124,13 @@ class MemoristSessionRepository(SessionRepository):
         """Close the memory if it was opened from a URL."""
         self._handles.close()
 
-    def _create(self, key: RecordKey, data: Any, what: str) -> None:
+    def _create(self, key: RecordKey, data: object, what: str) -> None:
         try:
             self._memory.records.put(self._space, key, _json(data), expect=0)
         except Conflict as conflict:
             raise SessionException(f"{what} already exists") from conflict
 
-    def _write(self, key: RecordKey, data: Any) -> None:
+    def _write(self, key: RecordKey, data: object) -> None:
         self._memory.records.put(self._space, key, _json(data))
 
     def _read(self, key: RecordKey) -> Any:
@@ -165,7 +168,7 @@ class MemoristMemoryStore:
         description: str | None = None,
         max_search_results: int | None = None,
         writable: bool = True,
-        extraction: Any = None,
+        extraction: object = None,
         namespace: str | None = None,
         namespaces: Spaces = None,
     ) -> None:
@@ -186,7 +189,7 @@ class MemoristMemoryStore:
             MemoryEntry(content=hit.text, metadata={"id": hit.id, "kind": hit.kind, "score": hit.score}) for hit in hits
         ]
 
-    async def add(self, content: str, metadata: Any = None) -> Any:
+    async def add(self, content: str, metadata: JsonMapping | None = None) -> Fact | None:
         """Store a text as a fact, unless there is already one with the same text."""
         key = f"{ROOT}/{(metadata or {}).get('id') or new_id()}"
         held = await self._handles.awaited.facts.list(self._space, prefix=f"{ROOT}/")
@@ -194,23 +197,24 @@ class MemoristMemoryStore:
             return None
         return await self._handles.awaited.facts.set(self._space, key, content)
 
-    async def add_messages(self, messages: list[Any], context: AddMessagesContext | None = None) -> Any:
+    async def add_messages(self, messages: list[JsonMapping], context: AddMessagesContext | None = None) -> None:
         """Append messages to a thread, from which facts are extracted."""
         converted = [message for message in map(_convert_message, messages) if message.text.strip()]
         if converted:
             await self._handles.awaited.threads.append(f"{self._space}/{self.name}", *converted, create=self._space)
 
 
-def _convert_message(message: Any) -> Message:
+def _convert_message(message: JsonMapping) -> Message:
     """Convert a Strands message to ours, with only its text."""
     parts = [part["text"] for part in message.get("content", ()) if isinstance(part, dict) and "text" in part]
     role = "assistant" if message.get("role") == "assistant" else "user"
     return Message(role=role, content="\n".join(parts))
 
 
-def _json(data: Any) -> Any:
+def _json(data: object) -> Json:
     """Return the data in plain JSON types, with enumerations as text."""
-    return json.loads(json.dumps(data))
+    plain: Json = json.loads(json.dumps(data))
+    return plain
 
 
 def _key(kind: str, *parts: str | int) -> RecordKey:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Mapping, Sequence
 from threading import Lock
-from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
@@ -94,7 +93,7 @@ class Checkpoints:
         """Store a checkpoint and the new values of its channels in one transaction."""
         thread, ns, parent = place_of(config)
         bare = checkpoint.copy()
-        held: dict[str, Any] = bare.pop("channel_values")  # type: ignore[misc]  # it is stored by itself
+        held: dict[str, object] = bare.pop("channel_values")  # type: ignore[misc]  # it is stored by itself
         about = get_checkpoint_metadata(config, metadata)
         run = about.get("run_id")
         row = CheckpointRow(
@@ -186,7 +185,7 @@ class Checkpoints:
         return Known(newest[0].key[-1], newest[0].version, items, stored)
 
     async def put_writes(
-        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str
+        self, config: RunnableConfig, writes: Sequence[tuple[str, object]], task_id: str, task_path: str
     ) -> None:
         """Store the writes of a task. An existing write is kept, except special ones such as errors and interrupts."""
         thread, ns, id = place_of(config)
@@ -229,7 +228,7 @@ class Checkpoints:
         writes = await self.memory.records.scan(self.space, prefix)
         return self._tuple(row, held, rows.pending(writes, self.serde))
 
-    def _tuple(self, row: CheckpointRow, held: dict[str, Any], writes: list[PendingWrite]) -> CheckpointTuple:
+    def _tuple(self, row: CheckpointRow, held: dict[str, object], writes: list[PendingWrite]) -> CheckpointTuple:
         checkpoint = {**self.serde.loads_typed(row.checkpoint), "channel_values": held}
         return CheckpointTuple(
             config=config_of(row),
@@ -239,7 +238,7 @@ class Checkpoints:
             pending_writes=writes,
         )
 
-    async def _values(self, row: CheckpointRow, versions: Mapping[str, Version]) -> dict[str, Any]:
+    async def _values(self, row: CheckpointRow, versions: Mapping[str, Version]) -> dict[str, object]:
         names = list(versions)
         keys = [rows.value_key(row.thread, row.ns, name, versions[name]) for name in names]
         records = await self.memory.records.get_many(self.space, keys)
@@ -288,7 +287,7 @@ class Checkpoints:
                 return
             last = page[-1].key
 
-    def _passes(self, row: CheckpointRow, filter: dict[str, Any] | None) -> bool:
+    def _passes(self, row: CheckpointRow, filter: dict[str, object] | None) -> bool:
         if not filter:
             return True
         metadata = self.serde.loads_typed(row.metadata)
@@ -346,7 +345,7 @@ class Checkpoints:
     async def list(
         self,
         config: RunnableConfig | None,
-        filter: dict[str, Any] | None,
+        filter: dict[str, object] | None,
         before: RunnableConfig | None,
         limit: int | None,
     ) -> AsyncIterator[CheckpointTuple]:

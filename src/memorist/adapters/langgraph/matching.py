@@ -20,7 +20,7 @@ _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
-def check_filter(filter: Mapping[str, Any] | None) -> None:
+def check_filter(filter: Mapping[str, object] | None) -> None:
     """Raise ValueError for an invalid key or an unknown operator."""
     for key, wanted in (filter or {}).items():
         if not isinstance(key, str) or not _FILTER_KEY.match(key):
@@ -30,12 +30,12 @@ def check_filter(filter: Mapping[str, Any] | None) -> None:
             raise ValueError(f"Unsupported operator: {unknown[0][:20]}")
 
 
-def passes(value: Mapping[str, Any], filter: Mapping[str, Any] | None) -> bool:
+def passes(value: Mapping[str, object], filter: Mapping[str, object] | None) -> bool:
     """Return whether a value matches all parts of a filter; dotted keys address nested values."""
     return all(_compare(_at(value, key), wanted) for key, wanted in (filter or {}).items())
 
 
-def _at(value: Any, key: str) -> Any:
+def _at(value: object, key: str) -> object:
     if isinstance(value, Mapping) and key in value:
         return value[key]
     first, dot, rest = key.partition(".")
@@ -44,11 +44,11 @@ def _at(value: Any, key: str) -> Any:
     return _MISSING
 
 
-def _compare(value: Any, wanted: Any) -> bool:
-    operators = _operators(wanted)
-    if operators:
-        return all(_operate(value, name, wanted[name]) for name in operators)
+def _compare(value: object, wanted: object) -> bool:
     if isinstance(wanted, Mapping):
+        operators = _operators(wanted)
+        if operators:
+            return all(_operate(value, name, wanted[name]) for name in operators)
         return isinstance(value, Mapping) and all(_compare(_at(value, key), item) for key, item in wanted.items())
     if isinstance(wanted, list | tuple):
         return (
@@ -59,11 +59,11 @@ def _compare(value: Any, wanted: Any) -> bool:
     return _equal(value, wanted)
 
 
-def _operators(wanted: Any) -> list[str]:
+def _operators(wanted: object) -> list[str]:
     return [key for key in wanted if str(key).startswith("$")] if isinstance(wanted, Mapping) else []
 
 
-def _operate(value: Any, name: str, wanted: Any) -> bool:
+def _operate(value: object, name: str, wanted: object) -> bool:
     if name in ("$eq", "$ne"):
         return _equal(value, wanted) == (name == "$eq")
     alike = isinstance(value, str) and isinstance(wanted, str)
@@ -72,13 +72,13 @@ def _operate(value: Any, name: str, wanted: Any) -> bool:
     return _OPERATORS[name](value, wanted)
 
 
-def _equal(value: Any, wanted: Any) -> bool:
+def _equal(value: object, wanted: object) -> bool:
     """Compare two values as JSON: true is not 1, and a missing value equals null."""
     value = None if value is _MISSING else value
     return isinstance(value, bool) == isinstance(wanted, bool) and bool(value == wanted)
 
 
-def _number(value: Any) -> bool:
+def _number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 

@@ -12,8 +12,7 @@ Long names are replaced by a digest in keys, and the rows contain them in full.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import msgspec
 from langgraph.checkpoint.base import CheckpointMetadata, PendingWrite, writes_sort_key
@@ -80,7 +79,7 @@ def pending(records: Sequence[OpaqueRecord], serde: SerializerProtocol) -> list[
     return [(row.task, row.channel, serde.loads_typed(row.value)) for row in rows]
 
 
-def waiting_deltas(metadata: CheckpointMetadata, values: dict[str, Any]) -> tuple[str, ...]:
+def waiting_deltas(metadata: CheckpointMetadata, values: Mapping[str, object]) -> tuple[str, ...]:
     """Return the delta channels that were written since their last snapshot and have no snapshot in this checkpoint."""
     counters = metadata.get("counters_since_delta_snapshot") or {}
     return tuple(name for name, (updates, _) in counters.items() if updates and name not in values)

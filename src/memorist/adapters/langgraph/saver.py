@@ -112,13 +112,13 @@ class MemoristSaver(BaseCheckpointSaver[str]):
         return await self._on(self._handles.awaited).put(config, checkpoint, metadata, new_versions)
 
     def put_writes(
-        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+        self, config: RunnableConfig, writes: Sequence[tuple[str, object]], task_id: str, task_path: str = ""
     ) -> None:
         """Store the values that a task wrote before its step is done."""
         run_blocking(self._on(self._handles.stepped).put_writes(config, writes, task_id, task_path))
 
     async def aput_writes(
-        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+        self, config: RunnableConfig, writes: Sequence[tuple[str, object]], task_id: str, task_path: str = ""
     ) -> None:
         """Store the values that a task wrote before its step is done."""
         await self._on(self._handles.awaited).put_writes(config, writes, task_id, task_path)

@@ -32,7 +32,7 @@ from ...records import Fact
 from ...runtime import run_blocking
 from ..handles import Handles, Source
 from .matching import check_filter, listed, passes
-from .vectors import Embeds, embedder_of, packed, similarity, texts_of
+from .vectors import Embeds, Rows, embedder_of, packed, similarity, texts_of
 
 Score = Literal["hybrid", "cosine"]
 BESIDE = "langgraph"
@@ -213,7 +213,7 @@ class _Items:
             ranked += [(scores[fact.key], fact) for fact in facts if fact is not None and passes(fact.value, op.filter)]
         return sorted(ranked, key=lambda pair: -(pair[0] or 0.0))
 
-    async def _embeds(self, texts: Sequence[str]) -> Any:
+    async def _embeds(self, texts: Sequence[str]) -> Rows:
         embed: Embeds = embedder_of(self._memory, self._store.embeddings)
         return await embed(texts)
 
@@ -285,7 +285,7 @@ def _opened(memory: Source, embeddings: Any) -> Source:
 def _default_fields(index: IndexConfig | None) -> list[str] | None:
     if index is None:
         return None
-    named: Any = index.get("fields") or index.get("text_fields")
+    named: Sequence[str] | None = index.get("fields") or index.get("text_fields")
     return list(named) if named else None
 
 
@@ -297,6 +297,6 @@ def _check(op: Op) -> None:
         check_filter(op.filter)
 
 
-def _fields(namespace: tuple[str, ...], fact: Fact) -> dict[str, Any]:
+def _fields(namespace: tuple[str, ...], fact: Fact) -> dict[str, object]:
     times: dict[str, datetime] = {"created_at": fact.created_at, "updated_at": fact.updated_at}
     return {"namespace": namespace, "key": fact.key, "value": msgspec.to_builtins(fact.value), **times}

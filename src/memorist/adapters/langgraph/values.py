@@ -77,7 +77,7 @@ def serialised(value: Any, serde: SerializerProtocol) -> tuple[Stored, tuple[Ite
     return Stored(type=LIST, items=items, size=size, wrapper=wrapper), items if size > MAX_WHOLE_BYTES else None
 
 
-def _wrapper(value: Any, serde: SerializerProtocol) -> Item | None:
+def _wrapper(value: object, serde: SerializerProtocol) -> Item | None:
     """Return the serialised form of a named tuple with one field, a list, without that list.
 
     A delta channel's snapshot is one. It is recognised by its form, and only if the serialiser restores it unchanged,
@@ -132,7 +132,7 @@ def joined(stored: Stored, versions: Mapping[Version, Stored]) -> tuple[Item, ..
     return tuple(items)
 
 
-def opened(stored: Stored, items: tuple[Item, ...], serde: SerializerProtocol) -> Any:
+def opened(stored: Stored, items: tuple[Item, ...], serde: SerializerProtocol) -> object:
     """Deserialise a value."""
     if stored.type != LIST:
         return serde.loads_typed((stored.type, stored.data))

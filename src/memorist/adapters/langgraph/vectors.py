@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 from langgraph.store.base import get_text_at_path, tokenize_path
 
+from ...embed.opening import Vectors
 from ...engine.noun import core_of
 from ...errors import UsageError
 from ...memory import AsyncMemory
 
-Embeds = Callable[[Sequence[str]], Awaitable[Any]]
+Rows = Sequence[Sequence[float]] | Vectors
+"""One vector per text, as LangChain or this library returns them."""
+Embeds = Callable[[Sequence[str]], Awaitable[Rows]]
 
 
 def embedder_of(memory: AsyncMemory, embeddings: Any) -> Embeds:
@@ -22,12 +25,12 @@ def embedder_of(memory: AsyncMemory, embeddings: Any) -> Embeds:
         if own is None:
             raise UsageError("score='cosine' needs vectors: give the memory an embedder, or the store an index")
 
-        async def by_memory(texts: Sequence[str]) -> Any:
+        async def by_memory(texts: Sequence[str]) -> Rows:
             return await own.embed(list(texts))
 
         return by_memory
 
-    async def by_index(texts: Sequence[str]) -> Any:
+    async def by_index(texts: Sequence[str]) -> Rows:
         if core_of(memory).runtime.blocking:
             return embeddings.embed_documents(list(texts))
         return await embeddings.aembed_documents(list(texts))
@@ -35,14 +38,14 @@ def embedder_of(memory: AsyncMemory, embeddings: Any) -> Embeds:
     return by_index
 
 
-def texts_of(value: Any, fields: Sequence[str]) -> list[str]:
+def texts_of(value: object, fields: Sequence[str]) -> list[str]:
     """Return the texts of some fields. Missing fields are skipped, and lists yield one text per element."""
     return [
         text for field in fields for text in get_text_at_path(value, field if field == "$" else tokenize_path(field))
     ]
 
 
-def packed(vectors: Sequence[Any]) -> bytes:
+def packed(vectors: Rows) -> bytes:
     """Return the vectors of one item as bytes: their number, then each as a unit vector."""
     rows = np.asarray(vectors, np.float32)
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
@@ -50,7 +53,7 @@ def packed(vectors: Sequence[Any]) -> bytes:
     return len(rows).to_bytes(4, "big") + units.astype("<f4").tobytes()
 
 
-def similarity(query: Any, data: Any) -> float:
+def similarity(query: Sequence[float] | Vectors, data: bytes) -> float:
     """Return the highest cosine of an item's vectors."""
     rows = np.frombuffer(data, "<f4", offset=4).reshape(int.from_bytes(data[:4], "big"), -1)
     unit = np.asarray(query, np.float32)
