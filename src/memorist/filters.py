@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from .errors import InvalidFilter
+from .values import JsonMapping
 
 MAX_FILTER_DEPTH = 20
 COMPARE = ("$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$in", "$nin", "$exists", "$contains")
@@ -46,7 +47,7 @@ class Not(msgspec.Struct, frozen=True):
 
 
 Filter = Test | All | Any_ | Not
-Where = Mapping[str, Any]
+Where = JsonMapping
 """A filter as users write it."""
 
 
@@ -197,7 +198,7 @@ def _ordered(op: str, value: Any, operand: Any) -> bool:
     return bool(value <= operand)
 
 
-def document_of(record: Any) -> Mapping[str, Any]:
+def document_of(record: Any) -> JsonMapping:
     """Return the document that a filter is tested against: a record's fields, and over them those of its metadata (or
     of its value, if that is a dict)."""
     fields = {name: getattr(record, name) for name in record.__struct_fields__}

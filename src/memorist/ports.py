@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import msgspec
 
 from .errors import InvalidValue, UsageError
+from .values import JsonMapping, JsonObject
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -137,7 +138,7 @@ class Reranker(Protocol):
         ...
 
 
-Messages = Sequence[Mapping[str, Any]]
+Messages = Sequence[JsonMapping]
 
 
 class Usage(msgspec.Struct, frozen=True):
@@ -185,7 +186,7 @@ class Model(Protocol):
         *,
         system: str | None = None,
         max_tokens: int,
-        schema: dict[str, Any] | None = None,
+        schema: JsonObject | None = None,
         timeout: float | None = None,
     ) -> Completion:
         """Ask the model for one answer.

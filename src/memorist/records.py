@@ -16,6 +16,8 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from .values import JsonObject
+
 Key = tuple[str | int, ...]
 R = typing.TypeVar("R", bound="Record")
 
@@ -40,9 +42,9 @@ class Table(msgspec.Struct, frozen=True):
         return self.key if index is None else self.indexes[index]
 
 
-def as_dict(struct: msgspec.Struct) -> dict[str, Any]:
+def as_dict(struct: msgspec.Struct) -> JsonObject:
     """Return a struct as a dict of JSON values, for `to_dict`."""
-    fields: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(struct))
+    fields: JsonObject = msgspec.json.decode(msgspec.json.encode(struct))
     return fields
 
 
@@ -62,7 +64,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
         """The primary key of this row."""
         return _key_of(type(self))(self)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return the record as a dict of JSON values; times become ISO strings."""
         return as_dict(self)
 
@@ -77,7 +79,7 @@ class Thread(Record, frozen=True, kw_only=True):
     id: str
     ns: str
     title: str | None = None
-    metadata: dict[str, Any] = {}
+    metadata: JsonObject = {}
     length: int = 0
     start: int = 0
     tokens: int = 0
@@ -140,7 +142,7 @@ class Fact(Record, frozen=True, kw_only=True):
     scope: str = "standing"
     """How long the fact matters: `standing`, `conversation` or `task`."""
     tags: tuple[str, ...] = ()
-    metadata: dict[str, Any] = {}
+    metadata: JsonObject = {}
     inferred: bool = False
     """Whether the fact was inferred rather than stated."""
     confidence: float = 1.0
@@ -205,7 +207,7 @@ class Event(Record, frozen=True, kw_only=True):
     people: tuple[str, ...] = ()
     location: str | None = None
     tags: tuple[str, ...] = ()
-    metadata: dict[str, Any] = {}
+    metadata: JsonObject = {}
     inferred: bool = False
     confidence: float = 1.0
     sources: tuple[str, ...] = ()
@@ -241,7 +243,7 @@ class Candidate(Record, frozen=True, kw_only=True):
     target: str | None = None
     """The id of the memory to update or end."""
     text: str
-    proposal: dict[str, Any] = {}
+    proposal: JsonObject = {}
     quote: str | None = None
     reason: str | None = None
     confidence: float = 1.0
@@ -287,7 +289,7 @@ class StoredRecord(Record, frozen=True, kw_only=True):
     """The size of the whole value in bytes."""
     upload: str | None = None
     pieces: int = 0
-    metadata: dict[str, Any] = {}
+    metadata: JsonObject = {}
     created_at: datetime
     updated_at: datetime
     expires_at: datetime | None = None
@@ -320,7 +322,7 @@ class Learning(Record, frozen=True, kw_only=True):
     usage_count: int = 0
     last_used: datetime | None = None
     tags: tuple[str, ...] = ()
-    metadata: dict[str, Any] = {}
+    metadata: JsonObject = {}
     sources: tuple[str, ...] = ()
     actor: str = "user"
     trust: str = "user"
@@ -338,7 +340,7 @@ class WorkingDocument(Record, frozen=True, kw_only=True):
     table = Table("working", ("org", "user", "session"))
     user: str
     session: str = ""
-    doc: dict[str, Any]
+    doc: JsonObject
     created_at: datetime
     updated_at: datetime
     expires_at: datetime | None = None
@@ -374,7 +376,7 @@ class Document(Record, frozen=True, kw_only=True):
     id: str
     title: str | None = None
     source: str | None = None
-    metadata: dict[str, Any] = {}
+    metadata: JsonObject = {}
     text: str
     chunks: int = 0
     digest: str = ""
@@ -798,7 +800,7 @@ class Entry(Record, frozen=True, kw_only=True):
     trust: str = "user"
     confidence: float = 1.0
     uses: int = 0
-    metadata: dict[str, Any] = {}
+    metadata: JsonObject = {}
     source: str | None = None
     embedder: str | None = None
     vector: bytes | None = None

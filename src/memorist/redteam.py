@@ -7,13 +7,14 @@ become a fact, a wish or a safety line of the user. The attempts are in `gate/pl
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from .errors import UsageError
 from .ids import new_id
 from .records import as_dict
+from .values import JsonObject
 
 if TYPE_CHECKING:
     from .blocking.memory import Memory
@@ -30,7 +31,7 @@ class Attempt(msgspec.Struct, frozen=True):
     id: int
     family: str
     lang: str
-    message: dict[str, Any]
+    message: JsonObject
 
 
 class Planted(msgspec.Struct, frozen=True):

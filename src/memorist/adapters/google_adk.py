@@ -49,7 +49,7 @@ class MemoristSessionService(BaseSessionService):
         return self._handles.awaited
 
     async def create_session(
-        self, *, app_name: str, user_id: str, state: dict[str, Any] | None = None, session_id: str | None = None
+        self, *, app_name: str, user_id: str, state: JsonObject | None = None, session_id: str | None = None
     ) -> Session:
         """Create a session, or raise AlreadyExistsError if the id is taken."""
         id = (session_id or "").strip() or new_id()
@@ -100,7 +100,7 @@ class MemoristSessionService(BaseSessionService):
         await self._memory.records.delete(f"user:{user_id}", _session_key(app_name, id))
         await self._memory.threads.delete(thread_of(app_name, user_id, id))
 
-    async def get_user_state(self, *, app_name: str, user_id: str) -> dict[str, Any]:
+    async def get_user_state(self, *, app_name: str, user_id: str) -> JsonObject:
         """Return the state shared by all sessions of a user in an app."""
         return _state(await self._memory.records.get(f"user:{user_id}", _user_key(app_name)))
 
@@ -335,7 +335,7 @@ def _session(app: str, user: str, id: str, stored: OpaqueRecord) -> Session:
     return session
 
 
-def _state(record: OpaqueRecord | None) -> dict[str, Any]:
+def _state(record: OpaqueRecord | None) -> JsonObject:
     data: Any = None if record is None else record.data
     return {} if data is None else dict(data["state"])
 

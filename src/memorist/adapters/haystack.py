@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from haystack.dataclasses import ChatMessage
 from haystack.token_counters.types import TokenCounter
 
 from ..errors import BudgetError
 from ..messages.message import Message
+from ..values import JsonObject
 from .fitting import fitting
 
 MAX_STEPS = 8
@@ -46,7 +46,7 @@ class MemoristCompactor:
         """Do the same as `compact` for async callers, without any I/O."""
         return self.compact(messages, target_tokens, token_counter)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Serialise the settings."""
         return {
             "type": "memorist.adapters.haystack.MemoristCompactor",
@@ -54,7 +54,7 @@ class MemoristCompactor:
         }
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> MemoristCompactor:
+    def from_dict(cls, data: JsonObject) -> MemoristCompactor:
         """Restore a compactor from `to_dict`."""
         return cls(**data.get("init_parameters", {}))
 

@@ -7,7 +7,8 @@ import json
 import os
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+
+from ..values import JsonObject
 
 MAX_ERRORS = 50
 
@@ -31,7 +32,7 @@ def record_error(agent: str, event: str, error: BaseException) -> None:
     path.write_text("\n".join(lines) + "\n", "utf-8")
 
 
-def last_errors() -> list[dict[str, Any]]:
+def last_errors() -> list[JsonObject]:
     """Return the recorded errors, oldest first."""
     return [json.loads(line) for line in _lines(state_folder() / "hook-errors.jsonl")]
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from ..values import JsonObject
+from ..values import JsonMapping, JsonObject
 from .payloads import Agent
 
 Where = Literal["project", "user"]
@@ -58,7 +58,7 @@ def files_of(commands: Commands, where: Where, root: Path, home: Path) -> list[C
 # JSON
 
 
-def _loaded(text: str) -> dict[str, Any]:
+def _loaded(text: str) -> JsonObject:
     try:
         data = json.loads(text) if text.strip() else {}
     except ValueError as error:
@@ -68,14 +68,14 @@ def _loaded(text: str) -> dict[str, Any]:
     return data
 
 
-def _dumped(data: Mapping[str, Any], like: str) -> str:
+def _dumped(data: JsonMapping, like: str) -> str:
     """Return the data as JSON, with the indentation of the previous text."""
     second = next((line for line in like.splitlines()[1:] if line.strip()), "  ")
     indent: int | str = "\t" if second.startswith("\t") else (len(second) - len(second.lstrip(" "))) or 2
     return json.dumps(data, indent=indent, ensure_ascii=False) + "\n"
 
 
-def _json_file(path: Path, entries: Mapping[str, Any]) -> ConfigFile:
+def _json_file(path: Path, entries: JsonMapping) -> ConfigFile:
     """Return a JSON file with our entries. Objects are merged, lists are extended, and other values are set only if
     they are missing."""
     return ConfigFile(
@@ -85,7 +85,7 @@ def _json_file(path: Path, entries: Mapping[str, Any]) -> ConfigFile:
     )
 
 
-def _merged(data: JsonObject, entries: Mapping[str, Any]) -> dict[str, Any]:
+def _merged(data: JsonObject, entries: JsonMapping) -> JsonObject:
     merged = dict(data)
     for name, entry in entries.items():
         if isinstance(entry, Mapping) and isinstance(merged.get(name), dict) and name != NAME:
@@ -97,7 +97,7 @@ def _merged(data: JsonObject, entries: Mapping[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def _without(data: JsonObject, entries: Mapping[str, Any]) -> dict[str, Any]:
+def _without(data: JsonObject, entries: JsonMapping) -> JsonObject:
     """Return the data without our entries, and without the objects and lists that contained only those."""
     left = dict(data)
     for name, entry in entries.items():
@@ -149,7 +149,7 @@ def _whole_file(path: Path, content: str) -> ConfigFile:
 # The hosts
 
 
-def _grouped(commands: Commands, events: Mapping[str, str | None], seconds: int = HOOK_SECONDS) -> dict[str, Any]:
+def _grouped(commands: Commands, events: Mapping[str, str | None], seconds: int = HOOK_SECONDS) -> JsonObject:
     """Return hooks in Claude Code's format, which Codex and Gemini share.
 
     A matcher limits tool events to the shell.
@@ -165,7 +165,7 @@ def _grouped(commands: Commands, events: Mapping[str, str | None], seconds: int 
     }
 
 
-def _server(commands: Commands, **more: Any) -> dict[str, Any]:
+def _server(commands: Commands, **more: Any) -> JsonObject:
     program, arguments = commands.mcp()
     return {NAME: {**more, "command": program, "args": arguments}}
 

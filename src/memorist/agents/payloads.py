@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
-from ..values import JsonMapping
+from ..values import JsonMapping, JsonObject
 
 Agent = Literal["claude-code", "codex", "cursor", "gemini-cli", "opencode", "copilot"]
 AGENTS: tuple[Agent, ...] = ("claude-code", "codex", "cursor", "gemini-cli", "opencode", "copilot")
@@ -101,7 +101,7 @@ def _failure_of(payload: JsonMapping) -> str:
     return ""
 
 
-def answer_of(hook: Hook, context: str) -> dict[str, Any]:
+def answer_of(hook: Hook, context: str) -> JsonObject:
     """Return the text that the host expects on stdout. It is empty if there is nothing to say or the host ignores
     it."""
     if not context:

@@ -5,12 +5,13 @@ Made by scripts/generate-blocking from engine/working.py; change that, then run 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, Generic
 
 from ..engine.working import Action, V, W
 from ..engine.working import WorkingMemory as EngineWorkingMemory
 from ..runtime import run_blocking
+from ..values import JsonMapping
 
 
 class WorkingMemory(Generic[W]):
@@ -69,7 +70,7 @@ class WorkingMemory(Generic[W]):
         """
         return run_blocking(self._engine.get_many(sessions, user=user))
 
-    def set(self, doc: W | Mapping[str, Any], *, user: str | None = None, session: str | None = None) -> W:
+    def set(self, doc: W | JsonMapping, *, user: str | None = None, session: str | None = None) -> W:
         """Write the whole document.
 
         Args:
@@ -145,7 +146,7 @@ class WorkingMemory(Generic[W]):
         """
         return run_blocking(self._engine.undo_action(user=user, session=session))
 
-    def add_turn(self, *messages: Mapping[str, Any], user: str | None = None, session: str | None = None) -> W:
+    def add_turn(self, *messages: JsonMapping, user: str | None = None, session: str | None = None) -> W:
         """Add messages to the history, of which the newest 20 are kept, without tool results that have lost their call.
 
         Args:

@@ -11,6 +11,7 @@ import msgspec
 
 from ..errors import InvalidValue
 from ..ports import as_datetime
+from ..values import JsonMapping, JsonObject
 
 FIRST_MOMENT = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 """When the first message of a case is said, unless the case says otherwise: requests are the same in every run."""
@@ -51,9 +52,9 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     org: str = "default"
     conversation: Sequence[Any] = ()
     """The messages are texts of the user, or mappings such as `{assistant: Noted., at: 2026-01-05T09:00Z}`."""
-    conversations: Sequence[Mapping[str, Any]] = ()
+    conversations: Sequence[JsonMapping] = ()
     """A case can have several conversations, such as `{user: bob, messages: [...]}`."""
-    facts: Mapping[str, Any] = {}
+    facts: JsonMapping = {}
     """These are facts about the user, by key, as a program would write them."""
     documents: Sequence[Any] = ()
     """The documents are texts, or mappings with `title` and `text`."""
@@ -72,7 +73,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     embedder: str | None = "default"
     answers: str | None = None
     """This file contains recorded answers of the model that writes memories. Without it, no model is used."""
-    expect: Sequence[Mapping[str, Any]] | Mapping[str, Any] = ()
+    expect: Sequence[JsonMapping] | JsonMapping = ()
     snapshot: bool = False
     """This is True if the whole request must equal the recorded one."""
     file: str = ""
@@ -91,7 +92,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
                 several = kind in ("contains", "not_contains", "nothing_about", "source") and isinstance(value, list)
                 yield from ((kind, item) for item in value) if several else ((kind, value),)
 
-    def pieces(self, fixtures: Mapping[str, Mapping[str, Any]] | None = None) -> list[Piece]:
+    def pieces(self, fixtures: Mapping[str, JsonMapping] | None = None) -> list[Piece]:
         """Return the pieces that the case stores, in order."""
         writing = _Writing(self)
         for name in self.fixture_names():
@@ -117,7 +118,7 @@ class _Writing:
         self._threads = 0
         self.pieces: list[Piece] = []
 
-    def add(self, material: Mapping[str, Any]) -> None:
+    def add(self, material: JsonMapping) -> None:
         """Add the facts, documents and conversations of a case or fixture."""
         user = str(material.get("user") or self._case.user)
         for key, value in (material.get("facts") or {}).items():
@@ -128,7 +129,7 @@ class _Writing:
             if "text" not in fields:
                 raise InvalidValue(f"case {self._case.name!r}: a document is a text, or {{title: …, text: …}}")
             self._put("document", user, text=str(fields["text"]), name=fields.get("title"))
-        talks: list[Mapping[str, Any]] = list(material.get("conversations") or ())
+        talks: list[JsonMapping] = list(material.get("conversations") or ())
         if material.get("conversation"):
             talks.append({"user": user, "messages": material["conversation"]})
         for talk in talks:
@@ -142,7 +143,7 @@ class _Writing:
         if unknown:
             raise InvalidValue(f"case {self._case.name!r}: {what} has {', '.join(names)}, not {', '.join(unknown)}")
 
-    def _talk(self, talk: Mapping[str, Any], user: str) -> None:
+    def _talk(self, talk: JsonMapping, user: str) -> None:
         self._threads += 1
         self.check_names(talk, ("user", "id", "messages"), "a conversation")
         thread = str(talk.get("id") or f"conversation-{self._threads}")
@@ -167,7 +168,7 @@ def read_moment(value: Any) -> datetime:
     return as_datetime(value, "at")
 
 
-def _read_turn(turn: Any, case: str) -> tuple[str, str, dict[str, Any]]:
+def _read_turn(turn: Any, case: str) -> tuple[str, str, JsonObject]:
     """Return the role, the text and the other fields of a message in a case."""
     if isinstance(turn, str):
         return "user", turn, {}

@@ -12,6 +12,7 @@ import msgspec
 
 from ..context.budget import SECTIONS
 from ..errors import InvalidValue, NotFound
+from ..values import JsonMapping
 from .cases import Case
 from .request import Asked, Part, mentions, plain, shorten
 from .stages import Loss, Stage, find_carriers, find_loss, not_extracted
@@ -88,7 +89,7 @@ def _newest(asked: Asked, values: Any) -> Iterator[Failure]:
                 yield _unwanted(asked, name, f"the former value {text!r} is there as if it still held", parts)
 
 
-def _pairs(values: Mapping[str, Any]) -> list[tuple[str, Any]]:
+def _pairs(values: JsonMapping) -> list[tuple[str, Any]]:
     """Return keys of facts with their values, written as `{location: Porto}` or as `{key: location, value: Porto}`."""
     return [(values["key"], values["value"])] if set(values) == {"key", "value"} else list(values.items())
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
+from ..values import JsonMapping
 from .cases import BETWEEN_MESSAGES, Case, Piece
 from .contradicting import AGE, OTHER_VALUE, contradict
 from .request import shorten
@@ -40,7 +40,7 @@ class MutationReport(msgspec.Struct, frozen=True):
     """These cases fail without any change, so they were not mutated."""
 
 
-def mutate(cases: Sequence[tuple[Case, Mapping[str, Any]]]) -> MutationReport:
+def mutate(cases: Sequence[tuple[Case, JsonMapping]]) -> MutationReport:
     """Run each case once for every change to one of its memories."""
     mutants: list[Mutant] = []
     broken: list[tuple[str, str]] = []

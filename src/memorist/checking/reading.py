@@ -12,6 +12,7 @@ import msgspec
 
 from ..errors import InvalidValue, UsageError
 from ..extras import install_command
+from ..values import JsonObject
 from .cases import Case
 from .expectations import check_forms
 
@@ -26,7 +27,7 @@ class CaseFile(msgspec.Struct, frozen=True):
 
     path: Path
     cases: tuple[Case, ...]
-    fixtures: dict[str, Any] = {}
+    fixtures: JsonObject = {}
 
 
 def find_files(paths: Iterable[Path]) -> Iterator[Path]:
@@ -88,7 +89,7 @@ def _convert(path: Path, fields: Any) -> Case:
         raise InvalidValue(f"{path.name}, case {name!r}: {problem}") from problem
 
 
-def _checked(path: Path, cases: list[Case], fixtures: dict[str, Any]) -> CaseFile:
+def _checked(path: Path, cases: list[Case], fixtures: JsonObject) -> CaseFile:
     seen: set[str] = set()
     for case in cases:
         if case.slug in seen:

@@ -9,6 +9,7 @@ from typing import Any
 from ..errors import InvalidValue, ModelError
 from ..ids import digest
 from ..models.base import parse_json
+from ..values import JsonObject
 
 MAX_ANSWER_TOKENS = 4096
 
@@ -20,11 +21,11 @@ class RecordedModel:
         self._path, self._live = path, live
         self.missing: list[str] = []
         """Hashes of prompts that have no recorded answer."""
-        self._used: dict[str, Any] = {}
+        self._used: JsonObject = {}
         rows = json.loads(path.read_text("utf-8"))["answers"] if path.exists() else []
         if live is None and not path.exists():
             raise InvalidValue(f"there are no answers at {path}; record them with: memorist test --record MODEL")
-        self._answers: dict[str, Any] = {row["prompt"]: row["answer"] for row in rows}
+        self._answers: JsonObject = {row["prompt"]: row["answer"] for row in rows}
 
     def __call__(self, prompt: str) -> str:
         mark = digest(prompt.encode("utf-8", "replace"), 8)

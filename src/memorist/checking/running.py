@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -21,6 +21,7 @@ from ..blocking.memory import Memory
 from ..errors import InvalidValue, MemoristError
 from ..stores.opening import NothingLasts
 from ..testing import FakeClock
+from ..values import JsonMapping, JsonObject
 from .cases import BETWEEN_MESSAGES, FIRST_MOMENT, Case, Piece, read_moment
 from .expectations import Failure, check
 from .recorded import RecordedModel
@@ -62,7 +63,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 def run_case(
     case: Case,
     *,
-    fixtures: Mapping[str, Any] | None = None,
+    fixtures: JsonMapping | None = None,
     pieces: Sequence[Piece] | None = None,
     options: Options | None = None,
 ) -> CaseResult:
@@ -162,7 +163,7 @@ def write_pieces(whole: Memory, pieces: Sequence[Piece], clock: FakeClock) -> No
             case "document":
                 memory.documents.add(f"user:{piece.user}", piece.text, title=piece.name)
             case _:
-                message: dict[str, Any] = {"role": piece.role, "content": piece.text, "created_at": piece.at}
+                message: JsonObject = {"role": piece.role, "content": piece.text, "created_at": piece.at}
                 if piece.name is not None:
                     message["name"] = piece.name
                 memory.threads.append(piece.thread, message, create=f"user:{piece.user}")

@@ -7,11 +7,11 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from ..blocking.memory import Memory
 from ..engine.processors import FactExtractor
 from ..stores.opening import NothingLasts
+from ..values import JsonObject
 from .datasets import Turn
 
 USER = "ada"
@@ -63,10 +63,10 @@ class Store:
         self.memory.recall("anything", top_k=1)
 
 
-def message_of(turn: Turn) -> dict[str, Any]:
+def message_of(turn: Turn) -> JsonObject:
     """Return the message to append for a turn, with its speaker's name and its time."""
     role = "assistant" if turn.speaker.lower() in ("assistant", "ai", "bot") else "user"
-    message: dict[str, Any] = {"role": role, "name": turn.speaker, "content": turn.text}
+    message: JsonObject = {"role": role, "name": turn.speaker, "content": turn.text}
     return message if turn.timestamp is None else {**message, "created_at": aware(turn.timestamp)}
 
 

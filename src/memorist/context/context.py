@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -16,7 +16,7 @@ from ..messages.reports import Break, Piece, RequestReport
 from ..messages.responses import problems as item_problems
 from ..messages.responses import responses_tools
 from ..messages.wire import anthropic_tools, openai_tools
-from ..values import compact_json
+from ..values import JsonMapping, JsonObject, compact_json
 from .cache import mark
 from .doubles import identity
 from .fates import UNREAD, InputFate
@@ -126,7 +126,7 @@ class Context:
             raise InvalidValue(f"this is not a context, or one of a newer format (this version reads up to {FORMAT})")
         return written.context
 
-    def messages(self, *, merge: bool = True) -> list[dict[str, Any]]:
+    def messages(self, *, merge: bool = True) -> list[JsonObject]:
         """Return the messages for OpenAI's chat API.
 
         Args:
@@ -135,16 +135,14 @@ class Context:
         lead = (self.lead,) if self.lead is not None and self.lead_always else ()
         return openai_messages((*self.system_messages, *lead, *self.view), merge=merge)
 
-    def openai(self, *, merge: bool = True) -> dict[str, Any]:
+    def openai(self, *, merge: bool = True) -> JsonObject:
         """Return `messages`, and `tools` if there are any, for OpenAI's chat API."""
-        request: dict[str, Any] = {"messages": self.messages(merge=merge)}
+        request: JsonObject = {"messages": self.messages(merge=merge)}
         if self.tools:
             request["tools"] = openai_tools(self.tools)
         return request
 
-    def anthropic(
-        self, *, cache: bool | None = None, context_management: Mapping[str, Any] | None = None
-    ) -> dict[str, Any]:
+    def anthropic(self, *, cache: bool | None = None, context_management: JsonMapping | None = None) -> JsonObject:
         """Return `system`, `tools` and `messages` for Anthropic.
 
         Args:
@@ -154,7 +152,7 @@ class Context:
         """
         lead = (self.lead,) if self.lead is not None else ()
         messages = anthropic_messages((*lead, *self.view))
-        request: dict[str, Any] = {"system": self._text(self.system_messages), "tools": [], "messages": messages}
+        request: JsonObject = {"system": self._text(self.system_messages), "tools": [], "messages": messages}
         request["tools"] = anthropic_tools(self.tools)
         if cache if cache is not None else self.layout == "cached":
             request = mark(request, self)
@@ -165,7 +163,7 @@ class Context:
             request["context_management"], request["betas"] = anthropic_settings(context_management)
         return request
 
-    def responses(self, *, context_management: Sequence[Mapping[str, Any]] | None = None) -> dict[str, Any]:
+    def responses(self, *, context_management: Sequence[JsonMapping] | None = None) -> JsonObject:
         """Return `instructions`, `input` and `tools` for OpenAI's Responses API.
 
         Args:
@@ -175,7 +173,7 @@ class Context:
         items = response_items((*lead, *self.view))
         refuse(item_problems(items), "OpenAI")
         tools = responses_tools(self.tools)
-        request: dict[str, Any] = {"instructions": self._text(self.system_messages), "input": items, "tools": tools}
+        request: JsonObject = {"instructions": self._text(self.system_messages), "input": items, "tools": tools}
         if context_management is not None:
             request["context_management"] = openai_settings(context_management)
         return request
@@ -337,7 +335,7 @@ def _repaired(fix: Repair) -> Outcome:
     return Outcome("history", "repaired", fix.reason, fix.position, fix.position, 1, fix.tokens, ids)
 
 
-def _simple(message: dict[str, Any]) -> dict[str, Any]:
+def _simple(message: JsonObject) -> JsonObject:
     content = message["content"]
     if len(content) == 1 and set(content[0]) == {"type", "text"} and content[0]["type"] == "text":
         return {"role": message["role"], "content": content[0]["text"]}

@@ -20,6 +20,7 @@ import msgspec
 
 from ..errors import UsageError
 from ..messages.message import INSTRUCTIONS, Message, as_message
+from ..values import JsonMapping
 from .assemble import NO_LIMIT, Parts, assemble, fixed_tokens, summary_task
 from .budget import TokenBudget, as_budget
 from .context import Context
@@ -420,7 +421,7 @@ def instruction_messages(instructions: Any) -> tuple[Message, ...]:
     return tuple(messages)
 
 
-def as_tools(tools: Any) -> tuple[Mapping[str, Any], ...]:
+def as_tools(tools: Any) -> tuple[JsonMapping, ...]:
     """Check a list of tool definitions."""
     if tools is None or tools == ():
         return ()

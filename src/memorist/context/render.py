@@ -9,7 +9,7 @@ from typing import Any
 from ..messages.message import Message, text_of
 from ..messages.responses import after_compaction
 from ..messages.wire import sent_anthropic, sent_openai
-from ..values import compact_json
+from ..values import JsonMapping, JsonObject, compact_json
 from .validate import openai_problems, refuse
 
 _ID_CHARACTERS = re.compile(r"[^a-zA-Z0-9_-]")
@@ -23,14 +23,14 @@ _MERGED_ROLES = ("system", "developer", "user", "assistant")
 DEFAULT_TEMPLATE = "{system}\n\n{memory}\n\n{tools}\n\n{history}\n\n{input}\n\n{scratchpad}"
 
 
-def openai_messages(messages: Iterable[Message], *, merge: bool = False) -> list[dict[str, Any]]:
+def openai_messages(messages: Iterable[Message], *, merge: bool = False) -> list[JsonObject]:
     """Return messages in OpenAI's chat format, unchanged if the provider accepts them.
 
     With `merge`, neighbours with the same role become one message, for templates that require alternating roles. Tool
     results stay separate, since each answers its own call. So do messages with fields of their own, such as another
     speaker's name. Only the last message of a run may have tool calls.
     """
-    out: list[dict[str, Any]] = []
+    out: list[JsonObject] = []
     is_plain = True
     for message in messages:
         content = message.content
@@ -45,15 +45,15 @@ def openai_messages(messages: Iterable[Message], *, merge: bool = False) -> list
     return _merged(out) if merge else out
 
 
-def _says_something(message: Mapping[str, Any]) -> bool:
+def _says_something(message: JsonMapping) -> bool:
     """Return False for an assistant's message with only content that this provider rejects, such as a compaction."""
     if message.get("role") != "assistant":
         return True
     return any(message.get(name) for name in ("content", "tool_calls", "refusal", "audio", "function_call"))
 
 
-def _merged(messages: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    out: list[dict[str, Any]] = []
+def _merged(messages: Iterable[JsonObject]) -> list[JsonObject]:
+    out: list[JsonObject] = []
     role = None
     for message in messages:
         if message["role"] == role and _may_merge(out[-1], message):
@@ -64,7 +64,7 @@ def _merged(messages: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     return out
 
 
-def _may_merge(last: Mapping[str, Any], message: Mapping[str, Any]) -> bool:
+def _may_merge(last: JsonMapping, message: JsonMapping) -> bool:
     if message["role"] not in _MERGED_ROLES:
         return False
     own = {name: value for name, value in message.items() if name not in ("content", "tool_calls")}
@@ -83,14 +83,14 @@ def _parts(content: Any) -> list[Any]:
     return [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
 
 
-def response_items(messages: Iterable[Message]) -> list[dict[str, Any]]:
+def response_items(messages: Iterable[Message]) -> list[JsonObject]:
     """Return items of the Responses API; messages that came as such items are unchanged."""
     return after_compaction([item for message in messages for item in message.responses()])
 
 
-def anthropic_messages(messages: Iterable[Message]) -> list[dict[str, Any]]:
+def anthropic_messages(messages: Iterable[Message]) -> list[JsonObject]:
     """Return messages in Anthropic's format: content as blocks, roles merged, results first and ids unique."""
-    out: list[dict[str, Any]] = []
+    out: list[JsonObject] = []
     names: dict[str, str] = {}
     seen: set[str] = set()
     for message in messages:
@@ -117,8 +117,8 @@ def _end_in_words(blocks: list[Any]) -> None:
         blocks.pop()
 
 
-def _renamed(blocks: list[dict[str, Any]], names: dict[str, str], seen: set[str]) -> list[dict[str, Any]]:
-    out: list[dict[str, Any]] = []
+def _renamed(blocks: list[JsonObject], names: dict[str, str], seen: set[str]) -> list[JsonObject]:
+    out: list[JsonObject] = []
     for block in blocks:
         if block["type"] == "tool_use":
             new = _ID_CHARACTERS.sub("_", str(block.get("id", "")))

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol, cast
 
 from ..messages.message import Message
+from ..values import JsonObject
 from . import lane
 from .fence import fence, render_summary
 from .measure import text_message
@@ -224,7 +225,7 @@ def _call(function: Any, previous: str | None, messages: Sequence[Message], max_
     return answer
 
 
-def prompt(previous: str | None, messages: Sequence[Message], max_tokens: int) -> list[dict[str, Any]]:
+def prompt(previous: str | None, messages: Sequence[Message], max_tokens: int) -> list[JsonObject]:
     """Return the messages that ask a model for a summary."""
     parts = []
     if previous:

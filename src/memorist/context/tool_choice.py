@@ -10,14 +10,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
 
 import msgspec
 
 from ..errors import BudgetError, UsageError
 from ..messages.message import Message, text_of
 from ..recall.analyze import query_terms, tokens
-from ..values import JsonObject, compact_json
+from ..values import JsonMapping, JsonObject, compact_json
 from .measure import count_tools
 from .read_tools import Shape, tool_name
 from .tokens import Counter
@@ -30,7 +29,7 @@ _DESCRIPTION = (
 _QUERY = {"type": "string", "description": "What the tool should do."}
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
 _LISTED = re.compile(r"^- (\S+):", re.MULTILINE)
-Tool = Mapping[str, Any]
+Tool = JsonMapping
 
 
 class ToolChoice(msgspec.Struct, frozen=True):
@@ -65,7 +64,7 @@ def find_tool_definition(shape: Shape = "openai") -> JsonObject:
 def tool_text(tool: Tool) -> str:
     """Return the searchable text of a tool: its name as words, its description and its parameters."""
     inner = tool.get("function")
-    fields: Mapping[str, Any] = inner if isinstance(inner, Mapping) else tool
+    fields: JsonMapping = inner if isinstance(inner, Mapping) else tool
     schema = fields.get("parameters") or fields.get("input_schema")
     properties = schema.get("properties") if isinstance(schema, Mapping) else None
     texts = [" ".join(_WORD.findall(tool_name(tool))), str(fields.get("description") or "")]
@@ -205,7 +204,7 @@ def list_tools(tools: Sequence[Tool]) -> str:
 
 def _line(tool: Tool) -> str:
     inner = tool.get("function")
-    fields: Mapping[str, Any] = inner if isinstance(inner, Mapping) else tool
+    fields: JsonMapping = inner if isinstance(inner, Mapping) else tool
     schema = fields.get("parameters") or fields.get("input_schema") or {}
     about = " ".join(str(fields.get("description") or "").split())
     return f"- {tool_name(tool)}: {about} Parameters: {compact_json(schema)}"

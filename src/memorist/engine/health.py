@@ -14,7 +14,7 @@ from ..filters import Test
 from ..kinds import KINDS
 from ..records import Derivation, Entry, NamespaceStats, Record, StateEntry, Thread, as_dict, view_of
 from ..stores.base import Diagnoses
-from ..values import Json
+from ..values import Json, JsonObject
 from .core import Core
 from .derive.indexing import INDEX
 from .derive.limits import tokens_today
@@ -174,7 +174,7 @@ class Health:
             core.scope.check_files("a deep check")
         await core.shared.open()
         store = core.store
-        report: dict[str, Any] = {}
+        report: JsonObject = {}
         if isinstance(store, Diagnoses) and not core.scope.tenant:
             report = dict(await store.diagnose(deep=deep))
         problems = list(report.pop("problems", ()))

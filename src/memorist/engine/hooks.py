@@ -14,6 +14,7 @@ import msgspec
 
 from ..errors import UsageError
 from ..records import as_dict
+from ..values import JsonMapping
 
 if TYPE_CHECKING:
     from .core import Core
@@ -28,7 +29,7 @@ class HookEvent(msgspec.Struct, frozen=True):
 
     name: str
     org: str
-    data: Mapping[str, Any]
+    data: JsonMapping
 
 
 def warn(text: str, *values: object) -> None:

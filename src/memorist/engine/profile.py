@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from ..errors import UsageError
 from ..ports import When, as_datetime
 from ..records import Fact, FactVersion, Learning, as_dict
-from ..values import Json, as_list, check_name
+from ..values import Json, JsonObject, as_list, check_name
 from .core import Core
 from .derive.catching_up import catch_up
 from .facts.facts import Facts
@@ -46,7 +46,7 @@ class UserProfile(msgspec.Struct, frozen=True):
 
     user: str
     facts: list[Fact]
-    preferences: dict[str, Any]
+    preferences: JsonObject
     learnings: list[Learning]
 
 

@@ -22,7 +22,7 @@ from ..ports import Ttl, to_datetime, to_micros
 from ..records import Job, RecordPiece, StoredRecord, as_dict, view_of
 from ..scope import OMITTED, Ns
 from ..stores.base import Change, Delete, DeleteRange, Expect, Put, Stored
-from ..values import Json, as_list, decode_json, encode_json, json_bytes
+from ..values import Json, JsonObject, as_list, decode_json, encode_json, json_bytes
 from .core import Core
 from .options import checked_limit, version_of
 
@@ -52,7 +52,7 @@ class OpaqueRecord(msgspec.Struct, frozen=True, kw_only=True):
     key: RecordKey
     data: Any = None
     """None if only keys were requested."""
-    meta: dict[str, Any] = {}
+    meta: JsonObject = {}
     size: int = 0
     """The size of the stored data in bytes."""
     version: int = 0

@@ -17,7 +17,7 @@ from ..messages.message import Message
 from ..records import WorkingDocument, as_dict
 from ..stores.base import Delete, Expect, Put
 from ..typed import ready
-from ..values import JsonObject, as_list, check_name, encode_json
+from ..values import JsonMapping, JsonObject, as_list, check_name, encode_json
 from .core import Core
 
 WORKING_TTL = timedelta(hours=24)
@@ -89,11 +89,11 @@ class Template(Generic[W]):
         self._document_type = document_type
         ready(document_type)
 
-    def check(self, fields: dict[str, Any]) -> dict[str, Any]:
+    def check(self, fields: JsonObject) -> JsonObject:
         """Return the fields as JSON. Raises `InvalidValue` if one is wrong."""
         return checked_fields(fields, self._document_type)
 
-    def read(self, doc: dict[str, Any]) -> W:
+    def read(self, doc: JsonObject) -> W:
         """Return a stored document in the form in which the caller gets it."""
         try:
             return msgspec.convert(doc, self._document_type)
@@ -160,7 +160,7 @@ class WorkingMemory(Generic[W]):
         """
         return [await self.get(user, session) for session in as_list(sessions, "sessions")]
 
-    async def set(self, doc: W | Mapping[str, Any], *, user: str | None = None, session: str | None = None) -> W:
+    async def set(self, doc: W | JsonMapping, *, user: str | None = None, session: str | None = None) -> W:
         """Write the whole document.
 
         Args:
@@ -257,7 +257,7 @@ class WorkingMemory(Generic[W]):
         await self._write(user, session, change)
         return msgspec.convert(undone[0], Action) if undone else None
 
-    async def add_turn(self, *messages: Mapping[str, Any], user: str | None = None, session: str | None = None) -> W:
+    async def add_turn(self, *messages: JsonMapping, user: str | None = None, session: str | None = None) -> W:
         """Add messages to the history, of which the newest 20 are kept, without tool results that have lost their call.
 
         Args:

@@ -155,7 +155,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
                 rules |= own
         return {name: parse_rule(rule) for name, rule in rules.items() if rule != "allow"}
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return the policy as JSON values."""
         data: JsonObject = msgspec.to_builtins(self)
         return data

@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from ..values import JsonObject
 
 PIECE_CHARACTERS = 100_000
 """Longer texts are searched in pieces that overlap: the time grows with the length, and no search keeps the interpreter
@@ -109,7 +111,7 @@ def _compiled(source: str) -> re.Pattern[str]:
 
 
 @cache
-def _data() -> dict[str, Any]:
+def _data() -> JsonObject:
     import tomllib
     from pathlib import Path
 

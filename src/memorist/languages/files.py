@@ -5,7 +5,8 @@ from __future__ import annotations
 import tomllib
 from functools import cache
 from pathlib import Path
-from typing import Any
+
+from ..values import JsonObject
 
 ROOM = Path(__file__).parent
 _FIRST = ("en", "de", "fr", "es", "it", "pt", "nl", "sv", "da", "no", "fi", "ru")
@@ -20,7 +21,7 @@ def codes() -> tuple[str, ...]:
 
 
 @cache
-def read(code: str, name: str) -> dict[str, Any]:
+def read(code: str, name: str) -> JsonObject:
     """Return one file of a language. The result is empty if the language has no such file."""
     path = ROOM / code / f"{name}.toml"
     return tomllib.loads(path.read_text("utf-8")) if path.exists() else {}
@@ -32,6 +33,6 @@ def rules_exist(code: str) -> bool:
 
 
 @cache
-def read_shared(name: str) -> dict[str, Any]:
+def read_shared(name: str) -> JsonObject:
     """Return a file that all languages share."""
     return tomllib.loads((ROOM / f"{name}.toml").read_text("utf-8"))

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import Any
 
+from ..values import JsonObject
 from .files import read
 from .words import any_of, words
 
@@ -24,7 +24,7 @@ class Rules:
     def __init__(self, lang: str, part: str, file: str = "talk") -> None:
         self.lang = lang
         self._part = part
-        self._table: dict[str, Any] = read(lang, file).get(part, {})
+        self._table: JsonObject = read(lang, file).get(part, {})
         self._pieces: dict[str, list[str]] = read(lang, file).get("pieces", {})
         self._file = file
 

@@ -4,10 +4,11 @@ prompt."""
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
+from ..values import JsonObject
 from .files import codes, read_shared, rules_exist
 
 Lane = Literal["identity", "contact", "safety", "wish", "fact"]
@@ -74,7 +75,7 @@ def languages() -> tuple[str, ...]:
 @cache
 def topics() -> tuple[Topic, ...]:
     """Return all topics, in the order of their file."""
-    tables: dict[str, Any] = read_shared("topics")
+    tables: JsonObject = read_shared("topics")
     return tuple(msgspec.convert({"key": name, **table, "name": name}, Topic) for name, table in tables.items())
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import cache
-from typing import Any
 
+from ..values import JsonObject
 from .files import read
 
 UNSPACED = frozenset({"zh", "ja"})
@@ -18,7 +18,7 @@ class Words:
 
     def __init__(self, lang: str) -> None:
         self.lang = lang
-        self._table: dict[str, Any] = read(lang, "words")
+        self._table: JsonObject = read(lang, "words")
         self._sets: dict[str, frozenset[str]] = {}
         self._lists: dict[str, tuple[str, ...]] = {}
 
@@ -37,9 +37,9 @@ class Words:
             cached = self._lists[name] = tuple(listed.split()) if isinstance(listed, str) else tuple(listed)
         return cached
 
-    def table(self, name: str) -> dict[str, Any]:
+    def table(self, name: str) -> JsonObject:
         """Return a table, such as number words, months or abbreviations."""
-        table: dict[str, Any] = self._table.get(name, {})
+        table: JsonObject = self._table.get(name, {})
         return table
 
 

@@ -462,8 +462,8 @@ _OVER_HTTP: Mapping[str, tuple[Parameter, ...]] = {
     )
 }
 """Parameters that only HTTP has, for programs that have no `Context` to render a request with."""
-_RECALLED = bool | str | list[str | dict[str, Any]] | dict[str, Any] | None
-_OWN_TYPES: Mapping[str, Mapping[str, Any]] = {
+_RECALLED = bool | str | list[str | JsonObject] | JsonObject | None
+_OWN_TYPES: Mapping[str, JsonMapping] = {
     # `recall` is a bool, namespaces, a `Recall` or items, `profile` a bool or lines; the engine tells them apart.
     "context": {"recall": _RECALLED, "profile": bool | str | list[str | ProfileLine]},
     # Without a namespace, the next argument takes its place: in Python these accept more types than over HTTP.

@@ -7,22 +7,24 @@ import re
 import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
+
+from ..values import JsonMapping, JsonObject
 
 LogFormat = Literal["none", "text", "json"]
 log = logging.getLogger("memorist.server")
 _TRACEPARENT = re.compile(rb"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?")
 
 
-def operation_name(scope: Mapping[str, Any]) -> str:
+def operation_name(scope: JsonMapping) -> str:
     """Return the name of the operation, never the path, because a path may contain text that a user wrote."""
     name: str | None = scope.get("memorist.operation")
     return name or getattr(scope.get("route"), "name", None) or "unknown"
 
 
-def trace_of(scope: Mapping[str, Any]) -> str:
+def trace_of(scope: JsonMapping) -> str:
     """Return the trace id in the caller's `traceparent` (W3C Trace Context), or an empty text without a valid one."""
     header = next((value for name, value in scope["headers"] if name == b"traceparent"), b"")
     match = _TRACEPARENT.fullmatch(header)
@@ -51,7 +53,7 @@ class JsonLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the record as one line of JSON."""
-        line: dict[str, Any] = {
+        line: JsonObject = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(), "logger": record.name,
         }  # fmt: skip

@@ -9,6 +9,7 @@ import msgspec
 from ..engine.noun import core_of
 from ..engine.working import Template, Working, WorkingMemory
 from ..memory import AsyncMemory
+from ..values import JsonObject
 
 
 def noun_of(memory: AsyncMemory, noun: str) -> Any:
@@ -25,16 +26,16 @@ class OpenTemplate(Template[Working]):
     """This template keeps fields that `Working` does not have. They belong to the client's template, which checks them.
     Documents are returned as dicts."""
 
-    def check(self, fields: dict[str, Any]) -> dict[str, Any]:
+    def check(self, fields: JsonObject) -> JsonObject:
         own, standard = _split(fields)
         return {**super().check(standard), **own}
 
-    def read(self, doc: dict[str, Any]) -> Any:
+    def read(self, doc: JsonObject) -> Any:
         own, standard = _split(doc)
         return {**msgspec.to_builtins(super().read(standard)), **own}
 
 
-def _split(fields: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def _split(fields: JsonObject) -> tuple[JsonObject, JsonObject]:
     """Return the fields of a client's template, and those of `Working`."""
     own = {name: value for name, value in fields.items() if name not in Working.__struct_fields__}
     return own, {name: value for name, value in fields.items() if name not in own}

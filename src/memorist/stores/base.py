@@ -28,6 +28,7 @@ from ..filters import Filter, matches
 from ..messages.message import Message
 from ..ports import to_datetime, to_micros
 from ..records import Entry, Job, Key, Record, StateEntry, as_dict
+from ..values import JsonObject
 
 R = TypeVar("R", bound=Record)
 
@@ -409,7 +410,7 @@ class Partitions(Protocol):
 class Diagnoses(Protocol):
     """A store that can report on its database, for `memorist doctor`."""
 
-    async def diagnose(self, *, deep: bool = False) -> dict[str, Any]:
+    async def diagnose(self, *, deep: bool = False) -> JsonObject:
         """Return versions, settings, sizes, and a list of findings under `problems`, which is empty if there are
         none.
         """

@@ -18,7 +18,7 @@ from ..filters import document_of, matches
 from ..messages.message import Message
 from ..ports import to_datetime, to_micros
 from ..records import Job, Key, Receipt, Record, StateEntry, StoreIdentity, Thread
-from ..values import INT_MAX, INT_MIN
+from ..values import INT_MAX, INT_MIN, JsonObject
 from .base import (
     Absence,
     Append,
@@ -142,7 +142,7 @@ class MemoryStore:
 
         return Absence([f"rows of {name}" for name in await rows_holding(self, org, needles)], ["rows in RAM"])
 
-    async def diagnose(self, *, deep: bool = False) -> dict[str, Any]:
+    async def diagnose(self, *, deep: bool = False) -> JsonObject:
         """Return the number of rows per table. Nothing in RAM can be damaged."""
         rows = {name: len(table.by_key) for name, table in sorted(self._tables.items())}
         return {"store": "memory", "durability": "none: gone when the process ends", "rows": rows, "problems": []}

@@ -7,12 +7,14 @@ that contains the user's own words, puts a text before them, and reads the answe
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
 
-Body = dict[str, Any]
+from ..values import JsonMapping, JsonObject
+
+Body = JsonObject
 
 
 class Dialect(msgspec.Struct, frozen=True, eq=False):
@@ -129,7 +131,7 @@ def _chat_answer(body: Body) -> list[Body]:
     return [_chat_message(message)] if isinstance(message, dict) else []
 
 
-def _chat_message(message: Mapping[str, Any]) -> Body:
+def _chat_message(message: JsonMapping) -> Body:
     answer: Body = {"role": "assistant", "content": message.get("content") or message.get("refusal") or ""}
     if message.get("tool_calls"):
         answer["tool_calls"] = message["tool_calls"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import anyio
@@ -22,6 +22,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from ..errors import UsageError
+from ..values import JsonObject
 from .turns import DEFAULT_BUDGET_TOKENS, Turn, Turns
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ def _upstream_path(base: str, path: str) -> str:
     return path.removeprefix(own) if own and path.startswith(f"{own}/") else path
 
 
-def _named(request: Request, content: bytes) -> dict[str, Any]:
+def _named(request: Request, content: bytes) -> JsonObject:
     """Return the user and the thread that a request names, in its headers or in its `user` field."""
     user = request.headers.get(USER_HEADER)
     if user is None and b'"user"' in content:

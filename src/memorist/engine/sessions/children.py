@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
 from ...errors import UsageError
 from ...messages.message import Message
 from ...records import Thread, as_dict
+from ...values import JsonObject
 from ..core import Core
 from ..derive.carried import DERIVED
 from ..threads.threads import PARENT
@@ -59,7 +59,7 @@ async def _sourced(core: Core, parent: str, message: Message) -> Message:
     if len(rows) > MAX_SOURCES:
         raise UsageError(f"a result can name at most {MAX_SOURCES:,} messages; end the child earlier")
     trust = lowest_trust([message.trust_level, *(row.trust_level for row in rows)])
-    about: dict[str, Any] = {**message.metadata, DERIVED: [row.id for row in rows]}
+    about: JsonObject = {**message.metadata, DERIVED: [row.id for row in rows]}
     return msgspec.structs.replace(
         message, metadata=about, trust=None if trust == message.trust_level and message.trust is None else trust
     )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 from ...errors import CorruptRecord
 from ...records import Record
+from ...values import JsonObject
 from ..codec import Row, codec, kinds
 from .pipeline import Step, cell
 from .rows import Reader
@@ -44,7 +44,7 @@ MAX_COUNTED = 10_000
 """Tables with at most so many rows are counted; of larger ones the server's estimate is reported."""
 
 
-async def diagnose(session: Session, deep: bool, orgs: Callable[[], Awaitable[list[str]]]) -> dict[str, Any]:
+async def diagnose(session: Session, deep: bool, orgs: Callable[[], Awaitable[list[str]]]) -> JsonObject:
     """Return a report on the server, its settings, the schema, row-level security, sizes and problems."""
     server = await look(session)
     wanted = ", ".join(f"current_setting('{name}', true)" for name in _SETTINGS)
@@ -55,7 +55,7 @@ async def diagnose(session: Session, deep: bool, orgs: Callable[[], Awaitable[li
     tables = replies[1].rows
     searcher = replies[2].rows
     indexed = bool(searcher and searcher[0][0])
-    report: dict[str, Any] = {
+    report: JsonObject = {
         "store": "postgres",
         "server": session.options.address,
         "version": settings["server_version"],

@@ -11,12 +11,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
-from typing import Any
 
 from msgspec.structs import replace
 
 from ...errors import StoreError, UsageError
 from ...runtime import Runtime
+from ...values import JsonObject
 from ..base import may_read_replicas
 from .options import Options
 from .pipeline import Reply, Step
@@ -116,7 +116,7 @@ class ReplicatedSession(Session):
             raise UsageError("read_url= is not a replica of this database; leave it out, or name a standby of it")
         self._checked = True
 
-    async def diagnosed(self, report: dict[str, Any]) -> dict[str, Any]:
+    async def diagnosed(self, report: JsonObject) -> JsonObject:
         """Add the standby's state to a report on the primary."""
         address = self._standby.options.address
         try:

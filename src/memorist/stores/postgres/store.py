@@ -14,6 +14,7 @@ from ...errors import MemoristError
 from ...filters import document_of, matches
 from ...records import Entry, Job, Key
 from ...runtime import Runtime
+from ...values import JsonObject
 from ..base import (
     ALL_ENTRIES,
     Change,
@@ -223,7 +224,7 @@ class PostgresStore:
 
         return await scrub(self._session, self._runtime)
 
-    async def diagnose(self, *, deep: bool = False) -> dict[str, Any]:
+    async def diagnose(self, *, deep: bool = False) -> JsonObject:
         """Return a report on the server, its settings, the schema, row-level security, sizes and problems."""
         from .health import diagnose
 

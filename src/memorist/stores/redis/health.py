@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...errors import CorruptRecord
+from ...values import JsonObject
 from . import checks
 from .connection import Client
 from .keys import AFTER_ALL
@@ -12,7 +11,7 @@ from .rows import Layout
 from .scripts import SCAN
 
 
-async def diagnose(client: Client, durability: str) -> dict[str, Any]:
+async def diagnose(client: Client, durability: str) -> JsonObject:
     """Return the versions, settings and risks of every server."""
     problems: list[str] = []
     nodes = []
@@ -26,7 +25,7 @@ async def diagnose(client: Client, durability: str) -> dict[str, Any]:
     return {"store": "redis", "mode": mode, "durability": durability, "nodes": nodes, "problems": problems}
 
 
-def _node(name: str, info: dict[str, Any], settings: dict[str, str]) -> dict[str, Any]:
+def _node(name: str, info: JsonObject, settings: dict[str, str]) -> JsonObject:
     product = "valkey" if "valkey_version" in info else "redis"
     return {
         "address": name,

@@ -16,6 +16,7 @@ from ...errors import StoreError, StoreUnavailable, UnknownOutcome, UsageError
 from ...filters import document_of, matches
 from ...records import Job, Key, StoreIdentity
 from ...runtime import Runtime
+from ...values import JsonObject
 from ..base import Change, ChangeResult, R, Scan, Scrubbed, repeatable
 from ..codec import codec, kinds
 from . import changes as batch
@@ -245,7 +246,7 @@ class RedisStore:
 
         return await scrub(self._client, self._runtime)
 
-    async def diagnose(self, *, deep: bool = False) -> dict[str, Any]:
+    async def diagnose(self, *, deep: bool = False) -> JsonObject:
         """Return versions, settings and durability risks of the servers, and with `deep` the number of damaged rows."""
         report = await health.diagnose(self._client, self._durability)
         if deep:
@@ -373,7 +374,7 @@ class RedisStore:
         call = _claim_arguments(queue, owner, now, lease, limit, limit)
         return [table.decode(raw, None) for raw in await self._client.script(CLAIM, base, call, write=True)]
 
-    async def _verify(self, report: dict[str, Any]) -> None:
+    async def _verify(self, report: JsonObject) -> None:
         rows: dict[str, int] = {}
         for org in await self.orgs():
             for kind in kinds():

@@ -13,6 +13,7 @@ import apsw
 
 from ...errors import CorruptRecord
 from ...records import Record
+from ...values import JsonObject
 from ..codec import Row, kinds
 from .connection import Connections
 from .rows import Reader
@@ -24,7 +25,7 @@ _DAMAGE = apsw.CorruptError, apsw.SQLError
 """What SQLite raises for a damaged page; the second is FTS5's, for one of its own."""
 
 
-def diagnose(connections: Connections, reader: Reader, durability: str, deep: bool) -> dict[str, Any]:
+def diagnose(connections: Connections, reader: Reader, durability: str, deep: bool) -> JsonObject:
     """Return a report on the file and its problems.
 
     `deep` reads every page, and checks every row that has a checksum.

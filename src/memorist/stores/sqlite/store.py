@@ -28,6 +28,7 @@ from ...records import (
     Watermark,
 )
 from ...runtime import Runtime
+from ...values import JsonObject
 from ..base import (
     ALL_ENTRIES,
     Absence,
@@ -178,7 +179,7 @@ class SqliteStore:
         files = self._connections.files()
         return Absence(await self._runtime.call(holding, files, needles), [file.name for file in files])
 
-    async def diagnose(self, *, deep: bool = False) -> dict[str, Any]:
+    async def diagnose(self, *, deep: bool = False) -> JsonObject:
         """Return a report on SQLite's version, and on the file's schema, settings, size and health."""
         from .health import diagnose
 

@@ -16,6 +16,7 @@ from ...errors import MemoristError, StoreError, UnknownOutcome, Unsupported
 from ...ids import new_id
 from ...messages.message import Message
 from ...records import Job, Key, StateEntry, StoreIdentity
+from ...values import JsonObject
 from ..base import (
     Appended,
     Change,
@@ -176,11 +177,11 @@ class TieredStore:
             report += (await store.scrub()).under(store.name)
         return report
 
-    async def diagnose(self, *, deep: bool = False) -> dict[str, Any]:
+    async def diagnose(self, *, deep: bool = False) -> JsonObject:
         """Return the reports of both stores. An unavailable hot store is reported as a problem."""
         report = await self.durable.diagnose(deep=deep) if isinstance(self.durable, Diagnoses) else {}
         problems = list(report.get("problems", ()))
-        hot: dict[str, Any] = {"store": self.hot.name}
+        hot: JsonObject = {"store": self.hot.name}
         if isinstance(self.hot, Diagnoses):
             try:
                 hot = await self._hot.guarded(self.hot.diagnose)
