@@ -47,7 +47,7 @@ def test_every_moment_comes_back_to_the_microsecond(micros: int) -> None:
 @pytest.mark.parametrize(("value", "kept"), [(5, 5.0), (0.1, 0.1), (-0.0, 0.0), (True, 1.0), (2**53, 2.0**53)])
 def test_a_real_is_always_a_float_without_minus_zero(value: float, kept: float) -> None:
     row = codec(Message).encode(message("o", "x", importance=value))
-    cell = row[codec(Message).place["importance"]]
+    cell = row[codec(Message).position_of["importance"]]
     assert type(cell) is float
     assert str(cell) == str(kept)
 
@@ -66,9 +66,9 @@ def test_a_changed_cell_changes_the_checksum() -> None:
 
 def test_a_row_that_cannot_be_read_is_corrupt() -> None:
     row = list(codec(Fact).encode(fact("o")))
-    row[codec(Fact).place["value"]] = "{broken"
+    row[codec(Fact).position_of["value"]] = "{broken"
     with pytest.raises(CorruptRecord):
         decoded(Fact, tuple(row))
-    row[codec(Fact).place["created_at"]] = 10**30
+    row[codec(Fact).position_of["created_at"]] = 10**30
     with pytest.raises(CorruptRecord):
         decoded(Fact, tuple(row))
