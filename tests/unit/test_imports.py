@@ -21,7 +21,7 @@ LAYERS = {
     "": 0, "errors": 0,
     "filters": 1, "ids": 1, "languages": 1, "ports": 1, "runtime": 1, "telemetry": 1,
     "text_pieces": 0,
-    "backoff": 0, "extras": 0, "lazy": -1, "types": 0, "graph_keys": 0, "ordered_keys": 1, "typed": 1, "values": 1,
+    "backoff": 0, "extras": 0, "lazy": -1, "types": 0, "graph_keys": 0, "ordered_keys": 1, "typed": 1, "values": 0.5,
     "dates": 2, "records": 2, "scope": 2,
     "messages": 3,
     "kinds": 4,
