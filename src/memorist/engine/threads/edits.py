@@ -152,7 +152,7 @@ class ThreadEdits:
             held = await guard(core, named)
             if held.forgotten:
                 copies = [bare(copy) for copy in copies]
-            links = dict.fromkeys(link for copy in copies for link in carried_links(copy, made.created_at))
+            links = dict.fromkeys(link for copy in copies for link in carried_links(copy, fork.created_at))
             await core.apply(*guards, *held.changes, *map(Load, copies), *map(Put, links))
             after, length = page[-1].seq, page[-1].seq
             tokens += sum(message.tokens or 0 for message in page)
