@@ -23,7 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from memorist import Memory
+from memorist import Extraction, Memory
 from memorist.engine.memories import Remembered
 from memorist.models import Completion
 from memorist.models.openai import open_openai
@@ -138,7 +138,9 @@ def main() -> int:
             paths.append(path)
             size += len(segment_messages(path))
     started = time.monotonic()
-    with Memory(options.folder / f"{options.model}.db", model=model, worker=False) as memory:
+    with Memory(
+        options.folder / f"{options.model}.db", model=model, extract=Extraction(brief=True), worker=False
+    ) as memory:
         for path in paths:
             append_segment(memory, path)
         with ThreadPoolExecutor(options.parallel) as pool:

@@ -77,6 +77,21 @@ async def test_each_item_is_accepted_or_refused_on_its_own(open_memory: OpenMemo
     assert why.text.startswith("I moved to Porto")
 
 
+async def test_a_small_model_gets_a_short_prompt_and_only_adds(open_memory: OpenMemory) -> None:
+    """What a new value replaces is decided without the model, by the time of the statements."""
+    fields = {"m": "m1", "kind": "fact", "subject": "user", "key": "location"}
+    model, prompts = scripted(
+        [{**fields, "quote": "I live in Lisbon", "value": "Lisbon", "text": "The user lives in Lisbon."}],
+        [{**fields, "quote": "I moved to Porto", "value": "Porto", "text": "The user lives in Porto."}],
+    )
+    memory = open_memory(model=model, extract=Extraction(brief=True, instructions="Note homes."))
+    await tell(memory, "I live in Lisbon, by the river.")
+    await tell(memory, "I moved to Porto last week.", thread="later")
+    versions = await do(memory.memories.history("fact:location", ns="user:ada"))
+    assert [(version.value, version.status) for version in versions] == [("Lisbon", "superseded"), ("Porto", "active")]
+    assert all("# KNOWN" not in prompt and "Note homes." in prompt and len(prompt) < 5_000 for prompt in prompts)
+
+
 async def test_what_is_known_is_shown_and_can_be_ended(open_memory: OpenMemory) -> None:
     model, prompts = scripted(
         [operation("I work at Acme", "The user works at Acme.", key="employer", value="Acme")],

@@ -54,6 +54,8 @@ class Extraction:
         daily_tokens: How many tokens of the model an org may use per day (UTC). None means no limit.
         beyond: What happens to messages beyond that limit. `rules` reads them with the rules, and `wait` leaves them
             for the next day.
+        brief: Whether to use the short prompt, for models with less than about 3 billion parameters. They only add
+            memories; what a new value replaces is decided without them.
     """
 
     def __init__(
@@ -67,6 +69,7 @@ class Extraction:
         read_from: Sequence[Role] = ("user",),
         daily_tokens: int | None = None,
         beyond: Beyond = "rules",
+        brief: bool = False,
     ) -> None:
         if len(instructions) > MAX_INSTRUCTIONS_CHARACTERS:
             raise UsageError(f"instructions have at most {MAX_INSTRUCTIONS_CHARACTERS} characters")
@@ -86,7 +89,7 @@ class Extraction:
         self.only, self.never = tuple(only), tuple(never)
         self.admit = admit
         self.read_from: tuple[Role, ...] = tuple(dict.fromkeys(read_from))
-        self.daily_tokens, self.beyond = daily_tokens, beyond
+        self.daily_tokens, self.beyond, self.brief = daily_tokens, beyond, brief
 
     @cached_property
     def schemas_shown(self) -> str:

@@ -25,6 +25,7 @@ class _Settings(msgspec.Struct, forbid_unknown_fields=True):
     read_from: tuple[Role, ...] = ("user",)
     daily_tokens: int | None = None
     beyond: Beyond = "rules"
+    brief: bool = False
 
 
 def read_extraction(path: Path) -> Extraction:
@@ -39,6 +40,7 @@ def read_extraction(path: Path) -> Extraction:
         schemas=[_read_schema_file(path.parent / name) for name in settings.schemas],
         instructions=settings.instructions, only=settings.only, never=settings.never, admit=settings.admit,
         read_from=settings.read_from, daily_tokens=settings.daily_tokens, beyond=settings.beyond,
+        brief=settings.brief,
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from memorist.extract.writer.answer import MAX_OPERATIONS, Operation, answer_schema, decode_operations
+from memorist.extract.writer.answer import BRIEF_FIELDS, MAX_OPERATIONS, Operation, answer_schema, decode_operations
 from memorist.extract.writer.checks import Note, check_operations, read_date
 from memorist.extract.writer.request import Known, Request, Turn, make_request, rules
 from memorist.models.openai import is_strict
@@ -237,6 +237,16 @@ def test_the_schema_is_bounded_and_in_the_strict_subset() -> None:
     assert items["maxItems"] == MAX_OPERATIONS
     assert items["items"]["properties"]["m"]["enum"] == ["m1", "m2", "m3"]
     assert items["items"]["properties"]["text"]["maxLength"] <= 500
+
+
+def test_a_small_model_fills_in_few_fields_for_each_message() -> None:
+    schema = answer_schema(3, brief=True)
+    assert is_strict(schema)
+    items = schema["properties"]["operations"]
+    assert items["maxItems"] == 5 and items["items"]["required"] == [*BRIEF_FIELDS]
+    fields = {"kind": "fact", "subject": "user", "key": "name", "value": "Tom", "text": "The user is Tom."}
+    decoded = decode_operations({"operations": [{"m": "m1", "quote": "I'm Tom", **fields}]})
+    assert decoded is not None and decoded[0][0].op == "add" and not decoded[1]
 
 
 def test_text_cannot_close_its_own_fence() -> None:

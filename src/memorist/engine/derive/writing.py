@@ -54,6 +54,7 @@ MAX_CONSIDERED = 400
 TOKENS_PER_MESSAGE = 170
 BASE_TOKENS = 900
 """The answer to ten messages may have twice the tokens of the longest recorded answer."""
+BRIEF_TOKENS_PER_MESSAGE = 80
 MAX_SHOWN_CHARACTERS = 8_000
 """How much of its own answer a model sees when it is asked to repair it."""
 REPEATED_CHARACTERS = 300
@@ -188,7 +189,8 @@ class Writer:
             return _checked(decoded, request)
         notes, refusals = _checked(decoded, request)
         repairable = [refusal for refusal in refusals if refusal.reason.startswith(REPAIRABLE)]
-        if not repairable or answer.stop == "length" or repeats_itself(answer.text):  # it would only run on again
+        is_hopeless = answer.stop == "length" or repeats_itself(answer.text) or (request.brief and not notes)
+        if not repairable or is_hopeless:  # it would only run on again
             return notes, refusals
         shown = {"role": "assistant", "content": (answer.text or _as_json(answer.data))[:MAX_SHOWN_CHARACTERS]}
         problems = "\n".join(f"- {refusal.reason}: {refusal.text or '(unreadable)'}" for refusal in repairable)
@@ -209,7 +211,7 @@ class Writer:
         try:
             answer = await self._model.complete(
                 conversation, system=request.system, max_tokens=self._most_tokens(request),
-                schema=answer_schema(len(request.turns)), timeout=self._timeout,
+                schema=answer_schema(len(request.turns), brief=request.brief), timeout=self._timeout,
             )  # fmt: skip
         except ModelError as error:
             if error.cut_answer is None:
@@ -229,6 +231,8 @@ class Writer:
         return answer, decoded
 
     def _most_tokens(self, request: Request) -> int:
+        if request.brief:
+            return BRIEF_TOKENS_PER_MESSAGE * (len(request.turns) + 2)
         return BASE_TOKENS + TOKENS_PER_MESSAGE * len(request.turns)
 
     # -- limits
@@ -268,6 +272,7 @@ class Writer:
         return make_request(
             turns, context=context, known=[_as_known(item) for item in remembered], people=[owner, *others],
             instructions=self._extraction.instructions_with(*more), schemas=self._extraction.schemas_shown,
+            brief=self._extraction.brief,
         )  # fmt: skip
 
     async def _context(self, thread: Thread, messages: Sequence[Message]) -> list[Turn]:
@@ -348,15 +353,15 @@ def _checked(
 
 
 def _whole_part(problem: ModelError, cut: Completion, request: Request) -> Completion:
-    """Return the part of a cut answer that is whole, if it is about a single message or repeats itself; else the
-    problem is raised.
+    """Return the part of a cut answer that is whole, if it is about a single message, repeats itself or is a small
+    model's; otherwise raise the problem.
 
-    Another answer about several messages is asked for again message by message, so that nothing is lost. A small model
-    that repeats itself would only do so again, message after message.
+    Other answers about several messages are asked for again message by message, so that nothing is lost. A small model
+    would only run on again, message after message.
     """
     data = parse_cut_json(cut.text)
     is_single = sum(turn.citable for turn in request.turns) <= 1
-    if data is None or not (is_single or repeats_itself(cut.text)):
+    if data is None or not (is_single or request.brief or repeats_itself(cut.text)):
         raise problem
     return msgspec.structs.replace(cut, data=data)
 

@@ -15,6 +15,8 @@ MAX_TEXT_CHARACTERS = 400
 MAX_QUOTE_CHARACTERS = 300
 MAX_KEY_CHARACTERS = 60
 MAX_LIST_ITEMS = 12
+BRIEF_FIELDS = ("m", "quote", "kind", "subject", "key", "value", "text")
+"""The fields that a small model fills in."""
 
 Kind = Literal["fact", "event", "preference", "pattern"]
 Reason = Literal["changed", "corrected", "more", "stopped", "finished", "withdrawn"]
@@ -24,7 +26,7 @@ Value = str | int | float | bool | list[str] | None
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """Holds one operation as the model wrote it. `checks.py` decides whether it is accepted."""
 
-    op: Literal["add", "update", "end", "confirm"]
+    op: Literal["add", "update", "end", "confirm"] = "add"
     id: str | None = None
     m: str | int
     quote: str
@@ -88,11 +90,12 @@ def _text(limit: int) -> JsonObject:
     return {"type": "string", "maxLength": limit}
 
 
-def answer_schema(messages: int) -> JsonObject:
+def answer_schema(messages: int, *, brief: bool = False) -> JsonObject:
     """Return the JSON Schema of an answer, in the subset that providers enforce: objects are closed, and every field is
     required.
 
-    The order of the fields is the order in which a model should think, with the evidence before its consequences.
+    The order of the fields is the order in which a model should think, with the evidence before its consequences. A
+    `brief` answer, for a small model, only adds memories, with few fields.
     """
     properties: JsonObject = {
         "op": {"type": "string", "enum": ["add", "update", "end", "confirm"]},
@@ -120,12 +123,16 @@ def answer_schema(messages: int) -> JsonObject:
         "confidence": {"type": "number"},
         "reason": _nullable({"type": "string", "enum": [*get_args(Reason)]}),
     }  # fmt: skip
+    if brief:
+        properties = {name: properties[name] for name in BRIEF_FIELDS}
+        properties |= {"quote": _text(120), "value": _nullable(_text(80)), "text": _text(160)}
     item = {
         "type": "object", "additionalProperties": False, "required": [*properties], "properties": properties,
     }  # fmt: skip
+    most = min(MAX_OPERATIONS, messages + 2) if brief else MAX_OPERATIONS
     return {
         "type": "object",
         "additionalProperties": False,
         "required": ["operations"],
-        "properties": {"operations": {"type": "array", "items": item, "maxItems": MAX_OPERATIONS}},
+        "properties": {"operations": {"type": "array", "items": item, "maxItems": most}},
     }

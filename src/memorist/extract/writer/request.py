@@ -21,6 +21,7 @@ MAX_MESSAGES = 10
 """New messages in one call."""
 MAX_NEW_CHARACTERS = 8_000
 MAX_CONTEXT_TURNS = 6
+BRIEF_CONTEXT_TURNS = 1
 MAX_CONTEXT_CHARACTERS = 600
 """Characters of one context turn."""
 MAX_MESSAGE_CHARACTERS = 6_000
@@ -68,6 +69,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     context: tuple[Turn, ...] = ()
     known: tuple[Known, ...] = ()
     people: tuple[str, ...] = ()
+    brief: bool = False
 
     def target(self, id: str | None) -> Known | None:
         """Return the known memory that the model calls k1, k2, …"""
@@ -77,9 +79,9 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @cache
-def rules() -> str:
-    """Return the fixed part of the prompt."""
-    return (Path(__file__).parent / "prompt.md").read_text("utf-8").strip()
+def rules(brief: bool = False) -> str:
+    """Return the fixed part of the prompt, or the one for small models."""
+    return (Path(__file__).parent / ("brief.md" if brief else "prompt.md")).read_text("utf-8").strip()
 
 
 def make_request(
@@ -90,21 +92,22 @@ def make_request(
     people: Sequence[str] = (),
     instructions: str = "",
     schemas: str = "",
+    brief: bool = False,
 ) -> Request:
-    """Build a request."""
+    """Build a request. A `brief` one, for a small model, shows no known memories and only the last turn as context."""
     tail = [
         f"# INSTRUCTIONS\n{instructions.strip()}" if instructions.strip() else "",
         f"# SCHEMAS\n{schemas.strip()}" if schemas.strip() else "",
     ]
-    system = "\n\n".join([rules(), *filter(None, tail)])
-    context = context[-MAX_CONTEXT_TURNS:]
+    system = "\n\n".join([rules(brief), *filter(None, tail)])
+    context = context[-(BRIEF_CONTEXT_TURNS if brief else MAX_CONTEXT_TURNS) :]
     known = known[:MAX_KNOWN]
     # A marker made of the content itself cannot be written by anyone into the content.
     marker = digest("\0".join(turn.text for turn in (*context, *turns)).encode("utf-8", "replace"), 6)
     parts = ["# PEOPLE", *(people or ("user",))]
-    parts += ["", "# KNOWN", *(known_line(number, item) for number, item in enumerate(known, start=1))]
-    if not known:
-        parts.append("(nothing yet)")
+    if not brief:
+        parts += ["", "# KNOWN", *(known_line(number, item) for number, item in enumerate(known, start=1))]
+        parts += [] if known else ["(nothing yet)"]
     if context:
         parts += ["", "# CONTEXT", f"<<{marker}"]
         parts += [_turn_line(turn, "", MAX_CONTEXT_CHARACTERS) for turn in context]
@@ -114,7 +117,7 @@ def make_request(
     parts += [f"{marker}>>", "", "Answer with the operations on memory for NEW, as JSON."]
     return Request(
         system=system, content="\n".join(parts), turns=tuple(turns), context=tuple(context), known=tuple(known),
-        people=tuple(people),
+        people=tuple(people), brief=brief,
     )  # fmt: skip
 
 
