@@ -191,7 +191,7 @@ class Profile:
         added = [learning for learning in certain if not learning.sources and learning.type != "correction"]
         return [
             (learning, ProfileLine(
-                learning.content, "corrections" if learning.type == "correction" else "wishes",
+                _capitalised(learning.content), "corrections" if learning.type == "correction" else "wishes",
                 f"{ns}/{learning.id}", learning.trust,
             ))
             for learning in sorted([*own, *added[:MAX_ADDED_LEARNINGS]], key=lambda item: (item.created_at, item.id))
@@ -290,8 +290,17 @@ def fact_line(fact: Fact, since: datetime | None, now: datetime) -> ProfileLine 
         text = topic.tell_value(fact.value if isinstance(fact.value, bool) else value, fact.key)
     if not is_readable(text, MAX_WISH_CHARACTERS if lane == "wishes" else MAX_FACT_CHARACTERS):
         return None
-    date = "" if since is None else f" (since {_short_date(since, now)})"
+    if topic is not None and topic.dated:
+        date = f" (as of {_short_date(fact.updated_at, now)})"
+    else:
+        date = "" if since is None else f" (since {_short_date(since, now)})"
     return ProfileLine(f"{text[0].upper()}{text[1:]}{date}", lane, fact.id, fact.trust)
+
+
+def _capitalised(text: str) -> str:
+    """Return a wish with a capital at its beginning, unless its first word is a name such as `iOS` or `__init__`."""
+    first = text.split(maxsplit=1)[0] if text.split() else ""
+    return text[:1].upper() + text[1:] if first.isalpha() and first.islower() else text
 
 
 def _in_words(value: object, depth: int = 0) -> str | None:

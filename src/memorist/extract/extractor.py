@@ -45,6 +45,13 @@ class Refused(NamedTuple):
     reason: str
 
 
+class Clause(NamedTuple):
+    """A part of a sentence that may state something, and where it begins in the sentence."""
+
+    text: str
+    start: int
+
+
 def extract(
     message: Message | str, *, at: datetime, owner: Collection[str] = (), previous: Sequence[Extracted] = ()
 ) -> list[Extracted]:
@@ -104,20 +111,18 @@ def _read(
         kind="fact", key="", value=None, confidence=confidence_of("note"), correction=correction, text=sentence.text,
         span=(sentence.start, sentence.end), lang=book.lang,
     )  # fmt: skip
-    reason = ""
     asks = book.asks.search(bare) if _is_own(bare, book) else None
     if asks and _QUESTION.search(bare):  # "I'm Christina, a nurse - can you help me?"
         bare = bare[: asks.start()]
-    if _QUESTION.search(bare):
-        reason = "a question"
-    elif book.doubts.search(bare):
-        reason = "a condition, a guess, a joke or something past"
+    reason = ""
     items: list[Extracted] = []
     for position, clause in enumerate(_clauses(bare, book)):
         wishes = (
             not position or bool(items) or _is_own(bare, book)
         )  # "you chase it, but always end up …" asks for nothing
-        stated = _stated(clause, book, frame, at, plain=not reason, greeted=greeted)
+        doubt = _doubt(bare, clause, book)
+        reason = reason or doubt
+        stated = _stated(clause.text, book, frame, at, plain=not doubt, greeted=greeted)
         items += [item for item in stated if item.kind != "learning" or (wishes and not _is_part(item, items))]
     items += _anywhere(sentence.text, book, frame, at)  # "my sister Maria" is said whatever else is in doubt
     if not items and not reason and correction:
@@ -143,14 +148,34 @@ def _opened(text: str, book: RuleBook) -> tuple[str, bool, bool, bool]:
     return text, correction, greeted, remember
 
 
-def _clauses(text: str, book: RuleBook) -> list[str]:
+def _clauses(text: str, book: RuleBook) -> list[Clause]:
     """Return the sentence itself, and its parts that begin at a later "I", "my" or imperative."""
     starts, elided = _starts(text, book)
     return [
-        text,
-        *(_opened(text[start:], book)[0] for start in starts[: MAX_CLAUSES - 1]),
-        *(f"{book.subject}{text[start:]}" for start in elided[:2]),
+        Clause(text, 0),
+        *(Clause(_opened(text[start:], book)[0], start) for start in starts[: MAX_CLAUSES - 1]),
+        *(Clause(f"{book.subject}{text[start:]}", start) for start in elided[:2]),
     ]
+
+
+def _doubt(sentence: str, clause: Clause, book: RuleBook) -> str:
+    """Return why a clause of a sentence is no plain statement; empty where it is one.
+
+    What follows in later clauses casts no doubt: "I'm a nurse, and I would love some tips".
+    """
+    is_ground = bool(book.grounds.search(sentence, 0, clause.start))
+    if _QUESTION.search(sentence) and not is_ground:
+        return "a question"
+    start, end = 0, len(sentence)
+    is_doubted = False
+    if book.jokes is not None:
+        later = book.boundary.search(sentence, clause.start + 1)
+        start, end = clause.start, later.start() if later else end
+        is_doubted = bool(book.jokes.search(sentence)) or (
+            not is_ground and bool(book.governs.search(sentence, 0, start))
+        )
+    is_doubted = is_doubted or bool(book.doubts.search(sentence, start, end))
+    return "a condition, a guess, a joke or something past" if is_doubted else ""
 
 
 def _starts(text: str, book: RuleBook) -> tuple[list[int], list[int]]:
@@ -185,8 +210,9 @@ def _items(rule: Rule, match: re.Match[str], book: RuleBook, frame: Extracted, a
         first, last = match.span("things")
         ends = [start for starts in _starts(match.string, book) for start in starts if first < start < last]
         groups["things"] = match.string[first : min([*ends, last])].strip(_EDGES)
-    if "name" in groups:
-        groups["name"] = groups["name"].removesuffix("'s")
+    for name in ("name", "named"):
+        if name in groups:
+            groups[name] = groups[name].removesuffix("'s")
     item = replace(frame, rule=rule.id, retracted=rule.ends, confidence=rule.confidence)
     if rule.topic == FORGET:
         yield replace(item, kind="forget", key=FORGET, value=groups.get("text", ""))
@@ -212,23 +238,25 @@ def _cut_wish(rule: Rule, match: re.Match[str], book: RuleBook) -> str:
 def _values(rule: Rule, groups: dict[str, str], book: RuleBook, at: datetime) -> Iterator[tuple[str, Any]]:
     """Yield the keys and values of a match. Words on the lists of non-names, non-places and non-things are left out."""
     topic = rule.topic
-    if topic == "relation" and "names" in groups:
-        names = [name for name in re.split(r",? (?:and|&) |, ", groups["names"]) if name]
-        if all(_is_name(name, book) for name in names):
-            kind = slug(book.canonical("relations", groups["relations"]))
+    if topic in ("relation", "pet") and "names" in groups:
+        names = [re.sub(r" \(\d+\)$", "", name) for name in re.split(r",? (?:and|&) |, ", groups["names"]) if name]
+        if all(_is_name(name, book, called=True) for name in names):
+            kind = slug(book.canonical(f"{topic}s", groups[f"{topic}s"]))
             yield from ((f"{topic}.{kind}.{slug(name)}", name) for name in names)
     elif topic in ("relation", "pet"):
         kind = book.canonical(topic, groups.get(topic, ""))
+        name = groups.get("named") or groups["name"]
         if not kind:
-            yield f"{topic}.*", groups["name"]  # "Hannah and I split up" ends what she was
-        elif _is_name(groups["name"], book):
+            yield f"{topic}.*", name  # "Hannah and I split up" ends what she was
+        elif _is_name(name, book, called="named" in groups):
             only = kind in book.words("unique")
-            yield f"{topic}.{slug(kind)}" + ("" if only else f".{slug(groups['name'])}"), groups["name"]
+            yield f"{topic}.{slug(kind)}" + ("" if only else f".{slug(name)}"), name
     elif topic == "birthday":
         dates = parse_dates(groups["date"], at, prefer="past", lang=book.lang)
         if dates and dates[0].span[0] <= 3 and dates[0].grain == "day":
             day = dates[0]
-            yield topic, day.start.strftime("--%m-%d") if day.yearless else day.start.date().isoformat()
+            has_year = not day.yearless and str(day.start.year) in said["date"]  # not "my birthday is tomorrow"
+            yield topic, day.start.date().isoformat() if has_year else day.start.strftime("--%m-%d")
     elif topic in ("allergy", "condition", "medication", "avoids"):
         for value in _things(topic, groups, book):
             yield f"{topic}.{slug(value)}", value
@@ -254,8 +282,11 @@ def _things(topic: str, groups: dict[str, str], book: RuleBook) -> Iterator[str]
 
 def _single(topic: str, groups: dict[str, str], book: RuleBook) -> Iterator[tuple[str, Any]]:
     if topic in ("name", "nickname"):
-        if _is_name(groups["name"], book):
-            yield topic, groups["name"]
+        name = groups.get("named") or groups["name"]
+        if _is_name(name, book, called="named" in groups):
+            yield topic, name
+    elif topic == "age":
+        yield topic, int(groups["age"])
     elif topic == "location":
         if "place" in groups and _first(groups["place"]) not in book.words("not_places"):
             yield topic, groups["place"]
@@ -275,8 +306,10 @@ def _single(topic: str, groups: dict[str, str], book: RuleBook) -> Iterator[tupl
         yield topic, value
 
 
-def _is_name(name: str, book: RuleBook) -> bool:
+def _is_name(name: str, book: RuleBook, *, called: bool = False) -> bool:
+    """Return whether words are a name; `called` where somebody is said to be called so."""
     refused = book.words("not_names") | book.words("job") | book.words("diet")
+    refused -= book.words("also_names") if called else frozenset()
     if book.lang in UNSPACED:
         return name.casefold() not in refused
     words = name.casefold().split()

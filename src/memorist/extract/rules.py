@@ -23,9 +23,13 @@ _OF_PLACES = r"(?:(?:de|del|da|do|of|la|upon|am|an der|di|sur) )?"
 _OF_ORGS = r"(?:(?:of|and|&|the|for|de|des|du|del|della|do|da|und|van|y|et) ){0,2}"
 _PLACE_WORD = rf"{_CAPITAL}[\w.'’-]+"
 _FIRST_NAME = rf"{_CAPITAL}{_WORD}*\w"
+_NAME = rf"{_FIRST_NAME}\.?(?: {_OF_NAMES}{_CAPITAL}{_WORD}+){{0,3}}"
+_AGED = r"(?: \(\d{1,2}\))?"
+"""An age behind one of several names: "Emma (7) and Noah (5)"."""
 _LATIN = {
-    "name": rf"(?-i:{_FIRST_NAME}\.?(?: {_OF_NAMES}{_CAPITAL}{_WORD}+){{0,3}})",
-    "names": rf"(?-i:{_FIRST_NAME}(?:, {_FIRST_NAME})*,? (?:and|&) {_FIRST_NAME})",
+    "name": rf"(?-i:{_NAME})",
+    "named": rf"(?-i:{_NAME})",
+    "names": rf"(?-i:{_FIRST_NAME}{_AGED}(?:, {_FIRST_NAME}{_AGED})*,? (?:and|&) {_FIRST_NAME}{_AGED})",
     "place": rf"(?-i:(?:(?:the|los|las|la|le|den|het|il) )?{_PLACE_WORD}(?: {_OF_PLACES}{_PLACE_WORD}){{0,3}}"
     rf"(?:, {_CAPITAL}[\w.]+(?: {_CAPITAL}\w+)?)?)",
     "org": rf"(?-i:(?:the |der |die |la |le |el |il |de |het )?{_CAPITAL}[\w&.'’-]*"
@@ -44,6 +48,9 @@ _PARTS = (
     "remembers",
     "own",
     "doubts",
+    "jokes",
+    "governs",
+    "grounds",
     "boundary",
     "ellipsis",
     "subject",
@@ -52,7 +59,7 @@ _PARTS = (
     "end",
 )
 _FIELDS = {"topic", "say", "ends", "anywhere", "greeted"}
-_READ_BY_CODE = {"not_names", "not_places", "not_things", "unique", "job", "diet"}
+_READ_BY_CODE = {"not_names", "also_names", "not_places", "not_things", "unique", "job", "judgements", "diet"}
 """Lists that values are checked against, whether a pattern names them or not."""
 
 
@@ -104,6 +111,10 @@ class RuleBook:
         self.remembers = re.compile(rf"\s*{_either(table, 'remembers')}{join}{gap}", re.I)
         self.own = re.compile(table.get("own") or r"(?!)", re.I)
         self.doubts = re.compile(table.get("doubts") or r"(?!)", re.I)
+        self.jokes = re.compile(table["jokes"], re.I) if "jokes" in table else None
+        """Words of doubt wherever they stand; without them, all of `doubts` are such words."""
+        self.governs = re.compile(table.get("governs") or r"(?!)", re.I)
+        self.grounds = re.compile(table.get("grounds") or r"(?!)", re.I)
         self.boundary = re.compile(table.get("boundary") or r"(?!)", re.I)
         self.ellipsis = re.compile(table.get("ellipsis") or r"(?!)", re.I)
         self.vague = re.compile(self._written_out(table.get("vague") or r"(?!)", "vague"), re.I)
@@ -157,7 +168,8 @@ class RuleBook:
                 return self.end
             if name == "trade":
                 titles = r"[a-z]+(?:ologist|ician|grapher)(?!\w)"
-                return f"(?P<role>(?:(?-i:[a-zà-ÿ-]+) ){{0,2}}(?:{self._listed('job')}|{titles}))"
+                judged = f"(?!{self._listed('judgements')})" if "judgements" in self.lists else ""
+                return f"(?P<role>(?:{judged}[a-zà-ÿ/&-]+ ){{0,3}}?(?:{self._listed('job')}|{titles}))"
             listed, _, group = name.partition("_as_")
             if group and listed in self.lists:
                 return self._listed(listed)

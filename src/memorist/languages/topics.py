@@ -3,6 +3,7 @@ prompt."""
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import Literal
 
@@ -11,6 +12,11 @@ import msgspec
 from ..values import JsonObject
 from .files import codes, read_shared, rules_exist
 
+_DAY = re.compile(r"(?P<year>\d{4}|-)-(?P<month>0[1-9]|1[0-2])-(?P<day>[0-3]\d)")
+_MONTHS = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "December",
+)  # fmt: skip
 Lane = Literal["identity", "contact", "safety", "wish", "fact"]
 """The purpose of a fact: who the user is, how to reach them, safety, standing wishes, everything else."""
 
@@ -29,6 +35,10 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """This is the wording of the fact in a prompt."""
     tell_not: str = ""
     """This is the wording if the value is false."""
+    tell_only: str = ""
+    """This is the wording if the value is true, so that only the thing is known."""
+    dated: bool = False
+    """Whether the prompt says when the fact was stated, because it does not stay true, such as an age."""
     ask: tuple[str, ...] = ()
     """These are questions that the fact answers."""
 
@@ -52,7 +62,20 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         thing = " ".join(parts).replace("_", " ") or self.name
         if value is False:
             return (self.tell_not or "not: {thing}").format(thing=thing, value=thing)
-        return self.tell.format(thing=thing, value=thing if value is True else plain(value))
+        told = self.tell_only if value is True and self.tell_only else self.tell
+        words = thing if value is True else plain(value)
+        if self.name in ("birthday", "date"):
+            words = _in_full(words)
+        return told.format(thing=thing, value=words, a="an" if thing[:1] in "aeiou" else "a")
+
+
+def _in_full(date: str) -> str:
+    """Return `--03-05` as "5 March" and `1990-03-05` as "5 March 1990"; anything else as it is."""
+    match = _DAY.fullmatch(date)
+    if match is None:
+        return date
+    words = f"{int(match['day'])} {_MONTHS[int(match['month']) - 1]}"
+    return words if match["year"] == "-" else f"{words} {match['year']}"
 
 
 def plain(value: object) -> str:

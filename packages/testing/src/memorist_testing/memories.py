@@ -43,6 +43,7 @@ from .suite.reindexing import ReindexingTests
 from .suite.scopes import ScopeTests
 from .suite.sessions import SessionTests
 from .suite.state import StateTests
+from .suite.statements import StatementTests
 from .suite.statistics import StatisticsTests
 from .suite.thread_edits import ThreadEditTests
 from .suite.thread_programs import ThreadProgramTests
@@ -63,6 +64,7 @@ class MemoryConformance(
     NounTests,
     FindingTests,
     FloorTests,
+    StatementTests,
     BusyTests,
     PartTests,
     PastTests,
