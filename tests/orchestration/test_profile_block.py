@@ -47,6 +47,28 @@ async def test_the_block_is_plain_english_with_safety_first(open_memory: OpenMem
     assert lines.index("Allergic to peanuts") < lines.index("Lives in Porto") < lines.index("Answer language: French")
 
 
+async def test_every_kind_of_line_reads_as_a_person_would_write_it(
+    open_memory: OpenMemory, run: Run, clock: FakeClock
+) -> None:
+    memory = open_memory(user="ada")
+    facts = {
+        "name": "Ada", "role": "nurse", "age": 34, "birthday": "--03-05", "condition.asthma": "asthma",
+        "medication.insulin": "insulin", "avoids.pork": "pork", "diet": "vegan", "relation.sister.maria": "Maria",
+        "relation.uncle": True, "pet.dog.max": "Max", "date.wedding": "2027-06-12",
+    }  # fmt: skip
+    for key, value in facts.items():
+        await do(memory.facts.set("user:ada", key, value))
+    await do(memory.learnings.add("always answer in French", type="preference", confidence=0.9))
+    await do(memory.learnings.add("__init__ stays as it is", type="preference", confidence=0.9))
+    at = memory._core.at()
+    date = f"(as of {at.day} {at:%b})"
+    assert set(await texts(memory)) == {
+        "Name: Ada", "Occupation: nurse", f"Age: 34 {date}", "Birthday: 5 March", f"Health: asthma {date}",
+        f"Takes insulin {date}", "Avoids pork", "Diet: vegan", "Sister: Maria", "Has an uncle", "Dog: Max",
+        "Wedding: 12 June 2027", "Always answer in French", "__init__ stays as it is",
+    }  # fmt: skip
+
+
 async def test_uncertain_untrusted_and_structured_facts_stay_out(open_memory: OpenMemory, run: Run) -> None:
     memory = open_memory(user="ada")
     await do(memory.facts.set("user:ada", "location", "Porto", confidence=0.6))

@@ -255,7 +255,7 @@ def _values(rule: Rule, groups: dict[str, str], book: RuleBook, at: datetime) ->
         dates = parse_dates(groups["date"], at, prefer="past", lang=book.lang)
         if dates and dates[0].span[0] <= 3 and dates[0].grain == "day":
             day = dates[0]
-            has_year = not day.yearless and str(day.start.year) in said["date"]  # not "my birthday is tomorrow"
+            has_year = not day.yearless and str(day.start.year) in groups["date"]  # not "my birthday is tomorrow"
             yield topic, day.start.date().isoformat() if has_year else day.start.strftime("--%m-%d")
     elif topic in ("allergy", "condition", "medication", "avoids"):
         for value in _things(topic, groups, book):

@@ -62,11 +62,11 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         thing = " ".join(parts).replace("_", " ") or self.name
         if value is False:
             return (self.tell_not or "not: {thing}").format(thing=thing, value=thing)
-        told = self.tell_only if value is True and self.tell_only else self.tell
+        template = self.tell_only if value is True and self.tell_only else self.tell
         words = thing if value is True else plain(value)
         if self.name in ("birthday", "date"):
             words = _in_full(words)
-        return told.format(thing=thing, value=words, a="an" if thing[:1] in "aeiou" else "a")
+        return template.format(thing=thing, value=words, a="an" if thing[:1] in "aeiou" else "a")
 
 
 def _in_full(date: str) -> str:

@@ -33,9 +33,9 @@ def test_the_longest_known_beginning_of_a_key_is_its_topic() -> None:
     [
         ("location", "Porto", "lives in Porto"),
         ("name", "Ada", "name: Ada"),
-        ("role", "nurse", "job: nurse"),
-        ("role", "a nurse on nights", "job: a nurse on nights"),
-        ("role", "Krankenpfleger", "job: Krankenpfleger"),
+        ("role", "nurse", "occupation: nurse"),
+        ("role", "a nurse on nights", "occupation: a nurse on nights"),
+        ("role", "Krankenpfleger", "occupation: Krankenpfleger"),
         ("goal", "a marathon in May", "goal: a marathon in May"),
         ("likes.black_coffee", "black coffee", "likes black coffee"),
         ("likes.black_coffee", False, "dislikes black coffee"),
