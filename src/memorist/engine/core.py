@@ -127,6 +127,9 @@ class Shared:
         """A cache of the outbox rows that appends create: when each was created, how long it is used, and the row."""
         self.appended: dict[tuple[str, str], int] = {}
         """By thread: the number of the last message that this process has appended to it."""
+        self.busy_threads: dict[tuple[str, str], tuple[float, bool]] = {}
+        """By thread that others keep writing to: until when recalls leave it alone, on the monotonic clock, and whether
+        it grew while it was being indexed."""
         self.wrote: Callable[[], None] = _nothing
         """Called after each append to wake the in-process worker, if there is one."""
         self.record_bytes: dict[str, tuple[int, int]] = {}

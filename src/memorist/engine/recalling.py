@@ -3,7 +3,7 @@ reasons."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -20,7 +20,7 @@ from ..stores.base import EntryFilter, replica_reads
 from ..values import as_list
 from .core import Core
 from .derive.catching_up import catch_up
-from .derive.indexing import INDEX, analyse_drafts, usual_language
+from .derive.indexing import INDEX, Draft, analyse_drafts, unindexed_drafts, usual_language
 from .past import changed_drafts, core_at, mark_as_then
 
 if TYPE_CHECKING:
@@ -213,14 +213,13 @@ class Recalling:
 
         asked = asked or EntryFilter()
         spaces = await self._namespaces(namespaces)
-        if fresh:
-            await catch_up(self._core, spaces)
+        unindexed = await catch_up(self._core, spaces) if fresh else {}
         rows = await self._stats(spaces)
         if fresh and any(_is_outdated(stats) for stats in rows):
             await self._reindex(rows)
             rows = await self._stats(spaces)
         scopes = [(ns, stats) for ns, stats in zip(spaces, rows, strict=True) if stats is not None]
-        if not (scopes or self._past) or not query.strip() or is_small_talk(query) or top_k == 0:
+        if not (scopes or self._past or unindexed) or not query.strip() or is_small_talk(query) or top_k == 0:
             return None
         speakers = [name for _, stats in scopes for name in stats.speakers]
         now = asked.before if asked.before is not None else self._core.now()
@@ -228,7 +227,9 @@ class Recalling:
         read = analyse(query, speakers=dict.fromkeys(speakers), now=now, usual=usual)
         vectors = await self._embedded(read) if vector is None else self._check_vector(vector)
         with replica_reads():
-            return await self._candidates(read, vectors, spaces, scopes, asked, top_k, earlier=vector is None)
+            return await self._candidates(
+                read, vectors, spaces, scopes, asked, top_k, earlier=vector is None, unindexed=unindexed
+            )
 
     # -- the past
 
@@ -238,18 +239,19 @@ class Recalling:
         end = self._past.now() + 1
         return msgspec.structs.replace(asked, before=end if asked.before is None else min(asked.before, end))
 
-    async def _changed_since(
-        self, past: Core, spaces: Sequence[str], only: EntryFilter, query: Query, counts: dict[str, int]
+    # -- what no index contains
+
+    async def _analysed(
+        self, drafts: Sequence[Draft], only: EntryFilter, query: Query, counts: dict[str, int]
     ) -> list[Entry]:
-        """Return entries for records that are no longer in the index, analysed on the fly. Their terms are added to
-        `counts`."""
+        """Return entries for drafts, analysed on the fly. Their terms are added to `counts`."""
         from ..recall.vectors import encode_many
 
-        drafts = [draft for ns in spaces for draft in await changed_drafts(past, ns, only)]
         drafts = [draft for draft in drafts if only.allows(draft.entry)]
         if not drafts:
             return []
-        entries, _ = await past.runtime.call(analyse_drafts, drafts, None, None, 0, {})
+        shared = self._core.shared
+        entries, _ = await self._core.runtime.call(analyse_drafts, drafts, None, None, 0, {})
         terms, wanted = [set(entry.terms.split()) for entry in entries], set(query.terms)
         for term in wanted:
             counts[term] = counts.get(term, 0) + sum(term in words for words in terms)
@@ -257,16 +259,15 @@ class Recalling:
             range(len(entries)), key=lambda at: (-len(terms[at] & wanted), -to_micros(entries[at].created_at))
         )
         best = best[:MAX_PAST_ENTRIES]
-        embedder = past.shared.embedder
-        if embedder is None:
+        if shared.embedder is None:
             return [entries[at] for at in best]
         try:
-            vectors = encode_many(await embedder.embed([drafts[at].text for at in best]))
+            vectors = encode_many(await shared.embedder.embed([drafts[at].text for at in best]))
         except ModelError as problem:
-            past.shared.note("embedder", problem)
+            shared.note("embedder", problem)
             return [entries[at] for at in best]
         return [
-            msgspec.structs.replace(entries[at], embedder=embedder.name, vector=vector)
+            msgspec.structs.replace(entries[at], embedder=shared.embedder.name, vector=vector)
             for at, vector in zip(best, vectors, strict=True)
         ]
 
@@ -358,6 +359,7 @@ class Recalling:
         top_k: int,
         *,
         earlier: bool,
+        unindexed: Mapping[str, int],
     ) -> Pool | None:
         """Return the candidates of all namespaces. The search widens while filters leave too few."""
         from ..recall.candidates import CANDIDATES, Candidates
@@ -384,7 +386,13 @@ class Recalling:
             count *= 4
         if self._past is not None:
             allowed = await mark_as_then(self._past, allowed)
-            allowed += await self._changed_since(self._past, spaces, only, query, matches.counts)
+            changed = [draft for ns in spaces for draft in await changed_drafts(self._past, ns, only)]
+            allowed += await self._analysed(changed, only, query, matches.counts)
+        if unindexed:
+            terms, drafts = set(query.terms), await unindexed_drafts(self._core, unindexed, query.terms)
+            new = [draft for draft in drafts if draft.entry.row_key[1:] not in matches.entries]
+            entries = await self._analysed(new, only, query, matches.counts)
+            allowed += [entry for entry in entries if not terms.isdisjoint(entry.terms.split())]
         if not allowed:
             return None
         asked, stats = matches.asked(name, vectors), stats_of([stats for _, stats in scopes])

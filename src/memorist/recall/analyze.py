@@ -201,10 +201,10 @@ def _stem(word: str, language: str) -> str:
             word = (stemmer.stemWord(word) if stemmer is not None else word) or word
         if language in _NORDIC:
             word = _SYNCOPE.sub(r"\1\2l", word)
-    return word if word.isascii() else _fold(word) or word
+    return word if word.isascii() else fold(word) or word
 
 
-def _fold(word: str) -> str:
+def fold(word: str) -> str:
     """Return the word without accents, so that `cafe` finds `café`; vowel marks of other scripts are kept."""
     plain = unicodedata.normalize("NFD", word)
     return unicodedata.normalize("NFC", "".join(c for c in plain if not "\u0300" <= c <= "\u036f"))

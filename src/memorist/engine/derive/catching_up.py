@@ -6,14 +6,14 @@ reached, the rules stand in for it here too. A backlog of more than `MAX_MESSAGE
 worker.
 
 This covers everything written before the call. Anything written during the call is left for the next one. A reader that
-tried to follow a busy writer to the end would never return. While another process keeps writing, the call spends only a
-limited time on indexing that process's messages. It always indexes the messages that this process wrote.
+tried to follow a busy writer to the end would never return. While somebody keeps writing to a thread, recalls index
+only a part of it, spend at most a twentieth of the time on that, and search the rest by words (`unindexed_drafts`).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import count
 from time import monotonic
 
@@ -24,7 +24,7 @@ from ...records import Derivation, Job, Key, Thread
 from ...scope import Scope
 from ..core import Core
 from .deriving import Deriver
-from .indexing import INDEX, MAX_SECONDS_BESIDE_WRITER, Indexer
+from .indexing import INDEX, Indexer
 from .limits import OverLimit
 
 MAX_MESSAGES = 2_000
@@ -35,41 +35,56 @@ MAX_SECONDS = 30.0
 MAX_WAIT_SECONDS = 5.0
 """How long to wait while this process's own worker reads the same messages. This takes milliseconds, except the first
 time, when the worker loads the rules."""
+MAX_SECONDS_BESIDE_WRITER = 0.02
+"""How long the rules read messages of a namespace in which a thread is growing; the rest waits for the worker or for a
+pause."""
+REST_FACTOR = 20
+"""After catching up with a busy thread, recalls leave it alone for so many times as long as that took."""
+MAX_BUSY_THREADS = 10_000
 _ALIVE = parse_filter({"status": {"$ne": "dead"}})
 
 
-async def catch_up(core: Core, namespaces: Sequence[str]) -> None:
+async def catch_up(core: Core, namespaces: Sequence[str]) -> dict[str, int]:
     """Index everything new in these namespaces, extract facts and learnings from it, and index those.
 
     If the store refuses to write, for example because the disk is full, the answer comes from what is already indexed.
+
+    Returns:
+        The threads that others keep writing to and that are not indexed to their end, with the number of the last
+        message that is.
     """
     if core.moment is not None:  # the past is read from what the present knows
         core = Core(core.shared, core.scope)
+    began, indexer = monotonic(), Indexer(core, until=monotonic() + MAX_SECONDS)
     try:
-        await _caught_up(core, namespaces)
+        await _caught_up(core, namespaces, indexer)
     except StoreError as problem:
         core.shared.unwritten(INDEX, problem)
+    busy = core.shared.busy_threads
+    if len(busy) > MAX_BUSY_THREADS:
+        busy.clear()
+    rests_until = monotonic() + REST_FACTOR * (monotonic() - began)
+    busy.update(((core.org, id), (rests_until, grew)) for id, grew in indexer.busy.items())
+    return indexer.left
 
 
-async def _caught_up(core: Core, namespaces: Sequence[str]) -> None:
-    """Bring one namespace up to date. In a shared org this only indexes, because that org's own handles derive its
+async def _caught_up(core: Core, namespaces: Sequence[str], indexer: Indexer) -> None:
+    """Bring namespaces up to date. In a shared org this only indexes, because that org's own handles derive its
     facts."""
-    until = monotonic() + MAX_SECONDS
-    indexer = Indexer(core, until=until)
     await indexer.catch_up(namespaces)
-    if indexer.is_beside_writer:
-        until = monotonic() + MAX_SECONDS_BESIDE_WRITER
     if core.scope.foreign or not core.shared.derives:
         return
+    until = monotonic() + (MAX_SECONDS_BESIDE_WRITER if any(indexer.busy.values()) else MAX_SECONDS)
     read = _read if core.shared.reads_by_rules else _stand_in
-    if any([await read(core, ns, until) for ns in namespaces]):
+    if any([await read(core, ns, until, indexer.left) for ns in namespaces]):
         await Indexer(core, until=until).catch_up(namespaces, threads=False)
 
 
-async def _read(core: Core, ns: str, until: float) -> bool:
+async def _read(core: Core, ns: str, until: float, busy: Collection[str]) -> bool:
     """Run the waiting derivations of a namespace, unless there are too many, and return whether there were any."""
     deriver = Deriver(Core(core.shared, Scope(core.org, None, "processor")))
-    jobs = await core.scan(Job, "derive", ns, where=_ALIVE, limit=MAX_THREADS + 1)
+    waiting = await core.scan(Job, "derive", ns, where=_ALIVE, limit=MAX_THREADS + 1)
+    jobs = [job for job in waiting if job.item.partition(":")[2] not in busy]
     if not jobs or len(jobs) > MAX_THREADS or await _backlog(core, jobs) > MAX_MESSAGES:
         return False
     until = min(until, monotonic() + MAX_WAIT_SECONDS)
@@ -83,10 +98,11 @@ async def _read(core: Core, ns: str, until: float) -> bool:
     return True
 
 
-async def _stand_in(core: Core, ns: str, until: float) -> bool:
+async def _stand_in(core: Core, ns: str, until: float, busy: Collection[str]) -> bool:
     """Let the rules read messages that are waiting for an unreachable model, and return whether there were any."""
     waiting = await core.scan(Job, "derive", ns, where=_ALIVE, limit=MAX_THREADS + 1)
-    jobs = [job for job in waiting if job.status == "ready" and job.error]
+    failed = [job for job in waiting if job.status == "ready" and job.error]
+    jobs = [job for job in failed if job.item.partition(":")[2] not in busy]
     if not jobs or len(waiting) > MAX_THREADS or await _backlog(core, jobs) > MAX_MESSAGES:
         return False
     deriver = Deriver(Core(core.shared, Scope(core.org, None, "processor")))

@@ -7,7 +7,11 @@ on its version makes two indexers of one namespace take turns.
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from time import monotonic
 from typing import Any
 
@@ -48,9 +52,12 @@ from ..statistics import count_entries, replaced_entries
 BATCH_ENTRIES = 500
 FIRST_BATCH = 64
 """The first batch of a recall is small: afterwards it shows whether others are writing just now."""
-MAX_SECONDS_BESIDE_WRITER = 0.25
-"""How long a recall indexes what other processes are still writing. Who writes faster than the index grows would make
-each recall take longer than the one before."""
+MAX_SCANNED_MESSAGES = 500
+"""How many of a thread's newest messages a recall searches without an index, while somebody keeps writing there."""
+MAX_SCANNED_MATCHES = 20
+"""How many of them become candidates: those with the most words of the question."""
+MAX_SMALL_BACKLOG = 4
+"""So few messages are always indexed, as those of one turn are."""
 MAX_CONTEXT_TERMS = 60
 """How many terms of the previous turn are indexed with a turn; more would outweigh the turn's own."""
 MAX_VERSIONS = 16
@@ -92,9 +99,11 @@ class Indexer:
         self._until = until
         """When to stop after the current batch, on the monotonic clock."""
         self._batch = BATCH_ENTRIES
-        self._began = monotonic()
-        self.is_beside_writer = False
-        """Whether another process was seen writing to a thread that is being indexed."""
+        self.left: dict[str, int] = {}
+        """By thread: the last message that is indexed, where the rest was left because somebody keeps writing."""
+        self.busy: dict[str, bool] = {}
+        """The threads that others keep writing to: True if a thread grew while it was being indexed, False if it had a
+        backlog of another process."""
         self._goals: dict[str, int] = {}
         """By item: the length of a thread when its job was first read. Messages appended later wait for the next call,
         because following a thread to its end never finishes while someone keeps writing."""
@@ -108,8 +117,16 @@ class Indexer:
         for ns in namespaces:
             self._batch = FIRST_BATCH
             jobs = await self._core.scan(Job, "index", ns, where=_ALIVE)
-            total += await self._finish(ns, [job for job in jobs if threads or not job.item.startswith("thread:")])
+            items = [job for job in jobs if not job.item.startswith("thread:")]
+            talks = [job for job in jobs if job.item.startswith("thread:")] if threads else []
+            total += await self._finish(ns, [*[job for job in talks if not await self._rests(job)], *items])
         return total
+
+    async def _rests(self, job: Job) -> bool:
+        """Return whether a busy thread was indexed a short time ago, so that this recall only searches the rest."""
+        id = job.item.partition(":")[2]
+        until, grew = self._core.shared.busy_threads.get((self._core.org, id), (0.0, False))
+        return monotonic() < until and await self._leaves(id, grew=grew)
 
     async def _finish(self, ns: str, jobs: Sequence[Job]) -> int:
         """Run the jobs of a namespace, and retry those that others changed in the meantime, a limited number of
@@ -158,25 +175,37 @@ class Indexer:
                 lost += left[: count + more]
                 count += more
             total, left = total + (written or 0), left[count:]
-            if self._core.shared.closing or self._is_late() or (more and await self._leaves_rest(left[0])):
+            if self._core.shared.closing or self._is_late():
                 break  # the remaining jobs stay in the outbox for the next worker
-            if not self.is_beside_writer:
+            if more and left and await self._leaves_rest(left[0]):
+                left = left[1:]
+            if not any(self.busy.values()):
                 self._batch = BATCH_ENTRIES
         return total, lost
 
     async def _leaves_rest(self, job: Job) -> bool:
-        """Return whether the rest of a thread is left for later, because another process is writing to it all the time.
-
-        Messages that this process has written are always indexed, so a program finds what it has stored.
-        """
+        """Return whether the rest of a thread is left for later, because somebody is writing to it all the time."""
         id = job.item.partition(":")[2]
-        thread, progress = await self._core.get(Thread, id), await self._core.get(IndexProgress, id)
-        own = self._core.shared.appended_length(self._core.org, id)
-        is_growing = thread is not None and thread.length > self._goals[job.item]
-        if not is_growing or progress is None or progress.position < own:
+        thread = await self._core.get(Thread, id)
+        if self._until is None or thread is None or thread.length <= self._goals[job.item]:
             return False
-        self.is_beside_writer = True
-        return self._until is not None and monotonic() > self._began + MAX_SECONDS_BESIDE_WRITER
+        self.busy[id] = True
+        return await self._leaves(id, grew=True)
+
+    async def _leaves(self, id: str, *, grew: bool) -> bool:
+        """Leave the rest of a thread, unless it is little or some of it is ours.
+
+        What this process has written itself is left only if the thread `grew` meanwhile, and if the search without an
+        index reads all of it: a program always finds what it has stored.
+        """
+        thread, progress = await self._core.get(Thread, id), await self._core.get(IndexProgress, id)
+        position = progress.position if progress else 0
+        waiting = (thread.length if thread else 0) - position
+        is_own = self._core.shared.appended_length(self._core.org, id) > position
+        if waiting <= MAX_SMALL_BACKLOG or (is_own and not (grew and waiting <= MAX_SCANNED_MESSAGES)):
+            return False
+        self.left[id] = position
+        return True
 
     async def _plan(self, job: Job, plan: IndexWork) -> bool:
         """Add a job's work to the plan, and return whether part of the job is left for the next batch."""
@@ -215,6 +244,8 @@ class Indexer:
             before = message
         reached = fresh[-1].seq if fresh else thread.length
         goal = self._goals.setdefault(job.item, thread.length)
+        if goal - done > MAX_SMALL_BACKLOG and core.shared.appended_length(core.org, id) <= done:
+            self.busy.setdefault(id, False)
         is_partial = reached < thread.length and bool(fresh)
         more = is_partial and reached < goal
         position = reached if is_partial else thread.length
@@ -367,8 +398,10 @@ class Indexer:
         try:
             await self._core.apply(*changes, *ends)
         except Conflict as conflict:
-            if refused_row(conflict) not in threads:
+            refused = refused_row(conflict)
+            if refused not in threads:
                 raise
+            self.busy.update((str(key[1]), True) for table, key in threads if (table, key) == refused)
             await self._core.apply(*changes)
 
     async def _finished(
@@ -522,6 +555,40 @@ def _message_draft(thread: Thread, message: Message, before: Message | None) -> 
     )  # fmt: skip
     # context_terms holds plain text until the batch is analysed.
     return Draft(msgspec.structs.replace(entry, context_terms=open_text(before) if before else ""), text)
+
+
+async def unindexed_drafts(core: Core, threads: Mapping[str, int], terms: Sequence[str]) -> list[Draft]:
+    """Return drafts of messages that are not indexed yet and seem to contain one of some terms, best first.
+
+    The newest `MAX_SCANNED_MESSAGES` of each thread are read, after the message that it is indexed to.
+    """
+    matches: list[tuple[int, Draft]] = []
+    for id, position in threads.items():
+        thread = await core.get(Thread, id)
+        if thread is None:
+            continue
+        messages = await core.scan(Message, id, after=(position,), reverse=True, limit=MAX_SCANNED_MESSAGES)
+        counts = await core.runtime.call(_count_terms, [message.text for message in messages], terms)
+        for index, count in counts.items():
+            if draft := _message_draft(thread, messages[index], None):
+                matches.append((count, draft))
+    gate = await policy_of(core)
+    best = sorted(matches, key=lambda match: (-match[0], -match[1].entry.seq))[:MAX_SCANNED_MATCHES]
+    return [_masked(gate, draft) for _, draft in best]
+
+
+def _count_terms(texts: Sequence[str], terms: Sequence[str]) -> dict[int, int]:
+    """Return how many of some terms each text seems to contain, by the text's index, without those that have none."""
+    from ...recall.analyze import fold, normalise
+
+    # A stem may end otherwise than its word ("citi", city), and has no accents.
+    starts = sorted({term if len(term) < 4 else term[:-1] for term in terms}, key=len, reverse=True)
+    plain = [text.lower() if text.isascii() else fold(normalise(text)) for text in texts]
+    ends = list(accumulate(len(text) + 1 for text in plain))
+    # One search over all texts: to start one for each takes longer than the search.
+    pattern = re.compile("|".join(map(re.escape, starts)) or r"(?!)")
+    matches = {(bisect_right(ends, match.start()), match[0]) for match in pattern.finditer("\n".join(plain))}
+    return Counter(index for index, _ in matches)
 
 
 async def texts_of(core: Core, entries: Sequence[Entry]) -> dict[Key, str]:

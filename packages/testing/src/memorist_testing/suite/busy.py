@@ -61,8 +61,6 @@ class BusyTests:
         self, memory: Any, open_memory: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """A writer that is faster than the index would make each recall take longer than the one before."""
-        monkeypatch.setattr(indexing, "MAX_SECONDS_BESIDE_WRITER", 0.0)
-        monkeypatch.setattr(catching_up, "MAX_SECONDS_BESIDE_WRITER", 0.0)
         other = open_memory()
         await other.threads.create(NS, id="log")
         first = {"role": "user", "content": "The heron stands in the reeds."}
@@ -76,12 +74,51 @@ class BusyTests:
             assert "heron" in (await memory.recall("Where is the heron?", namespaces=NS))[0].text
             stats = await memory._core.get(NamespaceStats, NS)
             assert stats.entries == indexing.FIRST_BATCH
+            assert "Row 399 " in (await memory.recall("What is in row 399?", namespaces=NS))[0].text
             # What this process has written itself is found at once, whoever writes beside it.
             await memory.threads.append("log", {"role": "user", "content": "The bittern booms at dusk."})
             assert "bittern" in (await memory.recall("What booms at dusk?", namespaces=NS))[0].text
         assert 0 < writer.writes < 20
         kingfishers = await memory.recall("kingfisher", namespaces=NS, top_k=30)
         assert sum("Kingfisher" in hit.text for hit in kingfishers) == writer.writes
+
+    async def test_recall_searches_a_busy_thread_without_indexing_it_each_time(
+        self, memory: Any, open_memory: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """What is not indexed yet is found by its words, in any form of them, and is searched under the same rules."""
+        monkeypatch.setattr(catching_up, "REST_FACTOR", 10_000)
+        other = open_memory()
+        await other.threads.create(NS, id="log")
+        await other.threads.append("log", *(f"Row {n} of the log." for n in range(30)))
+        await memory.recall("row 3", namespaces=NS)
+        hidden = {"role": "user", "content": "Herons are private.", "metadata": {"private": True}}
+        secret = "The heron's key is sk-proj-q7Wm2Zx9Lk4Vb8Nc1Rt6Yu3Io5Pa0Sd9f2a."
+        rows = [f"Line {n} of the log." for n in range(30)]
+        await other.threads.append("log", *rows, "Two cities, and a café at the river.", hidden, secret)
+        stats = await memory._core.get(NamespaceStats, NS)
+        for question, answer in (("Which city?", "cities"), ("Is there a cafe?", "café"), ("line 7", "Line 7 ")):
+            assert answer in (await memory.recall(question, namespaces=NS))[0].text
+        assert [hit.text for hit in await memory.recall("herons", namespaces=NS)] == [secret]
+        assert await memory.recall("sk-proj-q7Wm2Zx9Lk4Vb8Nc1Rt6Yu3Io5Pa0Sd9f2a", namespaces=NS) == []
+        assert await memory.recall("cities", namespaces=NS, kinds=["fact"]) == []
+        assert await memory.recall("cities", namespaces=NS, before="2001-01-01") == []
+        assert await memory._core.get(NamespaceStats, NS) == stats
+        await other.threads.delete("log")
+        assert await memory.recall("cities", namespaces=NS) == []
+
+    async def test_own_words_are_indexed_and_derived_beside_a_backlog(
+        self, open_memory: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(catching_up, "REST_FACTOR", 10_000)
+        memory, other = open_memory(extract="rules"), open_memory()
+        await other.threads.create(NS, id="log")
+        for _ in range(2):
+            await other.threads.append("log", *(f"Row {n} of the log." for n in range(30)))
+            await memory.recall("row 3", namespaces=NS)
+        await memory.threads.append("log", {"role": "user", "content": "My name is Ada Byron."})
+        await memory.recall("Who am I?", namespaces=NS)
+        assert (await memory.facts.get(NS, "name")).value == "Ada Byron"
+        assert (await memory._core.get(NamespaceStats, NS)).entries >= 61
 
     async def test_recall_finds_what_existed_while_facts_are_added(
         self, memory: Any, monkeypatch: pytest.MonkeyPatch
