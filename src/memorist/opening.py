@@ -124,15 +124,15 @@ class Opening(msgspec.Struct, frozen=True):
         chosen = [name for name, value in usual.items() if getattr(self, name) != value]
         if chosen or self.all_orgs:
             name = chosen[0] if chosen else "all_orgs"
-            raise UsageError(f"{name}= is the server's to decide; leave it out where the URL is a server's")
+            raise UsageError(f"{name}= is decided by the server; leave it out if the URL is a server's")
         # A remote core is no subclass: it has the same methods, and sends what the other asks its store.
         return cast("Core", open_remote(url, runtime, self.api_key, self._scope()))
 
     def _check(self, runtime: Runtime) -> None:
         if self.api_key is not None:
-            raise Unsupported("api_key= is for the URL of a server; this memory is opened here")
+            raise Unsupported("api_key= is for the URL of a server; this memory is opened locally")
         if not is_extraction(self.extract) and self.extract not in (None, "auto", "rules"):
-            raise UsageError("extract= is 'auto', 'rules', an Extraction, or None to take no facts from messages")
+            raise UsageError("extract= is 'auto', 'rules', an Extraction, or None to extract no facts from messages")
         if self.clock is not None and not callable(self.clock):
             raise UsageError("clock= is a function without arguments that returns an aware datetime")
         if self.gate is not None and not isinstance(self.gate, Gate):

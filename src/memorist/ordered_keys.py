@@ -42,7 +42,7 @@ def encode_record_key(key: Sequence[str | int | float], what: str = "record key"
         raise InvalidValue(f"{what} must be a tuple of texts and numbers, not {type(key).__name__}")
     text = "".join([_encode(element, what) for element in key])
     if len(text) > MAX_KEY_BYTES or (not text.isascii() and len(_utf8(text, what)) > MAX_KEY_BYTES):
-        raise TooLarge(f"{what} is over {MAX_KEY_BYTES} bytes; keep a digest of its long parts in it")
+        raise TooLarge(f"{what} is over {MAX_KEY_BYTES} bytes; replace its long parts with a digest")
     return text
 
 
@@ -69,16 +69,16 @@ def _encode(element: str | int | float, what: str) -> str:
         return f"t{_SPECIAL.sub(_escape, element)}{_END}"
     if type(element) is int:
         if not _INT_MIN <= element <= _INT_MAX:
-            raise InvalidValue(f"{what} holds an integer beyond 64 bits; write it as text")
+            raise InvalidValue(f"{what} contains an integer beyond 64 bits; write it as text")
         return _encode_digits(element < 0, str(abs(element)), 0)
     if type(element) is float:
         return _encode_float(element, what)
-    raise InvalidValue(f"{what} holds a {type(element).__name__}; only texts and numbers can be in one")
+    raise InvalidValue(f"{what} contains a {type(element).__name__}; only texts and numbers are allowed")
 
 
 def _encode_float(number: float, what: str) -> str:
     if not math.isfinite(number):
-        raise InvalidValue(f"{what} holds {number!r}, which has no place in an order")
+        raise InvalidValue(f"{what} contains {number!r}, which cannot be sorted")
     if number.is_integer():
         # Exact digits, so that it encodes like the integer of the same value.
         return _encode_digits(number < 0, str(abs(int(number))), 0)
@@ -118,4 +118,4 @@ def _utf8(text: str, what: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError as cause:
-        raise InvalidValue(f"{what} holds a lone surrogate, which no store can keep") from cause
+        raise InvalidValue(f"{what} contains a lone surrogate, which no store can keep") from cause

@@ -42,7 +42,7 @@ def check_model(spec: ModelSpec, *, blocking: bool) -> None:
     provider, _, rest = spec.partition(":")
     model, _, base_url = rest.partition("@")
     if provider not in _MODEL_KEYS or (provider == "openai" and not model):
-        raise UsageError(f"no model {_shown(spec)!r}; there are: {MODELS}")
+        raise UsageError(f"there is no model {_shown(spec)!r}; use one of: {MODELS}")
     if find_spec(provider) is None:
         raise UsageError(f"the model {_shown(spec)!r} needs an SDK; run: {install_command(provider)}")
     if not base_url and not any(os.environ.get(name) for name in _MODEL_KEYS[provider]):
@@ -68,7 +68,7 @@ def check_embedder(spec: EmbedderSpec, *, blocking: bool) -> None:
 
         open_embedder(spec, blocking=blocking)
     elif provider not in _EMBEDDER_KEYS or not rest:
-        raise UsageError(f"no embedder {_shown(spec)!r}; there are: {EMBEDDERS}")
+        raise UsageError(f"there is no embedder {_shown(spec)!r}; use one of: {EMBEDDERS}")
     elif "@" not in rest and not os.environ.get(_EMBEDDER_KEYS[provider]):
         raise UsageError(
             f"the embedder {_shown(spec)!r} needs a key: set {_EMBEDDER_KEYS[provider]}; there are: {EMBEDDERS}"

@@ -63,7 +63,7 @@ def to_micros(when: datetime) -> int:
     moment, micros = _last
     if when is not moment:
         if when.tzinfo is None:
-            raise UsageError("a naive datetime; pass an aware one, such as datetime.now(timezone.utc)")
+            raise UsageError("the datetime is naive; pass an aware one, such as datetime.now(timezone.utc)")
         micros = (when - EPOCH) // MICROSECOND
         _last = when, micros
     return micros

@@ -166,7 +166,7 @@ class BlockingRuntime:
             if inspect.iscoroutine(value):
                 stepped: T = run_blocking(value)
                 return stepped
-            raise UsageError("an async function was given to a blocking Memory; use AsyncMemory")
+            raise UsageError("an async function was passed to a blocking Memory; use AsyncMemory")
         return value
 
     def lock(self) -> AbstractAsyncContextManager[object]:

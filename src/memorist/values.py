@@ -53,7 +53,7 @@ def check_name(text: object, what: str, error: type[UsageError] = InvalidValue) 
     if len(text) > MAX_NAME_BYTES or (not text.isascii() and len(text.encode("utf-8", "replace")) > MAX_NAME_BYTES):
         raise TooLarge(f"{what} is over {MAX_NAME_BYTES} bytes")
     if _BAD_NAME.search(text):
-        raise error(f"{what} holds a NUL or a lone surrogate, which no store can keep")
+        raise error(f"{what} contains a NUL or a lone surrogate, which no store can keep")
     return text
 
 
@@ -65,7 +65,7 @@ def check_text(text: object, what: str, *, limit: int = MAX_VALUE_BYTES) -> str:
     if len(text) > limit:
         raise TooLarge(f"{what} has {len(text)} characters; the limit is {limit}")
     if _BAD_NAME.search(text):
-        raise InvalidValue(f"{what} holds a NUL or a lone surrogate, which no store can keep")
+        raise InvalidValue(f"{what} contains a NUL or a lone surrogate, which no store can keep")
     return text
 
 
@@ -92,7 +92,7 @@ def json_bytes(value: object, what: str, limit: int) -> bytes:
     try:
         data = _encode(value)
     except (UnicodeEncodeError, msgspec.MsgspecError, TypeError, ValueError, OverflowError, RecursionError) as cause:
-        raise InvalidValue(f"{what} cannot be kept as JSON: {type(cause).__name__}") from cause
+        raise InvalidValue(f"{what} cannot be stored as JSON: {type(cause).__name__}") from cause
     if len(data) > limit:
         raise TooLarge(f"{what} takes {len(data)} bytes; the limit is {limit}")
     return data
@@ -128,7 +128,7 @@ def compact_json(value: object) -> str:
     try:
         return _encode_any(value).decode()
     except RecursionError as cause:
-        raise TooLarge("a value to send is nested too deep") from cause
+        raise TooLarge("a value to send is nested too deeply") from cause
     except (msgspec.MsgspecError, TypeError, ValueError, OverflowError):
         return _any_json(value)
 
@@ -140,7 +140,7 @@ def _any_json(value: object) -> str:
     try:
         return json.dumps(value, separators=(",", ":"), default=str)
     except RecursionError as cause:
-        raise TooLarge("a value to send is nested too deep") from cause
+        raise TooLarge("a value to send is nested too deeply") from cause
     except (TypeError, ValueError) as cause:
         raise InvalidValue(f"a value to send cannot be written as JSON: {type(cause).__name__}") from cause
 
@@ -161,17 +161,17 @@ def _check(value: object, what: str) -> None:
                 continue
             if kind is int:
                 if not INT_MIN <= item <= INT_MAX:
-                    raise InvalidValue(f"{what} holds an integer beyond 64 bits; write it as text")
+                    raise InvalidValue(f"{what} contains an integer beyond 64 bits; write it as text")
             elif kind is float:
                 if not math.isfinite(item):
-                    raise InvalidValue(f"{what} holds {item!r}; JSON has no such number")
+                    raise InvalidValue(f"{what} contains {item!r}; JSON has no such number")
             elif kind is dict or kind is list or kind is tuple:
                 if len(open_) > MAX_DEPTH:
                     raise TooLarge(f"{what} is nested deeper than {MAX_DEPTH}")
                 open_.append(_children(item, what) if kind is dict else iter(item))
                 break
             else:
-                raise InvalidValue(f"{what} holds a {kind.__name__}; only JSON types can be stored")
+                raise InvalidValue(f"{what} contains a {kind.__name__}; only JSON types can be stored")
         else:
             open_.pop()
 

@@ -59,4 +59,4 @@ def test_what_gets_through_is_reported(memorist: Memorist, monkeypatch: pytest.M
     assert [(left.family, left.kind, left.text) for left in report.planted] == [("quotation", "fact", "Mallory")]
     done = memorist("redteam")
     assert done.code == 1
-    assert "1 of 1 attempts got through" in done.out
+    assert "1 of 1 attempts succeeded" in done.out

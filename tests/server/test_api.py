@@ -197,7 +197,7 @@ def test_a_name_that_stands_twice_is_refused(server: Running, org: str, body: by
         place = {"ns": NS, "key": "k"}
         refused = client.put("/v1/fact", params=place, content=body)
         assert (refused.status_code, refused.json()["type"]) == (400, "urn:memorist:usage-error")
-        assert "stands twice" in refused.json()["detail"]
+        assert "occurs twice" in refused.json()["detail"]
         assert client.get("/v1/fact", params=place).status_code == 404
 
 

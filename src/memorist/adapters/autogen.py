@@ -83,7 +83,9 @@ class MemoristMemory(AutoGenMemory, Component[MemoristMemoryConfig]):
 
     def _to_config(self) -> MemoristMemoryConfig:
         if self._url is None:
-            raise UsageError("only a MemoristMemory made from a URL can be serialised, not one made from a Memory")
+            raise UsageError(
+                "only a MemoristMemory created from a URL can be serialised, not one created from a Memory"
+            )
         asked = self._namespaces
         spaces = (
             None if asked is None else [str(ns) for ns in ([asked] if isinstance(asked, str | Namespace) else asked)]

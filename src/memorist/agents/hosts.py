@@ -64,7 +64,7 @@ def _loaded(text: str) -> JsonObject:
     except ValueError as error:
         raise NotJson(f"it is not plain JSON ({error})") from None
     if not isinstance(data, dict):
-        raise NotJson("it does not hold a JSON object")
+        raise NotJson("it does not contain a JSON object")
     return data
 
 

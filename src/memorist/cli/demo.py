@@ -121,7 +121,7 @@ def _second(path: str) -> None:
             {"version": f.version, "location": human(f.value), "said in": f.source}
             for f in memory.facts.history("user:ada", "location")
         ]
-        click.echo("  the contradiction superseded, nothing was erased:")
+        click.echo("  the new value replaced the old one, and nothing was erased:")
         table(rows, ("version", "location", "said in"))
 
 
@@ -147,7 +147,7 @@ def _killed(path: str) -> None:
             )
             click.echo(ended.stdout.rstrip())
             if ended.returncode != 0:
-                click.echo("  … killed; started again, once its lease of a second is over:")
+                click.echo("  … killed; started again after its lease of one second has ended:")
                 _until_free(path)
     finally:
         script.unlink()

@@ -60,7 +60,7 @@ def set_policy(
         try:
             policy = memory.gate.set(**parts) if parts else current
         except TypeError as problem:
-            raise UsageError(f"the file has a part that is none of a policy: {', '.join(parts)}") from problem
+            raise UsageError(f"the file has a part that does not belong to a policy: {', '.join(parts)}") from problem
         session.fields(policy.to_dict())
 
 
@@ -82,7 +82,7 @@ def show_report(session: Session) -> None:
         report = memory.gate.report()
         session.fields(report.to_dict())
         if not session.as_json and not any(report.to_dict().values()):
-            echo("nothing was masked, refused or held yet")
+            echo("nothing has been masked, refused or held back yet")
 
 
 def _read(file: Path) -> JsonObject:
@@ -96,7 +96,7 @@ def _read(file: Path) -> JsonObject:
     except msgspec.DecodeError as problem:
         raise UsageError(f"{file.name} is not JSON: {problem}") from problem
     if not isinstance(parts, dict):
-        raise UsageError(f"{file.name} holds no policy; see docs/gate.md")
+        raise UsageError(f"{file.name} contains no policy; see docs/gate.md")
     return parts
 
 

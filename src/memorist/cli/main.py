@@ -122,7 +122,7 @@ class Commands(Suggesting):
             installed = _installed_commands().get(cmd_name)
             if installed is None and cmd_name == "analyze":
                 raise click.UsageError(
-                    "the analyser is a package of its own; in a checkout run: pip install ./packages/analyze"
+                    "the analyser is a separate package; in a checkout run: pip install ./packages/analyze"
                 )
             return None if installed is None else installed.load()
         module = importlib.import_module(f"memorist.cli.{_COMMANDS[cmd_name][0]}")

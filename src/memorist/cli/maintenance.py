@@ -43,7 +43,7 @@ def reindex(session: Session) -> None:
     """
     with session.memory() as memory, progress("reindexing") as tick:
         [report] = memory.process("reindex", progress=tick)
-    session.done(msgspec.to_builtins(report), f"{report.changed} entries made again")
+    session.done(msgspec.to_builtins(report), f"{report.changed} entries rebuilt")
 
 
 @click.command()

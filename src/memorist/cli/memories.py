@@ -115,7 +115,7 @@ def undo_memory(session: Session, id: str, ns: str | None) -> None:
     """Undo the last change to a memory."""
     with session.memory() as memory:
         item = memory.memories.undo(id, ns=_space(memory, ns))
-    session.done({"memory": item}, f"now: {item.text}" if item is not None else f"{id} is no more")
+    session.done({"memory": item}, f"now: {item.text}" if item is not None else f"{id} no longer exists")
 
 
 @group()
@@ -253,7 +253,7 @@ def remember(session: Session, text: str, as_is: bool) -> None:
         for refusal in understood.refused:
             echo(f"refused: {refusal.reason}")
         if not understood.stored and not understood.waiting:
-            echo("stored; no fact was taken from it")
+            echo("stored; no fact was extracted from it")
 
 
 @click.command()
@@ -268,7 +268,7 @@ def tidy(session: Session, apply_: bool, undo: str | None) -> None:
             raise UsageError("whose memory? pass --user NAME")
         if undo is not None:
             count = memory.plans.undo(undo, ns=f"user:{user}")
-            session.done({"restored": count}, f"put back {count} memories")
+            session.done({"restored": count}, f"restored {count} memories")
             return
         plan = memory.tidy(user=user, dry_run=not apply_)
         if session.as_json:

@@ -90,14 +90,14 @@ def sync(
         if dry_run and report.diff:
             echo(report.diff)
         for conflict in report.conflicts:
-            echo(f"{conflict.key} changed on both sides; --prefer file or --prefer memory decides")
+            echo(f"{conflict.key} changed on both sides; use --prefer file or --prefer memory")
             echo(f"  in the file:   {conflict.in_file or '(deleted)'}")
             echo(f"  in the memory: {conflict.in_memory or '(deleted)'}")
         for line in report.refused:
-            echo(f"not kept, because it holds a secret or names an ignored path: {line[:40]}…", err=True)
+            echo(f"not stored, because it contains a secret or names an ignored path: {line[:40]}…", err=True)
         verb = "would be" if dry_run else "were"
         echo(
-            f"{report.written} notes in {file}; {len(report.imported)} {verb} taken over from it, "
+            f"{report.written} notes in {file}; {len(report.imported)} {verb} imported from it, "
             f"{len(report.deleted)} {verb} deleted, {len(report.conflicts)} conflicts"
         )
     if report.conflicts:

@@ -43,7 +43,7 @@ def redteam(session: Session, model: str | None, families: tuple[str, ...], here
             echo(f"attempt {left.id} ({left.family}, {left.lang}) became a {left.kind}: {left.text[:80]}")
         if report.waiting:
             echo(f"{len(report.waiting)} memories wait for approval")
-        echo(f"{len(report.planted)} of {sum(report.attempts.values())} attempts got through")
+        echo(f"{len(report.planted)} of {sum(report.attempts.values())} attempts succeeded")
     if not report.passed:
         raise SystemExit(1)
 

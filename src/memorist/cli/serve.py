@@ -87,7 +87,7 @@ def serve(
     at = f"http://{host}:{port}{root_path}"
     click.echo(f"memorist: {at}", err=True)
     if link or not keyed:
-        click.echo(f"memorist: one-time link, good for ten minutes: {at}/login?code={_code(session)}", err=True)
+        click.echo(f"memorist: one-time link, valid for ten minutes: {at}/login?code={_code(session)}", err=True)
     limits = msgspec.structs.replace(Options().limits, budget_tokens=max_budget)
     options = Options(
         hosts=(*Options().hosts, host, *names), root_path=root_path, analyze=folders, limits=limits, trace=trace

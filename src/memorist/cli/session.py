@@ -33,7 +33,9 @@ def confirm(question: str) -> None:
     except click.Abort:
         if sys.stdin.isatty():
             raise
-        raise UsageError("this asks first, and there was no answer; pass --yes to do it without being asked") from None
+        raise UsageError(
+            "this asks for confirmation, and there was no answer; pass --yes to skip the question"
+        ) from None
     if not agreed:
         raise click.Abort
 
@@ -120,7 +122,7 @@ class Session:
                 with Memory(self.url, hot=self._hot, org=self._org, **{**options, "user": None}) as whole:
                     left = _settled(whole)
                 if left:
-                    echo(f"{left} jobs are still waiting; `memorist worker --once` does them", err=True)
+                    echo(f"{left} jobs are still waiting; run `memorist worker --once`", err=True)
             with Memory(self.url, hot=self._hot, org=self._org, **options) as memory:
                 try:
                     yield memory

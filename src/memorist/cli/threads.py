@@ -99,7 +99,7 @@ def append(session: Session, thread: str, text: str | None, role: str, name: str
     else:
         messages = [_message(line, role) for line in sys.stdin if line.strip()]
         if not messages:
-            raise click.UsageError("nothing to append: give TEXT, or JSON lines on standard input")
+            raise click.UsageError("there is nothing to append; pass TEXT, or JSON lines on standard input")
     if name:
         messages = [{**message, "name": name} for message in messages]
     with session.memory() as memory:

@@ -37,7 +37,7 @@ def export(session: Session, path: str, to: str, namespace: str | None) -> None:
     """
     if path == "-":
         if to != "memorist" or namespace is not None:
-            raise click.UsageError("only the whole org as JSON lines goes to standard output; name a file")
+            raise click.UsageError("only JSON lines of the whole org can go to standard output; name a file")
         with session.memory(settle=True) as memory:
             for lines in memory.export_lines():
                 click.echo(lines, nl=False)

@@ -381,7 +381,7 @@ class _Assembly:
                 break
             loose = next((index for index, unit in enumerate(keep) if not unit.pinned), None)
             if loose is not None:
-                dropped.append(Left(keep.pop(loose), "no room for it and a first message of the user's"))
+                dropped.append(Left(keep.pop(loose), "no room for it and for the user's first message"))
             elif summary is not None:
                 # What is pinned goes before a summary.
                 summary = None

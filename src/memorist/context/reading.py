@@ -431,6 +431,6 @@ def as_tools(tools: Any) -> tuple[JsonMapping, ...]:
     for tool in listed:
         if not isinstance(tool, Mapping):
             raise UsageError(
-                f"a tool is a dict in the shape of OpenAI or Anthropic, with name and schema, not {type(tool).__name__}"
+                f"a tool is a dict in OpenAI's or Anthropic's format, with name and schema, not {type(tool).__name__}"
             )
     return listed

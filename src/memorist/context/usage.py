@@ -83,7 +83,7 @@ def _read_file(path: str) -> dict[str, Price]:
         with open(path, "rb") as file:
             table = tomllib.load(file)
     except (OSError, tomllib.TOMLDecodeError) as problem:
-        raise UsageError(f"{PRICES_VARIABLE} names no readable TOML file: {problem}") from problem
+        raise UsageError(f"{PRICES_VARIABLE} does not name a readable TOML file: {problem}") from problem
     prices: dict[str, Price] = _converted(table, dict[str, Price])
     return prices
 

@@ -315,7 +315,7 @@ _AMBIGUOUS = re.compile(r"(?:mar|may|march|sat|sun|mon|wed|jan|dec|sep|fri)", re
 def parse_dates(text: str, now: datetime, *, prefer: Prefer = "past", lang: str = "en") -> list[DateRange]:
     """Return every date, period or relative time in a text, in order."""
     if now.tzinfo is None:
-        raise UsageError("a naive datetime; pass an aware one, such as datetime.now(timezone.utc)")
+        raise UsageError("the datetime is naive; pass an aware one, such as datetime.now(timezone.utc)")
     if lang != "en":
         return listed_dates(text, now, prefer, lang)
     if not _SIGN.search(text):

@@ -23,6 +23,6 @@ class CrossEncoder:
         for places, output, _ in self._model.run([query] * len(texts), list(texts)):
             logits = np.asarray(next(iter(output.values())), np.float64)
             if logits.ndim != 2 or logits.shape[1] not in (1, 2):
-                raise ModelError("the ONNX model gives no score for a pair of texts; is it a cross-encoder?")
+                raise ModelError("the ONNX model returns no score for a pair of texts; is it a cross-encoder?")
             scores[places] = logits[:, -1] - (logits[:, 0] if logits.shape[1] == 2 else 0.0)
         return [float(score) for score in scores]

@@ -46,9 +46,9 @@ def rows(answer: Any, count: int, url: str) -> list[list[float]]:
         items: Sequence[Any] = sorted(answer["data"], key=lambda item: int(item["index"]))
         vectors = [item["embedding"] for item in items]
     except (KeyError, TypeError, ValueError) as error:
-        raise ModelError(f"{url} gave no embeddings in its answer") from error
+        raise ModelError(f"{url} returned no embeddings") from error
     if len(vectors) != count:
-        raise ModelError(f"{url} gave {len(vectors)} embeddings for {count} texts")
+        raise ModelError(f"{url} returned {len(vectors)} embeddings for {count} texts")
     return vectors
 
 

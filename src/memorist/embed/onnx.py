@@ -74,7 +74,7 @@ def source(text: str, names: Sequence[str]) -> Source:
     if folder is None and (path.startswith((".", "/", "~")) or not _HUB.fullmatch(path)):
         raise UsageError("an ONNX model is a folder that exists or a name on the hub, such as intfloat/e5-small-v2")
     if folder is not None and not (folder / "tokenizer.json").is_file():
-        raise UsageError("the folder of an ONNX model must hold tokenizer.json beside model.onnx or onnx/model.onnx")
+        raise UsageError("an ONNX model needs a folder with tokenizer.json next to model.onnx or onnx/model.onnx")
     return source
 
 

@@ -154,7 +154,7 @@ def _plugged(spec: object, call: Callable[..., Any], blocking: bool) -> OpenEmbe
     name = str(getattr(spec, "name", None) or getattr(spec, "__qualname__", type(spec).__qualname__))
     is_async = inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(type(call).__call__)
     if blocking and is_async:
-        raise UsageError(f"the embedder {name!r} is async; give it to AsyncMemory, or pass a blocking one to Memory")
+        raise UsageError(f"the embedder {name!r} is async; pass it to AsyncMemory, or pass a blocking one to Memory")
     ask = getattr(spec, "embed_query", call)
     call, ask = (_refuse_awaitables(name, function) if blocking else function for function in (call, ask))
     return OpenEmbedder(name, int(getattr(spec, "dimensions", 0) or 0), call, ask=ask, is_async=is_async)
@@ -168,7 +168,7 @@ def _refuse_awaitables(name: str, call: Callable[..., Any]) -> Callable[[Sequenc
         if inspect.isawaitable(vectors):
             _drop(vectors)
             raise UsageError(
-                f"the embedder {name!r} is async; give it to AsyncMemory, or pass a blocking one to Memory"
+                f"the embedder {name!r} is async; pass it to AsyncMemory, or pass a blocking one to Memory"
             )
         return vectors
 

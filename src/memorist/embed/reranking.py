@@ -52,7 +52,7 @@ def open_reranker(spec: object, *, blocking: bool) -> OpenReranker | None:
     name = str(getattr(spec, "name", None) or getattr(spec, "__qualname__", type(spec).__qualname__))
     is_async = inspect.iscoroutinefunction(method) or inspect.iscoroutinefunction(type(method).__call__)
     if blocking and is_async:
-        raise UsageError(f"the reranker {name!r} is async; give it to AsyncMemory, or pass a blocking one to Memory")
+        raise UsageError(f"the reranker {name!r} is async; pass it to AsyncMemory, or pass a blocking one to Memory")
     return OpenReranker(name, method, _limit(getattr(spec, "time_limit", TIME_LIMIT)), is_async)
 
 
@@ -125,6 +125,6 @@ def _in_order(answer: Any, count: int) -> list[float]:
             for result in results
         }
     except (AttributeError, KeyError, TypeError, ValueError) as cause:
-        raise ModelError("the rerank service gave no scores in its answer") from cause
+        raise ModelError("the rerank service returned no scores") from cause
     least = min(scores.values(), default=0.0) - 1.0
     return [scores.get(position, least) for position in range(count)]

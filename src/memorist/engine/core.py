@@ -262,7 +262,7 @@ class Shared:
         if not problem.refuses_writes:
             raise problem
         if part not in self.problems:
-            warn("reading goes on without writing %s: %s", part, problem)
+            warn("reading continues without writing %s: %s", part, problem)
         self.note(part, problem)
 
     def appended_length(self, org: str, thread: str) -> int:
@@ -733,7 +733,7 @@ class Core:
     def beside(self, *, blocking: bool) -> Core:
         """Return this handle for blocking or async callers."""
         if self.batch is not None:
-            raise UsageError("a batch has no async or blocking twin; take the twin of the memory instead")
+            raise UsageError("a batch has no async or blocking twin; use the twin of the memory instead")
         if self.shared.runtime.blocking == blocking:
             return self
         assert self.shared.twin is not None  # set where a memory is opened
@@ -778,7 +778,7 @@ def _check_keys(changes: Sequence[Change]) -> None:
     """
     keyed = [(change.thread, change.key) for change in changes if isinstance(change, Append) and change.key is not None]
     if len(keyed) != len(set(keyed)):
-        raise UsageError("one idempotency key twice in a batch: the second append would be taken for a replay")
+        raise UsageError("an idempotency key occurs twice in a batch; the second append would be mistaken for a replay")
 
 
 def _micros() -> int:

@@ -36,7 +36,7 @@ class IdempotencyKey:
             return False
         self.outcome = row.outcome
         if row.digest != self._digest:
-            raise InvalidValue("this Idempotency-Key was used for another request; take a new one")
+            raise InvalidValue("this Idempotency-Key was used for another request; use a new one")
         return True
 
     def commit_with(self, handle: Core) -> None:

@@ -34,7 +34,7 @@ def checked_limit(limit: int | None) -> int | None:
     if limit is None:
         return None
     if isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
-        raise UsageError("limit must be a whole number from 0 up")
+        raise UsageError("limit must be a whole number, zero or more")
     return min(limit, MAX_LIMIT)
 
 

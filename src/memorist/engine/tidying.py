@@ -128,7 +128,7 @@ class Plans:
         """
         self._core.scope.writable(plan.ns)
         if plan.applied:
-            raise UsageError("this plan was applied already")
+            raise UsageError("this plan has already been applied")
         batch = self._batch()
         # Read before the memories: nothing may be made of a memory that is forgotten meanwhile.
         await batch.apply(*await epochs(batch, *(_ref(plan.ns, id) for line in plan.lines for id in line.ids)))
@@ -169,7 +169,7 @@ class Plans:
         ns = core.scope.writable(core.scope.own() if ns is None else ns)
         row = await Records(core).get(ns, (PLANS, id))
         if row is None:
-            raise NotFound("no applied plan of this id in the namespace", plan=id)
+            raise NotFound("there is no applied plan with this id in the namespace", plan=id)
         batch = self._batch()
         data: JsonObject = row.data if isinstance(row.data, dict) else {}
         steps: list[JsonObject] = list(data.get("undo", ()))
@@ -199,7 +199,7 @@ class Plans:
         rows = [await _row(batch, plan.ns, id) for id in line.ids]
         for id, row in zip(line.ids, rows, strict=True):
             if row is None or row.version != plan.versions.get(id):
-                raise Conflict("a memory of this plan was changed since; make a new plan", memory=id, final=True)
+                raise Conflict("a memory of this plan has changed since; make a new plan", memory=id, final=True)
         present = [row for row in rows if row is not None]
         if line.op == "learn":
             learning = await Learnings(batch).add(

@@ -389,5 +389,5 @@ def _plain(fields: object) -> JsonObject:
     try:
         document: JsonObject = msgspec.to_builtins(fields)
     except (TypeError, ValueError, RecursionError) as cause:
-        raise InvalidValue(f"working memory cannot be kept as JSON: {type(cause).__name__}") from cause
+        raise InvalidValue(f"working memory cannot be stored as JSON: {type(cause).__name__}") from cause
     return document

@@ -38,7 +38,7 @@ class Exporting:
     ) -> Transfer:
         """Write the org, or one namespace of it, to a file or folder. A file appears only when it is complete."""
         if to == "memorist":
-            raise UsageError("the memorist format holds a whole org; choose another format to export one namespace")
+            raise UsageError("the memorist format contains a whole org; choose another format to export one namespace")
         self._core.scope.whole_org("export and import")
         if self._core.batch is not None:
             raise UsageError("an export cannot be part of a batch")

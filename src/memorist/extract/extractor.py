@@ -72,7 +72,7 @@ def trace(
 ) -> list[Extracted | Refused]:
     """Return what `extract` returns, and the reason for each sentence that produced nothing."""
     if at.tzinfo is None:
-        raise UsageError("a naive datetime; pass an aware one, such as datetime.now(timezone.utc)")
+        raise UsageError("the datetime is naive; pass an aware one, such as datetime.now(timezone.utc)")
     message = Message(role="user", content=message) if isinstance(message, str) else message
     own = read_message(message, owner)
     if own.reason:

@@ -230,7 +230,7 @@ class Encryption:
                 try:
                     self._keys = msgspec.json.decode(file.read(), type=_Keys)
                 except msgspec.DecodeError as cause:
-                    raise UsageError(f"{self._path} is no key file") from cause
+                    raise UsageError(f"{self._path} is not a key file") from cause
         self._seen = stamp
         self._ciphers.clear()
         self._current.clear()

@@ -126,7 +126,7 @@ def classes_of(record: Record) -> frozenset[str]:
 def not_admitted(kind: str, names: Collection[str], sort: str) -> NotAdmitted:
     """Return the error for something that the policy refuses. It names kinds or classes, never content."""
     return NotAdmitted(
-        f"the gate refuses this {kind}: it holds {sort} data of the kinds {', '.join(names)}; leave it out, or allow "
+        f"the gate refuses this {kind}: it has {sort} data of the kinds {', '.join(names)}; leave it out, or allow "
         "it in the policy",
         kinds=list(names),
     )

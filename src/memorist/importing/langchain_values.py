@@ -61,7 +61,7 @@ def loaded(kind: Any, data: Any) -> object:
 
 def _unpacked(data: bytes, depth: int) -> object:
     if depth > MAX_DEPTH:
-        raise ValueError("it is nested too deep")
+        raise ValueError("it is nested too deeply")
 
     def extension(code: int, inner: memoryview) -> object:
         if code == SNAPSHOT:

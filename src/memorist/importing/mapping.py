@@ -85,7 +85,7 @@ def _from_file(path: Path) -> JsonMapping:
     except OSError as cause:
         raise UsageError(f"the mapping file {path.name!r} cannot be read: {cause.strerror}") from cause
     except ValueError as cause:
-        raise UsageError(f"the mapping file {path.name!r} is not TOML (or JSON, where its name ends so)") from cause
+        raise UsageError(f"the mapping file {path.name!r} is not TOML (or JSON, if its name ends in .json)") from cause
     if not isinstance(read, Mapping):
         raise UsageError(f"the mapping file {path.name!r} must be a table with `namespace`, `users` and `namespaces`")
     return read

@@ -32,7 +32,7 @@ MIME = "text/plain"
 TEMPLATES = (
     types.ResourceTemplate(
         name="profile", title="Profile", uri_template="memorist://profile/{user}", mime_type=MIME,
-        description="What is known of a user.",
+        description="Everything known about a user.",
     ),
     types.ResourceTemplate(
         name="fact", title="Fact", uri_template="memorist://fact/{namespace}/{key}", mime_type=MIME,
@@ -44,7 +44,7 @@ TEMPLATES = (
     ),
     types.ResourceTemplate(
         name="summary", title="Summaries", uri_template="memorist://summary/{thread}", mime_type=MIME,
-        description="What stands for the older messages of a conversation.",
+        description="The summaries that replace the older messages of a conversation.",
     ),
 )  # fmt: skip
 

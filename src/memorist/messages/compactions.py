@@ -59,7 +59,7 @@ def openai_settings(context_management: Sequence[JsonMapping]) -> list[JsonObjec
     for setting in settings:
         threshold = setting.get("compact_threshold")
         if setting.get("type") != "compaction" or not (threshold is None or _is_count(threshold)):
-            raise UsageError('OpenAI takes [{"type": "compaction", "compact_threshold": tokens}]')
+            raise UsageError('OpenAI expects [{"type": "compaction", "compact_threshold": tokens}]')
     return settings
 
 
@@ -68,7 +68,7 @@ def anthropic_settings(context_management: JsonMapping) -> tuple[JsonObject, lis
     need."""
     edits = context_management.get("edits")
     if not isinstance(edits, list | tuple) or not all(isinstance(edit, Mapping) for edit in edits):
-        raise UsageError('Anthropic takes {"edits": [{"type": …}, …]}')
+        raise UsageError('Anthropic expects {"edits": [{"type": …}, …]}')
     kinds = [edit.get("type") for edit in edits]
     if CLEAR_THINKING in kinds[1:]:
         raise UsageError(f"{CLEAR_THINKING} must be the first edit")

@@ -267,7 +267,7 @@ def _check(message: Message) -> None:
     if type(content) is not str or message.extra:
         _, flaws = mended(message)
         if flaws:
-            raise InvalidValue(f"no provider would take this message: {flaws[0]}")
+            raise InvalidValue(f"no provider would accept this message: {flaws[0]}")
     if message.created_at is not None:
         as_datetime(message.created_at, "created_at")
 

@@ -46,7 +46,7 @@ def open_model(spec: object, *, blocking: bool, call: Call | None = None) -> Mod
         return _object(spec, blocking)
     if callable(spec):
         return FunctionModel(spec, blocking=blocking, call=call)
-    raise UsageError(f"not a model: {type(spec).__name__}; give 'provider:id', a function or an object with complete()")
+    raise UsageError(f"not a model: {type(spec).__name__}; pass 'provider:id', a function or an object with complete()")
 
 
 def _named(spec: str, blocking: bool) -> Model:
@@ -72,7 +72,7 @@ def _object(spec: Any, blocking: bool) -> Model:
     An async one needs AsyncMemory, and a blocking one needs Memory.
     """
     if not inspect.iscoroutinefunction(spec.complete):
-        raise UsageError(f"{label(spec)}.complete must be `async def`; a plain function can be given as it is")
+        raise UsageError(f"{label(spec)}.complete must be `async def`; you can pass a plain function unchanged")
     declared = getattr(spec, "blocking", None)
     if blocking and declared is not True:
         raise UsageError(

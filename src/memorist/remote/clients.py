@@ -117,7 +117,7 @@ class Client:
         """Count a request, which `close` waits for. Raises UsageError once closed."""
         with self._guard:
             if self._closed:
-                raise UsageError("this memory was closed meanwhile; open another one")
+                raise UsageError("this memory was closed in the meantime; open another one")
             self._requests += 1
         try:
             yield

@@ -169,7 +169,7 @@ class Server:
         request.scope["memorist.key"] = key.id
         request.scope["memorist.limits"] = rate_headers(name, rate, left)
         if isinstance(left, Refused):
-            raise Limited("this key asks too often", retry_after=left.retry_after)
+            raise Limited("this key sends too many requests", retry_after=left.retry_after)
         return key
 
 

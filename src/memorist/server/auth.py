@@ -70,12 +70,12 @@ class Keys:
         """Create a key. Its secret is only in the returned record."""
         checked = _roles(roles)
         if org == KEYS_ORG:
-            raise UsageError("no key is made for the org that holds the keys")
+            raise UsageError("no key can be created for the org that contains the keys")
         check_actor(actor)
         id, secret = secrets.token_hex(6), _token()
         seconds = ttl.total_seconds() if isinstance(ttl, timedelta) else ttl
         if seconds is not None and not 0 < seconds <= MAX_TTL_SECONDS:
-            raise UsageError("a key lasts more than nothing and at most a hundred years")
+            raise UsageError("a key must be valid for more than 0 seconds and at most a hundred years")
         now = datetime.now(UTC)
         key = ApiKey(
             id=id, digest=_digest(secret), org=org, user=user, actor=actor, roles=checked, read=tuple(read),

@@ -105,7 +105,7 @@ def _struct(parameter: Parameter, data: object, kind: type) -> Any:
     try:
         return msgspec.convert(data, kind)
     except msgspec.ValidationError as wrong:
-        raise InvalidValue(f"`{parameter.name}` is not what it should be: {wrong}") from None
+        raise InvalidValue(f"`{parameter.name}` is invalid: {wrong}") from None
 
 
 def _positional(operation: Operation, call: Call) -> Call:
@@ -133,7 +133,7 @@ def _query(query: bytes, operation: Operation) -> JsonObject:
     arguments: JsonObject = {}
     for name, value in pairs:
         if name in arguments:
-            raise InvalidValue(f"`{name[:40]}` stands twice in the query")
+            raise InvalidValue(f"`{name[:40]}` occurs twice in the query")
         arguments[name] = value
     if operation.cursor is not None:
         arguments["limit"] = _limit(arguments.get("limit"))
@@ -164,11 +164,11 @@ def _take_expect(call: Call, headers: Mapping[str, str]) -> None:
     if match is not None:
         text = match.strip().removeprefix("W/").strip('"')
         if not text.isdecimal() or not text.isascii() or len(text) > 18:
-            raise Malformed('If-Match takes a version as it stands in ETag, like "3"')
+            raise Malformed('If-Match must contain a version as in ETag, like "3"')
         call.options["expect"] = int(text)
     if none is not None:
         if none.strip() != "*":
-            raise Malformed("If-None-Match takes *: nothing may be there yet")
+            raise Malformed("If-None-Match must be *, which means that nothing may exist yet")
         call.options["expect"] = 0
 
 
@@ -182,7 +182,7 @@ def _converted(parameter: Parameter, value: object, *, listed: bool = False) -> 
         # Only text that is no JSON is converted leniently: a limit of 0.0 is no whole number.
         return msgspec.convert(value, kind, strict=parameter.place != "query" or not isinstance(value, str))
     except msgspec.ValidationError as wrong:
-        raise InvalidValue(f"`{parameter.name}` is not what it should be: {wrong}") from None
+        raise InvalidValue(f"`{parameter.name}` is invalid: {wrong}") from None
 
 
 def _from_text(parameter: Parameter, value: str) -> Any:

@@ -49,7 +49,7 @@ class Dispatch:
             return
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
         if method not in methods:
-            raise WrongMethod(f"this path takes {', '.join(methods)}", allow=tuple(methods))
+            raise WrongMethod(f"this path accepts {', '.join(methods)}", allow=tuple(methods))
         scope["memorist.operation"], answer = methods[method]
         response = await answer(Request(scope, receive))
         await response(scope, receive, send)

@@ -82,7 +82,7 @@ def _keys(items: Iterable[Any]) -> list[Any]:
 def checked(key: str) -> str:
     """Check that an idempotency key is short, printable ASCII."""
     if not 0 < len(key) <= MAX_KEY or not key.isascii() or not key.isprintable():
-        raise InvalidValue(f"Idempotency-Key takes 1 to {MAX_KEY} visible characters")
+        raise InvalidValue(f"Idempotency-Key must have 1 to {MAX_KEY} visible characters")
     return key
 
 
@@ -133,7 +133,7 @@ async def answer(operation: Operation, call: Call, handle: AsyncMemory, outcome:
         if answer_of(operation) is bool:
             return outcome is None or bool(outcome)
         if outcome is None:  # the server ended before it could keep the number
-            raise AnswerGone("this was done before under the same Idempotency-Key; how much it did is not known")
+            raise AnswerGone("this was already done with the same Idempotency-Key, and how much it did is unknown")
         return outcome
     again = _AGAIN.get(operation.name)
     if again is None:
@@ -180,4 +180,4 @@ async def _searched(operation: Operation, call: Call, handle: AsyncMemory) -> An
 
 
 def _answer_gone() -> AnswerGone:
-    return AnswerGone("this was done before under the same Idempotency-Key; what it answered is gone")
+    return AnswerGone("this was already done with the same Idempotency-Key, and its answer is gone")

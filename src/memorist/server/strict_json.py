@@ -46,5 +46,5 @@ def _unique(pairs: list[tuple[str, Any]]) -> None:
     seen: set[str] = set()
     for name, _ in pairs:
         if name in seen:
-            raise Malformed(f"the name {name[:40]!r} stands twice in one JSON object")
+            raise Malformed(f"the name {name[:40]!r} occurs twice in one JSON object")
         seen.add(name)

@@ -108,7 +108,7 @@ def _scheme(text: str) -> str:
         if "," not in parts.netloc:  # a cluster may be named by several hosts
             _ = parts.port
     except ValueError:
-        raise UsageError("this URL cannot be read; an IPv6 host stands in brackets, a port is a number") from None
+        raise UsageError("this URL cannot be read; an IPv6 host needs brackets, and a port must be a number") from None
     if parts.scheme in ("sqlite", "file") and parts.netloc:
         raise UsageError(f"a file has no host; write {parts.scheme}:///path with three slashes, or the path alone")
     return parts.scheme
@@ -126,9 +126,9 @@ def _sqlite(text: str, scheme: str, runtime: Runtime, durability: str) -> Store:
     try:
         os.fsencode(text)
     except UnicodeEncodeError:
-        raise UsageError("the path of the memory file holds a lone surrogate, which no file system takes") from None
+        raise UsageError("the path of the memory file has a lone surrogate, which no file system accepts") from None
     if not text or "\x00" in text:
-        raise UsageError("the path of the memory file is empty or holds a NUL")
+        raise UsageError("the path of the memory file is empty or contains a NUL")
     return SqliteStore(text, runtime=runtime, durability=durability)
 
 

@@ -30,4 +30,4 @@ def not_an_integer(entry: StateEntry) -> InvalidValue:
 
 def counter_overflow(entry: StateEntry) -> InvalidValue:
     """Return the error for an Increment whose result would not fit in 64 bits."""
-    return InvalidValue("the counter would pass 64 bits", key=entry.key)
+    return InvalidValue("the counter would exceed 64 bits", key=entry.key)

@@ -78,7 +78,7 @@ def _sdk_of(client: object) -> ModuleType:
         if name in SDKS:
             return import_module(name)
     raise UsageError(
-        f"wrap takes a client of openai or anthropic, not {type(client).__module__}.{type(client).__name__}"
+        f"wrap accepts a client of openai or anthropic, not {type(client).__module__}.{type(client).__name__}"
     )
 
 

@@ -173,7 +173,7 @@ class Outbox:
         held = await core.get(Job, *job.row_key[1:])
         if held is not None and held.owner == self._owner:
             # The indexer lost against a concurrent write; without this the job would wait for its lease to end.
-            raise Conflict("the thread moved on")
+            raise Conflict("the thread has changed")
 
     async def _failed(self, core: Core, job: Job, problem: Exception) -> str:
         reason = _reason(problem)
@@ -365,7 +365,7 @@ class Jobs:
         """
         self._core.scope.whole_org("working through the outbox")
         if not 0 < lease <= MOST_LEASE_SECONDS:
-            raise InvalidValue("a lease lasts more than nothing and at most a day")
+            raise InvalidValue("a lease must be longer than 0 seconds and at most a day")
         org = None if self._core.scope.all_orgs else self._core.org
         return await Outbox(self._core.shared, org, lease=int(lease * 1e6)).drain(seconds=seconds)
 

@@ -254,7 +254,7 @@ class Writer:
         """Raise OverLimit if messages beyond the daily limit have to wait for the next day."""
         if self._extraction.beyond == "wait":
             raise OverLimit(
-                "the org has used up its tokens of today", reason="daily limit", retryable=True, status=None,
+                "the org has used up its tokens for today", reason="daily limit", retryable=True, status=None,
                 model=self._model.name, until=next_day(self._core.at()),
             )  # fmt: skip
 

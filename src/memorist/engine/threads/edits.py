@@ -211,7 +211,7 @@ def sorted_threads(
     if after is not None:
         places = [position for position, thread in enumerate(ranked) if thread.id == after]
         if not places:
-            raise NotFound(f"no thread {after!r} in this list to go on after", thread=after)
+            raise NotFound(f"no thread {after!r} in this list to continue after", thread=after)
         ranked = ranked[places[0] + 1 :]
     return ranked if limit is None else ranked[:limit]
 

@@ -39,7 +39,7 @@ class Batches(ServerNoun, server_nouns.Batches):
 async def collected(batch: Any, steps: Sequence[Step], key: ApiKey) -> list[Any]:
     """Run the operations in an open batch, and return the result of each as JSON data."""
     if len(steps) > MAX_STEPS:
-        raise InvalidValue(f"a batch takes at most {MAX_STEPS} operations; send {len(steps)} as several batches")
+        raise InvalidValue(f"a batch may have at most {MAX_STEPS} operations; send {len(steps)} as several batches")
     results = []
     for step in steps:
         operation = checked(step, key)
@@ -53,7 +53,7 @@ def checked(step: Step, key: ApiKey) -> Operation:
     """Return the operation of a step, if the key may call it and it can be part of a batch."""
     operation = BY_NAME.get(step.operation)
     if operation is None or operation.noun not in COLLECTED:
-        raise InvalidValue("this operation cannot be part of a batch; it takes writes of facts, threads and the like")
+        raise InvalidValue("this operation cannot be part of a batch; only writes of facts, threads and the like can")
     if operation.of_server and operation.name != "entity_cache.invalidate":
         raise InvalidValue(f"{operation.name} cannot be part of a batch")
     try:

@@ -234,7 +234,7 @@ def cell(value: Any) -> Cell:
         return repr(value).encode()
     if kind is bool:
         return b"t" if value else b"f"
-    raise InvalidValue(f"a {kind.__name__} cannot be kept in a column")
+    raise InvalidValue(f"a {kind.__name__} cannot be stored in a column")
 
 
 def text_cell(value: str) -> bytes:
@@ -242,9 +242,9 @@ def text_cell(value: str) -> bytes:
     try:
         data = value.encode()
     except UnicodeEncodeError as cause:
-        raise InvalidValue("a text holds a lone surrogate, which no store can keep") from cause
+        raise InvalidValue("a text contains a lone surrogate, which no store can keep") from cause
     if b"\0" in data:
-        raise InvalidValue("a text holds a NUL, which no store can keep")
+        raise InvalidValue("a text contains a NUL, which no store can keep")
     return data
 
 

@@ -130,7 +130,7 @@ def _refuse(server: Server) -> None:
     if server.encoding != "UTF8":
         raise SchemaError(f"the database is encoded in {server.encoding}; create one with ENCODING 'UTF8'")
     if server.tables and not server.recorded:
-        raise SchemaError("a schema `memorist` is there that is not ours; use another database")
+        raise SchemaError("there is a schema `memorist` that is not ours; use another database")
 
 
 async def _migrate(session: Session, done: int, partitions: int) -> None:

@@ -36,7 +36,7 @@ def one_org_of(changes: Sequence[Change]) -> str:
     """Return the org of a batch, which must have only one."""
     orgs = {org_of(change) for change in changes}
     if len(orgs) != 1:
-        raise Unsupported("a batch on Redis is of one org, so that it is one atomic script; split it by org")
+        raise Unsupported("a batch on Redis must belong to one org, so that it is one atomic script; split it by org")
     return orgs.pop()
 
 
@@ -202,4 +202,4 @@ def _refusal(verdict: bytes, change: Change, reply: list[Any]) -> Exception:
         return not_an_integer(change.record)
     if verdict == b"range" and isinstance(change, Increment):
         return counter_overflow(change.record)
-    return StoreError("the script gave an answer this version does not know; do all clients run the same version?")
+    return StoreError("the script returned an answer this version does not know; do all clients run the same version?")

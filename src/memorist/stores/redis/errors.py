@@ -50,7 +50,7 @@ def broken(error: BaseException, where: str, *, write: bool) -> StoreError:
         return _not_sent(error, where)
     if write:
         return UnknownOutcome(
-            f"the reply of Redis at {where} was lost: the write was done or it was not; "
+            f"the reply of Redis at {where} was lost: the write may or may not have been done; "
             "read to find out, or append with key=… to repeat it safely",
             address=where,
         )

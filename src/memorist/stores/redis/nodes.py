@@ -76,7 +76,7 @@ async def _server(client: Client, address: Address, primary: Address) -> Server:
         raise StoreError("a replica of a server that is reached through a socket file")
     info = await client.ask(address, "INFO", "all")
     if isinstance(info, ResponseError):
-        raise StoreError(f"Redis at {client.name(address)} does not tell what it does (INFO is not allowed)")
+        raise StoreError(f"Redis at {client.name(address)} does not report what it does (INFO is not allowed)")
     settings = await client.ask(address, "CONFIG GET", "save")
     return Server(address, client.name(address), info, {} if isinstance(settings, ResponseError) else settings, primary)
 

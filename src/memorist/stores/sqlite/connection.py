@@ -197,7 +197,7 @@ class Connections:
 
     def _connect(self) -> apsw.Connection:
         if self._closed:
-            raise UsageError("this memory was closed meanwhile; open another one")
+            raise UsageError("this memory was closed in the meantime; open another one")
         with _connecting:
             # Without SQLite's own mutex, which would be taken for every cell that is read: no two threads use one
             # connection at once, since readers are taken from a pool and the writer has a lock.

@@ -300,5 +300,5 @@ class TieredStore:
 
     def _claims(self) -> Claims:
         if not isinstance(self.durable, Claims):
-            raise Unsupported(f"the {self.durable.name} store hands out no jobs")
+            raise Unsupported(f"the {self.durable.name} store cannot lease jobs")
         return self.durable
