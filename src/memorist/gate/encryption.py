@@ -76,7 +76,7 @@ class Encryption:
 
     Args:
         file: The key file, which only its owner can read. It is created if it does not exist. Back it up separately
-        from the store. Without it nothing can be read, and anybody who has both can read everything.
+            from the store. Without it nothing can be read, and anybody who has both can read everything.
         key: A function `(org, key_id) -> (key_id, 32 bytes)` that returns the keys of orgs, for example from a key
             service. `key_id` is None for the current key. By default these keys are also in the file.
     """
