@@ -114,7 +114,7 @@ class Scope(msgspec.Struct, frozen=True):
             shared = None if self.shared == org else self.shared
             return Scope(org, user, acts, False, grants(read), grants(write), shared, tenant=True)
         if user is not None and self.user is not None and user != self.user:
-            raise Forbidden("a scope of one user cannot become another user's; use the memory it was made from")
+            raise Forbidden("a scope of one user cannot become another user's; use the memory it was created from")
         narrowed = self.user if user is None else user
         reads, writes = (
             self._check_grants(read, self.read, self.may_read),
@@ -165,7 +165,9 @@ class Scope(msgspec.Struct, frozen=True):
             return ns
         text = _parsed(ns)
         if not self.may_read(text):
-            raise Forbidden("this handle may not read that namespace; its maker can grant it with read=[…]")
+            raise Forbidden(
+                "this handle may not read that namespace; grant it with read=[…] when you create the handle"
+            )
         return text
 
     def writable(self, ns: Ns) -> str:
@@ -174,7 +176,9 @@ class Scope(msgspec.Struct, frozen=True):
             return ns
         text = _parsed(ns)
         if not self.may_write(text):
-            raise Forbidden("this handle may not write to that namespace; its maker can grant it with write=[…]")
+            raise Forbidden(
+                "this handle may not write to that namespace; grant it with write=[…] when you create the handle"
+            )
         return text
 
     def may_read(self, ns: str) -> bool:
@@ -201,7 +205,7 @@ class Scope(msgspec.Struct, frozen=True):
     def whole_org(self, what: str) -> None:
         """Raise Forbidden on a user's handle, for an operation that works on other users' rows too."""
         if self.user is not None or self.foreign:
-            raise Forbidden(f"{what} is for the whole org; use the handle that this user's handle was made from")
+            raise Forbidden(f"{what} is for the whole org; use the handle that this user's handle was created from")
 
     def own(self) -> str:
         """Return the namespace of the handle's user, or `global` for a handle without one."""
@@ -274,7 +278,7 @@ def check_actor(actor: object) -> str:
 def grants(namespaces: Sequence[Ns] | None) -> tuple[str, ...]:
     """Return grants as text. A single text instead of a list is refused, because it is probably a mistake."""
     if isinstance(namespaces, str | Namespace):
-        raise UsageError("read= and write= take a list of namespaces, such as ['workflow:review', 'agent:*']")
+        raise UsageError("read= and write= accept a list of namespaces, such as ['workflow:review', 'agent:*']")
     return tuple(
         dict.fromkeys(str(grant) for grant in as_list(() if namespaces is None else namespaces, "read= or write="))
     )

@@ -342,7 +342,7 @@ class Recalling:
             raise UsageError("a vector to recall by is a list of numbers") from cause
         if embedder is None or array.shape != (embedder.dimensions,):
             length = "no vectors here" if embedder is None else f"{embedder.dimensions} numbers"
-            raise UsageError(f"a vector to recall by must be of the embedder's own length: {length}")
+            raise UsageError(f"a vector to recall by must have the length of the embedder's vectors: {length}")
         norm = float(np.linalg.norm(array))
         if not np.isfinite(norm) or norm == 0.0:
             raise UsageError("a vector to recall by must be finite and not zero")
@@ -429,6 +429,6 @@ def _check_counts(top_k: object, offset: object, max_tokens: object, min_score: 
     most = 0 if max_tokens is None else max_tokens
     for name, value in (("top_k", top_k), ("offset", offset), ("max_tokens", most)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-            raise UsageError(f"{name} must be a whole number from 0 up")
+            raise UsageError(f"{name} must be a whole number, zero or more")
     if min_score is not None and not isinstance(min_score, int | float):
         raise UsageError("min_score must be a number")

@@ -95,7 +95,7 @@ def _message(thread: str, node: Mapping[str, object], position: str, files: Mapp
     author = node.get("author")
     role = ROLES.get(str(author.get("role"))) if isinstance(author, Mapping) else None
     if role is None:
-        yield Problem(position, "its author has no role that is known here")
+        yield Problem(position, "the role of its author is unknown")
         return
     try:
         at, content = moment(node.get("create_time")), _content(node.get("content"))
@@ -169,7 +169,7 @@ def _attachments(
             continue
         text = _text(part)
         if text is None:
-            yield Problem(f"{position}, attachment", "it is no text, or too long")
+            yield Problem(f"{position}, attachment", "it is not text, or is too long")
         elif text.strip():
             metadata = {"thread": thread, "message": message}
             yield DocumentItem(f"{thread}/{id}", text, name, None, metadata, at, position)

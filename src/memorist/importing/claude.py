@@ -69,7 +69,7 @@ def _path(messages: Sequence[Any], leaf: Any) -> Sequence[Any]:
 def _message(thread: str, owner: str | None, message: Any, number: int, position: str) -> Iterator[Item]:
     role = ROLES.get(str(message.get("sender"))) if isinstance(message, Mapping) else None
     if role is None:
-        yield Problem(position, "it is not a message with a sender that is known here")
+        yield Problem(position, "it is not a message with a known sender")
         return
     try:
         at, content = moment(message.get("created_at")), _content(message)

@@ -93,7 +93,7 @@ def _agent(agent: Mapping[str, object], name: str, blocks: list[Any], position: 
 def _message(thread: str, message: Any, number: int, position: str) -> Item:
     role = ROLES.get(str(message.get("role"))) if isinstance(message, Mapping) else None
     if role is None:
-        return Problem(position, "it is not a message with a role that is known here")
+        return Problem(position, "it is not a message with a known role")
     id = named(message, "id") or str(number)
     try:
         fields = _fields(message, role)

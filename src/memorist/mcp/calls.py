@@ -140,7 +140,7 @@ def read_arguments(tool: Tool, arguments: Mapping[str, object]) -> msgspec.Struc
         names = ", ".join(
             f"{name} (needed)" if argument.required else name for name, argument in tool.arguments.items()
         )
-        raise UsageError(f"{wrong}. {tool.name} takes: {names}") from None
+        raise UsageError(f"{wrong}. {tool.name} accepts: {names}") from None
 
 
 async def _remember(caller: Caller, arguments: Remembering) -> Answer:
@@ -416,7 +416,7 @@ async def _forget(caller: Caller, arguments: Erasing) -> Answer:
         )
     if arguments.confirm not in (_code(caller, target, steps, counts, _window() - age) for age in (0, 1)):
         raise UsageError(
-            "`confirm` is not the code of a preview of this made in the last five minutes, or what would be erased has "
+            "`confirm` is not the code of a preview from the last five minutes, or the data that would be erased has "
             "changed since. Call forget without `confirm` for a new preview"
         )
     reports = [await _erase(caller, step) for step in steps]

@@ -189,7 +189,7 @@ def chosen_sets(text: str) -> frozenset[ToolSet]:
         return frozenset(SETS)
     unknown = [name for name in names if name not in SETS]
     if unknown or not names:
-        raise UsageError(f"--tools takes {', '.join(SETS)} or all; several with commas between")
+        raise UsageError(f"--tools accepts {', '.join(SETS)} or all; separate several with commas")
     return frozenset(name for name in SETS if name in names)
 
 

@@ -94,7 +94,7 @@ class Tasks:
                 saved = await load(self._core, new.task_id)
             if saved is not None and expect is not None and saved.task.version != expect:
                 raise Conflict(
-                    "the task moved on; resume it again", expected=expect, actual=saved.task.version, task=new.task_id
+                    "the task has changed; resume it", expected=expect, actual=saved.task.version, task=new.task_id
                 )
             if saved is None and expect:
                 raise Conflict("there is no such task any more", expected=expect, actual=0, task=new.task_id)

@@ -64,11 +64,11 @@ def keyed(messages: Sequence[Given], key: Keys = None) -> Keyed:
         return Keyed(messages, check_name(key, "idempotency key"))
     key = as_list(key, "key")
     if len(key) != len(messages):
-        raise UsageError(f"{len(key)} keys for {len(messages)} messages; give one key each, None for those without")
+        raise UsageError(f"{len(key)} keys for {len(messages)} messages; pass one key each, and None for those without")
     keys = tuple(None if own_key is None else check_name(own_key, "idempotency key") for own_key in key)
     named = [key for key in keys if key is not None]
     if len(named) != len(set(named)):
-        raise UsageError("one idempotency key twice; the second message would be taken for the first")
+        raise UsageError("an idempotency key occurs twice; the second message would be mistaken for the first")
     return Keyed(messages, keys=keys)
 
 

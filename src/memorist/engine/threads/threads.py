@@ -906,7 +906,7 @@ class Threads:
                 raise UsageError("that message belongs to another thread")
             return seq
         if isinstance(position, bool) or not isinstance(position, int):
-            raise UsageError("a place in a thread is a message, its id or its sequence number")
+            raise UsageError("a position in a thread is a message, its id or its sequence number")
         return max(min(position, 2**62), -1)
 
     # Last: the name hides the builtin for annotations below it.
@@ -956,7 +956,7 @@ def _as_pieces(request: Iterable[object]) -> list[Piece]:
     try:
         return [piece if isinstance(piece, Piece) else msgspec.convert(piece, Piece) for piece in request]
     except (msgspec.ValidationError, TypeError) as wrong:
-        raise UsageError(f"pieces are those of a context: {wrong}") from wrong
+        raise UsageError(f"pieces must come from a context: {wrong}") from wrong
 
 
 def _elsewhere(id: str) -> Conflict:

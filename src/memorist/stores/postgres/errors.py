@@ -27,8 +27,8 @@ def broken(lost: Lost, options: Options, *, unsure: bool) -> MemoristError:
     if unsure:
         return UnknownOutcome(f"the connection to {address} broke while the reply was due; read before writing again")
     if lost.slow:
-        return StoreTimeout(f"Postgres at {address} gave no answer in time")
-    return StoreUnavailable(f"the connection to {address} breaks again and again", place=address)
+        return StoreTimeout(f"Postgres at {address} did not answer in time")
+    return StoreUnavailable(f"the connection to {address} keeps breaking", place=address)
 
 
 def refused(failed: Failed, options: Options) -> MemoristError:
