@@ -9,7 +9,7 @@ import msgspec
 
 from ..messages.message import Message
 from ..records import as_dict
-from .fence import PROFILE_NOTE, fence
+from .fence import PREFERENCES_NOTE, PROFILE_NOTE, SAFETY_NOTE, fence
 from .measure import text_message
 from .tokens import Counter
 
@@ -20,7 +20,7 @@ LANE_TITLES = {
     "identity": "About the user",
     "wishes": "Preferences",
     "corrections": "Corrections",
-    "facts": "Other facts",
+    "facts": "Facts",
     "now": "Right now",
 }
 LANE_LIMITS = {"safety": 20, "identity": 12, "wishes": 12, "corrections": 6, "facts": 12}
@@ -66,7 +66,7 @@ def fit_profile(
     if not lines or max_tokens <= 0:
         return None, ()
     lines = sorted(lines, key=_lane_order)
-    left = max_tokens - counter.count(_fenced(""))
+    left = max_tokens - counter.count(_fenced("", lines))
     chosen: set[int] = set()
     for lane in ROOM_ORDER:
         title_tokens = counter.count(f"{LANE_TITLES[lane]}:\n") + 1
@@ -93,15 +93,19 @@ def render_profile(lines: Sequence[ProfileLine]) -> str:
         listed = [_written(line) for line in lines if line.lane == lane]
         if listed:
             parts.append("\n".join([f"{LANE_TITLES[lane]}:", *listed]))
-    return _fenced("\n".join(parts))
+    return _fenced("\n".join(parts), lines)
 
 
 def _lane_order(line: ProfileLine) -> int:
     return LANES.index(line.lane) if line.lane in LANES else len(LANES)
 
 
-def _fenced(body: str) -> str:
-    return fence("user_profile", PROFILE_NOTE, body, attributes=' trust="user"')
+def _fenced(body: str, lines: Sequence[ProfileLine]) -> str:
+    """Put a body between tags, below a note that says only what concerns these lines."""
+    lanes = {line.lane for line in lines}
+    notes = [PREFERENCES_NOTE] if lanes & {"wishes", "corrections"} else []
+    notes += [SAFETY_NOTE] if "safety" in lanes else []
+    return fence("user_profile", " ".join(notes) or PROFILE_NOTE, body, attributes=' trust="user"')
 
 
 def _written(line: ProfileLine) -> str:

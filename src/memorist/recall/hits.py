@@ -144,7 +144,7 @@ class Hits:
         out = {}
         for id, key, fact in zip(ids, keys, facts, strict=True):
             if fact is not None:
-                out[id] = f"{fact_text(fact)} since {fact.updated_at.date().isoformat()}"
+                out[id] = present_value(fact)
             elif retraction := await self._retraction(*key):
                 out[id] = retraction
         return out
@@ -248,6 +248,15 @@ def _notes(pools: Sequence[Pool], row: Row, place: int, verdict: Verdict | None)
         yield Reason("sentence", 0.0, place, row.answer)
     if verdict is not None:
         yield Reason("reranker", 0.0, place, f"{verdict.name}: {verdict.note}")
+
+
+def present_value(fact: Fact) -> str:
+    """Return what a mark says about the fact that replaced a statement: "lives in Porto since 2026-02-01"."""
+    from ..languages import topic_of
+
+    topic = None if fact.text is not None or fact.subject is not None else topic_of(fact.key)
+    phrase = fact_text(fact) if topic is None else topic.tell_value(fact.value, fact.key)
+    return f"{phrase} since {fact.updated_at.date().isoformat()}"
 
 
 def _hit(org: str, row: Row, reasons: tuple[Reason, ...], cosine: float | None, replaced: Mapping[str, str]) -> Hit:

@@ -76,5 +76,6 @@ def test_the_language_of_a_sentence(sentence: str, code: str | None) -> None:
 def test_the_room_imports_nothing_of_the_rest() -> None:
     for path in Path(memorist.languages.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            assert not (isinstance(node, ast.ImportFrom) and node.level > 1), path
+            is_outside = isinstance(node, ast.ImportFrom) and node.level > 1
+            assert not is_outside or node.module == "values", path  # the types of JSON
             assert not (isinstance(node, ast.ImportFrom) and (node.module or "").startswith("memorist")), path

@@ -15,6 +15,7 @@ import msgspec
 from ...kinds import fact_text
 from ...messages.message import Message
 from ...ports import to_micros
+from ...recall.hits import present_value
 from ...records import Fact, FactVersion, Key, Learning, Pins, Summary
 from ...stores.base import Scan, Store
 from ..core import Core
@@ -163,7 +164,7 @@ class Rehearsal(Assembling):
         if not stated:
             return hit
         holds = hit.id in fact.sources or any(other.value == fact.value for other in stated)
-        words = None if holds else f"{fact_text(fact)} since {fact.updated_at.date().isoformat()}"
+        words = None if holds else present_value(fact)
         return msgspec.structs.replace(hit, superseded_by=words)
 
 
