@@ -237,6 +237,16 @@ async def test_instructions_come_from_the_org_the_user_and_the_thread_and_no_mod
     assert (await do(memory.facts.get("user:ada", key))).value == "Note cars."
 
 
+async def test_an_agents_instructions_hold_in_a_users_talk_with_it(open_memory: OpenMemory) -> None:
+    model, prompts = scripted([])
+    memory = open_memory(model=model)
+    await do(memory.facts.set("agent:support", "memory_instructions", "Note orders."))
+    await do(memory.facts.set("user:ada", "memory_instructions", "Note cars."))
+    await do(memory.threads.create("agent:support", id="talk", metadata={"user": "ada"}))
+    await do(memory.wait(await do(memory.threads.append("talk", "My order 17 has not arrived yet."))))
+    assert "Note orders.\nNote cars." in prompts[0]
+
+
 async def test_a_request_to_forget_is_carried_out_whatever_the_model_answers(open_memory: OpenMemory) -> None:
     model, _ = scripted([operation("I live in Lisbon", "The user lives in Lisbon.", key="location", value="Lisbon")])
     memory = open_memory(model=model)

@@ -293,8 +293,9 @@ class Writer:
         ]
 
     async def _instructions(self, thread: Thread, ns: str) -> list[str]:
-        """Return the instructions for the writer: those of the org, the user or agent, and the thread."""
-        spaces = list(dict.fromkeys(("global", ns)))
+        """Return the instructions for the writer: those of the org, the agent, the user and the thread."""
+        # The thread of an agent may be a user's talk with it.
+        spaces = list(dict.fromkeys(("global", thread.ns, ns)))
         facts = await self._core.get_many(Fact, [(space, INSTRUCTIONS_KEY) for space in spaces])
         values = [fact.value for fact in facts if fact is not None] + [thread.metadata.get(INSTRUCTIONS_KEY)]
         return [value for value in values if isinstance(value, str)]
