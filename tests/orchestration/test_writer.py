@@ -247,6 +247,25 @@ async def test_an_agents_instructions_hold_in_a_users_talk_with_it(open_memory: 
     assert "Note orders.\nNote cars." in prompts[0]
 
 
+async def test_what_matters_for_one_task_is_no_standing_wish(open_memory: OpenMemory) -> None:
+    model, _ = scripted([
+        operation("use euros", "Use euros for this trip.", kind="preference", scope="task"),
+        operation("answer briefly", "Answer briefly.", kind="preference"),
+        operation("in room 7 today", "The user is in room 7.", key="room", value="7", scope="conversation"),
+    ])  # fmt: skip
+    memory = open_memory(model=model)
+    await tell(memory, "For this trip use euros, always answer briefly, and I am in room 7 today.")
+    items = await do(memory.memories.list(ns="user:ada"))
+    assert {item.text: (item.scope, item.trust) for item in items} == {
+        "Use euros for this trip.": ("task", "user"),
+        "Answer briefly.": ("standing", "user"),
+        "The user is in room 7.": ("conversation", "user"),
+    }
+    lines = [line.text for line in await do(memory.profile.block("ada"))]
+    assert [line for line in lines if "euros" in line or "room" in line] == []
+    assert any("briefly" in line for line in lines)
+
+
 async def test_a_request_to_forget_is_carried_out_whatever_the_model_answers(open_memory: OpenMemory) -> None:
     model, _ = scripted([operation("I live in Lisbon", "The user lives in Lisbon.", key="location", value="Lisbon")])
     memory = open_memory(model=model)

@@ -85,6 +85,10 @@ class Learnings:
         """
         new = self._new(content, type, confidence, source, self._ns(user))
         new = msgspec.structs.replace(new, tags=check_tags(tags), metadata=check_metadata(metadata))
+        return await self._write(new, corrects)
+
+    async def _write(self, new: Learning, corrects: str | None = None) -> Learning:
+        """Store a learning, or reinforce the one with the same content."""
 
         async def attempt() -> Learning:
             held = await guard(self._core, new.sources)
@@ -92,13 +96,13 @@ class Learnings:
                 return msgspec.structs.replace(new, status="rejected")
             fresh = new
             old = await self._core.get(Learning, fresh.ns, fresh.id)
-            if old is not None and fold(old.content) != fold(content):
+            if old is not None and fold(old.content) != fold(new.content):
                 # The learning with this id was reworded since, so the content needs an id of its own.
-                fresh = msgspec.structs.replace(new, id=learning_id(f"{new.id} {content}"))
+                fresh = msgspec.structs.replace(new, id=learning_id(f"{new.id} {new.content}"))
                 old = await self._core.get(Learning, fresh.ns, fresh.id)
             learning = fresh if old is None else _again(old, fresh)
             changes = self._changes(learning, old, "add" if old is None else "reinforce", held.sources)
-            if type == "correction":
+            if new.type == "correction":
                 changes += await self._contradicted(learning, corrects)
             results = await self._core.apply(*changes, *held.changes)
             return results.written(learning)

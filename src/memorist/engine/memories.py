@@ -37,6 +37,10 @@ KINDS: tuple[MemoryKind, ...] = ("fact", "event", "learning")
 PAGE_ROWS = 200
 
 
+SCOPE = "scope"
+"""The metadata key of an event or a learning that matters only for its conversation or task."""
+
+
 class Remembered(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A fact, an event or a learning, in their common format."""
 
@@ -540,12 +544,16 @@ def remembered(record: Fact | Event | Learning, now: datetime, *, status: str | 
             id=f"event:{record.id}", kind="event", text=record.text, subject=record.subject, type=record.status,
             status=status or ("ended" if record.status == "cancelled" else "active"), valid_from=record.starts_at,
             valid_until=record.ends_at, people=record.people, location=record.location, inferred=record.inferred,
-            **shared,
+            scope=_scope(record), **shared,
         )  # fmt: skip
     return Remembered(
         id=f"learning:{record.id}", kind="learning", text=record.content, type=record.type,
-        status=status or record.status, **shared,
+        status=status or record.status, scope=_scope(record), valid_until=record.expires_at, **shared,
     )  # fmt: skip
+
+
+def _scope(record: Event | Learning) -> str:
+    return str(record.metadata.get(SCOPE, "standing"))
 
 
 def _sentence(fact: Fact) -> str:

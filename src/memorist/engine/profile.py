@@ -17,6 +17,7 @@ from .core import Core
 from .derive.catching_up import catch_up
 from .facts.facts import Facts
 from .learnings import Learnings
+from .memories import SCOPE
 from .working import Working, WorkingMemory
 
 if TYPE_CHECKING:
@@ -183,7 +184,11 @@ class Profile:
         from ..context.profile import ProfileLine
 
         learnings = await self._learnings.list(min_confidence=MIN_CONFIDENCE, limit=None, user=user)  # most used first
-        certain = [learning for learning in learnings if learning.confidence > MIN_CONFIDENCE]
+        certain = [
+            learning
+            for learning in learnings
+            if learning.confidence > MIN_CONFIDENCE and learning.metadata.get(SCOPE, "standing") == "standing"
+        ]
         own = [
             learning for learning in certain
             if learning.type == "correction" or (learning.sources and learning.type == "preference")
@@ -258,7 +263,8 @@ class Profile:
 
 
 def _is_certain(fact: Fact) -> bool:
-    return fact.status == "active" and fact.confidence >= MIN_CONFIDENCE and fact.trust in TRUSTED
+    is_standing = fact.scope == "standing"  # what matters for one conversation or task is no part of who the user is
+    return fact.status == "active" and is_standing and fact.confidence >= MIN_CONFIDENCE and fact.trust in TRUSTED
 
 
 def _importance(fact: Fact) -> tuple[float, str]:

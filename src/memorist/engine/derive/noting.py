@@ -30,7 +30,7 @@ from ..facts.facts import Facts, key_about
 from ..facts.timeline import spliced
 from ..gating import counter_changes
 from ..learnings import Learnings, learning_id
-from ..memories import Remembered, remembered
+from ..memories import SCOPE, Remembered, remembered
 from .retracting import ended_learning
 
 MAX_SOURCES = 8
@@ -222,7 +222,7 @@ class Noting:
                 ends_at=note.end, status=note.status or ("planned" if starts > source.said else "done"),
                 subject=note.subject, people=note.people, location=note.place, inferred=note.inferred,
                 confidence=note.confidence, sources=(source.message,), actor="processor", trust=source.trust,
-                metadata={"quote": note.quote}, created_at=source.said, updated_at=source.said,
+                metadata=_metadata(note), created_at=source.said, updated_at=source.said,
             )  # fmt: skip
             before = await core.get(Event, self._ns, event.id)
             stored = await events._write(event)
@@ -256,10 +256,15 @@ class Noting:
             )
             self.outcome.stored.append(remembered(stored, core.at()))
         else:
-            stored = await learnings.add(
-                note.text, type=_type(note.type), confidence=note.confidence, source=source.message, user=self._user,
-                metadata={"quote": note.quote},
-            )  # fmt: skip
+            new = learnings._new(
+                note.text, _type(note.type), note.confidence, source.message, learnings._ns(self._user)
+            )
+            is_temporary = note.end is not None and note.end > core.at() and new.type == "preference"
+            stored = await learnings._write(
+                msgspec.structs.replace(
+                    new, metadata=_metadata(note), trust=source.trust, expires_at=note.end if is_temporary else None
+                )
+            )
             if stored.status == "rejected":
                 self._refuse(note, "was rejected before, from the same message")
             else:
@@ -267,6 +272,11 @@ class Noting:
 
     def _refuse(self, note: Note, reason: str) -> None:
         self.outcome.refused.append(Refused(reason=reason, text=note.text, message=note.turn + 1))
+
+
+def _metadata(note: Note) -> JsonObject:
+    """Return the metadata of an event or a learning: its quote, and the scope of one that does not stand."""
+    return {"quote": note.quote, **({} if note.scope == "standing" else {SCOPE: note.scope})}
 
 
 def _exclusive(key: str) -> bool:
