@@ -17,7 +17,7 @@ from .values import JsonMapping
 
 MAX_FILTER_DEPTH = 20
 COMPARE = ("$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$in", "$nin", "$exists", "$contains")
-MISSING: Any = msgspec.UNSET
+MISSING: object = msgspec.UNSET
 
 
 class Test(msgspec.Struct, frozen=True):

@@ -36,7 +36,7 @@ class AsyncRuntime:
         self._pid = 0
         self._guard = threading.Lock()
         self._briefs = 0
-        self._unsettled: set[Work[Any]] = set()
+        self._unsettled: set[Work[object]] = set()
         """What still runs on the worker thread although its caller was cancelled."""
 
     async def call(self, function: Callable[..., T], *args: object) -> T:

@@ -7,12 +7,11 @@ threads do so for the same type at once, the interpreter can crash. So the first
 from __future__ import annotations
 
 import threading
-from typing import Any
 
 import msgspec
 
 _lock = threading.Lock()
-_ready: set[Any] = set()
+_ready: set[object] = set()
 
 
 def ready(kind: object) -> None:

@@ -165,7 +165,7 @@ def _grouped(commands: Commands, events: Mapping[str, str | None], seconds: int 
     }
 
 
-def _server(commands: Commands, **more: Any) -> JsonObject:
+def _server(commands: Commands, **more: object) -> JsonObject:
     program, arguments = commands.mcp()
     return {NAME: {**more, "command": program, "args": arguments}}
 

@@ -135,7 +135,7 @@ class _Writing:
         for talk in talks:
             self._talk(talk, user)
 
-    def check_names(self, fields: Any, names: Sequence[str], what: str) -> None:
+    def check_names(self, fields: object, names: Sequence[str], what: str) -> None:
         """Raise `InvalidValue` if a part of a case is not a mapping, or contains an unknown name."""
         if not isinstance(fields, Mapping):
             raise InvalidValue(f"case {self._case.name!r}: {what} is a mapping of {', '.join(names)}, not {fields!r}")
@@ -168,7 +168,7 @@ def read_moment(value: Any) -> datetime:
     return as_datetime(value, "at")
 
 
-def _read_turn(turn: Any, case: str) -> tuple[str, str, JsonObject]:
+def _read_turn(turn: object, case: str) -> tuple[str, str, JsonObject]:
     """Return the role, the text and the other fields of a message in a case."""
     if isinstance(turn, str):
         return "user", turn, {}

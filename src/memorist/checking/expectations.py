@@ -62,7 +62,7 @@ def _not_contains(asked: Asked, text: Any) -> Iterator[Failure]:
         yield _unwanted(asked, f"not_contains {str(text)!r}", f"the request holds {str(text)!r}", parts)
 
 
-def _nothing_about(asked: Asked, subject: Any) -> Iterator[Failure]:
+def _nothing_about(asked: Asked, subject: object) -> Iterator[Failure]:
     parts = [part for part in asked.parts if mentions(part.text, str(subject))]
     if parts:
         name = f"nothing_about {str(subject)!r}"
@@ -94,7 +94,7 @@ def _pairs(values: JsonMapping) -> list[tuple[str, Any]]:
     return [(values["key"], values["value"])] if set(values) == {"key", "value"} else list(values.items())
 
 
-def _unextracted(asked: Asked, key: str, value: str, current: Any) -> Loss:
+def _unextracted(asked: Asked, key: str, value: str, current: object) -> Loss:
     """Return why a fact does not have a value: the statement was never stored, or no fact was extracted from it."""
     instead = "there is no such fact" if current is None else f"the fact says {str(current)!r}"
     messages = [carrier for carrier in find_carriers(asked, value) if carrier.kind == "message"]
@@ -131,7 +131,7 @@ def _messages_behind(asked: Asked, part: Part) -> list[str]:
         return []
 
 
-def _tokens(asked: Asked, limits: Any) -> Iterator[Failure]:
+def _tokens(asked: Asked, limits: object) -> Iterator[Failure]:
     """Check the tokens of the whole request against a maximum or `{min, max}`, and yield the failures."""
     problem = _outside(asked.context.tokens, limits)
     if problem:
@@ -150,7 +150,7 @@ def _sections(asked: Asked, wanted: Any) -> Iterator[Failure]:
             yield Failure(expectation=f"sections {name} {_shown(limit)}", message=message)
 
 
-def _sees_nothing_of(asked: Asked, other: Any) -> Iterator[Failure]:
+def _sees_nothing_of(asked: Asked, other: object) -> Iterator[Failure]:
     """Check that the request contains nothing from another user's memory, neither a record nor its words."""
     theirs = asked.whole.scope(user=str(other))
     namespace = f"user:{other}"
@@ -175,7 +175,7 @@ def _own_words(asked: Asked) -> Iterator[str]:
     yield from (item.text for item in asked.memory.memories.list(limit=None))
 
 
-KINDS: dict[str, Callable[[Asked, Any], Iterator[Failure]]] = {
+KINDS: dict[str, Callable[[Asked, object], Iterator[Failure]]] = {
     "contains": _contains,
     "not_contains": _not_contains,
     "newest": _newest,
@@ -221,7 +221,7 @@ def _are_sections(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(name in SECTION_NAMES for name in value)
 
 
-_FORMS: dict[str, Callable[[Any], bool]] = {
+_FORMS: dict[str, Callable[[object], bool]] = {
     "contains": _is_text, "not_contains": _is_text, "newest": _is_newest, "source": _is_source, "tokens": _is_limit,
     "sections": _are_sections, "nothing_about": _is_text, "sees_nothing_of": _is_text,
 }  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from rich.text import Text
 from textual.app import App, ComposeResult
@@ -115,6 +115,6 @@ class Browser(App[None]):
         self.query_one("#why", Static).update(Text(cell(text)))
 
 
-def _add(table: DataTable[Text], values: tuple[Any, ...], key: str) -> None:
+def _add(table: DataTable[Text], values: tuple[object, ...], key: str) -> None:
     """Add a row of `Text`, so that brackets in content are not parsed as markup."""
     table.add_row(*(Text(human(value)) for value in values), key=key)

@@ -85,7 +85,7 @@ class Session:
         """Return the model, the extraction and the encryption to open the memory with. A server has its own."""
         if self.url.startswith(("http://", "https://")):
             return {}
-        settings: dict[str, Any] = {}
+        settings: dict[str, object] = {}
         if self._model:
             settings["model"] = self._model
         if self._extraction is not None:
@@ -239,7 +239,7 @@ def read_json(text: str) -> Json:
     """Parse an argument as JSON, or use it as text. Duplicate keys are refused, because one of them would be lost."""
     import json
 
-    def unique(pairs: list[tuple[str, Any]]) -> JsonObject:
+    def unique(pairs: list[tuple[str, object]]) -> JsonObject:
         if len({name for name, _ in pairs}) < len(pairs):
             raise click.UsageError("a JSON object has the same key twice; remove one")
         return dict(pairs)

@@ -119,7 +119,11 @@ def summary_task(
 
 
 def fixed_tokens(
-    system: Sequence[Message], tools: Sequence[Any], scratchpad: Message | None, budget: TokenBudget, counter: Counter
+    system: Sequence[Message],
+    tools: Sequence[object],
+    scratchpad: Message | None,
+    budget: TokenBudget,
+    counter: Counter,
 ) -> dict[str, int]:
     """Return the tokens of the parts that are the same whatever is kept; raises BudgetError if one is over its
     ceiling."""

@@ -36,15 +36,15 @@ class PromptBuilder:
         self._budget = as_budget(_UNLIMITED if budget is None else budget)
         self._options: JsonObject = {"policy": policy, "counter": counter, "layout": layout}
         self._options |= {"summarizer": summarize, "search": search}
-        self._system: list[Any] = []
+        self._system: list[object] = []
         self._items: list[MemoryItem] = []
         self._profile: list[ProfileLine] = []
-        self._tools: list[Any] = []
+        self._tools: list[object] = []
         self._history: list[Message] = []
         self._history_tokens: int | None = None
         self._summary: str | None = None
         self._input: list[Message] = []
-        self._notes: list[Any] = []
+        self._notes: list[object] = []
 
     def add_system(self, prompt: object) -> PromptBuilder:
         """Add the system prompt: text, a system message, or a list of them."""

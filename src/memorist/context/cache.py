@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..values import JsonMapping, JsonObject, compact_json
 from .measure import MESSAGE_TOKENS, count_content, count_tools
@@ -71,7 +71,7 @@ def cached_tokens(
 
 
 def _pieces(request: JsonMapping, counter: Counter) -> list[tuple[str, int]]:
-    tools: Sequence[Any] = request.get("tools") or ()
+    tools: Sequence[object] = request.get("tools") or ()
     pieces = [(compact_json(tool), count_tools([tool], counter)) for tool in tools]
     for message in request["messages"]:
         calls = message.get("tool_calls") or ()

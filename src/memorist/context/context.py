@@ -280,7 +280,7 @@ class Context:
         return pieces_of(self, open_counter(_counter_name(self.account.counter)))
 
     def report(
-        self, usage: Any, *, before: Context | None = None, model: str | None = None, prices: Prices | None = None
+        self, usage: object, *, before: Context | None = None, model: str | None = None, prices: Prices | None = None
     ) -> RequestReport:
         """Return what this request cost, from the usage that the provider reported.
 

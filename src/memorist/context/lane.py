@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from ..messages.message import Message
 from .tokens import Counter
@@ -101,7 +100,7 @@ def _is_item(line: str) -> bool:
     return _TASK.match(line) is not None or _NUMBERED.match(line) is not None
 
 
-def _plan(name: str, arguments: Any) -> str:
+def _plan(name: str, arguments: object) -> str:
     """Return the plan that a tool call wrote: a list of steps that each have a text and a status."""
     values = list(arguments.values()) if isinstance(arguments, Mapping) else []
     for steps in values:
@@ -113,7 +112,7 @@ def _plan(name: str, arguments: Any) -> str:
     return ""
 
 
-def _step(step: Any) -> str:
+def _step(step: object) -> str:
     if not isinstance(step, Mapping) or not isinstance(step.get("status"), str):
         return ""
     texts = [value for key, value in step.items() if key != "status" and isinstance(value, str) and " " in value]

@@ -109,7 +109,7 @@ def _count_openai(message: JsonMapping, counter: Counter) -> int:
     return tokens if message.get("name") is None else tokens + NAME_TOKENS + counter.count(message["name"])
 
 
-def _count_parts(content: Any, counter: Counter) -> int:
+def _count_parts(content: object, counter: Counter) -> int:
     """Return the tokens of content and its message's overhead; tool results alone have only their own overhead."""
     results = isinstance(content, list) and content and all(_is_result(block) for block in content)
     return (0 if results else MESSAGE_TOKENS) + count_content(content, counter)
@@ -167,7 +167,7 @@ def count_arguments(raw: object, counter: Counter) -> int:
     return max(written, counter.count(compact_json(parsed)))
 
 
-def _count_block(block: Any, counter: Counter) -> int:
+def _count_block(block: object, counter: Counter) -> int:
     if not isinstance(block, Mapping):
         return counter.count(str(block))
     kind = block.get("type")

@@ -372,7 +372,7 @@ def _elided(message: Message, position: int, limit: int, aid: Aid) -> Message:
         return message
     where = f"message {message.shown_id}" if message.thread else f"message {position} of the conversation"
     marker = f"[tool result elided: {before:,} tokens; the full text is {where}]"
-    content: Any = marker
+    content: object = marker
     if message.role != "tool":
         content = [_elided_block(block, marker) for block in message.content]
     short = msgspec.structs.replace(message, content=content, tokens=None)

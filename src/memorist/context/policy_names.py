@@ -51,14 +51,14 @@ _KINDS = {named.policy: kind for kind, named in POLICIES.items()}
 _SHORT = {named.short: named for named in POLICIES.values()}
 
 
-def members_of(policy: Any) -> tuple[Any, ...]:
+def members_of(policy: object) -> tuple[Any, ...]:
     """Return the policies of a chain, including those of inner chains. For any other policy, return the policy
     itself."""
-    members: tuple[Any, ...] | None = getattr(policy, "policies", None)
+    members: tuple[object, ...] | None = getattr(policy, "policies", None)
     return (policy,) if members is None else tuple(inner for member in members for inner in members_of(member))
 
 
-def has_functions(policy: Any) -> bool:
+def has_functions(policy: object) -> bool:
     """Return whether a policy has a model or a function, or is a custom policy."""
     for member in members_of(policy):
         kind = _KINDS.get(type(member))
@@ -67,10 +67,10 @@ def has_functions(policy: Any) -> bool:
     return False
 
 
-def policy_fields(policy: Any) -> JsonObject | None:
+def policy_fields(policy: object) -> JsonObject | None:
     """Return a policy as JSON, such as `{"kind": "fifo", "max_messages": 5}`, without models and functions. Return None
     for a custom policy."""
-    members: tuple[Any, ...] | None = getattr(policy, "policies", None)
+    members: tuple[object, ...] | None = getattr(policy, "policies", None)
     if members is not None:
         inner = [policy_fields(member) for member in members]
         return None if None in inner else {"kind": CHAIN, "policies": inner}
@@ -78,7 +78,7 @@ def policy_fields(policy: Any) -> JsonObject | None:
     return None if kind is None else {"kind": kind, **{name: getattr(policy, name) for name in POLICIES[kind].fields}}
 
 
-def policy_out(policy: Any) -> JsonObject:
+def policy_out(policy: object) -> JsonObject:
     """Encode a policy to send it to a server; raises Unsupported if it has a model or a function."""
     fields = policy_fields(policy)
     if fields is None or has_functions(policy):
@@ -118,23 +118,23 @@ def read_policy(text: str) -> Policy:
     return policies[0] if len(policies) == 1 else Chain(*policies)
 
 
-def short_policy(policy: Any) -> str | None:
+def short_policy(policy: object) -> str | None:
     """Return the short name of a policy, the inverse of `read_policy`; a custom policy has the name of its class."""
     return None if policy is None else "+".join(map(_short, members_of(policy)))
 
 
-def title_policy(policy: Any) -> str:
+def title_policy(policy: object) -> str:
     """Return the name of a policy for people."""
     return ", ".join(_titled(member) for member in members_of(policy))
 
 
-def python_policy(policy: Any) -> str:
+def python_policy(policy: object) -> str:
     """Return the Python expression that creates a policy, without the details that its short name leaves out."""
     calls = [_called(member) for member in members_of(policy)]
     return calls[0] if len(calls) == 1 else f"Chain({', '.join(calls)})"
 
 
-def _number(policy: Any) -> tuple[NamedPolicy | None, int | None]:
+def _number(policy: object) -> tuple[NamedPolicy | None, int | None]:
     """Return a policy's names, and the number that its short name needs if it is not the default."""
     kind = _KINDS.get(type(policy))
     if kind is None:
@@ -145,21 +145,21 @@ def _number(policy: Any) -> tuple[NamedPolicy | None, int | None]:
     return named, None if number == default else number
 
 
-def _short(policy: Any) -> str:
+def _short(policy: object) -> str:
     named, number = _number(policy)
     if named is None:
         return type(policy).__name__
     return named.short if number is None else f"{named.short}:{number}"
 
 
-def _titled(policy: Any) -> str:
+def _titled(policy: object) -> str:
     named, number = _number(policy)
     if named is None:
         return type(policy).__name__
     return named.title if number is None else f"{named.title} ({number})"
 
 
-def _called(policy: Any) -> str:
+def _called(policy: object) -> str:
     named, number = _number(policy)
     arguments = "" if named is None or number is None else f"{named.number}={number}"
     return f"{type(policy).__name__}({arguments})"

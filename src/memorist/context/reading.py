@@ -57,16 +57,16 @@ class Reading:
         budget: TokenBudget | int | str,
         policy: Policy | None = None,
         counter: Any = None,
-        system: Any = None,
-        memory: Any = None,
+        system: object = None,
+        memory: object = None,
         profile: Sequence[ProfileLine] = (),
         shorten: Shorten | None = None,
         thread: str | None = None,
         first: int = 0,
-        tools: Iterable[Any] | None = None,
+        tools: Iterable[object] | None = None,
         tools_left: Sequence[str] = (),
-        input: Any = None,
-        scratchpad: Any = None,
+        input: object = None,
+        scratchpad: object = None,
         layout: str = "standard",
         stash: int | None = None,
         summary: str | None = None,
@@ -126,7 +126,7 @@ class Reading:
         self._take_input(input)
 
     def add_recalled(
-        self, memory: Any, *, head: Sequence[Message] = (), found: Iterable[Sequence[Message]] | None = None
+        self, memory: object, *, head: Sequence[Message] = (), found: Iterable[Sequence[Message]] | None = None
     ) -> None:
         """Add the results of recall after reading the history: memory items, older pinned messages, and units that
         the policy asked to search for."""
@@ -151,7 +151,7 @@ class Reading:
             line += f' search_history finds what they said; read_more(id="{self._thread}#1") reads one of them.'
         return f"{line})\n"
 
-    def _note(self, notes: Any) -> Message | None:
+    def _note(self, notes: object) -> Message | None:
         return text_message("user", render_scratchpad(notes), self.counter) if notes else None
 
     def _take_input(self, prompt: Any) -> None:
@@ -403,7 +403,7 @@ class Reading:
         return (first, self._oldest - 1, count) if count > 0 else None
 
 
-def instruction_messages(instructions: Any) -> tuple[Message, ...]:
+def instruction_messages(instructions: object) -> tuple[Message, ...]:
     """Convert text, messages, or a list of either to system messages."""
     if instructions is None or instructions == "":
         return ()
@@ -421,7 +421,7 @@ def instruction_messages(instructions: Any) -> tuple[Message, ...]:
     return tuple(messages)
 
 
-def as_tools(tools: Any) -> tuple[JsonMapping, ...]:
+def as_tools(tools: object) -> tuple[JsonMapping, ...]:
     """Check a list of tool definitions."""
     if tools is None or tools == ():
         return ()

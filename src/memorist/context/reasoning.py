@@ -78,7 +78,7 @@ def without_reasoning(message: Message) -> Message:
     return msgspec.structs.replace(message, content=content, extra=extra, tokens=None)
 
 
-def _spoken(parts: Sequence[Any]) -> list[Any]:
+def _spoken(parts: Sequence[object]) -> list[Any]:
     return [part for part in parts if not _is_thought(part)]
 
 

@@ -71,7 +71,7 @@ def _may_merge(last: JsonMapping, message: JsonMapping) -> bool:
     return own == {name: value for name, value in last.items() if name != "content"}
 
 
-def _joined(first: Any, second: Any) -> Any:
+def _joined(first: object, second: object) -> Any:
     if not first or not second:
         return first or second
     if isinstance(first, str) and isinstance(second, str):
@@ -189,5 +189,5 @@ def _lines(message: Message) -> list[str]:
     return lines
 
 
-def _arguments(arguments: Any) -> str:
+def _arguments(arguments: object) -> str:
     return arguments if isinstance(arguments, str) else compact_json(arguments)

@@ -93,7 +93,7 @@ def find_break(before: Sequence[Piece], after: Sequence[Piece]) -> Break | None:
 
 
 def report_request(
-    reported: Any,
+    reported: object,
     *,
     before: Sequence[Piece] = (),
     after: Sequence[Piece] = (),

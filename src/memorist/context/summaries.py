@@ -193,7 +193,7 @@ def awaitable_model(model: Any) -> Completer | None:
 
 
 def _ask_function(
-    function: Any, previous: str | None, messages: Sequence[Message], max_tokens: int, counter: Counter
+    function: object, previous: str | None, messages: Sequence[Message], max_tokens: int, counter: Counter
 ) -> Digest | None:
     pinned = verbatim(messages, previous, max_tokens, counter)
     room = max_tokens - sum(counter.count(pinned_line(text)) + 1 for text in pinned)

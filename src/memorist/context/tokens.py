@@ -194,7 +194,7 @@ def _tokenizer(tokenizer: Any) -> Counter:
     return Counter(_tokenizer_name(tokenizer), lambda text: len(encode(text, **options)))
 
 
-def _takes(function: Callable[..., Any], name: str) -> bool:
+def _takes(function: Callable[..., object], name: str) -> bool:
     try:
         parameters = inspect.signature(function).parameters.values()
     except ValueError:  # compiled, without a signature: Hugging Face's, which has the option

@@ -343,7 +343,7 @@ def split_results(message: Message) -> tuple[list[tuple[str, Message]], Message 
         return [(str(message.extra.get("tool_call_id", "")), message)], None
     replace = msgspec.structs.replace
     results: list[tuple[str, Message]] = []
-    rest: list[Any] = []
+    rest: list[object] = []
     for block in message.content:
         if isinstance(block, Mapping) and block.get("type") == "tool_result":
             single = replace(message, content=[block], extra={}, name=None, tokens=None)

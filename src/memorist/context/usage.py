@@ -97,7 +97,7 @@ def _installed() -> dict[str, Price]:
     return prices
 
 
-def read_usage(reported: Any) -> Usage:
+def read_usage(reported: object) -> Usage:
     """Return the usage in an answer of OpenAI (chat and Responses), Anthropic or Gemini, or in its `usage`."""
     if isinstance(reported, Usage):
         return reported
@@ -123,7 +123,7 @@ def read_usage(reported: Any) -> Usage:
     return _usage(fields, f"{kind}_tokens", output, cached, written)
 
 
-def _usage(fields: JsonMapping, whole: str, output: str, cached: Any, written: Any = 0) -> Usage:
+def _usage(fields: JsonMapping, whole: str, output: str, cached: Any, written: object = 0) -> Usage:
     return Usage(_number(fields.get(whole)), _number(fields.get(output)), _number(cached), _number(written))
 
 

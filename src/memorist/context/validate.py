@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from ..errors import MemoristError
 from ..messages.message import Message
@@ -149,7 +148,7 @@ def _anthropic_message(
     return _anthropic_blocks(content, index, seen, problems)
 
 
-def _anthropic_blocks(content: Sequence[Any], index: int, seen: set[str], problems: list[str]) -> set[str]:
+def _anthropic_blocks(content: Sequence[object], index: int, seen: set[str], problems: list[str]) -> set[str]:
     uses: set[str] = set()
     for block in content:
         if not isinstance(block, Mapping) or "type" not in block:
@@ -175,7 +174,7 @@ def _has_blank(content: object) -> bool:
 
 def cache_markers(request: JsonMapping) -> int:
     """Return the number of cache markers in a rendered Anthropic request."""
-    blocks: list[Any] = [*(request.get("tools") or ())]
+    blocks: list[object] = [*(request.get("tools") or ())]
     if isinstance(request.get("system"), list):
         blocks.extend(request["system"])
     for message in request["messages"]:

@@ -38,9 +38,9 @@ class OpenEmbedder:
         self,
         name: str,
         dimensions: int,
-        call: Callable[[Sequence[str]], Any],
+        call: Callable[[Sequence[str]], object],
         *,
-        ask: Callable[[Sequence[str]], Any] | None = None,
+        ask: Callable[[Sequence[str]], object] | None = None,
         is_async: bool = False,
     ) -> None:
         self.name = name
@@ -150,7 +150,7 @@ def _named(spec: str) -> OpenEmbedder:
     raise UsageError(f"no embedder {spec!r}; an embedder is {_SPECS}")
 
 
-def _plugged(spec: object, call: Callable[..., Any], blocking: bool) -> OpenEmbedder:
+def _plugged(spec: object, call: Callable[..., object], blocking: bool) -> OpenEmbedder:
     name = str(getattr(spec, "name", None) or getattr(spec, "__qualname__", type(spec).__qualname__))
     is_async = inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(type(call).__call__)
     if blocking and is_async:
@@ -160,7 +160,7 @@ def _plugged(spec: object, call: Callable[..., Any], blocking: bool) -> OpenEmbe
     return OpenEmbedder(name, int(getattr(spec, "dimensions", 0) or 0), call, ask=ask, is_async=is_async)
 
 
-def _refuse_awaitables(name: str, call: Callable[..., Any]) -> Callable[[Sequence[str]], Any]:
+def _refuse_awaitables(name: str, call: Callable[..., object]) -> Callable[[Sequence[str]], Any]:
     """Wrap the function so that it raises an error if it returns an awaitable, which only a call can show."""
 
     def guarded(texts: Sequence[str]) -> Any:

@@ -420,7 +420,7 @@ class Results:
         return int(total) if isinstance(total, int) else 0
 
 
-_facades: dict[bool, Callable[[Any], object]] = {}
+_facades: dict[bool, Callable[[object], object]] = {}
 """Functions that create a facade over a core, for blocking and for async callers."""
 
 

@@ -186,7 +186,7 @@ class Gating:
         """
         core = self._core
         core.scope.whole_org("setting the policy of the gate")
-        parts: dict[str, Any] = {
+        parts: dict[str, object] = {
             "secrets": secrets, "messages": messages, "personal": personal, "namespaces": namespaces,
             "retention": None if retention is None else [_as_builtins(rule) for rule in retention],
         }  # fmt: skip

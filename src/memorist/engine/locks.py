@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any
 
 from ..runtime import Runtime
 
@@ -16,7 +15,7 @@ class KeyedLocks:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self._guard = threading.Lock()
-        self._held: dict[Any, tuple[AbstractAsyncContextManager[object], int]] = {}
+        self._held: dict[object, tuple[AbstractAsyncContextManager[object], int]] = {}
 
     @asynccontextmanager
     async def hold(self, key: object) -> AsyncIterator[None]:

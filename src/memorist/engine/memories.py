@@ -457,7 +457,7 @@ class Memories:
         if user is not None and ns is not None:
             raise UsageError("give user= or ns=, not both")
         facts = await self.list(kinds=("fact",), ns=f"user:{user}" if user is not None else ns)
-        values: dict[str, Any] = {}
+        values: dict[str, object] = {}
         for item in facts:
             field = form.field((item.key or "").partition("@")[0])
             if field is not None and item.subject == subject and item.status == "active":

@@ -466,7 +466,7 @@ async def _ran(core: Core, processor: Any, progress: Progress | None) -> Report:
     return report if isinstance(report, Report) else Report(name, notes=() if report is None else (str(report),))
 
 
-def _as_processor(spec: Any) -> Any:
+def _as_processor(spec: object) -> Any:
     if isinstance(spec, str):
         if spec not in PROCESSORS:
             raise UsageError(f"no processor {spec!r}; there are {', '.join(PROCESSORS)}")

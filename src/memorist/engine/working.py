@@ -247,7 +247,7 @@ class WorkingMemory(Generic[W]):
             >>> memory.working.undo_action(user="ada").action
             'opened'
         """
-        undone: list[Any] = []
+        undone: list[object] = []
 
         def change(old: JsonObject) -> JsonObject:
             actions = list(old.get("recent_actions", ()))

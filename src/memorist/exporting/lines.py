@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import msgspec
 
@@ -18,7 +18,7 @@ Pages = Callable[[Thread], AsyncIterator[list[Message]]]
 
 async def write_openai(file: BinaryIO, thread: Thread, pages: Pages) -> int:
     """Write a thread as `{"id", …, "messages": […], "times": […]}`, and return the number of messages."""
-    times: list[Any] = []
+    times: list[object] = []
     count = 0
     file.write(_begin(thread) + b',"messages":[')
     async for page in pages(thread):
@@ -33,7 +33,7 @@ async def write_openai(file: BinaryIO, thread: Thread, pages: Pages) -> int:
 
 async def write_anthropic(file: BinaryIO, thread: Thread, pages: Pages) -> int:
     """Write the same in Anthropic's format, with the instructions at the start as `system`."""
-    times: list[Any] = []
+    times: list[object] = []
     system: list[str] = []
     count = 0
     file.write(_begin(thread) + b',"messages":[')

@@ -347,7 +347,7 @@ def _settled(candidates: Sequence[Extracted | Refused]) -> list[Extracted | Refu
     requests = [item for item in candidates if isinstance(item, Extracted) and item.kind == "forget"]
     if requests:
         return list({item.value.casefold(): item for item in requests}.values())
-    chosen: dict[Any, Extracted | Refused] = {}
+    chosen: dict[object, Extracted | Refused] = {}
     for position, item in enumerate(candidates):
         name = (item.key, item.retracted) if isinstance(item, Extracted) else position
         chosen.pop(name, None)

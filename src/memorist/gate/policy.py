@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
@@ -161,7 +161,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return data
 
 
-def _as_retention(rule: Any) -> Retention:
+def _as_retention(rule: object) -> Retention:
     return rule if isinstance(rule, Retention) else msgspec.convert(rule, Retention)
 
 

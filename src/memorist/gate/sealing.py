@@ -66,7 +66,7 @@ CONTENT: dict[type[Record], tuple[str, ...]] = {
 }
 """The content of each kind; kinds that are not listed have none."""
 BY_TABLE: dict[str, type[Record]] = {kind.table.name: kind for kind in RECORDS if kind in CONTENT}
-_EMPTY: dict[str, Any] = {
+_EMPTY: dict[str, object] = {
     "metadata": {}, "extra": {}, "tags": (), "people": (), "proposal": {}, "doc": {}, "signals": b"",
     "context_terms": "",
 }  # fmt: skip
@@ -117,7 +117,7 @@ def with_message_cell(message: Message, cell: str) -> Message:
 def with_cell(record: Record, cell: str) -> Record:
     """Return the record with its content replaced by a sealed cell."""
     holder, *others = CONTENT[type(record)]
-    fields: dict[str, Any] = {name: _EMPTY.get(name) for name in others}
+    fields: dict[str, object] = {name: _EMPTY.get(name) for name in others}
     if holder in ("metadata", "doc"):
         fields[holder] = {MARK: cell}
     elif holder in _BYTES:
@@ -141,7 +141,7 @@ def with_content(record: Record, content: bytes) -> Record:
 
 def without_content(record: Record) -> Record:
     """Return the record with empty content, because its key is gone. Its metadata, if it has any, says so."""
-    fields: dict[str, Any] = {}
+    fields: dict[str, object] = {}
     for name in CONTENT[type(record)]:
         fields[name] = "" if name in _TEXTS else b"" if name in _BYTES else _EMPTY.get(name)
     if "metadata" in fields:
@@ -149,7 +149,7 @@ def without_content(record: Record) -> Record:
     return _replace(record, **fields)
 
 
-def _encode(values: list[Any]) -> bytes:
+def _encode(values: list[object]) -> bytes:
     return encode_json([{"b": base64.b64encode(v).decode()} if isinstance(v, bytes) else {"v": v} for v in values])
 
 

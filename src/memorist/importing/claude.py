@@ -48,7 +48,7 @@ def _conversation(conversation: Any, position: str) -> Iterator[Item]:
         yield from _message(id, owner, message, number, f"{position}, message {number}")
 
 
-def _path(messages: Sequence[Any], leaf: Any) -> Sequence[Any]:
+def _path(messages: Sequence[Any], leaf: object) -> Sequence[Any]:
     """Return the messages of the current branch: from the root to `leaf` if the export names one, otherwise all of
     them."""
     by_id = {
@@ -58,7 +58,7 @@ def _path(messages: Sequence[Any], leaf: Any) -> Sequence[Any]:
     }
     if not isinstance(leaf, str) or leaf not in by_id:
         return messages
-    branch: list[Any] = []
+    branch: list[object] = []
     while isinstance(leaf, str) and leaf in by_id:
         message = by_id.pop(leaf)
         branch.append(message)
@@ -101,11 +101,11 @@ def _content(message: JsonMapping) -> str:
     return text or ""
 
 
-def _is_text(block: Any) -> bool:
+def _is_text(block: object) -> bool:
     return isinstance(block, Mapping) and block.get("type") == "text"
 
 
-def _name(attachment: Any) -> str | None:
+def _name(attachment: object) -> str | None:
     name = attachment.get("file_name") if isinstance(attachment, Mapping) else None
     return name if isinstance(name, str) and name else None
 

@@ -110,7 +110,7 @@ def listed(fields: JsonMapping, name: str) -> list[Any]:
     return list(value) if isinstance(value, list) else []
 
 
-def moment_or_none(value: Any) -> datetime | None:
+def moment_or_none(value: object) -> datetime | None:
     """Do the same as `moment`, but return None for a time that cannot be parsed."""
     try:
         return moment(value)

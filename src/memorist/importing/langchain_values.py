@@ -133,7 +133,7 @@ def chat(fields: Mapping[str, object]) -> JsonObject:
     return message
 
 
-def _content(content: Any) -> object:
+def _content(content: object) -> object:
     if isinstance(content, list):
         return [plain(part) for part in content]
     return content

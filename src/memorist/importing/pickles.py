@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import pickle
-from typing import Any
 
 from ..values import JsonObject
 
@@ -18,7 +17,7 @@ MAX_PICKLE_BYTES = 16 * 1024 * 1024
 class Point:
     """Stands in for Qdrant's classes and only stores the fields of the pickled object."""
 
-    def __init__(self, *arguments: Any) -> None:
+    def __init__(self, *arguments: object) -> None:
         self.fields: JsonObject = {}
 
     def __setstate__(self, state: object) -> None:
@@ -27,7 +26,7 @@ class Point:
         self.fields = fields if isinstance(fields, dict) else {}
 
 
-ALLOWED: dict[tuple[str, str], Any] = {
+ALLOWED: dict[tuple[str, str], object] = {
     ("qdrant_client.http.models.models", "PointStruct"): Point,
     ("qdrant_client.http.models.models", "SparseVector"): Point,
     ("builtins", "set"): set,

@@ -114,7 +114,7 @@ def _part(part: Any, flaws: list[str]) -> object:
     return part
 
 
-def _has_url(image: Any) -> bool:
+def _has_url(image: object) -> bool:
     return isinstance(image, str) or (isinstance(image, Mapping) and isinstance(image.get("url"), str))
 
 

@@ -155,7 +155,7 @@ def _assistant_to_openai(message: Message) -> JsonObject:
             calls.append(_tool_use_to_call(block))
         elif kind == "thinking":
             thoughts.append(str(block.get("thinking", "")))
-    content: Any = texts[0]["text"] if len(texts) == 1 else (texts or None)
+    content: object = texts[0]["text"] if len(texts) == 1 else (texts or None)
     out: JsonObject = {"role": "assistant", "content": content}
     if message.name is not None:
         out["name"] = message.name
@@ -253,7 +253,7 @@ def _assistant_to_anthropic(message: Message) -> JsonObject:
     if not calls:
         return {"role": "assistant", "content": _parts_to_anthropic(message.content)}
     content = _parts_to_anthropic(message.content)
-    blocks: list[Any] = [{"type": "text", "text": content}] if isinstance(content, str) and content else []
+    blocks: list[object] = [{"type": "text", "text": content}] if isinstance(content, str) and content else []
     if isinstance(content, list):
         blocks.extend(content)
     blocks.extend(_call_to_tool_use(call) for call in calls)

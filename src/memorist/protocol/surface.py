@@ -57,7 +57,7 @@ class Operation(msgspec.Struct, frozen=True):
         return self.name.rpartition(".")[0]
 
 
-_KINDS: dict[Any, str] = {
+_KINDS: dict[object, str] = {
     inspect.Parameter.POSITIONAL_OR_KEYWORD: "positional",
     inspect.Parameter.KEYWORD_ONLY: "keyword",
     inspect.Parameter.VAR_POSITIONAL: "many",
@@ -105,7 +105,7 @@ def _methods(kind: type) -> Iterator[tuple[str, Callable[..., Any]]]:
             yield name, value
 
 
-def _operation(name: str, function: Callable[..., Any]) -> Operation:
+def _operation(name: str, function: Callable[..., object]) -> Operation:
     hints = typing.get_type_hints(function, localns=_names())
     signature = inspect.signature(function)
     parameters = tuple(

@@ -86,7 +86,7 @@ def _method(operation: Operation) -> Callable[..., Coroutine[object, None, Any]]
     signature = inspect.signature(declared)
 
     @wraps(declared)
-    async def call(self: Any, *args: Any, **options: Any) -> Any:
+    async def call(self: Any, *args: object, **options: Any) -> Any:
         bound = signature.bind(self, *args, **options)
         _leave_namespace_out(signature, bound.arguments)
         if operation.name == "documents.add":
@@ -116,7 +116,7 @@ def _leave_namespace_out(signature: inspect.Signature, arguments: JsonObject) ->
     arguments.update(zip(names, passed, strict=True))
 
 
-def _missing(noun: str, name: str, declared: Callable[..., Any]) -> Callable[..., Any]:
+def _missing(noun: str, name: str, declared: Callable[..., object]) -> Callable[..., Any]:
     @wraps(declared)
     def refuse(self: object, *args: object, **options: object) -> Any:
         raise Unsupported(f"{noun}.{name} is not available over HTTP; call it on a memory that opens the store itself")

@@ -195,5 +195,5 @@ async def _again(asked: Asked, operation: Operation, call: Call, rows: Idempoten
 
 
 async def _called(asked: Asked, operation: Operation, call: Call) -> Any:
-    noun: Any = IMPLEMENTED[operation.noun](asked) if operation.of_server else noun_of(asked.memory, operation.noun)
+    noun: object = IMPLEMENTED[operation.noun](asked) if operation.of_server else noun_of(asked.memory, operation.noun)
     return await getattr(noun, operation.call)(*call.args, **call.options)

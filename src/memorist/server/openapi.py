@@ -97,7 +97,7 @@ def _problem(text: str) -> JsonObject:
 @cache
 def _schemas() -> JsonObject:
     """Return the schemas of every parameter and answer, with those of shared types under `components`."""
-    types: list[Any] = [Problem, RenderedRequest]
+    types: list[object] = [Problem, RenderedRequest]
     for operation in OPERATIONS:
         types += [parameter.type for parameter in parameters_of(operation)]
         types.append(_answer(operation))
@@ -200,7 +200,7 @@ def _success(operation: Operation, answer: JsonObject) -> JsonObject:
     return {"description": "Done", "content": {"application/json": {"schema": _envelope(operation, answer)}}}
 
 
-def _needs_body(pairs: list[tuple[Parameter, Any]]) -> bool:
+def _needs_body(pairs: list[tuple[Parameter, object]]) -> bool:
     return any(parameter.place == "body" and parameter.required for parameter, _ in pairs)
 
 
@@ -239,7 +239,7 @@ def _named(parameter: Parameter, shape: JsonObject) -> JsonObject:
     return {**shape, **(_NAMESPACE if parameter.name == "ns" else {"minLength": 1})}
 
 
-def _body(pairs: list[tuple[Parameter, Any]]) -> JsonObject:
+def _body(pairs: list[tuple[Parameter, object]]) -> JsonObject:
     fields = [(parameter, shape) for parameter, shape in pairs if parameter.place == "body"]
     if any(parameter.kind == "fields" for parameter, _ in fields):
         return {"type": "object"}

@@ -42,7 +42,7 @@ def _names(value: object) -> int:
     return count
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> None:
+def _unique(pairs: list[tuple[str, object]]) -> None:
     seen: set[str] = set()
     for name, _ in pairs:
         if name in seen:

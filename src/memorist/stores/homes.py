@@ -19,7 +19,7 @@ _inherited: list[object] = []
 Parent and child share the epoll instance of the parent's loop: closing a connection in the child would unregister its
 socket there, and the parent would wait for its reply forever.
 """
-_closing: set[Any] = set()
+_closing: set[object] = set()
 """Tasks that close clients in other threads; an event loop keeps only weak references to its tasks."""
 _collecting = threading.Lock()
 

@@ -58,7 +58,7 @@ def last_words(messages: Sequence[Body]) -> tuple[int, str] | None:
     return None
 
 
-def _user_text(content: Any) -> str:
+def _user_text(content: object) -> str:
     if isinstance(content, str):
         return content.strip()
     parts = content if isinstance(content, list) else []

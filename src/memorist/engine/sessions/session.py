@@ -122,8 +122,8 @@ class AsyncSession:
         stash: int | None = None,
         isolated: bool = False,
         should_persist: Callable[[Turn], bool] | None = None,
-        on_turn_end: Callable[[Turn], Any] | None = None,
-        on_session_end: Callable[[Ended], Any] | None = None,
+        on_turn_end: Callable[[Turn], object] | None = None,
+        on_session_end: Callable[[Ended], object] | None = None,
     ) -> None:
         self.id = new_id()
         self._user = user or core.scope.user

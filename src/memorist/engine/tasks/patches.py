@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 
@@ -73,7 +72,7 @@ class State(msgspec.Struct, frozen=True):
         keys |= {key: _joined(keys[key], bytes(items)) for key, items in patch.add.items()}
         return State(_checked(keys | {key: bytes(raw) for key, raw in patch.set.items()}))
 
-    def changed(self, update: Mapping[str, object], extend: Mapping[str, list[Any]]) -> Patch | None:
+    def changed(self, update: Mapping[str, object], extend: Mapping[str, list[object]]) -> Patch | None:
         """Return the patch that `update` and `extend` describe, or None if the state has no such list to extend."""
         keys = self.keys
         if keys is None or any(keys.get(key, b"")[:1] != b"[" for key in extend):

@@ -384,7 +384,7 @@ class AsyncTaskRun:
             return
 
 
-def _changed(state: object, update: Mapping[str, object], extend: Mapping[str, list[Any]]) -> Any:
+def _changed(state: object, update: Mapping[str, object], extend: Mapping[str, list[object]]) -> Any:
     if not isinstance(state, dict):
         raise UsageError("update and extend need a state that is a dict")
     for key, items in extend.items():

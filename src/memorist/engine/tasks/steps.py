@@ -105,7 +105,7 @@ def save_changes(
     *,
     state: object = NOTHING,
     update: Mapping[str, object] | None = None,
-    extend: Mapping[str, list[Any]] | None = None,
+    extend: Mapping[str, list[object]] | None = None,
     completed: Sequence[str] | None = None,
     done: Sequence[str] = (),
     keep: object = NOTHING,
@@ -181,7 +181,7 @@ def expected(task: Task) -> Expect:
 
 
 def _next_state(
-    saved: Saved, state: object, update: Mapping[str, object] | None, extend: Mapping[str, list[Any]] | None
+    saved: Saved, state: object, update: Mapping[str, object] | None, extend: Mapping[str, list[object]] | None
 ) -> tuple[State, Patch | None]:
     """Return the state to save, and the patch that leads to it, or None if only a snapshot will do."""
     before = saved.image

@@ -31,12 +31,12 @@ class Batches(ServerNoun, server_nouns.Batches):
         await collected(batch, operations, self._key)
         return answer_data(asked, await _called(batch, asked, last))
 
-    async def again(self, call: str, operations: Sequence[Step], **rest: Any) -> Committed:
+    async def again(self, call: str, operations: Sequence[Step], **rest: object) -> Committed:
         """Return the answer to a commit whose idempotency key was used before."""
         return Committed(len(operations), [], replayed=True)
 
 
-async def collected(batch: Any, steps: Sequence[Step], key: ApiKey) -> list[Any]:
+async def collected(batch: object, steps: Sequence[Step], key: ApiKey) -> list[Any]:
     """Run the operations in an open batch, and return the result of each as JSON data."""
     if len(steps) > MAX_STEPS:
         raise InvalidValue(f"a batch may have at most {MAX_STEPS} operations; send {len(steps)} as several batches")

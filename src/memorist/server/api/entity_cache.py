@@ -53,7 +53,7 @@ class EntityCache(ServerNoun, server_nouns.EntityCache):
     async def invalidate(self, type: str, id: str | None = None) -> int:
         return await self._memory.entities.invalidate(type, id)
 
-    async def again(self, call: str, type: str, id: str | None = None, **rest: Any) -> Any:
+    async def again(self, call: str, type: str, id: str | None = None, **rest: object) -> Any:
         """Return the answer to a request whose idempotency key was used before."""
         if call != "lease":
             return call != "invalidate" or 0

@@ -47,7 +47,7 @@ class Functions(ServerNoun, server_nouns.Functions):
         fact = None if remember is None else Remember(*msgspec.structs.astuple(remember))
         return await Injection(self._core).keep(Output(value, said, asked, fact, thread), self._origin(made))
 
-    async def again(self, call: str, remember: RememberAs | None = None, **rest: Any) -> bool:
+    async def again(self, call: str, remember: RememberAs | None = None, **rest: object) -> bool:
         """Return the answer to an output whose idempotency key was used before."""
         return remember is None or await self._memory.facts.get(remember.namespace, remember.key) is not None
 

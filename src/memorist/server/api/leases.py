@@ -49,7 +49,7 @@ class Leases(ServerNoun, server_nouns.Leases):
         done: list[str] | None = None,
         state: Any = msgspec.UNSET,
         update: JsonObject | None = None,
-        extend: dict[str, list[Any]] | None = None,
+        extend: dict[str, list[object]] | None = None,
         effects: list[Step] | None = None,
         finish: bool = False,
         lease: float = 60.0,
@@ -66,7 +66,7 @@ class Leases(ServerNoun, server_nouns.Leases):
             await run.save(items, state, update, extend, step)
         return _held(run.saved)
 
-    async def again(self, call: str, task_id: str, owner: str, **rest: Any) -> Any:
+    async def again(self, call: str, task_id: str, owner: str, **rest: object) -> Any:
         """Answer a request whose idempotency key was used before with the current task, if the lease is still ours."""
         if call == "release":
             return True

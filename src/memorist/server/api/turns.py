@@ -24,7 +24,7 @@ from .asked import ServerNoun
 MAX_TURN = 500
 
 
-def _as(converted: Any) -> Any:
+def _as(converted: object) -> Any:
     """Return the argument unchanged.
 
     This is only a cast, because the request's decoder has already created budgets and policies from JSON.
@@ -133,7 +133,7 @@ class Turns(ServerNoun, server_nouns.Turns):
         carrier = msgspec.structs.replace(message_, metadata={**message_.metadata, ATTACHED: carried.kept})
         return [carrier if position == carried.place else message for position, message in enumerate(messages)]
 
-    async def _proof(self, memory: Any) -> str:
+    async def _proof(self, memory: object) -> str:
         """Return an HMAC over recalled memory, bound to the org and user that received it."""
         scope = self._core.scope
         signed = msgspec.json.encode([scope.org, scope.user, memory])

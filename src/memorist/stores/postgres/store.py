@@ -279,7 +279,7 @@ def _scan_parts(scan: Scan[R], now: int) -> tuple[sql.Shape, list[Any]]:
     after, before, starts = scan.after or (), scan.before or (), scan.starts_bounds
     widths = (len(scan.prefix), len(after), len(before), len(starts))
     shape = sql.Shape(scan.index, *widths, scan.reverse, scan.limit is not None)
-    values: list[Any] = [*scan.prefix, *after, *before, *starts]
+    values: list[object] = [*scan.prefix, *after, *before, *starts]
     if "expires_at" in codec(scan.kind).position_of:
         values.append(now)
     if scan.limit is not None:

@@ -59,11 +59,11 @@ class Factory:
         if servers.cluster and settings.pop("db", 0):
             raise UsageError("a Redis Cluster has database 0 only; leave the number out of the URL")
         defaults = {"socket_connect_timeout": connect_timeout, "socket_timeout": timeout, "protocol": 2}
-        retry: Any = Retry(NoBackoff(), 0) if blocking else AsyncRetry(NoBackoff(), 0)
-        self._settings: dict[str, Any] = {**defaults, **settings, "retry": retry, "decode_responses": False}
+        retry: object = Retry(NoBackoff(), 0) if blocking else AsyncRetry(NoBackoff(), 0)
+        self._settings: dict[str, object] = {**defaults, **settings, "retry": retry, "decode_responses": False}
         if blocking:
             self._pool_types: tuple[Any, Any] = redis.ConnectionPool, redis.sentinel.SentinelConnectionPool
-            self._limits: dict[str, Any] = {"max_connections": _UNLIMITED}
+            self._limits: dict[str, object] = {"max_connections": _UNLIMITED}
         else:
             self._pool_types = redis.asyncio.BlockingConnectionPool, _AsyncSentinelPool
             self._limits = {"max_connections": connections, "timeout": None}

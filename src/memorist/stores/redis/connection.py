@@ -42,7 +42,7 @@ _REDIRECTION_PAUSE_SECONDS = 0.1
 class _Clients:
     """Holds redis-py's clients of one process and event loop."""
 
-    def __init__(self, main: Any, sentinels: Sequence[Any] = ()) -> None:
+    def __init__(self, main: Any, sentinels: Sequence[object] = ()) -> None:
         self.main = main
         self.sentinels = sentinels
         self.nodes: dict[Address, Any] = {}
@@ -189,7 +189,7 @@ class Client:
 
     # -- sending
 
-    async def _send(self, command: Sequence[Any], attempt: _Attempt) -> Any:
+    async def _send(self, command: Sequence[object], attempt: _Attempt) -> Any:
         """Return the reply of the server that owns a key."""
 
         def send(clients: _Clients) -> Awaitable[Any]:
@@ -324,8 +324,8 @@ class Client:
 
     async def _pipeline(self, clients: _Clients, commands: Sequence[tuple[bytes, Sequence[object]]]) -> list[Any]:
         """Return replies in the order of the commands, with an exception for each that has to be sent alone."""
-        replies: list[Any] = [None] * len(commands)
-        groups: dict[Any, list[int]] = {}
+        replies: list[object] = [None] * len(commands)
+        groups: dict[object, list[int]] = {}
         try:
             for number, (key, _) in enumerate(commands):
                 groups.setdefault(await self._owner(clients, _Attempt(key)), []).append(number)
@@ -341,13 +341,13 @@ class Client:
         self.round_trips += 1
         return await self._result(client.execute_command(*command))
 
-    async def _execute_many(self, client: Any, commands: Sequence[Sequence[Any]]) -> list[Any]:
+    async def _execute_many(self, client: Any, commands: Sequence[Sequence[object]]) -> list[Any]:
         """Return the replies to several commands over one connection, including refusals."""
         self.round_trips += 1
         pipeline = client.pipeline(transaction=False)
         for command in commands:
             pipeline.execute_command(*command)
-        replies: list[Any] = await self._result(pipeline.execute(raise_on_error=False))
+        replies: list[object] = await self._result(pipeline.execute(raise_on_error=False))
         return replies
 
     async def _result(self, reply: Any) -> Any:

@@ -87,7 +87,7 @@ def _replicas(info: dict[str, Any]) -> list[Address]:
 
 
 async def until(
-    client: Client, runtime: Runtime, server: Server, ready: Callable[[dict[str, Any]], bool], complaint: str
+    client: Client, runtime: Runtime, server: Server, ready: Callable[[dict[str, object]], bool], complaint: str
 ) -> dict[str, Any]:
     """Poll a server's INFO until `ready` accepts it, or raise StoreTimeout with `complaint`."""
     for _ in range(_MAX_POLLS):

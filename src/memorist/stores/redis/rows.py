@@ -41,7 +41,7 @@ _FIELDS = {
 _FIRST_INDEXES = {"threads": 1, "tasks": 1, "jobs": 1, "links": 1, "audit": 1, "entries": 1}
 Argument = bytes | str | int | float
 """An argument of a command, as redis-py encodes it."""
-_CELL_TYPES: dict[str, Any] = {"real": float | None, "bytes": bytes | None, "text": str | None, "json": str | None}
+_CELL_TYPES: dict[str, object] = {"real": float | None, "bytes": bytes | None, "text": str | None, "json": str | None}
 
 
 def _packed(part: Argument) -> bytes:
@@ -168,7 +168,7 @@ def layout(kind: type[Record]) -> Layout:
 
 _Field = tuple[int | None, str]
 """Which column a field holds, if any, and how it is written."""
-_SCOPE: dict[str, Any] = {
+_SCOPE: dict[str, object] = {
     "pack": pack,
     "stamp": stamp,
     "unstamp": unstamp,

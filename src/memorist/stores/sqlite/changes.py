@@ -80,7 +80,7 @@ def _append(cursor: apsw.Cursor, change: Append, rows: list[Row], now: int) -> A
     length, expires = grown
     first = seq = length - count + 1
     for row in rows:
-        cells: list[Any] = list(row)
+        cells: list[object] = list(row)
         cells[_ORG], cells[_THREAD], cells[_SEQ], cells[_EXPIRES] = change.org, change.thread, seq, expires
         cells.append(_MESSAGE.sum(cells))
         cursor.execute(_ADD, cells)

@@ -33,7 +33,7 @@ _UNKNOWN = "the disk failed while committing; read back before writing it again"
 """After a failed fsync nobody knows whether the pages were written; only a later read can tell."""
 _MOVED = "the file was deleted or replaced while it was open: what was written is not in the file that lies there now"
 _CLOSED = "the parent process closed the file while this one was forked from it; open the memory again in the child"
-_abandoned: list[Any] = []
+_abandoned: list[object] = []
 """Connections inherited through a fork; the child keeps them referenced, unused and open, because closing them would
 break the parent's."""
 _open_here: dict[str, int] = {}

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import apsw
 
@@ -72,7 +71,7 @@ def _damaged_rows(connections: Connections, reader: Reader) -> list[str]:
     return problems
 
 
-def _count_damaged(cursor: apsw.Cursor, kind: type[Record], decode: Callable[[Row], Any]) -> int:
+def _count_damaged(cursor: apsw.Cursor, kind: type[Record], decode: Callable[[Row], object]) -> int:
     bad = 0
     for row in cursor.execute(f"SELECT {', '.join(column_names(kind))} FROM {kind.table.name}"):
         try:

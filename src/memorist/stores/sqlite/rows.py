@@ -23,7 +23,7 @@ class Reader:
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
-        self._decoders: dict[type[Record], Callable[[Row], Any]] = {}
+        self._decoders: dict[type[Record], Callable[[Row], object]] = {}
         self._summed: dict[tuple[str, int], tuple[str, ...]] = {}
         """By table and shape: the columns that checksums of other versions cover."""
 
