@@ -6,7 +6,7 @@ import json
 import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
@@ -116,7 +116,7 @@ def _without(data: JsonObject, entries: JsonMapping) -> JsonObject:
     return left
 
 
-def _is_ours(item: Any) -> bool:
+def _is_ours(item: object) -> bool:
     return f"-m {HOOK_MODULE} " in json.dumps(item)
 
 

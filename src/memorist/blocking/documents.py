@@ -42,7 +42,7 @@ class Documents:
                 PDF and Word need the extra `documents`.
             title: The title; by default a file's own, or the last part of its source.
             source: Where it came from, by default a file's path. Adding the same source again replaces the document.
-            metadata: Any JSON values that you want to filter by.
+            metadata: JSON values that you want to filter by.
             id: Your own id for the document.
             ttl: How long to keep it.
 

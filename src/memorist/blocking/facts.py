@@ -51,7 +51,7 @@ class Facts:
             ns: The namespace, such as `user:ada`. On a user's handle you can leave it out, in all methods of facts:
                 `ada.facts.set("city", "Lisbon")` writes to the user's own namespace.
             key: The name of the value, such as `city`.
-            value: Any JSON value.
+            value: A JSON value.
             ttl: How long to keep it, in seconds or as a timedelta.
             confidence: How certain it is, from 0 to 1.
             source: The id of the message it was taken from.
@@ -201,7 +201,7 @@ class Facts:
             valid_from: When it became true.
             valid_until: When it stops being true.
             tags: Your own labels, which replace the current ones.
-            metadata: Any other JSON, which replaces the current metadata.
+            metadata: JSON values, which replace the current metadata.
             confidence: How certain it is, from 0 to 1.
             reason: The reason, for the history.
             expect: The version that you expect to be current.

@@ -122,7 +122,7 @@ class Learnings:
             type: `preference`, `pattern` or `correction`.
             confidence: How certain it is, from 0 to 1.
             tags: Your own labels, which replace the current ones.
-            metadata: Any other JSON, which replaces the current metadata.
+            metadata: JSON values, which replace the current metadata.
             reason: The reason, stored with the learning.
             user: The user it is about; by default the user of this handle.
 

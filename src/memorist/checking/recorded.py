@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 from ..errors import InvalidValue, ModelError
 from ..ids import digest
 from ..models.base import parse_json
+from ..ports import Model
 from ..values import JsonObject
 
 MAX_ANSWER_TOKENS = 4096
@@ -17,7 +17,7 @@ MAX_ANSWER_TOKENS = 4096
 class RecordedModel:
     """Answers with recorded answers, which it finds by the hash of the prompt. With `live`, it records new ones."""
 
-    def __init__(self, path: Path, live: Any = None) -> None:
+    def __init__(self, path: Path, live: Model | None = None) -> None:
         self._path, self._live = path, live
         self.missing: list[str] = []
         """Hashes of prompts that have no recorded answer."""
@@ -34,7 +34,7 @@ class RecordedModel:
         self._used[mark] = self._answers[mark]
         return json.dumps(self._used[mark], ensure_ascii=False)
 
-    def _ask(self, mark: str, prompt: str) -> Any:
+    def _ask(self, mark: str, prompt: str) -> object:
         if self._live is None:
             self.missing.append(mark)
             raise ModelError(f"no recorded answer for the prompt {mark}")

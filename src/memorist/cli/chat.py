@@ -6,7 +6,7 @@ import getpass
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,6 +16,7 @@ from .session import Session, session_of
 
 if TYPE_CHECKING:
     from .. import Context, Fact, Memory
+    from ..blocking.session import Session as MemorySession
     from ..models import Model
 
 ANSWER_TOKENS = 1024
@@ -84,7 +85,7 @@ class Talk:
         name = self._model.name if self._model else "an echo (pass --model to use a language model)"
         _aside(f"{self._user} is talking to {name}. Type /help for help, /quit or Ctrl-D to leave.")
 
-    def turn(self, run: Any, text: str) -> None:
+    def turn(self, run: MemorySession, text: str) -> None:
         """Run one turn: answer a message, store both, and print the facts extracted from it."""
         self._request = run.context(text)
         answer = self._answered(text)

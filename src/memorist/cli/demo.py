@@ -6,8 +6,8 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -87,7 +87,7 @@ def _title(text: str) -> None:
     click.echo(f"\n{click.style('■', fg='green')} {click.style(text, bold=True)}")
 
 
-def _talk(memory: Memory, turns: Any) -> None:
+def _talk(memory: Memory, turns: Iterable[tuple[str, str]]) -> None:
     with memory.session() as talk:
         for asked, answered in turns:
             talk.add(asked, answered)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 import click
 
@@ -76,6 +75,6 @@ class InNamespace(click.Command):
         return super().parse_args(ctx, args)
 
 
-def group() -> Callable[[Callable[..., Any]], Suggesting]:
+def group() -> Callable[[Callable[..., object]], Suggesting]:
     """Return a decorator that creates a `Suggesting` group."""
     return click.group(cls=Suggesting)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -191,7 +191,7 @@ def main(args: Sequence[str] | None = None) -> None:
         complete_common_options()
     arguments = common_options_first(sys.argv[1:] if args is None else args)
     try:
-        result: Any = cli.main(args=arguments, prog_name="memorist", standalone_mode=False)
+        result: object = cli.main(args=arguments, prog_name="memorist", standalone_mode=False)
     except Exception as problem:
         end(problem, as_json=arguments[:1] == ["--json"])
     except KeyboardInterrupt as problem:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,6 +13,8 @@ from .session import Session, read_json, session_of
 
 if TYPE_CHECKING:
     from ..blocking.memory import Memory
+    from ..engine.events import EventStatus
+    from ..engine.memories import MemoryKind
 
 _NS = click.option("--ns", "--namespace", "ns", help="The namespace; by default the user's own (--user NAME).")
 
@@ -34,7 +36,9 @@ def memories() -> None:
 @click.option("--subject", help="List only memories about this person or thing.")
 @click.option("--limit", type=int, default=50, show_default=True, help="List at most this many.")
 @session_of
-def list_memories(session: Session, ns: str | None, kinds: tuple[Any, ...], subject: str | None, limit: int) -> None:
+def list_memories(
+    session: Session, ns: str | None, kinds: tuple[MemoryKind, ...], subject: str | None, limit: int
+) -> None:
     """List memories."""
     with session.memory(settle=True) as memory:
         items = memory.memories.list(
@@ -130,7 +134,7 @@ def events() -> None:
 )
 @click.option("--limit", type=int, default=50, show_default=True, help="List at most this many.")
 @session_of
-def list_events(session: Session, ns: str | None, status: Any, limit: int) -> None:
+def list_events(session: Session, ns: str | None, status: EventStatus | None, limit: int) -> None:
     """List events in the order of their start times."""
     with session.memory(settle=True) as memory:
         rows = memory.events.list(ns=_space(memory, ns), status=status, limit=limit)

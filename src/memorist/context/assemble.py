@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
-from typing import Any, cast
+from typing import cast
 
 import msgspec
 
 from ..errors import BudgetError
 from ..messages.message import INSTRUCTIONS, Message
+from ..values import JsonMapping
 from .budget import CACHED_MEMORY_PART, SECTIONS, TokenBudget
 from .context import STARTS, Account, Context
 from .doubles import Said, without_repeated
@@ -59,7 +60,7 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     """The tokens of the system prompt, the tools and the notes; see `fixed_tokens`."""
     layout: str = "standard"
     system: tuple[Message, ...] = ()
-    tools: tuple[Any, ...] = ()
+    tools: tuple[JsonMapping, ...] = ()
     tools_left: tuple[str, ...] = ()
     input: tuple[Unit, ...] = ()
     """The current input, oldest first."""

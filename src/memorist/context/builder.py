@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import msgspec
 
@@ -28,7 +27,7 @@ class PromptBuilder:
         budget: TokenBudget | int | str | None = None,
         *,
         policy: Policy | None = None,
-        counter: Any = None,
+        counter: object = None,
         layout: str = "standard",
         summarize: Summarizer | None = None,
         search: Searcher | None = None,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import msgspec
 
@@ -78,7 +77,7 @@ class Context:
     tokens: int
     """The tokens of the whole request, counted by the rule of `memorist.context.measure`; at most the budget."""
     layout: str
-    tools: tuple[Any, ...]
+    tools: tuple[JsonMapping, ...]
     system_messages: tuple[Message, ...]
     memory_message: Message | None
     summary_message: Message | None

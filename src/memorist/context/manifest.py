@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from ..values import JsonObject
+
+if TYPE_CHECKING:
+    from .units import Unit
 
 _MARKS = {
     "system": "S",
@@ -148,7 +151,7 @@ def bar(manifest: Manifest, width: int = 60) -> str:
     return f"[{line}] {manifest.tokens:,}/{room - manifest.output_reserve:,}\n {legend}"
 
 
-def runs(section: str, action: str, items: Iterable[tuple[Any, str]]) -> list[Outcome]:
+def runs(section: str, action: str, items: Iterable[tuple[Unit, str]]) -> list[Outcome]:
     """Return one entry per run of neighbouring units with the same reason."""
     out: list[Outcome] = []
     for unit, reason in items:

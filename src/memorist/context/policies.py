@@ -379,9 +379,10 @@ def _elided(message: Message, position: int, limit: int, aid: Aid) -> Message:
     return short if count_message(short, aid.counter) < before else message
 
 
-def _elided_block(block: Any, marker: str) -> object:
-    is_result = isinstance(block, Mapping) and block.get("type") == "tool_result"
-    return {**block, "content": marker} if is_result else block
+def _elided_block(block: object, marker: str) -> object:
+    if isinstance(block, Mapping) and block.get("type") == "tool_result":
+        return {**block, "content": marker}
+    return block
 
 
 def _position(unit: Unit) -> int:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import msgspec
 
 from ..messages.stashed import RESULTS
-from ..values import JsonObject
+from ..values import JsonMapping, JsonObject
 from .outline import reading_lines
 from .stash import READ_MORE
 
@@ -72,7 +72,7 @@ def tool_name(tool: Mapping[str, object]) -> str:
     return str((inner if isinstance(inner, Mapping) else tool).get("name", ""))
 
 
-def with_read_tools(others: Sequence[Any]) -> list[Any]:
+def with_read_tools(others: Sequence[JsonMapping]) -> list[JsonMapping]:
     """Return the tool definitions with the two tools added, if missing, in the shape of the others."""
     names = {tool_name(tool) for tool in others}
     shape: Shape = "anthropic" if any("input_schema" in tool for tool in others) else "openai"

@@ -56,7 +56,7 @@ class Reading:
         *,
         budget: TokenBudget | int | str,
         policy: Policy | None = None,
-        counter: Any = None,
+        counter: object = None,
         system: object = None,
         memory: object = None,
         profile: Sequence[ProfileLine] = (),

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from ..messages.message import Message
 from ..messages.reports import Break, Piece, RequestReport
 from ..ports import Usage
-from ..values import compact_json
+from ..values import JsonMapping, compact_json
 from .measure import count_tools, stored_tokens
 from .tokens import Counter
 from .usage import Prices, price_of, read_usage
@@ -36,7 +36,7 @@ def pieces_of(context: Context, counter: Counter) -> tuple[Piece, ...]:
     return tuple(pieces)
 
 
-def _tool_piece(tool: Any, number: int, counter: Counter) -> Piece:
+def _tool_piece(tool: JsonMapping, number: int, counter: Counter) -> Piece:
     inner = tool.get("function")
     name = str((inner if isinstance(inner, dict) else tool).get("name") or f"#{number}")
     return Piece("tools", name, _digest(compact_json(tool)), count_tools([tool], counter))

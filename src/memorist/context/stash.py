@@ -79,5 +79,5 @@ def _shown_content(content: Any, id: str, over_tokens: int, counter: Counter) ->
     return [{"type": "text", "text": short}, *(part for part in content if not _is_text(part))]
 
 
-def _is_text(part: Any) -> bool:
+def _is_text(part: object) -> bool:
     return isinstance(part, str) or (isinstance(part, Mapping) and isinstance(part.get("text"), str))

@@ -9,11 +9,10 @@ dropped.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
 import msgspec
 
-from ..messages.message import ATTACHED, INSTRUCTIONS, Message, ToolCall, as_message
+from ..messages.message import ATTACHED, INSTRUCTIONS, Given, Message, ToolCall, as_message
 from ..messages.responses import SHAPE as RESPONSES
 from ..messages.responses import as_chat, as_turn
 from ..messages.shapes import mended
@@ -258,7 +257,7 @@ class Grouper:
         self.repairs.append(Repair(position, reason, stored_tokens(message, self.counter), _id(message)))
 
 
-def units(messages: Iterable[object], counter: Counter | None = None) -> list[Unit]:
+def units(messages: Iterable[Given], counter: Counter | None = None) -> list[Unit]:
     """Return all units of a list of messages in any shape, oldest first."""
     return group(messages, counter or open_counter())[0]
 
@@ -269,7 +268,7 @@ def messages_of(units: Iterable[Unit]) -> list[Message]:
 
 
 def group(
-    messages: Iterable[Any], counter: Counter, *, attached: bool = False, stash: int | None = None
+    messages: Iterable[Given], counter: Counter, *, attached: bool = False, stash: int | None = None
 ) -> tuple[list[Unit], list[Repair]]:
     """Return all units of a list, oldest first, and the repairs.
 

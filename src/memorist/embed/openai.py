@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from memorist.embed.remote import api_key, remote
 
@@ -11,7 +10,7 @@ BASE_URL = "https://api.openai.com/v1"
 KEY = "OPENAI_API_KEY"
 
 
-def openai_embedder(model: str, base_url: str | None = None) -> Callable[[Sequence[str]], Any]:
+def openai_embedder(model: str, base_url: str | None = None) -> Callable[[Sequence[str]], list[list[float]]]:
     """Return a blocking function for `POST {base_url}/embeddings`."""
     url = (base_url or BASE_URL).rstrip("/") + "/embeddings"
     return remote(

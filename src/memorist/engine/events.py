@@ -203,7 +203,7 @@ class Events:
             people: The names of the people who take part.
             location: Where it takes place.
             tags: Your own labels, which replace the current ones.
-            metadata: Any other JSON, which replaces the current metadata.
+            metadata: JSON values, which replace the current metadata.
             reason: The reason, for the history.
             expect: The version that you expect to be current.
             ns: The namespace; by default the user's own, and `global` on a handle without a user.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -18,7 +18,7 @@ from ..gate.sealing import sealed_cell
 from ..gate.secrets import mask_secrets
 from ..records import Event, Fact, Learning, Record, StateEntry, as_dict
 from ..stores.base import Append, Change, Delete, Increment, Load, Put, R
-from ..values import Json, check_text
+from ..values import Json, JsonObject, check_text
 from .audit import audit
 from .core import Core
 
@@ -274,10 +274,11 @@ class Gating:
                 parts.policies.pop(self._core.org, None)
 
 
-def _as_builtins(rule: object) -> Any:
+def _as_builtins(rule: object) -> JsonObject:
     if not isinstance(rule, msgspec.Struct | Mapping):
         raise InvalidValue("a retention rule is a dict, or a Retention")
-    return msgspec.to_builtins(rule)
+    fields: JsonObject = msgspec.to_builtins(rule)
+    return fields
 
 
 def masked_kinds(message: Message) -> tuple[str, ...]:

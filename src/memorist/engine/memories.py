@@ -176,7 +176,7 @@ class Memories:
             valid_from: When the fact became true, or when the event begins.
             valid_until: When the fact stops being true, or when the event ends.
             tags: Your own labels, which replace the current ones.
-            metadata: Any other JSON, which replaces the current metadata.
+            metadata: JSON values, which replace the current metadata.
             confidence: How certain it is, from 0 to 1.
             reason: The reason, for the history.
             ns: The namespace; by default the user's own, and `global` on a handle without a user.

@@ -111,7 +111,7 @@ class Profile:
         Args:
             user: The user it is about. None means the user of this handle.
             key: The name of the preference, such as `language`.
-            value: Any JSON value.
+            value: A JSON value.
 
         Returns:
             The stored fact.

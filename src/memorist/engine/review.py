@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -17,6 +17,9 @@ from .core import Bounds, Core
 from .forgetting.fingerprints import value_fingerprint
 from .memories import Remembered
 from .options import check_reason, checked_limit
+
+if TYPE_CHECKING:
+    from ..extract.writer.checks import Note
 
 MAX_TEXT_BYTES = 10_000
 WAITING = parse_filter({"approved_as": None})
@@ -221,7 +224,7 @@ class Review:
         return await self._core.listed(Candidate, space, **bounds)
 
 
-def _note_of(candidate: Candidate) -> Any:
+def _note_of(candidate: Candidate) -> Note:
     """Return the note that a candidate proposes, or raise InvalidValue if an edit has made it unusable."""
     from ..extract.writer.checks import Note
 

@@ -80,7 +80,7 @@ class State:
 
         Args:
             key: The key.
-            value: Any JSON value.
+            value: A JSON value.
             ttl: How long to keep it.
             expect: Write only if this is the current version; 0 if there must be none yet.
 

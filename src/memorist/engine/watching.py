@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from time import monotonic
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import msgspec
 
@@ -20,7 +20,7 @@ from ..errors import UsageError
 from ..kinds import kind_of
 from ..messages.message import Message
 from ..ports import to_datetime
-from ..records import ChangeNotice, Entry, Job, Record, Summary, Thread, Watermark, WorkingDocument, as_dict
+from ..records import ChangeNotice, Entry, Job, Key, Record, Summary, Thread, Watermark, WorkingDocument, as_dict
 from ..scope import Ns
 from ..stores.base import Append, Change, Delete, DeleteRange, Increment, Load, Put
 from .core import LOOK_SECONDS, Core
@@ -183,7 +183,7 @@ def _ns_of(record: Record) -> str | None:
     return namespace if isinstance(namespace, str) else None
 
 
-def _ns_at(core: Core, kind: type[Record], key: Any, beside: str | None) -> str:
+def _ns_at(core: Core, kind: type[Record], key: Key, beside: str | None) -> str:
     """Return the namespace of a deleted row: from its key, or, for rows of a thread, from other changes in the
     batch.
     """

@@ -370,7 +370,7 @@ def fields_of(doc: object) -> JsonObject:
     raise InvalidValue(f"working memory is a Working or a dict, not {type(doc).__name__}")
 
 
-def _newest(history: list[Any]) -> list[Any]:
+def _newest(history: list[JsonObject]) -> list[JsonObject]:
     """Return the newest messages, without leading tool results whose call was cut off."""
     from ..context.units import carries_results
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -73,7 +72,7 @@ def front(**fields: object) -> str:
     return "\n".join(("---", *lines, "---", ""))
 
 
-def _value(value: Any) -> str:
+def _value(value: object) -> str:
     return _line(value) if isinstance(value, str) else f"`{compact_json(value)}`"
 
 

@@ -117,7 +117,7 @@ class Extraction:
             verdict: object = self.admit(Proposal(note, trust))
             if verdict not in VERDICTS:
                 raise UsageError(f"admit= answered {verdict!r}; it answers {', '.join(VERDICTS)}")
-            return verdict  # type: ignore[no-any-return]  # checked above
+            return verdict
         if isinstance(self.admit, Mapping):
             for name in (note.key, root, note.kind, note.op):
                 if name is not None and name in self.admit:

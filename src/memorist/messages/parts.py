@@ -10,7 +10,6 @@ import base64
 import binascii
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import msgspec
 
@@ -96,7 +95,7 @@ def _decoded(text: str) -> tuple[int, bytes] | None:
     return (match.start("data"), data) if base64.b64encode(data).decode() == written else None
 
 
-def _mapped(value: Any, change: Callable[[str], str]) -> Any:
+def _mapped(value: object, change: Callable[[str], str]) -> object:
     """Return a JSON value in which each text inside lists and dicts is changed. If nothing changed, return the same
     object."""
     if isinstance(value, list | tuple):
@@ -108,5 +107,5 @@ def _mapped(value: Any, change: Callable[[str], str]) -> Any:
     return value
 
 
-def _mapped_leaf(value: Any, change: Callable[[str], str]) -> Any:
+def _mapped_leaf(value: object, change: Callable[[str], str]) -> object:
     return change(value) if isinstance(value, str) else _mapped(value, change)

@@ -7,7 +7,7 @@ derive memories.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -40,7 +40,7 @@ def open_message(message: Message) -> Message:
     return message if content == message.content else msgspec.structs.replace(message, content=content, raw=None)
 
 
-def _without_spans(content: object) -> Any:
+def _without_spans(content: object) -> object:
     if isinstance(content, str):
         return _SPAN.sub(HIDDEN, content) if "<" in content else content
     if isinstance(content, list):

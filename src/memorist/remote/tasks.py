@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Self, cast
 
 import msgspec
 
@@ -76,7 +76,7 @@ class RemoteTaskRun(AsyncTaskRun):
         done: list[str],
         state: object,
         update: Mapping[str, object] | None,
-        extend: Mapping[str, list[Any]] | None,
+        extend: Mapping[str, list[object]] | None,
         step: int,
         **fields: object,
     ) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 from starlette.responses import Response
+from starlette.types import Scope
 
 from ..errors import Forbidden, MemoristError, UsageError
 from ..protocol.keys import Limited, Unauthorized
@@ -33,12 +33,12 @@ _OURS: dict[type[MemoristError], int] = {
 }  # fmt: skip
 
 
-def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+def json_response(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """Return a response with a value as JSON."""
     return Response(msgspec.json.encode(value), status, media_type=JSON, headers=dict(headers or {}))
 
 
-def problem_response(error: MemoristError, request_id: str, scope: Mapping[str, Any]) -> Response:
+def problem_response(error: MemoristError, request_id: str, scope: Scope) -> Response:
     """Return an error as problem+json, with its status and headers such as `Retry-After`."""
     problem = problem_of(error, request_id=request_id)
     status = next((_OURS[kind] for kind in type(error).__mro__ if kind in _OURS), problem.status)

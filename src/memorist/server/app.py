@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 from starlette.applications import Starlette
@@ -18,7 +18,7 @@ from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Scope
 
 from ..engine.limits import CallLimits
 from ..engine.noun import core_of
@@ -124,7 +124,7 @@ class Server:
             handle = self._orgs[org] = self.memory.scope(org=org)
         return handle
 
-    def traced(self, scope: Any) -> AbstractContextManager[RequestSpan]:
+    def traced(self, scope: Scope) -> AbstractContextManager[RequestSpan]:
         """Return a tracing span around a request. It does nothing unless tracing is on."""
         if self._telemetry is None:
             return _NOT_TRACED

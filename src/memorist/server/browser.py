@@ -15,13 +15,14 @@ import secrets
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
+from starlette.types import Scope
 
 from ..errors import Conflict, Forbidden, UsageError
 from ..protocol.keys import ROLES, ApiKey, Role, Unauthorized
@@ -127,7 +128,7 @@ def _name(secret: str) -> str:
 # What a browser sends
 
 
-def cookie_name(scope: Any) -> str:
+def cookie_name(scope: Scope) -> str:
     """Return the cookie's name, which contains the port, because browsers do not separate cookies by port."""
     server = scope.get("server") or ("", None)
     return f"memorist_{server[1] or 0}"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from starlette.types import Scope
 
 
-def headers_of(scope: Any) -> dict[str, str]:
+def headers_of(scope: Scope) -> dict[str, str]:
     """Return values by lower-case name. If a name is repeated, the first value counts, as in Starlette."""
     headers: dict[str, str] | None = scope.get("memorist.headers")
     if headers is None:

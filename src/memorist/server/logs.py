@@ -5,33 +5,33 @@ from __future__ import annotations
 import logging
 import re
 import sys
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Literal
 
 import msgspec
+from starlette.types import Scope
 
-from ..values import JsonMapping, JsonObject
+from ..values import JsonObject
 
 LogFormat = Literal["none", "text", "json"]
 log = logging.getLogger("memorist.server")
 _TRACEPARENT = re.compile(rb"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?")
 
 
-def operation_name(scope: JsonMapping) -> str:
+def operation_name(scope: Scope) -> str:
     """Return the name of the operation, never the path, because a path may contain text that a user wrote."""
     name: str | None = scope.get("memorist.operation")
     return name or getattr(scope.get("route"), "name", None) or "unknown"
 
 
-def trace_of(scope: JsonMapping) -> str:
+def trace_of(scope: Scope) -> str:
     """Return the trace id in the caller's `traceparent` (W3C Trace Context), or an empty text without a valid one."""
     header = next((value for name, value in scope["headers"] if name == b"traceparent"), b"")
     match = _TRACEPARENT.fullmatch(header)
     return match[1].decode() if match and match[1].strip(b"0") else ""
 
 
-def log_request(scope: Mapping[str, object], status: int, seconds: float) -> None:
+def log_request(scope: Scope, status: int, seconds: float) -> None:
     """Log one finished request."""
     if not log.isEnabledFor(logging.INFO):
         return

@@ -10,10 +10,10 @@ into the ASGI scope:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from starlette.requests import Request
-from starlette.types import ASGIApp, Receive, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..protocol.narrowing import NARROWED
 
@@ -28,7 +28,7 @@ class Gated:
         self._app = app
         self._server = server
 
-    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             key = await self._server.admit(Request(scope, receive))
             scope["memorist.caller"] = key

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
 
 import msgspec
 
 from ..errors import UsageError
+from ..values import Json
 
 _loads = msgspec.json.Decoder().decode
 _NAMES = re.compile(rb'"[ \t\r\n]*:')
@@ -20,9 +20,9 @@ class Malformed(UsageError):
     """Raised if the request cannot be decoded: its query, a header or the JSON of its body."""
 
 
-def strict_json(text: bytes) -> Any:
+def strict_json(text: bytes) -> Json:
     """Return the value of a JSON text. Raises `Malformed` if an object in it has a name twice."""
-    value = _loads(text)
+    value: Json = _loads(text)
     if len(_NAMES.findall(text)) > _names(value):
         # There are more ends of names than names: one is there twice, or within a text. This pass is exact, and slower.
         json.loads(text, object_pairs_hook=_unique, parse_int=str, parse_float=str)

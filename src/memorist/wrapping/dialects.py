@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import msgspec
 
-from ..values import JsonMapping, JsonObject
+from ..values import Json, JsonMapping, JsonObject
 
 Body = JsonObject
 
@@ -203,9 +202,10 @@ def _message_events(events: Sequence[Body]) -> list[Body]:
     return _message_answer({"content": [blocks[index] for index in sorted(blocks)]})
 
 
-def _parsed_input(text: str) -> Any:
+def _parsed_input(text: str) -> Json:
     try:
-        return json.loads(text) if text else {}
+        arguments: Json = json.loads(text) if text else {}
+        return arguments
     except ValueError:
         return {}  # the stream was cut inside the arguments
 

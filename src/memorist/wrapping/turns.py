@@ -6,7 +6,7 @@ import hashlib
 import json
 import logging
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -43,7 +43,7 @@ class Turns:
     """
 
     def __init__(
-        self, memory: Any, *, user: str | None, thread: str | None, budget_tokens: int = DEFAULT_BUDGET_TOKENS
+        self, memory: AsyncMemory, *, user: str | None, thread: str | None, budget_tokens: int = DEFAULT_BUDGET_TOKENS
     ) -> None:
         self._memory: AsyncMemory = memory
         self._user, self._thread, self._budget_tokens = user, thread, budget_tokens
@@ -150,7 +150,7 @@ def _digest(messages: list[Body]) -> str:
     return _keys(messages)[-1] if messages else ""
 
 
-def _plain(message: Body) -> Any:
+def _plain(message: Body) -> object:
     """Return the relevant fields of a message, because callers send an answer back with fewer or more fields than it
     had."""
     content = message.get("content")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
 
 import msgspec
 
 from ...kinds import parse_refs, thread_ref
 from ...messages.message import ATTACHED, Message
 from ...records import Link
+from ...values import JsonObject
 
 DERIVED = "memorist.sources"
 """The metadata key under which a message written by a task names its sources."""
@@ -58,7 +58,7 @@ def bare(message: Message) -> Message:
     return _replace(message, metadata=left, content=FORGOTTEN, extra=paired, raw=None)
 
 
-def _bare_part(part: Any) -> Any:
+def _bare_part(part: object) -> JsonObject:
     """Return a content block without its text. Results and outputs keep the id of the call that they answer."""
     if isinstance(part, dict) and part.get("type") == "tool_result":
         return {"type": "tool_result", "tool_use_id": part.get("tool_use_id", ""), "content": FORGOTTEN}

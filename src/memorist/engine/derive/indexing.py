@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from time import monotonic
-from typing import Any
 
 import msgspec
 
@@ -418,7 +417,7 @@ class Indexer:
         vectors, name = await self._vectors([draft.text for draft in drafts])
         return await self._core.runtime.call(analyse_drafts, drafts, vectors, name, stamp, languages)
 
-    async def _vectors(self, texts: Sequence[str]) -> tuple[Any, str | None]:
+    async def _vectors(self, texts: Sequence[str]) -> tuple[list[bytes] | None, str | None]:
         from ...recall.vectors import encode_many
 
         embedder = self._core.shared.embedder
@@ -458,7 +457,7 @@ def _masked(gate: Gate, draft: Draft) -> Draft:
 
 
 def analyse_drafts(
-    drafts: Sequence[Draft], vectors: Any, name: str | None, stamp: int, seen: dict[str, int]
+    drafts: Sequence[Draft], vectors: list[bytes] | None, name: str | None, stamp: int, seen: dict[str, int]
 ) -> tuple[list[Entry], dict[str, int]]:
     """Return entries with their terms, signals and vectors, and the number of texts per language."""
     from ...recall.analyze import analysis_version, signals, stemmer_of, token_string

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import cast
 
 import msgspec
 
+from ...extract.extracted import LearningType
 from ...extract.keys import slug, table_key
 from ...extract.writer.answer import Refused
 from ...extract.writer.checks import EXCLUSIVE_KEYS, Note
@@ -319,8 +320,8 @@ def _with_source(event: Event, source: Source) -> Event:
     return msgspec.structs.replace(event, sources=tuple(dict.fromkeys((*event.sources, source.message)))[-MAX_SOURCES:])
 
 
-def _type(type: str) -> Any:
-    return type if type in ("preference", "pattern", "correction") else "preference"
+def _type(type: str) -> LearningType:
+    return cast(LearningType, type) if type in ("preference", "pattern", "correction") else "preference"
 
 
 async def carry_out(core: Core, ns: str, notes: Sequence[tuple[Note, Source]]) -> tuple[list[Change], Outcome]:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
 
 from msgspec.structs import replace
 
+from ...extract.extracted import Extracted
 from ...messages.message import Message
 from ...records import Entry, Fact, FactVersion, Learning
 from ...stores.base import Change, Delete, EntryFilter, Load, Put
@@ -43,7 +43,7 @@ def terms(text: str) -> frozenset[str]:
     return frozenset(tokens(text))
 
 
-def is_about(fact: Fact, request: str, stated: Sequence[Any]) -> bool:
+def is_about(fact: Fact, request: str, stated: Sequence[Extracted]) -> bool:
     """Return whether a request names this fact, either by stating it (`stated` is what the rules extract from it) or by
     its words."""
     for item in stated:

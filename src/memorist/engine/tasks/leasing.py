@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
 from ...values import check_name
 from ..core import Core
@@ -33,7 +33,14 @@ class LeasedRun(AsyncTaskRun):
         self._core.scope.writable(saved.task.ns)
         self._saved, self.state = saved, saved.state()
 
-    async def save(self, done: list[str], state: Any, update: Any, extend: Any, step: int) -> None:
+    async def save(
+        self,
+        done: list[str],
+        state: object,
+        update: Mapping[str, object] | None,
+        extend: Mapping[str, list[object]] | None,
+        step: int,
+    ) -> None:
         """Save a step, with the effects that `batch` collected, in one transaction."""
         await self._save(done, state, update, extend, step)
 

@@ -6,6 +6,7 @@ import hashlib
 import secrets
 from typing import Any
 
+from ...engine.records import Records
 from ...errors import UsageError
 from ...protocol import server_nouns
 from ...protocol.server_nouns import Forgetting
@@ -55,7 +56,7 @@ class Erasing(ServerNoun, server_nouns.Erasing):
             raise UsageError("this code is not for this key and target, was used, or has expired; ask for a new one")
 
     @property
-    def _codes(self) -> Any:
+    def _codes(self) -> Records:
         return self._server.memory.scope(org=KEYS_ORG).records
 
     def _bound(self, target: JsonObject) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -12,7 +12,20 @@ from ...messages.message import Message
 from ...ports import to_datetime, to_micros
 from ...records import Key, Record, StateEntry
 from ...values import INT_MAX, INT_MIN
-from ..base import Append, Appended, Change, Delete, DeleteRange, Expect, Increment, Load, Put, Stored, org_of
+from ..base import (
+    Append,
+    Appended,
+    Change,
+    ChangeResult,
+    Delete,
+    DeleteRange,
+    Expect,
+    Increment,
+    Load,
+    Put,
+    Stored,
+    org_of,
+)
 from ..codec import Row, codec
 from ..refusals import counter_overflow, no_thread, not_an_integer, wrong_version
 from .pipeline import Cell, Failed, Reply, Step, cell
@@ -30,7 +43,7 @@ from .statements import (
     writes,
 )
 
-Read = Callable[[Reply], Any]
+Read = Callable[[Reply], ChangeResult]
 
 
 class Statements(NamedTuple):
@@ -41,7 +54,7 @@ class Statements(NamedTuple):
     owners: list[int | None]
     answers: dict[int, tuple[int, Read]]
 
-    def results(self, replies: Sequence[Reply]) -> list[Any]:
+    def results(self, replies: Sequence[Reply]) -> list[ChangeResult]:
         """Return one result per change."""
         readers = (self.answers[n] for n in range(len(self.answers)))
         return [read(replies[position]) for position, read in readers]

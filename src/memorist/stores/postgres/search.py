@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from functools import cache
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from ...errors import MemoristError
 from ...records import Entry
 from ..base import ALL_ENTRIES, FILTERED, EntryFilter
-from ..codec import codec
+from ..codec import Row, codec
 from .filters import Condition, cannot_compare, translate
 from .pipeline import Cell, Step, array_cell, cell
 from .rows import records_of
@@ -112,7 +112,7 @@ class Search:
 
     async def _rows(
         self, org: str, sql: bytes, cells: Sequence[Cell], condition: Condition, *before: Step
-    ) -> list[tuple[Any, ...]]:
+    ) -> list[Row]:
         step = Step(sql, [*cells, *condition.cells], ours=condition is _NONE)
         return (await self._session.read(org, *before, step)).rows
 

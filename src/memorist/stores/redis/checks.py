@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 from redis.exceptions import ResponseError
 
 from ...errors import StoreError, UsageError
+from ...values import JsonObject
 from .connection import Client
 
 RISKS = ("warn", "refuse", "ignore")
@@ -67,7 +67,7 @@ def risks(name: str, settings: dict[str, str] | None, durability: str) -> list[s
     return sentences
 
 
-async def read_info(client: Client, section: str) -> list[tuple[str, dict[str, Any]]]:
+async def read_info(client: Client, section: str) -> list[tuple[str, JsonObject]]:
     """Return each server's INFO as pairs, or none if it refuses."""
     replies = await client.everywhere("INFO", section)
     return [(name, {} if isinstance(reply, ResponseError) else reply) for name, reply in replies]

@@ -99,7 +99,7 @@ class Client:
         except NoScriptError:
             return await self._send(("EVAL", script.text, 1, key, *args), _Attempt(key, True, write))
 
-    async def command(self, key: bytes, *command: Any) -> Any:
+    async def command(self, key: bytes, *command: object) -> Any:
         """Return the reply to an idempotent command. It is sent once more if the connection breaks."""
         return await self._send(command, _Attempt(key))
 
@@ -203,7 +203,7 @@ class Client:
             except _FAILURES as error:
                 await self._consider(error, attempt)
 
-    async def _send_once(self, clients: _Clients, attempt: _Attempt, command: Sequence[Any]) -> Any:
+    async def _send_once(self, clients: _Clients, attempt: _Attempt, command: Sequence[object]) -> Any:
         client = clients.main if not self.cluster or attempt.follow else await self._owner(clients, attempt)
         if not attempt.write or not self.replicas:
             self.round_trips += 1
@@ -232,7 +232,7 @@ class Client:
                 address=where,
             )
 
-    async def _consider(self, error: Any, attempt: _Attempt) -> None:
+    async def _consider(self, error: Exception, attempt: _Attempt) -> None:
         """Return if the command has to be sent again. Otherwise raise the error for the caller."""
         where = self._where(attempt)
         if isinstance(error, _REDIRECTIONS):
@@ -246,7 +246,7 @@ class Client:
         else:
             attempt.is_last = True
 
-    async def _redirect(self, error: Any, attempt: _Attempt, where: str) -> None:
+    async def _redirect(self, error: RedisError, attempt: _Attempt, where: str) -> None:
         """Handle a redirection, after which nothing was done. Find the new owner, or wait until the keys are there."""
         # While a slot is migrating its keys are on two nodes. redis-py asks both for plain keys; a script needs all
         # that it touches on one, so it waits for the end.
@@ -262,7 +262,7 @@ class Client:
         attempt.follow = False
         await self._refresh()
 
-    async def _may_repeat(self, error: Any, attempt: _Attempt) -> bool:
+    async def _may_repeat(self, error: Exception, attempt: _Attempt) -> bool:
         """Return whether sending again is safe, and may help."""
         sent = errors.was_sent(error)
         if sent and (attempt.write or isinstance(error, RedisTimeoutError)):
@@ -337,7 +337,7 @@ class Client:
             return [error] * len(commands)
         return replies
 
-    async def _execute(self, client: Any, command: Sequence[Any]) -> Any:
+    async def _execute(self, client: Any, command: Sequence[object]) -> Any:
         self.round_trips += 1
         return await self._result(client.execute_command(*command))
 

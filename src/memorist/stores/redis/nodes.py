@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import msgspec
 from redis.exceptions import ResponseError
 
 from ...errors import StoreError, StoreTimeout
 from ...runtime import Runtime
+from ...values import JsonObject
 from .connection import Client
 from .urls import Address
 
@@ -22,7 +22,7 @@ class Server(msgspec.Struct):
 
     address: Address
     name: str
-    info: dict[str, Any]
+    info: JsonObject
     settings: dict[str, str]
     """These are the settings that this module asks for. They are empty if the server does not reveal them."""
     primary: Address
@@ -81,14 +81,14 @@ async def _server(client: Client, address: Address, primary: Address) -> Server:
     return Server(address, client.name(address), info, {} if isinstance(settings, ResponseError) else settings, primary)
 
 
-def _replicas(info: dict[str, Any]) -> list[Address]:
+def _replicas(info: JsonObject) -> list[Address]:
     replicas = [value for name, value in info.items() if name.startswith("slave") and name[5:].isdecimal()]
     return [(replica["ip"], int(replica["port"])) for replica in replicas]
 
 
 async def until(
     client: Client, runtime: Runtime, server: Server, ready: Callable[[dict[str, object]], bool], complaint: str
-) -> dict[str, Any]:
+) -> JsonObject:
     """Poll a server's INFO until `ready` accepts it, or raise StoreTimeout with `complaint`."""
     for _ in range(_MAX_POLLS):
         info = await info_of(client, server.address)
@@ -98,7 +98,7 @@ async def until(
     raise StoreTimeout(complaint, address=server.name)
 
 
-async def info_of(client: Client, address: Address) -> dict[str, Any]:
+async def info_of(client: Client, address: Address) -> JsonObject:
     """Return a server's INFO as pairs, or nothing if it refuses."""
     reply = await client.ask(address, "INFO", "all")
     return {} if isinstance(reply, ResponseError) else reply

@@ -7,12 +7,12 @@ files are in Redis' own formats and are not read here.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from redis.exceptions import ResponseError
 
 from ...errors import StoreError
 from ...runtime import Runtime
+from ...values import JsonObject
 from ..base import Scrubbed
 from .connection import Client
 from .nodes import Server, info_of, servers_of, until
@@ -70,7 +70,7 @@ async def _caught_up(client: Client, runtime: Runtime, servers: Sequence[Server]
             continue
         wanted = int((await info_of(client, server.primary)).get("master_repl_offset", 0))
 
-        def there(info: dict[str, Any], wanted: int = wanted) -> bool:
+        def there(info: JsonObject, wanted: int = wanted) -> bool:
             return int(info.get("slave_repl_offset", 0)) >= wanted or info.get("master_link_status") != "up"
 
         await until(client, runtime, server, there, "a replica is far behind; deleted bytes may be left in its files")
@@ -88,7 +88,7 @@ async def _start(client: Client, runtime: Runtime, server: Server, command: str)
             )
 
 
-async def _idle(client: Client, runtime: Runtime, server: Server) -> dict[str, Any]:
+async def _idle(client: Client, runtime: Runtime, server: Server) -> JsonObject:
     """Wait until a server is not writing files, and return its INFO then."""
     complaint = "Redis is still rewriting its files; deleted bytes may be left in the old ones"
     return await until(client, runtime, server, lambda info: all(info.get(name) != 1 for name in _BUSY), complaint)

@@ -411,7 +411,7 @@ def _uncount(real: str, connections: list[apsw.Connection]) -> None:
         _open_here.pop(real, None)
 
 
-def _patience() -> Any:
+def _patience() -> Callable[[int], bool]:
     """Return a busy handler with short random waits. SQLite's own handler sleeps for up to 100 ms, and some writers
     starve."""
     started = [0.0]

@@ -96,7 +96,7 @@ _APPEND = f"INSERT INTO temp.appended VALUES ({', '.join('?' * (len(_messages) +
 _SET_NEW = f"INSERT INTO temp.fact_set VALUES ({', '.join('?' * len(_SET))})"
 
 
-Write = Callable[[str, Sequence[Any]], bool]
+Write = Callable[[str, Sequence[object]], bool]
 """Runs one statement; False if one of its guards failed."""
 
 

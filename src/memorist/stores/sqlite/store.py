@@ -3,7 +3,7 @@ BEGIN to COMMIT."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import apsw
@@ -254,7 +254,7 @@ class SqliteStore:
             self._rich_threads.add(scan.prefix)
         return self._reader.decode_all(kind, self._connections.read_rows(sql, values))
 
-    def _passing(self, kind: type[R], rows: Any, where: Filter, limit: int | None) -> Iterator[R]:
+    def _passing(self, kind: type[R], rows: Iterable[Row], where: Filter, limit: int | None) -> Iterator[R]:
         count, decode = 0, self._reader.decoder(kind)
         for row in rows:
             if limit is not None and count >= limit:
