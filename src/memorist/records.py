@@ -839,7 +839,7 @@ def view_of(kind: type[R], *fields: str) -> type[R]:
     return typing.cast(type[R], view)
 
 
-def _default(field: msgspec.structs.FieldInfo) -> Any:
+def _default(field: msgspec.structs.FieldInfo) -> object:
     if field.default_factory is msgspec.NODEFAULT:
         return field.default
     return msgspec.field(default_factory=field.default_factory)

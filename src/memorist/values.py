@@ -98,7 +98,7 @@ def json_bytes(value: object, what: str, limit: int) -> bytes:
     return data
 
 
-def check_metadata(metadata: Mapping[str, object] | None, what: str = "metadata") -> dict[str, Any]:
+def check_metadata(metadata: Mapping[str, object] | None, what: str = "metadata") -> dict[str, object]:
     """Check a user's metadata, which must be JSON without reserved keys (`memorist.…`)."""
     if metadata is not None and not isinstance(metadata, Mapping):
         raise InvalidValue(f"{what} must be a dict")
@@ -118,7 +118,7 @@ def check_tags(tags: Iterable[str]) -> tuple[str, ...]:
     return names
 
 
-def decode_json(text: str | bytes) -> Any:
+def decode_json(text: str | bytes) -> object:
     """Return the value of JSON text that `encode_json` wrote."""
     return _decode(text)
 
@@ -176,7 +176,7 @@ def _check(value: object, what: str) -> None:
             open_.pop()
 
 
-def _children(item: dict[Any, Any], what: str) -> Iterator[Any]:
+def _children(item: dict[Any, object], what: str) -> Iterator[object]:
     for key in item:
         if type(key) is not str:
             raise InvalidValue(f"{what} has a key that is not text ({type(key).__name__})")

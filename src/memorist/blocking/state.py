@@ -37,7 +37,7 @@ class State:
         """
         return run_blocking(self._engine.get(key, default))
 
-    def get_many(self, keys: Iterable[str], default: Any = None) -> list[Any]:
+    def get_many(self, keys: Iterable[str], default: object = None) -> list[Any]:
         """Return several values at once, in the order of the keys, with `default` for those that do not exist.
 
         Args:

@@ -84,7 +84,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         """This is the name of the case in a form that is safe in file names."""
         return re.sub(r"[^a-z0-9]+", "-", self.name.casefold()).strip("-")[:80] or "case"
 
-    def expectations(self) -> Iterator[tuple[str, Any]]:
+    def expectations(self) -> Iterator[tuple[str, object]]:
         """Yield the expectations one by one. A list of values is one expectation for each value."""
         groups = [self.expect] if isinstance(self.expect, Mapping) else self.expect
         for group in groups:

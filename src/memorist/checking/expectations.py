@@ -89,7 +89,7 @@ def _newest(asked: Asked, values: Any) -> Iterator[Failure]:
                 yield _unwanted(asked, name, f"the former value {text!r} is there as if it still held", parts)
 
 
-def _pairs(values: JsonMapping) -> list[tuple[str, Any]]:
+def _pairs(values: JsonMapping) -> list[tuple[str, object]]:
     """Return keys of facts with their values, written as `{location: Porto}` or as `{key: location, value: Porto}`."""
     return [(values["key"], values["value"])] if set(values) == {"key", "value"} else list(values.items())
 

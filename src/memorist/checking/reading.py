@@ -64,7 +64,7 @@ def read_cases(path: Path) -> CaseFile:
     return _checked(path, cases, dict(content.get("fixtures") or {}))
 
 
-def _read_data(path: Path) -> Any:
+def _read_data(path: Path) -> object:
     if path.suffix == ".json":
         return msgspec.json.decode(path.read_bytes())
     try:

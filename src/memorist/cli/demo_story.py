@@ -251,7 +251,7 @@ def _reader() -> Callable[[str], Any]:
     return read
 
 
-def _proposals(prompt: str) -> Any:
+def _proposals(prompt: str) -> object:
     """Return a fake model that notes the contents of `PROPOSED`."""
     new = prompt[prompt.rindex("# NEW") :]
     operations = []

@@ -95,7 +95,7 @@ def _count_items(message: Message, counter: Counter) -> int:
     return tokens
 
 
-def _listed(content: object) -> list[Any]:
+def _listed(content: object) -> list[object]:
     return list(content) if isinstance(content, list | tuple) else []
 
 
@@ -325,7 +325,7 @@ def measure_anthropic(request: JsonMapping, counter: Counter | None = None) -> i
     return tokens + sum(_count_parts(message["content"], counter) for message in request["messages"])
 
 
-def _unmarked(tools: Any) -> list[Any]:
+def _unmarked(tools: Any) -> list[object]:
     """Return the tools without cache markers, which providers do not count as text."""
     return [{name: value for name, value in tool.items() if name != "cache_control"} for tool in tools or ()]
 

@@ -51,7 +51,7 @@ _KINDS = {named.policy: kind for kind, named in POLICIES.items()}
 _SHORT = {named.short: named for named in POLICIES.values()}
 
 
-def members_of(policy: object) -> tuple[Any, ...]:
+def members_of(policy: object) -> tuple[object, ...]:
     """Return the policies of a chain, including those of inner chains. For any other policy, return the policy
     itself."""
     members: tuple[object, ...] | None = getattr(policy, "policies", None)

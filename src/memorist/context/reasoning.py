@@ -78,15 +78,15 @@ def without_reasoning(message: Message) -> Message:
     return msgspec.structs.replace(message, content=content, extra=extra, tokens=None)
 
 
-def _spoken(parts: Sequence[object]) -> list[Any]:
+def _spoken(parts: Sequence[object]) -> list[object]:
     return [part for part in parts if not _is_thought(part)]
 
 
-def _unpaired(items: Sequence[Any]) -> list[Any]:
+def _unpaired(items: Sequence[object]) -> list[object]:
     return [_without_id(item) for item in _spoken(items)]
 
 
-def _without_id(item: Any) -> Any:
+def _without_id(item: Any) -> object:
     if not isinstance(item, Mapping) or (item.get("type") not in _PAIRED and item.get("role") != "assistant"):
         return item
     return {name: value for name, value in item.items() if name != "id"}
@@ -96,5 +96,5 @@ def _is_thought(part: object) -> bool:
     return isinstance(part, Mapping) and part.get("type") in (*THINKING, "reasoning")
 
 
-def _listed(content: object) -> Sequence[Any]:
+def _listed(content: object) -> Sequence[object]:
     return content if isinstance(content, list | tuple) else ()

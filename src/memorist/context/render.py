@@ -71,7 +71,7 @@ def _may_merge(last: JsonMapping, message: JsonMapping) -> bool:
     return own == {name: value for name, value in last.items() if name != "content"}
 
 
-def _joined(first: object, second: object) -> Any:
+def _joined(first: object, second: object) -> object:
     if not first or not second:
         return first or second
     if isinstance(first, str) and isinstance(second, str):
@@ -138,7 +138,7 @@ def _renamed(blocks: list[JsonObject], names: dict[str, str], seen: set[str]) ->
     return out
 
 
-def _results_first(blocks: list[Any]) -> list[Any]:
+def _results_first(blocks: list[Any]) -> list[object]:
     results = [block for block in blocks if block["type"] == "tool_result"]
     if not results or len(results) == len(blocks):
         return blocks

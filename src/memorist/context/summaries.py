@@ -211,7 +211,7 @@ def _ask_function(
     return extractive(messages, previous, max_tokens, counter, note=f"{problem}; extractive used")
 
 
-def _call(function: Any, previous: str | None, messages: Sequence[Message], max_tokens: int) -> Any:
+def _call(function: Any, previous: str | None, messages: Sequence[Message], max_tokens: int) -> object:
     """Call a function of (messages, previous, max_tokens), or one of a single prompt text."""
     kinds = [parameter.kind for parameter in inspect.signature(function).parameters.values()]
     places = sum(kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD) for kind in kinds)

@@ -68,7 +68,7 @@ def _price(price: Price | Mapping[str, float]) -> Price:
     return price if isinstance(price, Price) else _converted(dict(price), Price)
 
 
-def _converted(value: Any, kind: Any) -> Any:
+def _converted(value: Any, kind: object) -> Any:
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as wrong:
@@ -123,7 +123,7 @@ def read_usage(reported: object) -> Usage:
     return _usage(fields, f"{kind}_tokens", output, cached, written)
 
 
-def _usage(fields: JsonMapping, whole: str, output: str, cached: Any, written: object = 0) -> Usage:
+def _usage(fields: JsonMapping, whole: str, output: str, cached: object, written: object = 0) -> Usage:
     return Usage(_number(fields.get(whole)), _number(fields.get(output)), _number(cached), _number(written))
 
 

@@ -160,7 +160,7 @@ def _plugged(spec: object, call: Callable[..., object], blocking: bool) -> OpenE
     return OpenEmbedder(name, int(getattr(spec, "dimensions", 0) or 0), call, ask=ask, is_async=is_async)
 
 
-def _refuse_awaitables(name: str, call: Callable[..., object]) -> Callable[[Sequence[str]], Any]:
+def _refuse_awaitables(name: str, call: Callable[..., object]) -> Callable[[Sequence[str]], object]:
     """Wrap the function so that it raises an error if it returns an awaitable, which only a call can show."""
 
     def guarded(texts: Sequence[str]) -> Any:

@@ -431,7 +431,7 @@ def register_facades(*, blocking: Callable[[Any], object], awaited: Callable[[An
     _facades.update({True: blocking, False: awaited})
 
 
-def facade_of(core: Any) -> Any:
+def facade_of(core: Any) -> object:
     """Return a `Memory` over a handle whose callers block, else an `AsyncMemory`."""
     return _facades[core.runtime.blocking](core)
 

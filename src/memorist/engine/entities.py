@@ -310,7 +310,7 @@ class Entities:
                 raise failed[1]
             return await self._load_once(key, source)
 
-    async def _load_once(self, key: tuple[str, str, str], source: _Source) -> Any:
+    async def _load_once(self, key: tuple[str, str, str], source: _Source) -> object:
         """Load under the row's lease, or wait for the value that another process is loading."""
         tries = 0
         while True:

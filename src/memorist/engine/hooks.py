@@ -85,7 +85,7 @@ class Events:
             except Exception as problem:  # a user's function may raise anything
                 warn("a hook on %s failed: %s", name, type(problem).__name__)
 
-    def span(self, name: str, **attributes: object) -> AbstractContextManager[Any]:
+    def span(self, name: str, **attributes: object) -> AbstractContextManager[object]:
         """Return a span around an operation, if OpenTelemetry is enabled."""
         if self._traced is None:
             return _NO_SPAN

@@ -80,7 +80,7 @@ class Processor:
 class Processes(Protocol):
     """A user's own processor: any object with `process(memory)`, which may return a Report, text or nothing."""
 
-    def process(self, memory: Any, /) -> Any: ...
+    def process(self, memory: Any, /) -> object: ...
 
 
 ProcessorSpec = str | Processor | Processes | type[Processor] | type[Processes]
@@ -466,7 +466,7 @@ async def _ran(core: Core, processor: Any, progress: Progress | None) -> Report:
     return report if isinstance(report, Report) else Report(name, notes=() if report is None else (str(report),))
 
 
-def _as_processor(spec: object) -> Any:
+def _as_processor(spec: object) -> object:
     if isinstance(spec, str):
         if spec not in PROCESSORS:
             raise UsageError(f"no processor {spec!r}; there are {', '.join(PROCESSORS)}")

@@ -53,7 +53,7 @@ async def retention_states(core: Core) -> list[RetentionState]:
     return states
 
 
-async def _due_rows(core: Core, rule: Retention) -> AsyncIterator[Any]:
+async def _due_rows(core: Core, rule: Retention) -> AsyncIterator[object]:
     limit, spaces = to_datetime(core.now() - rule.micros), dict[str, str]()
     if rule.kind == "message":
         spaces = {thread.id: thread.ns for thread in await core.scan(Thread)}

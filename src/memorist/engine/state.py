@@ -39,7 +39,7 @@ class State:
         entry = await self.entry(key)
         return default if entry is None else entry.value
 
-    async def get_many(self, keys: Iterable[str], default: Any = None) -> list[Any]:
+    async def get_many(self, keys: Iterable[str], default: object = None) -> list[Any]:
         """Return several values at once, in the order of the keys, with `default` for those that do not exist.
 
         Args:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -235,7 +235,7 @@ def _cut_wish(rule: Rule, match: re.Match[str], book: RuleBook) -> str:
     return match["text"]
 
 
-def _values(rule: Rule, groups: dict[str, str], book: RuleBook, at: datetime) -> Iterator[tuple[str, Any]]:
+def _values(rule: Rule, groups: dict[str, str], book: RuleBook, at: datetime) -> Iterator[tuple[str, object]]:
     """Yield the keys and values of a match. Words on the lists of non-names, non-places and non-things are left out."""
     topic = rule.topic
     if topic in ("relation", "pet") and "names" in groups:
@@ -280,7 +280,7 @@ def _things(topic: str, groups: dict[str, str], book: RuleBook) -> Iterator[str]
             yield book.canonical(listed, groups[name])
 
 
-def _single(topic: str, groups: dict[str, str], book: RuleBook) -> Iterator[tuple[str, Any]]:
+def _single(topic: str, groups: dict[str, str], book: RuleBook) -> Iterator[tuple[str, object]]:
     if topic in ("name", "nickname"):
         name = groups.get("named") or groups["name"]
         if _is_name(name, book, called="named" in groups):

@@ -365,7 +365,7 @@ class SealedStore:
         messages = [with_message_cell(message, seal(org, ns, message_content(message))) for message in change.messages]
         return Append(org, change.thread, tuple(messages), change.at, change.key, change.ns)
 
-    def _sealed(self, record: Any, org: str, ns: str) -> Any:
+    def _sealed(self, record: Any, org: str, ns: str) -> object:
         content = content_of(record)
         return record if content is None else with_cell(record, self.encryption.seal(org, ns, content))
 
@@ -384,7 +384,7 @@ class SealedStore:
             ns = self._spaces[key] = row.ns
         return ns
 
-    def _unsealed(self, row: Any) -> Any:
+    def _unsealed(self, row: Any) -> object:
         cell = sealed_cell(row)
         if cell is None:
             return row

@@ -103,7 +103,7 @@ def mask_text(gate: Gate, text: str) -> str:
     return mask_secrets(text, _allowed(gate))[0]
 
 
-def mask_values(gate: Gate, value: Any) -> Any:
+def mask_values(gate: Gate, value: Any) -> object:
     """Return JSON values without secrets."""
     return _mask_json(value, _allowed(gate), set())
 

@@ -119,7 +119,7 @@ def _message(thread: str, node: Mapping[str, object], position: str, files: Mapp
     yield from attached
 
 
-def _content(content: object) -> Any:
+def _content(content: object) -> object:
     """Return the content of a message: a string if it contains only text, otherwise a list of parts."""
     if content is None:
         return ""

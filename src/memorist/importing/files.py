@@ -221,7 +221,7 @@ class JsonStream:
             if not self._fill(READ_BYTES):
                 return ""
 
-    def elements(self) -> Iterator[Any]:
+    def elements(self) -> Iterator[object]:
         """Iterate over the elements of the next array."""
         self._take("[")
         if self.peek() == "]":

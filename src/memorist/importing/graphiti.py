@@ -191,7 +191,7 @@ def _order(version: Version) -> tuple[float, bool]:
     return (version.at.timestamp() if version.at is not None else 0.0, not version.ended)
 
 
-def _unwrapped(row: object) -> tuple[str, Any]:
+def _unwrapped(row: object) -> tuple[str, object]:
     """Return the kind and the fields of a node or relationship as Neo4j exports it."""
     if not isinstance(row, Mapping) or not isinstance(row.get("properties", {}), Mapping):
         return "nodes", None

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import Any
 
 import msgspec
 
@@ -176,7 +175,7 @@ def _written(database: Database, thread: _Thread) -> Iterator[Item]:
             yield from _message(thread, message, thread.at, f"{thread.place}, a write")
 
 
-def _json(value: object) -> Any:
+def _json(value: object) -> object:
     """Return the value of a JSON column, which is a value in Postgres and text or bytes in SQLite."""
     if isinstance(value, str):
         return decoded(value.encode("utf-8", "surrogateescape"))

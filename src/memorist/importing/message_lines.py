@@ -43,7 +43,7 @@ def recognises(source: SourceFiles) -> bool:
     return _is_message(first) or _is_thread(first)
 
 
-def _first(head: bytes) -> Any:
+def _first(head: bytes) -> object:
     """Return the value of the first line, or the first element of an array."""
     line = head.split(b"\n", 1)[0]
     try:
@@ -55,7 +55,7 @@ def _first(head: bytes) -> Any:
     return first
 
 
-def _begun(head: bytes) -> Any:
+def _begun(head: bytes) -> object:
     """Return the first element or message list of a JSON file with several lines, or None if its first bytes contain
     none."""
     import io

@@ -37,7 +37,7 @@ def _tables(database: Database) -> list[str]:
 
 
 def _sessions(database: Database, table: str) -> Iterator[Item]:
-    last: tuple[Any, Any] | None = None
+    last: tuple[object, Any] | None = None
     for session, branch, id, data, at in database.rows(_query(database, table)):
         thread = str(session) if branch == MAIN else f"{session}/{branch}"
         if (session, branch) != last:

@@ -20,7 +20,7 @@ LOCAL_USER = "me"
 Work = Callable[[], Coroutine[object, None, Any]]
 
 
-async def run_here(work: Work, heavy: bool) -> Any:
+async def run_here(work: Work, heavy: bool) -> object:
     """Run a tool on the event loop that called it, without limits, because the caller started the process."""
     return await work()
 

@@ -190,7 +190,7 @@ def _problems(schema: Schema, value: Any, path: str) -> list[str]:
     ]
 
 
-def _declared_fields(schema: Schema, value: Any) -> Any:
+def _declared_fields(schema: Schema, value: Any) -> object:
     """Return the value without fields that the schema does not declare."""
     if schema["type"] == "array":
         return [_declared_fields(schema["items"], item) for item in value]

@@ -102,7 +102,7 @@ class Endpoint:
         await self._app(scope, receive, send)
 
 
-def _limited(server: Host, request: Request, key: ApiKey) -> Callable[[Work, bool], Coroutine[object, None, Any]]:
+def _limited(server: Host, request: Request, key: ApiKey) -> Callable[[Work, bool], Coroutine[object, None, object]]:
     """Run a request under the limits of the API: the rate limit of its key, and the number of concurrent requests."""
 
     async def run(work: Work, heavy: bool) -> Any:

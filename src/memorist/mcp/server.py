@@ -237,7 +237,7 @@ def make_server(
     notices: Notices | None = None,
     *,
     answering: type[Handlers] = Handlers,
-) -> Server[Any]:
+) -> Server[object]:
     """Return the SDK's server with our handlers. `who` returns the caller of a request.
 
     `answering` is the class of the handlers, and the conformance suite passes a subclass.

@@ -131,13 +131,13 @@ def to_items(message: Message) -> list[JsonObject]:
     return [*_message_items(message.role, message.content), *map(_call_item, message.extra.get("tool_calls") or ())]
 
 
-def responses_tools(tools: Sequence[object]) -> list[Any]:
+def responses_tools(tools: Sequence[object]) -> list[object]:
     """Return tool definitions in the format of the Responses API, which is flat, while the chat format nests them under
     `function`."""
     return [_flat_tool(tool) for tool in tools]
 
 
-def nested_tool(tool: object) -> Any:
+def nested_tool(tool: object) -> object:
     """Return a tool definition of the Responses API in the chat format. Other definitions are returned unchanged."""
     if not isinstance(tool, Mapping) or tool.get("type") != "function" or not isinstance(tool.get("name"), str):
         return tool
@@ -255,7 +255,7 @@ def _message_items(role: str, content: Any) -> list[JsonObject]:
     return [{"role": role, "content": parts}]
 
 
-def _item_part(part: object, role: str) -> Any:
+def _item_part(part: object, role: str) -> object:
     text = "output_text" if role == "assistant" else "input_text"
     if not isinstance(part, Mapping):
         return {"type": text, "text": str(part)}
@@ -285,7 +285,7 @@ def _call_item(call: JsonMapping) -> JsonObject:
     return {"type": "function_call", "call_id": call.get("id", ""), "name": inner.get("name", ""), "arguments": written}
 
 
-def _flat_tool(tool: object) -> Any:
+def _flat_tool(tool: object) -> object:
     if not isinstance(tool, Mapping):
         return tool
     if "input_schema" in tool:

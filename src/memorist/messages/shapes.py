@@ -81,7 +81,7 @@ def _identity(value: object, what: str, flaws: list[str]) -> str:
     return "" if value is None else str(value)
 
 
-def _parts(content: Sequence[Any], flaws: list[str]) -> list[Any]:
+def _parts(content: Sequence[object], flaws: list[str]) -> list[object]:
     parts = [_part(part, flaws) for part in content]
     return [part for part in parts if part is not None]
 

@@ -90,7 +90,7 @@ def _written_call(call: Mapping[str, object]) -> JsonObject:
     return {**call, "function": {**inner, "arguments": compact_json(inner.get("arguments") or {})}}
 
 
-def _tool_content(content: object) -> str | list[Any]:
+def _tool_content(content: object) -> str | list[object]:
     """Return the content of a tool message, which may contain only text. Other parts are replaced by their type in
     brackets."""
     if not isinstance(content, _LISTED):
@@ -307,7 +307,7 @@ def _source(url: str) -> JsonObject:
 # Tool definitions
 
 
-def openai_tools(tools: Sequence[object]) -> list[Any]:
+def openai_tools(tools: Sequence[object]) -> list[object]:
     """Return tool definitions in OpenAI's format."""
     return [_openai_tool(tool) for tool in tools]
 
@@ -321,7 +321,7 @@ def _openai_tool(tool: object) -> object:
     return {"type": "function", "function": {**function, "parameters": tool["input_schema"]}}
 
 
-def anthropic_tools(tools: Sequence[object]) -> list[Any]:
+def anthropic_tools(tools: Sequence[object]) -> list[object]:
     """Return tool definitions in Anthropic's format."""
     return [_anthropic_tool(tool) for tool in tools]
 

@@ -43,7 +43,7 @@ def data_out(data: object) -> object:
     return {PLAIN: data} if _marked(data) is not None else data
 
 
-def data_in(sent: Any) -> Any:
+def data_in(sent: Any) -> object:
     """Decode a record's data. This is the inverse of `data_out`."""
     mark = _marked(sent)
     if mark == PLAIN:
@@ -91,7 +91,7 @@ def record_in(sent: Mapping[str, object]) -> OpaqueRecord:
     return msgspec.structs.replace(record, data=data_in(sent.get("data")))
 
 
-def put_in(item: RecordItem) -> RecordPut | tuple[Any, Any]:
+def put_in(item: RecordItem) -> RecordPut | tuple[object, object]:
     """Return one record to put in the engine's form: (key, data) if the options of the whole call apply."""
     if item == RecordItem(key=item.key, data=item.data):
         return tuple(item.key), data_in(item.data)

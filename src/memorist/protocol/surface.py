@@ -98,7 +98,7 @@ def _reflect_operations() -> Iterator[Operation]:
             yield _operation(f"{group}.{name}", function)
 
 
-def _methods(kind: type) -> Iterator[tuple[str, Callable[..., Any]]]:
+def _methods(kind: type) -> Iterator[tuple[str, Callable[..., object]]]:
     for name in dir(kind):
         value = getattr(kind, name)
         if not name.startswith("_") and inspect.isfunction(value):

@@ -82,12 +82,14 @@ class Client:
                 if last:
                     raise self._lost(writes, StoreTimeout, "did not answer in time") from cause
             except httpx.ConnectError as cause:
+                # Nothing was sent, so a write that fails here was certainly not done.
                 if last:
                     raise StoreUnavailable(f"the server at {self.place} cannot be reached; is it running?") from cause
             except httpx.HTTPError as cause:
                 if last:
                     raise self._lost(writes, StoreUnavailable, "broke the connection") from cause
             except UsageError as closed:
+                # An earlier attempt of this write may have arrived, so its outcome is unknown rather than refused.
                 if not (writes and tries):
                     raise
                 raise self._lost(writes, StoreUnavailable, "was not asked again after close()") from closed
@@ -97,6 +99,7 @@ class Client:
                     return answer
                 if last or status not in _BUSY or wait > MAX_WAIT_SECONDS:
                     raise error_from(status, answer)
+            # A write goes out again with the same idempotency key, or is one that is safe to repeat.
             await self._runtime.sleep(max(wait, pause(2 * tries + 1, first=0.075, longest=5.0)))
         raise AssertionError("unreachable")
 

@@ -81,12 +81,12 @@ _NAMED = ("threads.create", "documents.add")
 document with a `source` does not need one, because the source is its identity."""
 
 
-def _method(operation: Operation) -> Callable[..., Coroutine[object, None, Any]]:
+def _method(operation: Operation) -> Callable[..., Coroutine[object, None, object]]:
     declared = method_of(operation)
     signature = inspect.signature(declared)
 
     @wraps(declared)
-    async def call(self: Any, *args: object, **options: Any) -> Any:
+    async def call(self: Any, *args: object, **options: object) -> object:
         bound = signature.bind(self, *args, **options)
         _leave_namespace_out(signature, bound.arguments)
         if operation.name == "documents.add":
@@ -116,7 +116,7 @@ def _leave_namespace_out(signature: inspect.Signature, arguments: JsonObject) ->
     arguments.update(zip(names, passed, strict=True))
 
 
-def _missing(noun: str, name: str, declared: Callable[..., object]) -> Callable[..., Any]:
+def _missing(noun: str, name: str, declared: Callable[..., object]) -> Callable[..., object]:
     @wraps(declared)
     def refuse(self: object, *args: object, **options: object) -> Any:
         raise Unsupported(f"{noun}.{name} is not available over HTTP; call it on a memory that opens the store itself")
@@ -137,14 +137,14 @@ async def request(core: RemoteCore, operation: Operation, arguments: JsonMapping
 
 async def _all_pages(
     core: RemoteCore, operation: Operation, arguments: Mapping[str, object], limit: int | None, template: type | None
-) -> Any:
+) -> object:
     """Return a list of any length, although a server returns at most `MAX_LIMIT` items at once."""
     assert operation.cursor is not None
     # Of messages with `before` alone those nearest to it are wanted, so the pages go backwards.
     backwards = operation.name == "threads.messages" and arguments.get("before") and arguments.get("after") is None
     # The bounds of records are in key order even if the scan is not.
     bound = "before" if backwards or (operation.name == "records.scan" and arguments.get("reverse")) else "after"
-    items: list[Any] = []
+    items: list[object] = []
     while True:
         size = MAX_LIMIT if limit is None else min(limit - len(items), MAX_LIMIT)
         page = await _request_once(core, operation, {**arguments, "limit": size}, template)
@@ -179,7 +179,7 @@ async def _request_once(core: RemoteCore, operation: Operation, arguments: JsonM
     return result_of(operation, answer, template)
 
 
-async def _collect(core: RemoteCore, operation: Operation, options: JsonMapping) -> Any:
+async def _collect(core: RemoteCore, operation: Operation, options: JsonMapping) -> object:
     """Collect a write in a batch, or send a read together with the writes collected so far, so that it sees them."""
     names = {parameter.name: parameter for parameter in parameters_of(operation)}
     arguments: JsonObject = {}
@@ -202,7 +202,7 @@ async def _collect(core: RemoteCore, operation: Operation, options: JsonMapping)
     return record
 
 
-async def _tried(core: RemoteCore, step: JsonMapping) -> Any:
+async def _tried(core: RemoteCore, step: JsonMapping) -> object:
     """Return the result of an operation as if the writes of the batch so far were committed."""
     direct = type(core)(core.shared, core.scope)
     return await direct.call("batches.read", operations=list(core.batch or ()), last=step)
@@ -332,7 +332,7 @@ def _named(processor: Any) -> Any:
     return instance.name
 
 
-def _traced(item: object) -> Any:
+def _traced(item: object) -> object:
     """Return the id of the record that `why` is asked about."""
     if isinstance(item, Record):
         return reference(item).id

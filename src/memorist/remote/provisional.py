@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, get_args, get_origin
+from typing import TYPE_CHECKING, get_args, get_origin
 
 import msgspec
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .core import RemoteCore
 
 
-def provisional(operation: Operation, arguments: JsonMapping, core: RemoteCore) -> Any:
+def provisional(operation: Operation, arguments: JsonMapping, core: RemoteCore) -> object:
     """Return the result of a write as far as its arguments determine it, or None."""
     if operation.name == "threads.append":
         messages = [as_message(message) for message in arguments.get("messages", ())]
@@ -32,7 +32,7 @@ def provisional(operation: Operation, arguments: JsonMapping, core: RemoteCore) 
     return None
 
 
-def _make_record(kind: type[msgspec.Struct], arguments: JsonMapping, core: RemoteCore) -> Any:
+def _make_record(kind: type[msgspec.Struct], arguments: JsonMapping, core: RemoteCore) -> object:
     at = core.at()
     defaults = {"org": core.org, "created_at": at, "updated_at": at, "actor": core.scope.actor, **_flat(arguments)}
     fields = {field.name: defaults[field.name] for field in msgspec.structs.fields(kind) if field.name in defaults}

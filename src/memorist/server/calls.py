@@ -83,7 +83,7 @@ def _with_rendering(operation: Operation, call: Call) -> Call:
     return call
 
 
-def _taken(operation: Operation, parameter: Parameter, value: object) -> Any:
+def _taken(operation: Operation, parameter: Parameter, value: object) -> object:
     """Convert an argument to the type that the method accepts."""
     converted = _converted(parameter, value)
     if operation.noun == "records" and parameter.name == "data":
@@ -101,7 +101,7 @@ def _taken(operation: Operation, parameter: Parameter, value: object) -> Any:
     return converted
 
 
-def _struct(parameter: Parameter, data: object, kind: type) -> Any:
+def _struct(parameter: Parameter, data: object, kind: type) -> object:
     try:
         return msgspec.convert(data, kind)
     except msgspec.ValidationError as wrong:
@@ -185,7 +185,7 @@ def _converted(parameter: Parameter, value: object, *, listed: bool = False) -> 
         raise InvalidValue(f"`{parameter.name}` is invalid: {wrong}") from None
 
 
-def _from_text(parameter: Parameter, value: str) -> Any:
+def _from_text(parameter: Parameter, value: str) -> object:
     """Decode a query parameter. Text is used unchanged; lists, objects and numbers are JSON."""
     if parameter.type is str or parameter.type == str | None:
         return value
@@ -216,7 +216,7 @@ def written(operation: Operation, call: Call, result: Any) -> tuple[bytes, int]:
     return _encode({"result": _sent(result)}), version
 
 
-def answer_data(operation: Operation, result: object) -> Any:
+def answer_data(operation: Operation, result: object) -> object:
     """Convert a result to plain data without an envelope, to be part of another answer."""
     data = [_sent(item) for item in result] if isinstance(result, list) else _sent(result)
     return msgspec.to_builtins(data, enc_hook=str)
@@ -227,7 +227,7 @@ def _sent(item: object) -> Any:
     return record_out(item) if isinstance(item, OpaqueRecord) else item
 
 
-def _next(operation: Operation, call: Call, items: Sequence[object]) -> Any:
+def _next(operation: Operation, call: Call, items: Sequence[object]) -> object:
     limit = call.options.get("limit")
     if operation.cursor is None or limit is None or len(items) < limit or not items:
         return None

@@ -161,7 +161,7 @@ async def read_body(request: Request) -> bytes:
     return b"".join(parts)
 
 
-async def _done_once(asked: Asked, operation: Operation, call: Call, idempotency: str, digest: str) -> Any:
+async def _done_once(asked: Asked, operation: Operation, call: Call, idempotency: str, digest: str) -> object:
     """Run a write at most once per idempotency key: a row with the key is committed together with the change."""
     name = f"{asked.key.id}:{idempotency}"
     replay.prepare(operation, call, name)
@@ -184,7 +184,7 @@ async def _done_once(asked: Asked, operation: Operation, call: Call, idempotency
     return result
 
 
-async def _again(asked: Asked, operation: Operation, call: Call, rows: IdempotencyKey) -> Any:
+async def _again(asked: Asked, operation: Operation, call: Call, rows: IdempotencyKey) -> object:
     """Answer a repeated request. Operations that are idempotent are called again."""
     if operation.name in replay.NATIVE | replay.NAMED:
         return await _called(asked, operation, call)

@@ -12,7 +12,7 @@ from ..memory import AsyncMemory
 from ..values import JsonObject
 
 
-def noun_of(memory: AsyncMemory, noun: str) -> Any:
+def noun_of(memory: AsyncMemory, noun: str) -> object:
     """Return the attribute of a memory to which an operation's method belongs, or the memory itself if the name is
     empty.
 

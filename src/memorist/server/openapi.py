@@ -148,7 +148,7 @@ def _opaque(kind: type) -> JsonObject:
     return {"type": "object", "description": (inspect.getdoc(kind) or "").partition("\n")[0]}
 
 
-def _answer(operation: Operation) -> Any:
+def _answer(operation: Operation) -> object:
     kind = answer_of(operation)
     return kind if _is_described(kind) else Any
 

@@ -41,7 +41,7 @@ NAMED = frozenset({"threads.create", "documents.add"})
 Read = tuple[str, Callable[[Any, JsonObject], JsonObject]]
 
 
-def _same(*names: str) -> Callable[[Any, JsonObject], JsonObject]:
+def _same(*names: str) -> Callable[[object, JsonObject], JsonObject]:
     return lambda handle, options: {name: options[name] for name in names if name in options}
 
 
@@ -75,7 +75,7 @@ def _preference(handle: Any, arguments: JsonObject) -> JsonObject:
     return {"ns": f"user:{user}", "key": PREFERENCE + arguments["key"]}
 
 
-def _keys(items: Iterable[Any]) -> list[Any]:
+def _keys(items: Iterable[Any]) -> list[object]:
     return [item[0] if isinstance(item, tuple) else item.key for item in items]
 
 
@@ -117,7 +117,7 @@ def _key_messages(call: Call, key: str) -> None:
         call.args[1:] = [_without_key(message) for message in messages]
 
 
-def _without_key(message: object) -> Any:
+def _without_key(message: object) -> object:
     return {name: value for name, value in message.items() if name != "key"} if isinstance(message, dict) else message
 
 
@@ -146,7 +146,7 @@ async def answer(operation: Operation, call: Call, handle: AsyncMemory, outcome:
     return result
 
 
-async def _searched(operation: Operation, call: Call, handle: AsyncMemory) -> Any:
+async def _searched(operation: Operation, call: Call, handle: AsyncMemory) -> object:
     """Find a row that was created without an id by its content."""
     options = call.options
     if operation.name == "threads.report":

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime
-from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
+from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
@@ -275,7 +275,7 @@ metadata."""
 ALL_ENTRIES = EntryFilter()
 
 
-def _filtered(entry: Entry) -> dict[str, Any]:
+def _filtered(entry: Entry) -> dict[str, object]:
     return {**{name: getattr(entry, field) for name, field in FILTERED.items()}, **entry.metadata}
 
 

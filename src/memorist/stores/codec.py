@@ -198,7 +198,7 @@ def damaged(kind: type[Record], key: Key) -> CorruptRecord:
     )
 
 
-def cells_of(kind: type[Record], row: Row) -> dict[str, Any]:
+def cells_of(kind: type[Record], row: Row) -> dict[str, object]:
     """Return a row by the names of its columns, without empty cells."""
     return {name: cell for name, cell in zip(codec(kind).names, row, strict=True) if cell is not None}
 
@@ -208,7 +208,7 @@ def row_of(kind: type[Record], cells: Mapping[str, object]) -> Row:
     return tuple(map(cells.get, codec(kind).names, codec(kind).missing))
 
 
-def unknown_cells(kind: type[Record], cells: Mapping[str, object]) -> dict[str, Any]:
+def unknown_cells(kind: type[Record], cells: Mapping[str, object]) -> dict[str, object]:
     """Return the cells of columns that this version of a record does not have."""
     positions = codec(kind).position_of
     return {name: cell for name, cell in cells.items() if name not in positions}
@@ -233,7 +233,7 @@ def decoded(kind: type[Record], row: Row) -> object:
 
 
 @cache
-def _hints(kind: type[Record]) -> dict[str, Any]:
+def _hints(kind: type[Record]) -> dict[str, object]:
     return typing.get_type_hints(kind)
 
 
@@ -248,7 +248,7 @@ def _columns(kind: type[Record]) -> tuple[Column, ...]:
     return tuple(sorted(columns, key=lambda column: column.name))
 
 
-def _tuples(kind: type[Record]) -> list[tuple[str, Any]]:
+def _tuples(kind: type[Record]) -> list[tuple[str, object]]:
     """Return the fields that are tuples, with their types."""
     return [(name, hint) for name, hint in _hints(kind).items() if typing.get_origin(hint) is tuple]
 

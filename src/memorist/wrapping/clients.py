@@ -108,7 +108,7 @@ def _readable(request: httpx.Request) -> None:
     request.headers["accept-encoding"] = "identity"
 
 
-def _blocking_client(base: type, turns: Turns, inner: Any) -> Any:
+def _blocking_client(base: type, turns: Turns, inner: Any) -> object:
     library = _http_of(base)
 
     class Reading(library.SyncByteStream):  # type: ignore[misc,name-defined]
@@ -138,7 +138,7 @@ def _blocking_client(base: type, turns: Turns, inner: Any) -> Any:
     class RememberingClient(base):  # type: ignore[misc]
         """Wraps the SDK's own HTTP client, and adds memory to requests for an answer."""
 
-        def send(self, request: httpx.Request, *, stream: bool = False, **options: Any) -> Any:
+        def send(self, request: httpx.Request, *, stream: bool = False, **options: object) -> object:
             turn = turns.begin(request.url.path, _content(request)) if request.method == "POST" else None
             forward = inner.send if inner is not None else super().send
             if turn is None:
@@ -157,7 +157,7 @@ def _blocking_client(base: type, turns: Turns, inner: Any) -> Any:
     return RememberingClient()
 
 
-def _async_client(base: type, turns: Turns, inner: Any) -> Any:
+def _async_client(base: type, turns: Turns, inner: Any) -> object:
     library = _http_of(base)
 
     class Reading(library.AsyncByteStream):  # type: ignore[misc,name-defined]
@@ -187,7 +187,7 @@ def _async_client(base: type, turns: Turns, inner: Any) -> Any:
     class RememberingClient(base):  # type: ignore[misc]
         """Wraps the SDK's own HTTP client, and adds memory to requests for an answer."""
 
-        async def send(self, request: httpx.Request, *, stream: bool = False, **options: Any) -> Any:
+        async def send(self, request: httpx.Request, *, stream: bool = False, **options: object) -> object:
             turn = turns.begin(request.url.path, _content(request)) if request.method == "POST" else None
             forward = inner.send if inner is not None else super().send
             if turn is None:

@@ -152,7 +152,8 @@ class Outbox:
             with shared.events.span("job", org=job.org, queue=job.queue, attempt=job.attempts):
                 await self._work(core, job)
         except Conflict:
-            # An append or another worker interfered: release the job to be done again at once.
+            # An append or another worker interfered: release the job to be done again at once. That is nobody's fault,
+            # so it does not count as an attempt.
             status = "conflict"
             await self._release(core, job, job.error, delay=int(spread(50_000)), attempts=job.attempts - 1)
         except Exception as problem:
@@ -192,6 +193,7 @@ class Outbox:
             return "dead"
         # The delay quadruples with each attempt, so that a part that is away for long is not asked often.
         delay = pause(2 * job.attempts - 1, first=FIRST_DELAY, longest=LONGEST_DELAY)
+        # Below the limit, because `_do` takes a job over it for one that kills its worker.
         await self._release(core, job, reason, delay=int(delay), attempts=min(job.attempts, MAX_ATTEMPTS - 1))
         return "failed"
 
@@ -238,6 +240,7 @@ class Outbox:
             try:
                 await core.apply(*changes)
             except Conflict:
+                # The row changed between the read and the write: check again whether the lease is still ours.
                 continue
             return
 

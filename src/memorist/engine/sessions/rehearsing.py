@@ -84,7 +84,7 @@ class Reads:
             return [row for row in rows if self._was_there(row)][: asked.limit]
         return await self._store.scan(asked, now=now)
 
-    async def _facts(self, asked: Scan[Any], now: int) -> list[Any]:
+    async def _facts(self, asked: Scan[Any], now: int) -> list[object]:
         """Return the facts under a prefix, with assumed ones in place of stored ones."""
         stored = await self._store.scan(asked, now=now)
         rows = {row.row_key: row for row in stored if row.row_key not in self._supposed.facts}

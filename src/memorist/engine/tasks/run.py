@@ -227,8 +227,8 @@ class AsyncTaskRun:
     async def _save(
         self,
         done: list[str],
-        state: Any,
-        update: Mapping[str, Any] | None,
+        state: object,
+        update: Mapping[str, object] | None,
         extend: Mapping[str, list[Any]] | None,
         step: int,
         **fields: Any,
@@ -276,11 +276,13 @@ class AsyncTaskRun:
         try:
             await self._core.apply(*changes)
         except Conflict as cause:
+            # A conflict on the task's own row means that its lease moved; any other belongs to the effects.
             if cause.facts.get("key") != saved.task.row_key:
                 raise
             raise self._lost("another worker took over") from cause
 
     def _check_lease(self, saved: Saved) -> None:
+        # Checked here too, because nobody may have taken the task over yet, and its version would still match.
         until = saved.task.leased_until
         if until is None or until <= self._core.at():
             raise self._lost("the lease has ended")
@@ -288,7 +290,7 @@ class AsyncTaskRun:
     def _lost(self, why: str) -> LeaseLost:
         return LeaseLost(f"{why}; nothing was written, run the task again to resume it", task=self.task_id)
 
-    def _until(self) -> Any:
+    def _until(self) -> object:
         return self._core.at() + self._lease
 
     # -- beginning and end
@@ -384,7 +386,7 @@ class AsyncTaskRun:
             return
 
 
-def _changed(state: object, update: Mapping[str, object], extend: Mapping[str, list[object]]) -> Any:
+def _changed(state: object, update: Mapping[str, object], extend: Mapping[str, list[object]]) -> object:
     if not isinstance(state, dict):
         raise UsageError("update and extend need a state that is a dict")
     for key, items in extend.items():

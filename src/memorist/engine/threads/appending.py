@@ -100,6 +100,7 @@ class Appending:
             message = self.stamped(id, unstamped, at, gate)
             stamped.append(message)
             plain = plain and not message.pinned and not message.metadata
+        # Pins, expectations and recalled text need rows that are read first and guarded; a plain message needs none.
         if plain:  # one change without guards or links, as most calls have it
             change = Append(core.org, id, tuple(stamped), at, keyed_messages.key, ns)
             if create is None:
@@ -226,6 +227,7 @@ class Appending:
         A message deleted since is returned as given now.
         """
         numbers = range(done.first, done.first + done.count)
+        # The rows as they are now: a message may have been edited or redacted since the first call.
         messages = await self._core.get_many(Message, [(id, number) for number in numbers])
         sent: Sequence[Message | None] = change.messages if len(change.messages) == done.count else [None] * done.count
         state = await receipt_states(self._core, id)

@@ -132,11 +132,13 @@ class ThreadEdits:
         core, after, tokens, length = self._core, 0, 0, 0
         if await core.get(Thread, fork.id) is not None:
             raise taken(fork.id)
+        # Read the guards before the row: if the source is forgotten after this line, every commit below is refused.
         guards = await epochs(core, thread_ref(source.id))
         if await core.get(Thread, source.id) is None:
             raise NotFound(f"no thread {source.id!r} here; create it first with threads.create", thread=source.id)
         target = Ref("thread", key=fork.id, part=str(last))
         link = Link.of(fork.org, thread_ref(source.id), target, core.at(), "copied")
+        # An earlier attempt that broke off may have left messages under this id, which no thread row shows.
         await core.apply(
             *guards, Put(link), DeleteRange(Message, (fork.org, fork.id)), DeleteRange(Receipt, (fork.org, fork.id))
         )
@@ -160,6 +162,7 @@ class ThreadEdits:
         marks = await self._marks(source, fork)
         if is_prefix_shared:
             marks += await self._summaries(source, fork)
+        # The row makes the copy visible. If another caller created a thread with this id meanwhile, that one stays.
         await core.apply(*guards, Expect(Thread, fork.row_key, 0), Put(fork), *marks)
         return fork
 

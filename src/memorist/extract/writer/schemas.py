@@ -113,7 +113,7 @@ def _from_pydantic(model: Any) -> Schema:
     return msgspec.structs.replace(schema, fields=tuple(fields))
 
 
-def _pydantic_converter(adapter: Any) -> Callable[[Any], Any]:
+def _pydantic_converter(adapter: Any) -> Callable[[object], object]:
     return lambda value: adapter.dump_python(adapter.validate_python(value), mode="json")
 
 

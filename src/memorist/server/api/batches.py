@@ -36,7 +36,7 @@ class Batches(ServerNoun, server_nouns.Batches):
         return Committed(len(operations), [], replayed=True)
 
 
-async def collected(batch: object, steps: Sequence[Step], key: ApiKey) -> list[Any]:
+async def collected(batch: object, steps: Sequence[Step], key: ApiKey) -> list[object]:
     """Run the operations in an open batch, and return the result of each as JSON data."""
     if len(steps) > MAX_STEPS:
         raise InvalidValue(f"a batch may have at most {MAX_STEPS} operations; send {len(steps)} as several batches")

@@ -47,7 +47,7 @@ class Leases(ServerNoun, server_nouns.Leases):
         fence: int,
         step: int,
         done: list[str] | None = None,
-        state: Any = msgspec.UNSET,
+        state: object = msgspec.UNSET,
         update: JsonObject | None = None,
         extend: dict[str, list[object]] | None = None,
         effects: list[Step] | None = None,

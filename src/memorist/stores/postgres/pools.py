@@ -263,7 +263,7 @@ class Pools:
             raise StoreUnavailable("this store was closed", place=self._options.address)
         return await self._homes.clients()
 
-    async def _take(self, client: Client) -> Any:
+    async def _take(self, client: Client) -> object:
         # The pool tries to connect for minutes, and says nothing of its failures. So look every second whether there
         # were any, and tell the caller why.
         until = time.monotonic() + self._options.statement_timeout

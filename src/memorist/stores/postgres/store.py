@@ -156,6 +156,8 @@ class PostgresStore:
             try:
                 replies = await self._session.run(planned.steps, repeatable=repeatable(left))
             except Failed as failed:
+                # Postgres aborts the whole transaction at the first error. Only a replayed append has a known result;
+                # for anything else `refusal` raises.
                 owner = planned.owners[failed.index]
                 before = refusal(failed, left, owner)
                 assert owner is not None
@@ -275,7 +277,7 @@ def _filtered_step(scan: Scan[R], now: int) -> tuple[Step, int | None]:
     return Step(text, [*(cell(value) for value in values), *condition.cells], ours=False), limit
 
 
-def _scan_parts(scan: Scan[R], now: int) -> tuple[sql.Shape, list[Any]]:
+def _scan_parts(scan: Scan[R], now: int) -> tuple[sql.Shape, list[object]]:
     after, before, starts = scan.after or (), scan.before or (), scan.starts_bounds
     widths = (len(scan.prefix), len(after), len(before), len(starts))
     shape = sql.Shape(scan.index, *widths, scan.reverse, scan.limit is not None)

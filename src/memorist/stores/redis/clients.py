@@ -51,7 +51,7 @@ class Factory:
         # The two halves of redis-py have the same names.
         self._driver: Any = redis if blocking else redis.asyncio
         self._extend = _extend if blocking else _extend_async
-        self._check_role: Any = _check_role if blocking else _check_role_async
+        self._check_role: object = _check_role if blocking else _check_role_async
         settings = self._parse(servers.plain)
         self._base = settings.pop("connection_class", self._driver.Connection)
         self.path: str | None = settings.get("path")
@@ -75,7 +75,7 @@ class Factory:
             settings["host"], settings["port"] = address
         return self._driver.Redis(connection_pool=self._pool_types[0](**settings))
 
-    def sentinel_client(self) -> tuple[Any, list[Any]]:
+    def sentinel_client(self) -> tuple[object, list[object]]:
         """Return a client of the primary of a service, which asks the Sentinels before each connection, and the clients
         of the Sentinels."""
         shared = {name: self._settings[name] for name in _FOR_SENTINELS}

@@ -189,10 +189,10 @@ class Client:
 
     # -- sending
 
-    async def _send(self, command: Sequence[object], attempt: _Attempt) -> Any:
+    async def _send(self, command: Sequence[object], attempt: _Attempt) -> object:
         """Return the reply of the server that owns a key."""
 
-        def send(clients: _Clients) -> Awaitable[Any]:
+        def send(clients: _Clients) -> Awaitable[object]:
             return self._send_once(clients, attempt, command)
 
         while True:
@@ -203,7 +203,7 @@ class Client:
             except _FAILURES as error:
                 await self._consider(error, attempt)
 
-    async def _send_once(self, clients: _Clients, attempt: _Attempt, command: Sequence[object]) -> Any:
+    async def _send_once(self, clients: _Clients, attempt: _Attempt, command: Sequence[object]) -> object:
         client = clients.main if not self.cluster or attempt.follow else await self._owner(clients, attempt)
         if not attempt.write or not self.replicas:
             self.round_trips += 1
@@ -265,6 +265,7 @@ class Client:
     async def _may_repeat(self, error: Exception, attempt: _Attempt) -> bool:
         """Return whether sending again is safe, and may help."""
         sent = errors.was_sent(error)
+        # A write that was sent may have been done, and would be done twice. A read that timed out would wait again.
         if sent and (attempt.write or isinstance(error, RedisTimeoutError)):
             return False
         if self.cluster:
@@ -315,14 +316,14 @@ class Client:
         if not self._runtime.blocking:
             await clients.main.initialize()
 
-    def _node(self, clients: _Clients, address: Address) -> Any:
+    def _node(self, clients: _Clients, address: Address) -> object:
         """Return the client of one server."""
         if not self.cluster and self.service is None and address == self._factory.address:
             return clients.main
         node = clients.nodes.get(address)
         return node or clients.nodes.setdefault(address, self._factory.client(address))
 
-    async def _pipeline(self, clients: _Clients, commands: Sequence[tuple[bytes, Sequence[object]]]) -> list[Any]:
+    async def _pipeline(self, clients: _Clients, commands: Sequence[tuple[bytes, Sequence[object]]]) -> list[object]:
         """Return replies in the order of the commands, with an exception for each that has to be sent alone."""
         replies: list[object] = [None] * len(commands)
         groups: dict[object, list[int]] = {}
@@ -337,11 +338,11 @@ class Client:
             return [error] * len(commands)
         return replies
 
-    async def _execute(self, client: Any, command: Sequence[object]) -> Any:
+    async def _execute(self, client: Any, command: Sequence[object]) -> object:
         self.round_trips += 1
         return await self._result(client.execute_command(*command))
 
-    async def _execute_many(self, client: Any, commands: Sequence[Sequence[object]]) -> list[Any]:
+    async def _execute_many(self, client: Any, commands: Sequence[Sequence[object]]) -> list[object]:
         """Return the replies to several commands over one connection, including refusals."""
         self.round_trips += 1
         pipeline = client.pipeline(transaction=False)

@@ -47,7 +47,7 @@ _ORG, _THREAD, _SEQ, _EXPIRES = (_MESSAGE.position_of[name] for name in ("org", 
 _ADD = statements(Message).insert
 
 
-def encode_changes(changes: Sequence[Change]) -> list[Any]:
+def encode_changes(changes: Sequence[Change]) -> list[object]:
     """Encode the rows of each change before the transaction begins, so that invalid input raises an error before a lock
     is taken."""
     return [_ENCODE[type(change)](change) for change in changes]
@@ -212,7 +212,7 @@ def _message_rows(change: Append) -> list[Row]:
     return [_MESSAGE.encode(message) for message in change.messages]
 
 
-_ENCODE: dict[type, Callable[[Any], Any]] = {
+_ENCODE: dict[type, Callable[[Any], object]] = {
     Append: _message_rows,
     Put: _put_row,
     Load: _record_row,

@@ -44,6 +44,7 @@ class GroupCommit:
         done = self._fast.apply(changes, within(cursor))
         if done is not None:
             return done
+        # A refusal rolls back to here, and leaves the units before it in the transaction.
         cursor.execute("SAVEPOINT unit")
         try:
             done = run_changes(cursor, changes, encode_changes(changes), now)

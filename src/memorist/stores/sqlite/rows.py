@@ -39,7 +39,7 @@ class Reader:
         decode = self.decoder(kind)
         return [decode(row) for row in rows]
 
-    def _checking(self, kind: type[Record]) -> Callable[[Row], Any]:
+    def _checking(self, kind: type[Record]) -> Callable[[Row], object]:
         decode, base = codec(kind).decode, codec(kind).sum_base
 
         def checked(row: Row) -> Any:

@@ -123,7 +123,7 @@ def _key(change: Change) -> Key:
     return change.key
 
 
-def _outcome(change: Change, result: object) -> tuple[Any, int | None]:
+def _outcome(change: Change, result: object) -> tuple[object, int | None]:
     """Return the body of the copy after a change, and its expiry, or None if the change does not determine it."""
     if isinstance(change, Delete):
         return {"a": None}, None
@@ -167,7 +167,7 @@ def _grown(
     return [*out, Put(hot.entry(copy_key, {"b": {"top": top}}, now))]
 
 
-def served(kind: type[Record], copy: Copy, now: int) -> Any:
+def served(kind: type[Record], copy: Copy, now: int) -> object:
     """Return the row that a copy contains, None for a known absence, or MISS."""
     body = copy.body
     if body is None:
@@ -210,7 +210,7 @@ def number_key(seq: int) -> str:
     return f"{seq:016d}"
 
 
-def state_of(row: Record) -> Any:
+def state_of(row: Record) -> object:
     """Return the body of a row's copy, with the cells by name and the shape of the row, or None if it is too large to
     be copied.
 

@@ -155,6 +155,8 @@ class HotSide:
         if generation is None:
             return False
         expects = [Expect(StateEntry, self._generation_key(org), generation)]
+        # A writer marks its copies first, which raises their versions. So a row that was read before that write and
+        # arrives here after it is not stored over the mark.
         expects += [Expect(StateEntry, copy_key, version) for copy_key, version in versions.items()]
         try:
             await self.guarded(lambda: self.store.apply([*expects, *changes], now=now))
