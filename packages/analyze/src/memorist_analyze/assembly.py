@@ -66,9 +66,7 @@ def assembly(world: World) -> Assembly:
 
 
 def _around_model(world: World) -> list[Function]:
-    """Return functions at most two calls away from a model call, and the message builders they call, three calls
-    deep.
-    """
+    """Return functions at most two calls away from a model call, and the message builders they call, three deep."""
     found: dict[str, Function] = {}
     edge: list[Function] = []
     for function in world.functions:
@@ -90,9 +88,7 @@ def _around_model(world: World) -> list[Function]:
 
 
 def _is_elsewhere(path: str) -> bool:
-    """Return whether a file is one whose model calls are not the agent's: user interface, data generation,
-    evaluation.
-    """
+    """Return whether a file's model calls are not the agent's: user interface, data generation, evaluation."""
     return words.draws_ui(path) or bool(
         set(words.words(path))
         & {"datagen", "dataset", "datasets", "benchmark", "benchmarks", "evaluation", "evaluators"}

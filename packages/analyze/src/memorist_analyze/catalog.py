@@ -5,85 +5,48 @@ To add a storage: one row, with the module prefixes that mean it in Python and i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import lru_cache
 
 from memorist_analyze.words import bag
 
 
-@dataclass(frozen=True, slots=True)
-class Storage:
-    """A storage technology and the modules whose import shows that it is used."""
-
-    name: str
-    modules: tuple[str, ...]
-    retrieval: str = "direct"
-    needs_text: str = ""
+def _table(text: str) -> dict[str, tuple[str, ...]]:
+    """Return a table of names and words from `name: word word; name: word`."""
+    rows = (row.split(":", 1) for row in text.replace("\n", " ").split("; ") if ":" in row)
+    return {name.strip(): tuple(values.strip().removesuffix(";").split()) for name, values in rows}
 
 
-STORAGES: tuple[Storage, ...] = (
-    Storage("sqlite", ("sqlite3", "aiosqlite", "better-sqlite3", "node:sqlite", "bun:sqlite", "sqlite", "apsw")),
-    Storage("libsql", ("@libsql/client", "libsql")),
-    Storage("sqlalchemy", ("sqlalchemy", "sqlmodel")),
-    Storage("postgres", ("psycopg", "psycopg2", "psycopg_pool", "asyncpg", "pg", "postgres", "pg-promise")),
-    Storage("mysql", ("pymysql", "aiomysql", "mysql", "mysql2")),
-    Storage("redis", ("redis", "ioredis", "aioredis", "@upstash/redis", "redisvl", "valkey", "glide")),
-    Storage("mongodb", ("pymongo", "motor", "mongodb", "mongoose")),
-    Storage("dynamodb", ("@aws-sdk/client-dynamodb", "@aws-sdk/lib-dynamodb")),
-    Storage("dynamodb", ("boto3", "aioboto3"), "direct", "dynamodb"),
-    Storage("s3", ("@aws-sdk/client-s3",)),
-    Storage("s3", ("boto3", "aioboto3", "botocore"), "direct", "s3"),
-    Storage("google_cloud_storage", ("google.cloud.storage", "@google-cloud/storage")),
-    Storage("firestore", ("google.cloud.firestore", "firebase_admin", "firebase-admin")),
-    Storage("azure_blob", ("azure.storage.blob", "@azure/storage-blob")),
-    Storage("cosmos_db", ("azure.cosmos", "@azure/cosmos")),
-    Storage("duckdb", ("duckdb",)),
-    Storage("sqlite_diskcache", ("diskcache",)),
-    Storage("cassandra", ("cassandra",)),
-    Storage("couchbase", ("couchbase",)),
-    Storage("supabase", ("supabase", "@supabase/supabase-js")),
-    Storage("neo4j", ("neo4j", "neo4j-driver")),
-    Storage("mem0_cloud", ("mem0", "mem0ai")),
-    Storage("zep_cloud", ("zep_cloud", "zep_python", "@getzep/zep-cloud")),
-    Storage("chroma", ("chromadb",), "semantic"),
-    Storage("qdrant", ("qdrant_client", "@qdrant/js-client-rest"), "semantic"),
-    Storage("milvus", ("pymilvus", "@zilliz/milvus2-sdk-node"), "semantic"),
-    Storage("faiss", ("faiss", "faiss-node"), "semantic"),
-    Storage("weaviate", ("weaviate", "weaviate-client"), "semantic"),
-    Storage("pinecone", ("pinecone", "@pinecone-database/pinecone"), "semantic"),
-    Storage("pgvector", ("pgvector",), "semantic"),
-    Storage("lancedb", ("lancedb", "vectordb", "@lancedb/lancedb"), "semantic"),
-    Storage("elasticsearch", ("elasticsearch", "@elastic/elasticsearch"), "semantic"),
-    Storage("opensearch", ("opensearchpy", "@opensearch-project/opensearch"), "semantic"),
-    Storage("tidb", ("tidb_vector", "pytidb"), "semantic"),
-    Storage("oceanbase", ("pyobvector",), "semantic"),
-    Storage("surreal", ("surrealdb",), "semantic"),
-    Storage("hnswlib", ("hnswlib", "hnswlib-node"), "semantic"),
-    Storage("vectra", ("vectra",), "semantic"),
-    Storage("clickhouse", ("clickhouse_connect", "clickhouse_driver", "@clickhouse/client")),
-    Storage("singlestore", ("singlestoredb",)),
-    Storage("mssql", ("pymssql", "pyodbc", "mssql", "tedious")),
-    Storage("oracle", ("oracledb", "cx_Oracle")),
-    Storage("spanner", ("google.cloud.spanner", "@google-cloud/spanner")),
-    Storage("convex", ("convex",)),
-    Storage("cloudflare", ("cloudflare", "@cloudflare/workers-types")),
-    Storage("dapr", ("dapr", "@dapr/dapr")),
-    Storage("lmdb", ("lmdb",)),
-    Storage("leveldb", ("plyvel", "level", "classic-level")),
-    Storage("arangodb", ("arango", "arangojs")),
-    Storage("kuzu", ("kuzu",)),
-    Storage("falkordb", ("falkordb",)),
-    Storage("typesense", ("typesense",), "semantic"),
-    Storage("meilisearch", ("meilisearch",), "semantic"),
-    Storage("upstash", ("upstash_vector", "upstash_redis", "@upstash/vector"), "semantic"),
-    Storage("astra", ("astrapy", "@datastax/astra-db-ts"), "semantic"),
-    Storage("turbopuffer", ("turbopuffer", "@turbopuffer/turbopuffer"), "semantic"),
-    Storage("s3vectors", ("@aws-sdk/client-s3vectors",), "semantic"),
-    Storage("sqlite_vec", ("sqlite_vec", "sqlite-vec", "sqlite_vss"), "semantic"),
-    Storage("vespa", ("vespa", "pyvespa"), "semantic"),
-    Storage("marqo", ("marqo",), "semantic"),
-    Storage("azure_search", ("azure.search", "@azure/search-documents"), "semantic"),
-    Storage("vertex_ai", ("vertexai.rag", "google.cloud.aiplatform"), "semantic"),
-)
+# Storages and the modules whose import shows that they are used, first those read by key, then those read by meaning.
+DIRECT = _table("""
+    sqlite: sqlite3 aiosqlite better-sqlite3 node:sqlite bun:sqlite sqlite apsw; libsql: @libsql/client libsql;
+    sqlalchemy: sqlalchemy sqlmodel; postgres: psycopg psycopg2 psycopg_pool asyncpg pg postgres pg-promise;
+    mysql: pymysql aiomysql mysql mysql2; redis: redis ioredis aioredis @upstash/redis redisvl valkey glide;
+    mongodb: pymongo motor mongodb mongoose; dynamodb: @aws-sdk/client-dynamodb @aws-sdk/lib-dynamodb;
+    s3: @aws-sdk/client-s3; google_cloud_storage: google.cloud.storage @google-cloud/storage;
+    firestore: google.cloud.firestore firebase_admin firebase-admin;
+    azure_blob: azure.storage.blob @azure/storage-blob; cosmos_db: azure.cosmos @azure/cosmos; duckdb: duckdb;
+    sqlite_diskcache: diskcache; cassandra: cassandra; couchbase: couchbase; supabase: supabase @supabase/supabase-js;
+    neo4j: neo4j neo4j-driver; mem0_cloud: mem0 mem0ai; zep_cloud: zep_cloud zep_python @getzep/zep-cloud;
+    clickhouse: clickhouse_connect clickhouse_driver @clickhouse/client; singlestore: singlestoredb;
+    mssql: pymssql pyodbc mssql tedious; oracle: oracledb cx_Oracle;
+    spanner: google.cloud.spanner @google-cloud/spanner; convex: convex;
+    cloudflare: cloudflare @cloudflare/workers-types; dapr: dapr @dapr/dapr; lmdb: lmdb;
+    leveldb: plyvel level classic-level; arangodb: arango arangojs; kuzu: kuzu; falkordb: falkordb;
+""")
+SEMANTIC = _table("""
+    chroma: chromadb; qdrant: qdrant_client @qdrant/js-client-rest; milvus: pymilvus @zilliz/milvus2-sdk-node;
+    faiss: faiss faiss-node; weaviate: weaviate weaviate-client; pinecone: pinecone @pinecone-database/pinecone;
+    pgvector: pgvector; lancedb: lancedb vectordb @lancedb/lancedb;
+    elasticsearch: elasticsearch @elastic/elasticsearch; opensearch: opensearchpy @opensearch-project/opensearch;
+    tidb: tidb_vector pytidb; oceanbase: pyobvector; surreal: surrealdb; hnswlib: hnswlib hnswlib-node;
+    vectra: vectra; typesense: typesense; meilisearch: meilisearch;
+    upstash: upstash_vector upstash_redis @upstash/vector; astra: astrapy @datastax/astra-db-ts;
+    turbopuffer: turbopuffer @turbopuffer/turbopuffer; s3vectors: @aws-sdk/client-s3vectors;
+    sqlite_vec: sqlite_vec sqlite-vec sqlite_vss; vespa: vespa pyvespa; marqo: marqo;
+    azure_search: azure.search @azure/search-documents; vertex_ai: vertexai.rag google.cloud.aiplatform;
+""")
+# Modules of a whole cloud: the storage must also be named in the file.
+_CLOUD = {"dynamodb": ("boto3", "aioboto3"), "s3": ("boto3", "aioboto3", "botocore")}
 
 # Synonyms of technologies, for reading labels that people wrote by hand.
 SYNONYMS: dict[str, str] = {
@@ -108,11 +71,22 @@ def storages_of(packages: set[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for package in sorted(packages):
         plain = package.lower().removesuffix("-binary").removesuffix("-client").removesuffix("-python")
-        spellings = (package, plain, plain.replace("-", "_"), plain.replace("-", "."))
-        for storage in STORAGES:
-            if not storage.needs_text and any(is_module(s, storage.modules) for s in spellings):
-                found.setdefault(storage.name, package)
+        _, storages = libraries((package, plain, plain.replace("-", "_"), plain.replace("-", ".")))
+        for name, needed in storages:
+            if not needed:
+                found.setdefault(name, package)
     return found
+
+
+@lru_cache(maxsize=65536)
+def libraries(modules: tuple[str, ...]) -> tuple[list[str], list[tuple[str, str]]]:
+    """Return the ways of counting and the storages that some modules mean, the latter with a word the file needs."""
+
+    def named(table: dict[str, tuple[str, ...]]) -> list[str]:
+        return [name for name, prefixes in table.items() if any(is_module(m, prefixes) for m in modules)]
+
+    storages = [(name, "") for table in (DIRECT, SEMANTIC) for name in named(table)]
+    return named(COUNTERS), storages + [(name, name) for name in named(_CLOUD)]
 
 
 # Modules whose import means a way of counting tokens.

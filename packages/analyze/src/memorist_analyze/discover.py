@@ -168,9 +168,7 @@ def _aside_root(path: str) -> str:
 
 
 def _imported(root: Path, paths: list[str], roots: set[str]) -> set[str]:
-    """Return those of some folders that a file outside of them imports: its word says little when the product needs
-    it.
-    """
+    """Return those of some folders that a file outside of them imports, so that the product needs them."""
     tails: dict[str, str] = {}
     for folder in sorted(roots):
         parts = folder.split("/")
@@ -208,9 +206,7 @@ def _put_aside(checkout: Checkout, path: str, reason: str) -> None:
 
 
 def set_aside(path: str) -> str:
-    """Return the reason to leave a file out of the analysis (tests, docs, examples, vendored, ...), or an empty
-    string.
-    """
+    """Return the reason to leave a file out of the analysis (tests, docs, vendored, ...), or an empty string."""
     *folders, name = path.split("/")
     for folder in folders:
         reason = _ASIDE_SEGMENTS.get(folder.lower())

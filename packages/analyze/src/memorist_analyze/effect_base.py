@@ -67,9 +67,7 @@ class EffectBase:
         return found
 
     def _summary_names(self) -> set[str]:
-        """Return local names that hold a summary or a value made from one, propagated through two rounds of
-        assignments.
-        """
+        """Return local names that hold a summary, or a value made from one in two rounds of assignments."""
         names: set[str] = set()
         for _ in range(2):
             for node in self.scope.nodes:
@@ -118,9 +116,7 @@ class EffectBase:
         return "replaced" if owner.kind != "name" else self.scope.fate(owner.text)
 
     def marker(self, value: Node) -> str:
-        """Return how a value shortens: `marker` for a notice ("[truncated]"), `shortened` for a truncating call, or
-        "".
-        """
+        """Return `marker` for a notice ("[truncated]"), `shortened` for a truncating call, or an empty string."""
         for item in walk(value):
             state = item.text.isidentifier() and item.text.islower()  # one bare word is the name of a state
             said = item.kind in ("str", "fstr") and len(item.text) < 400 and not state

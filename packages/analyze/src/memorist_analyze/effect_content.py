@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cached_property
 
 from memorist_analyze import words
 from memorist_analyze.effect_base import EffectBase
@@ -41,6 +42,7 @@ class ContentEffects(EffectBase):
 
     def prepare_content(self) -> None:
         """Collect the names that hold one message or part of one (`ones`) and those that hold a truncated text."""
+        self.has_slices = any(n.kind == "slice" for n in self.scope.nodes)
         self.ones = set(self.scope.elements)
         for name, annotation in self.scope.params.items():
             listed = words.LIST_TYPES.search(annotation)
@@ -78,7 +80,7 @@ class ContentEffects(EffectBase):
 
     def text_cuts(self, value: Node) -> list[Node]:
         """Return the slices inside a value that cut a text to a length."""
-        return [k for k in walk(value) if self._is_text_cut(k)]
+        return [k for k in walk(value) if k.kind == "slice" and self._is_text_cut(k)] if self.has_slices else []
 
     def _is_text_cut(self, node: Node) -> bool:
         if node.kind != "slice" or node.text == "step" or self.scope.likeness(node.kids[0]) > 0:
@@ -94,17 +96,13 @@ class ContentEffects(EffectBase):
         return all(b.kind not in ("num", "str") or (b.text.isdigit() and int(b.text) >= 40) for b in bounds)
 
     def _is_found(self, bound: Node) -> bool:
-        """Return whether a bound comes from a search for a pattern, so that the slice takes a text apart and fits no
-        size.
-        """
+        """Return whether a bound comes from a search, so that the slice takes a text apart and fits no size."""
         made = {o for k in walk(bound) if k.kind == "name" for o in self.origins.names.get(k.text, ())}
         made |= self.origins.of(bound)
         return any(o.startswith("call:") and _takes_apart(o.rpartition(".")[2]) for o in made)
 
     def _drops_prefix(self, low: Node, high: Node) -> bool:
-        """Return whether a slice is `text[n:]`, which takes away a prefix, and not `text[-n:]` or `text[len(text) -
-        n:]`.
-        """
+        """Return whether a slice is `text[n:]`, which takes away a prefix, and not `text[-n:]`."""
         if high.kind != "none":
             return False
         return not any(
@@ -204,9 +202,7 @@ class ContentEffects(EffectBase):
                 self._add("content", node, target, 2, "stored", *marks, *self._looped(node), fed=self.origins.of(value))
 
     def _holds_whole(self, value: Node, target: Node, field: str) -> bool:
-        """Return whether a value holds the old content whole, wrapped or added to: `m.content = [Text(m.content)]`, `…
-        + more`.
-        """
+        """Return whether a value holds the old content whole, wrapped or added to: `[Text(m.content)]`."""
         if value.kind in ("list", "kw", "dict", "pair", "item", "fstr", "bool") or (
             value.kind == "bin" and value.text == "+"
         ):
@@ -455,8 +451,9 @@ class ContentEffects(EffectBase):
     def _from_given(self, text: Node, given: set[str]) -> bool:
         return any(o[6:] in given for o in self.origins.of(text) if o.startswith("param:"))
 
-    def writes_text(self) -> Node | None:
-        """Return the first call that writes a parameter, or the result of a call, to a file or store."""
+    @cached_property
+    def written(self) -> Node | None:
+        """The first call that writes a parameter, or the result of a call, to a file or store."""
         for node in self.scope.nodes:
             if node.kind != "call" or len(node.kids) < 2:
                 continue
@@ -493,7 +490,7 @@ class ContentEffects(EffectBase):
         told = [
             n for n in notes if n.kind == "fstr" or (p := self.scope.parent(n)) is None or p.kind in ("bin", "list")
         ]
-        written = self.writes_text()
+        written = self.written
         where = self._says_where(written) if written is not None else False
         if written is not None and (told or where):
             marks = ["noted", *(["says_where"] if where else []), *(["optional"] if self._is_optional(written) else [])]
@@ -515,9 +512,7 @@ class ContentEffects(EffectBase):
         return bool(uses) and all(self._only_raised(n) for n in uses)
 
     def _says_where(self, written: Node) -> bool:
-        """Return whether a text that stays names the place that was written to: the first argument, or the owner of the
-        call.
-        """
+        """Return whether a text that stays names the place written to: the first argument, or the owner."""
         callee = written.kids[0]
         place = written.kids[1] if len(written.kids) > 2 else callee.kids[0] if callee.kind == "attr" else callee
         names = {k.text for k in walk(place) if k.kind == "name"} - {"self", "fs", "path", "os"}

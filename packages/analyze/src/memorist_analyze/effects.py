@@ -178,9 +178,7 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
         return "middle"
 
     def _counts_from_end(self, low: Node) -> bool:
-        """Return whether the bound was computed as `len(messages) - keep`, so that `messages[cut:]` is the newest
-        part.
-        """
+        """Return whether the bound is `len(messages) - keep`, so that `messages[cut:]` is the newest part."""
         if low.kind != "name":
             return False
         return any(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from memorist_analyze import words
-from memorist_analyze.catalog import COUNTERS, NOTE_WORDS, STORAGES, is_module
+from memorist_analyze.catalog import NOTE_WORDS, is_module, libraries
 from memorist_analyze.records import Evidence, File, Function
 from memorist_analyze.syntax import Node, arguments, dotted, last_name, spelled, walk, walk_all
 from memorist_analyze.words import bag
@@ -20,6 +20,9 @@ _PROVIDERS = (
     "anthropic", "openai", "google", "vertexai", "boto3", "botocore", "mistralai", "cohere", "@anthropic-ai/sdk",
     "@google/genai", "@google/generative-ai", "@aws-sdk/client-bedrock-runtime",
 )  # fmt: skip
+_DIVISORS = bag("2 2.5 3 3.2 3.3 3.5 3.6 3.7 4 4.0 5 6")
+_BUDGETS = bag("max limit budget available threshold target remaining reserved window")
+_STORING = bag("store storage session saver history service memory repository")
 _CHAR_RATIO = re.compile(r"CHAR(ACTER)?S?_?PER_?TOKEN|BYTES?_?PER_?TOKEN|TOKENS?_?PER_?CHAR", re.I)
 _MARKDOWN = re.compile(r"\.mdc?\b")
 _SQLITE_URL = re.compile(r"^sqlite(\+\w+)?:")
@@ -75,17 +78,14 @@ def _imports(file: File, where: _Where) -> None:
     for module, names, line in file.imports:
         if module.startswith("litellm") and "token_counter" in names:
             file.counting.append(Evidence("litellm_counter", line, where.symbol(line), "imports litellm.token_counter"))
-        for one in module.split(","):
-            full = one.strip()
-            with_names = [full, *(f"{full}.{n.strip()}" for n in names.split(",") if n.strip().isidentifier())]
-            for counter, prefixes in COUNTERS.items():
-                if any(is_module(m, prefixes) for m in with_names):
-                    file.counting.append(Evidence(counter, line, where.symbol(line), f"imports {full}"))
-            for storage in STORAGES:
-                if any(is_module(m, storage.modules) for m in with_names):
-                    if storage.needs_text and not re.search(rf"\b{storage.needs_text}", text, re.I):
-                        continue
-                    file.storage.append(Evidence(storage.name, line, where.symbol(line), f"imports {full}"))
+        for full in (m.strip() for m in module.split(",")):
+            inner = tuple(f"{full}.{n.strip()}" for n in names.split(",") if n.strip().isidentifier())
+            counters, storages = libraries((full, *inner))
+            for counter in counters:
+                file.counting.append(Evidence(counter, line, where.symbol(line), f"imports {full}"))
+            for name, needed in storages:
+                if not needed or re.search(rf"\b{needed}", text, re.I):
+                    file.storage.append(Evidence(name, line, where.symbol(line), f"imports {full}"))
 
 
 def _call(node: Node, file: File, where: _Where) -> None:
@@ -120,18 +120,16 @@ def _call(node: Node, file: File, where: _Where) -> None:
 
 def _required(node: Node, file: File, where: _Where) -> None:
     module = node.kids[1].text
-    for counter, prefixes in COUNTERS.items():
-        if is_module(module, prefixes):
-            _note(file.counting, counter, node, where, f"requires {module}")
-    for storage in STORAGES:
-        if is_module(module, storage.modules) and not storage.needs_text:
-            _note(file.storage, storage.name, node, where, f"requires {module}")
+    counters, storages = libraries((module,))
+    for counter in counters:
+        _note(file.counting, counter, node, where, f"requires {module}")
+    for name, needed in storages:
+        if not needed:
+            _note(file.storage, name, node, where, f"requires {module}")
 
 
 def _is_provider(owner: str, file: File) -> bool:
-    """Return whether the receiver is a provider's client, not an interface of the package with a method of the same
-    name.
-    """
+    """Return whether the receiver is a provider's client, not an interface of the package itself."""
     parts = owner.split(".")
     if parts[-1] in ("messages", "models", "beta"):
         return True
@@ -160,20 +158,7 @@ def _ratio(node: Node, file: File, where: _Where) -> None:
     left, right = node.kids
     measures = _measures(left)
     by_name = right.kind in ("name", "attr") and bool(_CHAR_RATIO.search(right.text))
-    divisor = right.kind == "num" and right.text in (
-        "2",
-        "2.5",
-        "3",
-        "3.2",
-        "3.3",
-        "3.5",
-        "3.6",
-        "3.7",
-        "4",
-        "4.0",
-        "5",
-        "6",
-    )
+    divisor = right.kind == "num" and right.text in _DIVISORS
     factor = right.kind == "num" and right.text in ("0.25", "0.3", "0.33", "0.4", "0.5", "1.3")
     if node.text == "*" and not factor:
         lengths = [
@@ -206,11 +191,7 @@ def _measures(node: Node) -> bool:
 
 def _assigned_tokens(node: Node, file: File) -> bool:
     """Return whether an assignment to a name about tokens starts on the same line."""
-    return any(line == node.line for line in _token_lines(file))
-
-
-def _token_lines(file: File) -> list[int]:
-    return [e.line for e in file.budget if e.value == "assigned"]
+    return any(e.value == "assigned" and e.line == node.line for e in file.budget)
 
 
 def _usage(node: Node, file: File, where: _Where) -> None:
@@ -244,17 +225,7 @@ def _budget(node: Node, file: File, where: _Where) -> None:
     _note(file.budget, "assigned", node, where, name)
     operators = {k.text for k in walk(value) if k.kind == "bin"}
     shares = {"*", "//", "/", "-"} & operators
-    if shares and found & {
-        "max",
-        "limit",
-        "budget",
-        "available",
-        "threshold",
-        "target",
-        "remaining",
-        "reserved",
-        "window",
-    }:
+    if shares and found & _BUDGETS:
         _note(file.budget, "share", node, where, spelled(node, 90))
 
 
@@ -291,16 +262,7 @@ def _dictionaries(file: File) -> None:
     for record in file.classes:
         found = set(words.words(record.name))
         simple = {"in", "memory"} <= found or found & {"simple", "dict", "local", "volatile", "ephemeral"}
-        if not simple or not found & {
-            "store",
-            "storage",
-            "session",
-            "saver",
-            "history",
-            "service",
-            "memory",
-            "repository",
-        }:
+        if not simple or not found & _STORING:
             continue
         for name, (annotation, value, line) in record.fields.items():
             if (

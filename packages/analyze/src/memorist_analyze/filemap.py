@@ -70,9 +70,7 @@ def _asks_in_loop(world: World, function: Function) -> int:
 
 
 def _weight(world: World, function: Function) -> int:
-    """Return how much a function looks like an agent's loop: it handles tools, is named for running, and is not a
-    retry.
-    """
+    """Return how much a function looks like an agent's loop: it handles tools, is named for it, is no retry."""
     named = set(words.words(function.symbol))
     handles = any({"tool", "tools"} & set(words.words(c.name)) for c in function.calls)
     runs = bool(named & {"run", "loop", "agent", "step", "turn", "execute", "chat", "stream", "main"})

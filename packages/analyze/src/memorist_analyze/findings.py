@@ -94,9 +94,7 @@ def _propose(world: World, function: Function) -> list[Hit]:
 
 
 def _distance(effect: Effect) -> tuple[int, int]:
-    """Return the sort key for the effect to report: the one that changes the stored messages most directly comes
-    first.
-    """
+    """Return the sort key of effects: the one that changes the stored messages most directly comes first."""
     order = ("replaced", "returned", "stored", "model")
     return (order.index(effect.flow) if effect.flow in order else len(order), effect.line)
 
@@ -154,9 +152,7 @@ def _one_mechanism(world: World, fired: list[Hit]) -> list[Hit]:
 
 
 def _below(world: World, function: Function, effect: Effect) -> set[str]:
-    """Return the keys of the helpers that an effect's new value comes from, up to `_HELPER_REACH` calls below the
-    function.
-    """
+    """Return the keys of the helpers that an effect's new value comes from, up to `_HELPER_REACH` calls below."""
     found: set[str] = set()
     edge = {f.key for f in _makers(world, function, effect)} - {function.key}
     for _ in range(_HELPER_REACH):
@@ -166,9 +162,7 @@ def _below(world: World, function: Function, effect: Effect) -> set[str]:
 
 
 def _makers(world: World, function: Function, effect: Effect) -> list[Function]:
-    """Return the functions that an effect's new value may come from: those called for it, and those nested in the
-    function.
-    """
+    """Return the functions that an effect's new value may come from: called for it, or nested in the function."""
     called = [t for o in sorted(effect.fed) for t in world.summaries.targets(function, o.removeprefix("call:"))]
     nested = [f for f in world.functions_of.get(function.path, []) if f.symbol.startswith(f"{function.symbol}.")]
     return [*called, *nested]

@@ -70,9 +70,7 @@ class Scope:
         self._infer()
 
     def _listed(self) -> set[str]:
-        """Return names ending in the singular `message` that are lists: the function loops over them or appends to
-        them.
-        """
+        """Return names ending in the singular `message` that are lists: they are looped over or appended to."""
         found: set[str] = set()
         for node in self.nodes:
             target: Node | None = None
@@ -89,9 +87,7 @@ class Scope:
         return found
 
     def _measurements(self) -> set[str]:
-        """Return lists that only ever get records without anything said: `self.history.append({"at": …, "used":
-        …})`.
-        """
+        """Return lists that only get records without anything said: `history.append({"at": …, "used": …})`."""
         shapes: dict[str, list[set[str]]] = {}
         for node in self.nodes:
             if node.kind == "call" and node.kids[0].kind == "attr" and node.kids[0].text in ("append", "unshift"):
@@ -274,9 +270,7 @@ class Scope:
         return self.parents.get(id(node))
 
     def flow(self, node: Node, depth: int = 0, seen: set[str] | None = None) -> str:
-        """Return the sink of a value (see the module docstring), found by walking up its parents and through local
-        names.
-        """
+        """Return the sink of a value, found by walking up its parents and through local names."""
         seen = set() if seen is None else seen
         current = node
         for _ in range(12):
@@ -434,9 +428,7 @@ def _projects(element: Node) -> bool:
 
 
 def _measure(value: Node) -> Node:
-    """Return what a value is a measure of: a call that looks for a place is no number of tokens, whatever it is
-    given.
-    """
+    """Return what a value measures: a call that looks for a place is no number of tokens."""
     placed = value.kind == "call" and _PLACING & set(words.words(last_name(value.kids[0])))
     return value.kids[0] if placed else value
 

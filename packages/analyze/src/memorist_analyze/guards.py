@@ -47,9 +47,7 @@ def _comparison(node: Node, scope: Scope) -> str:
 
 
 def _predicate(node: Node, scope: Scope) -> str:
-    """Return the guard kind of a predicate call, by its name: `should_compress_tokens(x)`,
-    `is_context_overflow(error)`.
-    """
+    """Return the guard kind of a predicate call, by its name: `is_context_overflow(error)`."""
     name = last_name(node.kids[0])
     found = set(words.words(name))
     if words.OVERFLOW.search(name) and found & {"is", "error", "exceeded", "exception"}:

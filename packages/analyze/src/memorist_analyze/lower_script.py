@@ -1,4 +1,4 @@
-"""Lower tree-sitter's TypeScript and JavaScript syntax trees to the common tree of `syntax.py`.
+"""Lower tree-sitter's TypeScript and JavaScript syntax trees.
 
 Idioms are normalised to their Python form, so that each rule is written once:
 `this` becomes `self`, `x.length` becomes `len(x)`, `x.slice(a, b)` a slice, `push` an `append`, `shift()` a `pop(0)`,
@@ -7,67 +7,38 @@ Idioms are normalised to their Python form, so that each rule is written once:
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from tree_sitter import Node as Raw
 
-from memorist_analyze.lower_python import text_of
+from memorist_analyze.lowering import Grammar, field, line_of, spread, text_of, texts
 from memorist_analyze.syntax import Head, Node, Param
 
-_TRANSPARENT = {
-    "parenthesized_expression", "await_expression", "as_expression", "satisfies_expression", "non_null_expression",
-    "expression_statement", "export_statement", "type_assertion", "else_clause",
-}  # fmt: skip
-_SKIP = {
-    "comment", "interface_declaration", "type_alias_declaration", "type_annotation", "type_arguments",
-    "accessibility_modifier", "ERROR", "empty_statement", "hash_bang_line", "optional_chain", "decorator",
-    "override_modifier", "predefined_type", "jsx_text", "statement_identifier",
-}  # fmt: skip
+_SCRIPT = Grammar(
+    {
+        "parenthesized_expression", "await_expression", "as_expression", "satisfies_expression", "non_null_expression",
+        "expression_statement", "export_statement", "type_assertion", "else_clause",
+    },
+    {
+        "comment", "interface_declaration", "type_alias_declaration", "type_annotation", "type_arguments",
+        "accessibility_modifier", "ERROR", "empty_statement", "hash_bang_line", "optional_chain", "decorator",
+        "override_modifier", "predefined_type", "jsx_text", "statement_identifier",
+    },
+    one_inside=False,
+)  # fmt: skip
 _FUNCTIONS = {"arrow_function", "function_expression", "generator_function", "function"}
+_COMPARING = {"<", ">", "<=", ">=", "==", "!=", "===", "!==", "in", "instanceof"}
+lower = _SCRIPT.lower
 
 
-def lower(raw: Raw) -> Node:
-    """Lower one raw node of the TypeScript or JavaScript grammar."""
-    kind = raw.type
-    handler = _HANDLERS.get(kind)
-    if handler is not None:
-        return handler(raw)
-    if kind in _TRANSPARENT:
-        inner = [c for c in raw.named_children if c.type not in _SKIP]
-        if inner:
-            return lower(inner[0])
-    return Node("other", raw.start_point[0] + 1, kind, _lower_all(raw))
+def _name(raw: Raw, child: str) -> str:
+    return text_of(field(raw, child)).lstrip("#")
 
 
-def _lower_all(raw: Raw) -> list[Node]:
-    return [lower(c) for c in raw.named_children if c.type not in _SKIP]
-
-
-def _line(raw: Raw) -> int:
-    return raw.start_point[0] + 1
-
-
-def _field(raw: Raw, name: str) -> Raw | None:
-    return raw.child_by_field_name(name)
-
-
-def _maybe(raw: Raw | None, line: int) -> Node:
-    return Node("none", line) if raw is None else lower(raw)
-
-
-def _leaf(kind: str) -> Callable[[Raw], Node]:
-    def make(raw: Raw) -> Node:
-        return Node(kind, _line(raw), text_of(raw))
-
-    return make
-
-
-def _this(raw: Raw) -> Node:
-    return Node("name", _line(raw), "self")
+def _note(raw: Raw, child: str = "type") -> str:
+    return text_of(field(raw, child)).lstrip(": ")
 
 
 def _string(raw: Raw) -> Node:
-    return Node("str", _line(raw), "".join(text_of(c) for c in raw.named_children))
+    return Node("str", line_of(raw), "".join(texts(raw.named_children)))
 
 
 def _template(raw: Raw) -> Node:
@@ -75,43 +46,37 @@ def _template(raw: Raw) -> Node:
     holes: list[Node] = []
     for child in raw.named_children:
         if child.type == "template_substitution":
-            holes.extend(_lower_all(child))
+            holes.extend(_SCRIPT.below(child))
         else:
             pieces.append(text_of(child))
-    return Node("fstr" if holes else "str", _line(raw), "".join(pieces), holes)
+    return Node("fstr" if holes else "str", line_of(raw), "".join(pieces), holes)
 
 
 def _member(raw: Raw) -> Node:
-    line = _line(raw)
-    owner, name = _maybe(_field(raw, "object"), line), _field(raw, "property")
-    label = text_of(name).lstrip("#") if name is not None else ""
+    line, label = line_of(raw), _name(raw, "property")
+    owner = _SCRIPT.fields(raw, "object")
     if label == "length":
-        return Node("call", line, "", [Node("name", line, "len"), owner])
-    return Node("attr", line, label, [owner])
+        return Node("call", line, "", [Node("name", line, "len"), *owner])
+    return Node("attr", line, label, owner)
 
 
-def _target(raw: Raw | None, line: int) -> Node:
-    """Return the left side of an assignment: here `x.length` stays an attribute and does not become `len(x)`."""
-    if raw is not None and raw.type == "member_expression":
-        name = _field(raw, "property")
-        return Node("attr", line, text_of(name) if name is not None else "", [_maybe(_field(raw, "object"), line)])
-    return _maybe(raw, line)
-
-
-def _subscript(raw: Raw) -> Node:
-    line = _line(raw)
-    return Node("index", line, "", [_maybe(_field(raw, "object"), line), _maybe(_field(raw, "index"), line)])
+def _assignment(raw: Raw) -> Node:
+    """Lower an assignment; on its left side `x.length` stays an attribute and does not become `len(x)`."""
+    left = field(raw, "left")
+    target, value = _SCRIPT.fields(raw, "left", "right")
+    if left is not None and left.type == "member_expression":
+        target = Node("attr", line_of(raw), text_of(field(left, "property")), _SCRIPT.fields(left, "object"))
+    return Node("assign", line_of(raw), text_of(field(raw, "operator")) or "=", [target, value])
 
 
 def _call(raw: Raw) -> Node:
-    line = _line(raw)
-    callee, args = _field(raw, "function"), _field(raw, "arguments")
-    kids = _lower_all(args) if args is not None and args.type == "arguments" else []
+    line = line_of(raw)
+    callee, args = field(raw, "function"), field(raw, "arguments")
+    kids = _SCRIPT.below(args) if args is not None and args.type == "arguments" else []
     if callee is not None and callee.type == "member_expression":
-        name = _field(callee, "property")
-        owner = _maybe(_field(callee, "object"), line)
-        return _method(line, owner, text_of(name).lstrip("#") if name is not None else "", kids)
-    return Node("call", line, "", [_maybe(callee, line), *kids])
+        (owner,) = _SCRIPT.fields(callee, "object")
+        return _method(line, owner, _name(callee, "property"), kids)
+    return Node("call", line, "", [_SCRIPT.maybe(callee, line), *kids])
 
 
 def _method(line: int, owner: Node, name: str, args: list[Node]) -> Node:
@@ -137,109 +102,67 @@ def _method(line: int, owner: Node, name: str, args: list[Node]) -> Node:
 
 
 def _new(raw: Raw) -> Node:
-    args = _field(raw, "arguments")
-    return Node(
-        "call",
-        _line(raw),
-        "new",
-        [_maybe(_field(raw, "constructor"), _line(raw)), *(_lower_all(args) if args is not None else [])],
-    )
-
-
-def _spread(raw: Raw) -> Node:
-    return Node("spread", _line(raw), "", _lower_all(raw) or [Node("none", _line(raw))])
+    args = field(raw, "arguments")
+    kids = _SCRIPT.below(args) if args is not None else []
+    return Node("call", line_of(raw), "new", [*_SCRIPT.fields(raw, "constructor"), *kids])
 
 
 def _binary(raw: Raw) -> Node:
-    line = _line(raw)
-    operator = _field(raw, "operator")
-    label = text_of(operator) if operator is not None else ""
-    kids = [_maybe(_field(raw, "left"), line), _maybe(_field(raw, "right"), line)]
+    label = text_of(field(raw, "operator"))
+    kids = _SCRIPT.fields(raw, "left", "right")
     if label in ("&&", "||", "??"):
-        return Node("bool", line, "and" if label == "&&" else "or", kids)
-    if label in ("<", ">", "<=", ">=", "==", "!=", "===", "!==", "in", "instanceof"):
-        return Node("cmp", line, label.replace("===", "==").replace("!==", "!="), kids)
-    return Node("bin", line, label, kids)
+        return Node("bool", line_of(raw), "and" if label == "&&" else "or", kids)
+    if label in _COMPARING:
+        return Node("cmp", line_of(raw), label.replace("===", "==").replace("!==", "!="), kids)
+    return Node("bin", line_of(raw), label, kids)
 
 
 def _unary(raw: Raw) -> Node:
-    operator = _field(raw, "operator")
-    label = text_of(operator) if operator is not None else ""
-    kids = [_maybe(_field(raw, "argument"), _line(raw))]
-    if label == "!":
-        return Node("bool", _line(raw), "not", kids)
-    return Node("del" if label == "delete" else "un", _line(raw), label, kids)
+    label = text_of(field(raw, "operator"))
+    kind = "bool" if label == "!" else "del" if label == "delete" else "un"
+    return Node(kind, line_of(raw), "not" if label == "!" else label, _SCRIPT.fields(raw, "argument"))
 
 
 def _update(raw: Raw) -> Node:
-    operator = "+=" if "++" in text_of(raw) else "-="
-    return Node(
-        "assign", _line(raw), operator, [_maybe(_field(raw, "argument"), _line(raw)), Node("num", _line(raw), "1")]
-    )
-
-
-def _array(raw: Raw) -> Node:
-    return Node("list", _line(raw), "list", _lower_all(raw))
+    operator, line = "+=" if "++" in text_of(raw) else "-=", line_of(raw)
+    return Node("assign", line, operator, [*_SCRIPT.fields(raw, "argument"), Node("num", line, "1")])
 
 
 def _object(raw: Raw) -> Node:
     kids: list[Node] = []
     for child in raw.named_children:
         if child.type in ("shorthand_property_identifier", "shorthand_property_identifier_pattern"):
-            kids.append(Node("pair", _line(child), text_of(child), [Node("name", _line(child), text_of(child))]))
-        elif child.type not in _SKIP:
+            line, name = line_of(child), text_of(child)
+            kids.append(Node("pair", line, name, [Node("name", line, name)]))
+        elif child.type not in _SCRIPT.skipped:
             kids.append(lower(child))
-    return Node("dict", _line(raw), "", kids)
+    return Node("dict", line_of(raw), "", kids)
 
 
 def _pair(raw: Raw) -> Node:
-    key = _field(raw, "key")
-    value = _field(raw, "value")
-    label = text_of(key).strip("\"'`") if key is not None else ""
+    value, label = field(raw, "value"), text_of(field(raw, "key")).strip("\"'`")
     inner = value if value is not None and value.type in _FUNCTIONS and _has_block(value) else _wrapped_generator(value)
-    if inner is not None:
-        return Node("pair", _line(raw), label, [_function(inner, label)])
-    return Node("pair", _line(raw), label, [_maybe(value, _line(raw))])
-
-
-def _ternary(raw: Raw) -> Node:
-    line = _line(raw)
-    return Node("cond", line, "", [_maybe(_field(raw, f), line) for f in ("condition", "consequence", "alternative")])
-
-
-def _assignment(raw: Raw) -> Node:
-    line = _line(raw)
-    operator = _field(raw, "operator")
-    return Node(
-        "assign",
-        line,
-        text_of(operator) if operator is not None else "=",
-        [_target(_field(raw, "left"), line), _maybe(_field(raw, "right"), line)],
-    )
+    kid = _function(inner, label) if inner is not None else _SCRIPT.maybe(value, line_of(raw))
+    return Node("pair", line_of(raw), label, [kid])
 
 
 def _declaration(raw: Raw) -> Node:
     kids = [_declarator(c) for c in raw.named_children if c.type == "variable_declarator"]
-    return kids[0] if len(kids) == 1 else Node("block", _line(raw), "", kids)
+    return kids[0] if len(kids) == 1 else Node("block", line_of(raw), "", kids)
 
 
 def _declarator(raw: Raw) -> Node:
-    line = _line(raw)
-    name, value, annotation = _field(raw, "name"), _field(raw, "value"), _field(raw, "type")
-    if value is not None and name is not None and name.type == "identifier" and value.type in _FUNCTIONS:
-        return _function(value, text_of(name))
-    wrapped = _wrapped_generator(value)
-    if wrapped is not None and name is not None and name.type == "identifier":
-        return _function(wrapped, text_of(name))
-    note = text_of(annotation).lstrip(": ") if annotation is not None else ""
-    return Node("assign", line, "=", [_maybe(name, line), _maybe(value, line)], note)
+    name, value = field(raw, "name"), field(raw, "value")
+    if value is not None and name is not None and name.type == "identifier":
+        inner = value if value.type in _FUNCTIONS else _wrapped_generator(value)
+        if inner is not None:
+            return _function(inner, text_of(name))
+    return Node("assign", line_of(raw), "=", _SCRIPT.fields(raw, "name", "value"), _note(raw))
 
 
 def _wrapped_generator(value: Raw | None) -> Raw | None:
     """Return the generator inside `const run = wrap("run")(function* (x) { … })`, lowered as the function `run`."""
-    if value is None or value.type != "call_expression":
-        return None
-    args = _field(value, "arguments")
+    args = field(value, "arguments") if value is not None and value.type == "call_expression" else None
     if args is None or args.type != "arguments":
         return None
     return next((c for c in args.named_children if c.type == "generator_function"), None)
@@ -249,26 +172,19 @@ def _pattern(raw: Raw) -> Node:
     kids: list[Node] = []
     for child in raw.named_children:
         if child.type in ("shorthand_property_identifier_pattern", "identifier"):
-            kids.append(Node("name", _line(child), text_of(child)))
-        elif child.type == "pair_pattern":
-            kids.append(_maybe(_field(child, "value"), _line(child)))
-        elif child.type == "object_assignment_pattern":
-            kids.append(_maybe(_field(child, "left"), _line(child)))
-        elif child.type not in _SKIP:
+            kids.append(Node("name", line_of(child), text_of(child)))
+        elif child.type in ("pair_pattern", "object_assignment_pattern"):
+            kids += _SCRIPT.fields(child, "value" if child.type == "pair_pattern" else "left")
+        elif child.type not in _SCRIPT.skipped:
             kids.append(lower(child))
-    return Node("list", _line(raw), "tuple", kids)
-
-
-def _block(raw: Raw) -> Node:
-    return Node("block", _line(raw), "", _lower_all(raw))
+    return Node("list", line_of(raw), "tuple", kids)
 
 
 def _if(raw: Raw) -> Node:
-    line = _line(raw)
-    kids = [_maybe(_field(raw, "condition"), line), _as_block(_maybe(_field(raw, "consequence"), line))]
-    alternative = _field(raw, "alternative")
-    kids.append(_as_block(lower(alternative)) if alternative is not None else Node("block", line))
-    return Node("if", line, "", kids)
+    test, then = _SCRIPT.fields(raw, "condition", "consequence")
+    other = field(raw, "alternative")
+    otherwise = _as_block(lower(other)) if other is not None else Node("block", line_of(raw))
+    return Node("if", line_of(raw), "", [test, _as_block(then), otherwise])
 
 
 def _as_block(branch: Node) -> Node:
@@ -276,222 +192,155 @@ def _as_block(branch: Node) -> Node:
     return branch if branch.kind in ("block", "if") else Node("block", branch.line, "", [branch])
 
 
-def _while(raw: Raw) -> Node:
-    line = _line(raw)
-    return Node("while", line, "", [_maybe(_field(raw, "condition"), line), _maybe(_field(raw, "body"), line)])
-
-
-def _for_in(raw: Raw) -> Node:
-    line = _line(raw)
-    return Node("for", line, "", [_maybe(_field(raw, f), line) for f in ("left", "right", "body")])
-
-
 def _for(raw: Raw) -> Node:
     """Lower `for (start; test; step)` to a `while` whose block holds start, body and step; text is `up` or `down`."""
-    line = _line(raw)
-    start, test, step, body = (_maybe(_field(raw, f), line) for f in ("initializer", "condition", "increment", "body"))
+    start, test, step, body = _SCRIPT.fields(raw, "initializer", "condition", "increment", "body")
     way = "down" if step.kind == "assign" and step.text == "-=" else "up"
-    return Node("while", line, way, [test, Node("block", line, "", [start, body, step])])
+    return Node("while", line_of(raw), way, [test, Node("block", line_of(raw), "", [start, body, step])])
 
 
 def _try(raw: Raw) -> Node:
-    kids = [_maybe(_field(raw, "body"), _line(raw))]
-    handler, final = _field(raw, "handler"), _field(raw, "finalizer")
+    kids = _SCRIPT.fields(raw, "body")
+    handler, final = field(raw, "handler"), field(raw, "finalizer")
     if handler is not None:
-        kids.append(Node("handler", _line(handler), "", [_maybe(_field(handler, "body"), _line(handler))]))
-    if final is not None:
-        kids.append(_maybe(_field(final, "body"), _line(final)))
-    return Node("try", _line(raw), "", kids)
+        kids.append(Node("handler", line_of(handler), "", _SCRIPT.fields(handler, "body")))
+    return Node("try", line_of(raw), "", kids + (_SCRIPT.fields(final, "body") if final is not None else []))
 
 
 def _switch(raw: Raw) -> Node:
-    value = _maybe(_field(raw, "value"), _line(raw))
-    body = _field(raw, "body")
+    (value,) = _SCRIPT.fields(raw, "value")
+    body = field(raw, "body")
     branches: list[Node] = []
     for case in body.named_children if body is not None else []:
-        label = _maybe(_field(case, "value"), _line(case))
-        block = Node("block", _line(case), "", [lower(b) for b in case.children_by_field_name("body")])
-        test = Node("cmp", _line(case), "==", [value, label])
-        branches.append(Node("if", _line(case), "", [test, block, Node("block", _line(case))]))
-    return Node("block", _line(raw), "switch", branches)
-
-
-def _simple(kind: str, label: str = "") -> Callable[[Raw], Node]:
-    def make(raw: Raw) -> Node:
-        return Node(kind, _line(raw), label, _lower_all(raw))
-
-    return make
+        line = line_of(case)
+        block = Node("block", line, "", [lower(b) for b in case.children_by_field_name("body")])
+        test = Node("cmp", line, "==", [value, *_SCRIPT.fields(case, "value")])
+        branches.append(Node("if", line, "", [test, block, Node("block", line)]))
+    return Node("block", line_of(raw), "switch", branches)
 
 
 def _has_block(raw: Raw) -> bool:
-    body = _field(raw, "body")
+    body = field(raw, "body")
     return body is not None and body.type == "statement_block"
 
 
 def _function(raw: Raw, name: str) -> Node:
-    body, returns = _field(raw, "body"), _field(raw, "return_type")
+    body = field(raw, "body")
     if body is None:
-        block = Node("block", _line(raw))
+        block = Node("block", line_of(raw))
     elif body.type == "statement_block":
-        block = _block(body)
+        block = lower(body)
     else:
-        block = Node("block", _line(body), "", [Node("return", _line(body), "", [lower(body)])])
-    node = Node("func", _line(raw), name, [block])
-    node.head = Head(name, _params(raw), text_of(returns).lstrip(": ") if returns else "", [], raw.end_point[0] + 1)
+        block = Node("block", line_of(body), "", [Node("return", line_of(body), "", [lower(body)])])
+    node = Node("func", line_of(raw), name, [block])
+    node.head = Head(name, _params(raw), _note(raw, "return_type"), [], raw.end_point[0] + 1)
     return node
 
 
 def _params(raw: Raw) -> list[Param]:
-    single = _field(raw, "parameter")
+    single = field(raw, "parameter")
     if single is not None:
         return [Param(text_of(single))]
     found: list[Param] = []
-    parameters = _field(raw, "parameters")
+    parameters = field(raw, "parameters")
     for child in parameters.named_children if parameters is not None else []:
-        if child.type in _SKIP:
+        if child.type in _SCRIPT.skipped:
             continue
-        pattern = _field(child, "pattern") or _field(child, "left") or child
-        annotation, default = _field(child, "type"), _field(child, "value")
-        note = text_of(annotation).lstrip(": ") if annotation is not None else ""
-        value = text_of(default)[:120] if default is not None else ""
+        pattern = field(child, "pattern") or field(child, "left") or child
         if pattern.type == "object_pattern":
-            found.extend(Param(k.text, "", "") for k in _pattern(pattern).kids if k.kind == "name")
+            found.extend(Param(k.text) for k in _pattern(pattern).kids if k.kind == "name")
         else:
-            found.append(Param(text_of(pattern).lstrip("."), note, value))
+            found.append(Param(text_of(pattern).lstrip("."), _note(child), text_of(field(child, "value"))[:120]))
     return found
 
 
 def _declared(raw: Raw) -> Node:
-    name = _field(raw, "name")
-    return _function(raw, text_of(name).lstrip("#") if name is not None else "")
+    return _function(raw, _name(raw, "name"))
 
 
 def _yield(raw: Raw) -> Node:
     """Lower `yield` to a return; `const x = yield* f()` uses the result and is lowered like `await f()`."""
-    kids = _lower_all(raw)
+    kids = _SCRIPT.below(raw)
     used = raw.parent is not None and raw.parent.type != "expression_statement"
     if kids and (used or any(c.type == "*" for c in raw.children)):
         return kids[0]
-    return Node("return", _line(raw), "yield", kids)
+    return Node("return", line_of(raw), "yield", kids)
 
 
 def _inline(raw: Raw) -> Node:
     """Lower a function expression to a lambda, so that its body counts as part of the enclosing function."""
-    body = _field(raw, "body")
-    params = _params(raw)
-    label = "block" if body is not None and body.type == "statement_block" else "expression"
-    return Node("lambda", _line(raw), label, [_maybe(body, _line(raw))], params[0].name if params else "")
+    params, label = _params(raw), "block" if _has_block(raw) else "expression"
+    return Node("lambda", line_of(raw), label, _SCRIPT.fields(raw, "body"), params[0].name if params else "")
 
 
 def _class(raw: Raw) -> Node:
-    name, body = _field(raw, "name"), _field(raw, "body")
-    kids: list[Node] = []
-    for child in raw.named_children:
-        if child.type == "class_heritage":
-            kids.extend(_heritage(child))
-    kids.append(_class_body(body) if body is not None else Node("block", _line(raw)))
-    return Node("class", _line(raw), text_of(name) if name is not None else "", kids, str(raw.end_point[0] + 1))
+    body = field(raw, "body")
+    kids = [base for c in raw.named_children if c.type == "class_heritage" for base in _heritage(c)]
+    kids.append(_class_body(body) if body is not None else Node("block", line_of(raw)))
+    return Node("class", line_of(raw), text_of(field(raw, "name")), kids, str(raw.end_point[0] + 1))
 
 
 def _heritage(raw: Raw) -> list[Node]:
     bases: list[Node] = []
     for clause in raw.named_children:
         inner = clause.named_children if clause.type in ("extends_clause", "implements_clause") else [clause]
-        bases.extend(Node("name", _line(b), text_of(b).split("<")[0]) for b in inner if b.type != "type_arguments")
+        bases.extend(Node("name", line_of(b), text_of(b).split("<")[0]) for b in inner if b.type != "type_arguments")
     return bases
 
 
 def _class_body(raw: Raw) -> Node:
+    left_out = {*_SCRIPT.skipped, "method_signature", "abstract_method_signature"}
     kids: list[Node] = []
     for child in raw.named_children:
         if child.type in ("public_field_definition", "field_definition"):
             kids.append(_class_field(child))
-        elif child.type not in _SKIP and child.type not in ("method_signature", "abstract_method_signature"):
+        elif child.type not in left_out:
             kids.append(lower(child))
-    return Node("block", _line(raw), "", kids)
+    return Node("block", line_of(raw), "", kids)
 
 
 def _class_field(raw: Raw) -> Node:
-    line = _line(raw)
-    name = _field(raw, "name") or _field(raw, "property")
-    value, annotation = _field(raw, "value"), _field(raw, "type")
-    label = text_of(name).lstrip("#") if name is not None else ""
+    value, label = field(raw, "value"), _name(raw, "name") or _name(raw, "property")
     if value is not None and value.type in _FUNCTIONS:
         return _function(value, label)
-    note = text_of(annotation).lstrip(": ") if annotation is not None else ""
-    return Node("assign", line, "=", [Node("name", line, label), _maybe(value, line)], note)
+    line = line_of(raw)
+    return Node("assign", line, "=", [Node("name", line, label), _SCRIPT.maybe(value, line)], _note(raw))
 
 
 def _import(raw: Raw) -> Node:
-    source = _field(raw, "source")
-    names = [text_of(c) for c in raw.named_children if c.type in ("import_clause", "export_clause")]
+    names = texts(c for c in raw.named_children if c.type in ("import_clause", "export_clause"))
     if raw.type == "export_statement" and not names:
         names = ["*"]
-    return Node("import", _line(raw), text_of(source).strip("\"'") if source is not None else "", [], ",".join(names))
+    return Node("import", line_of(raw), text_of(field(raw, "source")).strip("\"'"), [], ",".join(names))
 
 
 def _export(raw: Raw) -> Node:
-    if _field(raw, "source") is not None:
+    if field(raw, "source") is not None:
         return _import(raw)
-    inner = [c for c in raw.named_children if c.type not in _SKIP and c.type != "export_clause"]
-    return lower(inner[0]) if inner else Node("other", _line(raw), "export", [])
+    inner = [c for c in raw.named_children if c.type not in _SCRIPT.skipped and c.type != "export_clause"]
+    return lower(inner[0]) if inner else Node("other", line_of(raw), "export")
 
 
-_HANDLERS: dict[str, Callable[[Raw], Node]] = {
-    "program": _block,
-    "statement_block": _block,
-    "identifier": _leaf("name"),
-    "property_identifier": _leaf("name"),
-    "type_identifier": _leaf("name"),
-    "shorthand_property_identifier": _leaf("name"),
-    "number": _leaf("num"),
-    "true": _leaf("const"),
-    "false": _leaf("const"),
-    "null": _leaf("const"),
-    "undefined": _leaf("const"),
-    "regex": _leaf("const"),
-    "this": _this,
-    "string": _string,
-    "template_string": _template,
-    "member_expression": _member,
-    "subscript_expression": _subscript,
-    "call_expression": _call,
-    "new_expression": _new,
-    "spread_element": _spread,
-    "rest_pattern": _spread,
-    "binary_expression": _binary,
-    "unary_expression": _unary,
-    "update_expression": _update,
-    "array": _array,
-    "object": _object,
-    "pair": _pair,
-    "object_pattern": _pattern,
-    "array_pattern": _pattern,
-    "ternary_expression": _ternary,
-    "assignment_expression": _assignment,
-    "augmented_assignment_expression": _assignment,
-    "lexical_declaration": _declaration,
-    "variable_declaration": _declaration,
-    "if_statement": _if,
-    "while_statement": _while,
-    "do_statement": _while,
-    "for_statement": _for,
-    "for_in_statement": _for_in,
-    "try_statement": _try,
-    "switch_statement": _switch,
-    "return_statement": _simple("return"),
-    "yield_expression": _yield,
-    "throw_statement": _simple("raise"),
-    "break_statement": _simple("jump", "break"),
-    "continue_statement": _simple("jump", "continue"),
-    "function_declaration": _declared,
-    "generator_function_declaration": _declared,
-    "method_definition": _declared,
-    "arrow_function": _inline,
-    "function_expression": _inline,
-    "class_declaration": _class,
-    "abstract_class_declaration": _class,
-    "class": _class,
-    "import_statement": _import,
-    "export_statement": _export,
-}
+_SCRIPT.handlers = {
+    "this": _SCRIPT.leaf("name", "self"), "number": _SCRIPT.leaf("num"), "string": _string,
+    "template_string": _template, "member_expression": _member, "call_expression": _call, "new_expression": _new,
+    "subscript_expression": _SCRIPT.made("index", "object", "index"), "binary_expression": _binary,
+    "unary_expression": _unary, "update_expression": _update, "array": _SCRIPT.listed("list", "list"),
+    "object": _object, "pair": _pair, "if_statement": _if, "for_statement": _for, "try_statement": _try,
+    "ternary_expression": _SCRIPT.made("cond", "condition", "consequence", "alternative"),
+    "for_in_statement": _SCRIPT.made("for", "left", "right", "body"), "switch_statement": _switch,
+    "return_statement": _SCRIPT.listed("return"), "yield_expression": _yield,
+    "throw_statement": _SCRIPT.listed("raise"), "break_statement": _SCRIPT.listed("jump", "break"),
+    "continue_statement": _SCRIPT.listed("jump", "continue"), "import_statement": _import, "export_statement": _export,
+}  # fmt: skip
+_SCRIPT.handle(_SCRIPT.listed("block"), "program statement_block")
+_SCRIPT.handle(_SCRIPT.leaf("name"), "identifier property_identifier type_identifier shorthand_property_identifier")
+_SCRIPT.handle(_SCRIPT.leaf("const"), "true false null undefined regex")
+_SCRIPT.handle(spread(_SCRIPT), "spread_element rest_pattern")
+_SCRIPT.handle(_pattern, "object_pattern array_pattern")
+_SCRIPT.handle(_assignment, "assignment_expression augmented_assignment_expression")
+_SCRIPT.handle(_declaration, "lexical_declaration variable_declaration")
+_SCRIPT.handle(_SCRIPT.made("while", "condition", "body"), "while_statement do_statement")
+_SCRIPT.handle(_declared, "function_declaration generator_function_declaration method_definition")
+_SCRIPT.handle(_inline, "arrow_function function_expression")
+_SCRIPT.handle(_class, "class_declaration abstract_class_declaration class")

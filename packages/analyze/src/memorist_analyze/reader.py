@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import zlib
+from functools import lru_cache
 
 from memorist_analyze import evidence, slots, words
 from memorist_analyze.effects import Reader, is_vector_call
@@ -15,6 +16,8 @@ from memorist_analyze.records import Call, Class, File, Function
 from memorist_analyze.syntax import Head, Node, Unit, dotted, last_name, spelled, walk, walk_all
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+_OUTDATED = words.bag("outdated duplicate duplicates dedup stale superseded")
+_RANKED = words.bag("ranked ranking rank importance priority")
 _PAIRED = re.compile(r"tool|function_?(call|result|exec)|observation", re.I)
 
 
@@ -159,7 +162,7 @@ def _function(
     _marks(record, scope, marks)
     if reader.shortens_text():
         marks.add("shortens_text")
-    if reader.writes_text() is not None:
+    if reader.written is not None:
         marks.add("writes_text")
     if (file.dispatched and head.name in file.dispatched) or any("tool" in words.words(d) for d in head.decorators):
         marks.add("dispatched")
@@ -207,23 +210,17 @@ def _marks(record: Function, scope: Scope, marks: set[str]) -> None:
     name_words = set(words.words(record.symbol))
     if words.SUMMARY.search(record.symbol):
         marks.add("summary_name")
-    identifiers = 0
-    ranks = False
+    texts: dict[str, set[str]] = {}
     for node in scope.nodes:
-        if node.kind in ("name", "attr", "kw"):
-            if words.SUMMARY.search(node.text):
-                identifiers += 1
-            if {"outdated", "duplicate", "duplicates", "dedup", "stale", "superseded"} & set(words.words(node.text)):
-                marks.add("dedup_words")
-            if {"ranked", "ranking", "rank", "importance", "priority"} & set(words.words(node.text)):
-                ranks = True
-        elif node.kind in ("str", "fstr") and words.SUMMARY.search(node.text):
-            identifiers += 1
-        if node.kind in ("name", "attr", "str", "pair", "kw") and _PAIRED.search(node.text[:60]):
-            marks.add("minds_tools")
-    if identifiers:
+        texts.setdefault(node.kind, set()).add(node.text)
+    names = set().union(*(texts.get(kind, ()) for kind in ("name", "attr", "kw")))
+    for text in names:
+        marks |= _word_marks(text)
+    if any(words.SUMMARY.search(text) for kind in ("str", "fstr") for text in texts.get(kind, ())):
         marks.add("summary_words")
-    if ranks or name_words & words.SCORE:
+    if any(_PAIRED.search(text[:60]) for kind in ("str", "pair") for text in texts.get(kind, ())):
+        marks.add("minds_tools")
+    if name_words & words.SCORE:
         marks.add("score_words")
     if any(scope.likeness(Node("name", 1, p.name)) > 1 for p in record.params):
         marks.add("takes_messages")
@@ -231,11 +228,27 @@ def _marks(record: Function, scope: Scope, marks: set[str]) -> None:
         marks.add("logging")
 
 
+@lru_cache(maxsize=65536)
+def _word_marks(name: str) -> frozenset[str]:
+    """Return what a name in a function says about the function."""
+    own = set(words.words(name))
+    said = {
+        "dedup_words": own & _OUTDATED, "score_words": own & _RANKED, "minds_tools": _PAIRED.search(name[:60]),
+        "summary_words": words.SUMMARY.search(name),
+    }  # fmt: skip
+    return frozenset(mark for mark, found in said.items() if found)
+
+
+@lru_cache(maxsize=65536)
+def _bare(name: str) -> str:
+    """Return a name in lower case without an async prefix."""
+    return re.sub(r"^(_*)(async_?|a(?=[a-z_]{3}))", r"\1", name.lower())
+
+
 def _shape(scope: Scope) -> str:
     """Return a fingerprint of the body that ignores async prefixes, so that async and blocking copies share it."""
     parts: list[str] = []
     for node in scope.nodes:
         if node.kind in ("name", "attr", "call", "slice", "assign", "if", "while", "for", "return"):
-            text = node.text.lower()
-            parts.append(node.kind[0] + re.sub(r"^(_*)(async_?|a(?=[a-z_]{3}))", r"\1", text))
+            parts.append(node.kind[0] + _bare(node.text))
     return f"{len(parts)}:{zlib.crc32('|'.join(parts).encode()):08x}" if len(parts) > 12 else ""

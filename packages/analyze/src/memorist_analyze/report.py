@@ -10,12 +10,15 @@ from typing import Any
 import msgspec
 
 from memorist_analyze.analysis import Analysis, analyze
-from memorist_analyze.assembly import Place
 from memorist_analyze.checks import verdicts
 from memorist_analyze.findings import Finding
 from memorist_analyze.support import Support
 
 FORMAT = 2
+_FINDING = (
+    "id", "strategy", "trigger", "subject", "path", "line", "symbol", "default_on", "default_sure", "wired",
+    "probability", "evidence", "rule", "twins", "by", "why",
+)  # fmt: skip
 
 
 def report_on(path: Path, *, name: str, time_limit: float) -> dict[str, Any]:
@@ -28,6 +31,7 @@ def report_on(path: Path, *, name: str, time_limit: float) -> dict[str, Any]:
 def as_dict(analysis: Analysis) -> dict[str, Any]:
     """Return the report of one framework; keys and words are those of `docs/analyze.md`."""
     checkout = analysis.checkout
+    denied = [finding_dict(f) for f in analysis.denied]
     return {
         "format": FORMAT,
         "name": analysis.name,
@@ -40,79 +44,31 @@ def as_dict(analysis: Analysis) -> dict[str, Any]:
             "order": analysis.assembly.order,
             "methods": analysis.assembly.methods,
             "determined": analysis.assembly.determined,
-            "slots": {slot: [_place(p) for p in places] for slot, places in sorted(analysis.assembly.slots.items())},
-            "locations": [_place(p) for p in analysis.assembly.locations],
+            "slots": {slot: [asdict(p) for p in places] for slot, places in sorted(analysis.assembly.slots.items())},
+            "locations": [asdict(p) for p in analysis.assembly.locations],
         },
         "map": analysis.map.files,
-        "reading": [_place(p) for p in analysis.map.reading],
+        "reading": [asdict(p) for p in analysis.map.reading],
         "eviction": [finding_dict(f) for f in analysis.eviction],
         "possible": [finding_dict(f) for f in analysis.possible],
         "unwired": [finding_dict(f) for f in analysis.unwired],
-        **(
-            {"judged_by": analysis.judged_by, "denied": [finding_dict(f) for f in analysis.denied]}
-            if analysis.judged_by
-            else {}
-        ),
-        "tiers": [
-            {
-                "tier": t.tier,
-                "storage": t.storage,
-                "capacity": t.capacity,
-                "retrieval": t.retrieval,
-                "locations": [_place(p) for p in t.locations],
-            }
-            for t in analysis.tiers
-        ],
-        "offered": {name: [_place(p) for p in places[:4]] for name, places in analysis.offered.items()},
-        "tokens": {
-            "counting": analysis.tokens.counting,
-            "budget": analysis.tokens.budget,
-            "overflow": analysis.tokens.overflow,
-            "locations": [_place(p) for p in analysis.tokens.locations],
-        },
-        "checks": [
-            {"rule": v.rule, "status": v.status, "message": v.message, "where": list(v.where)}
-            for v in verdicts(analysis)
-        ],
+        **({"judged_by": analysis.judged_by, "denied": denied} if analysis.judged_by else {}),
+        "tiers": [asdict(tier) for tier in analysis.tiers],
+        "offered": {name: [asdict(p) for p in places[:4]] for name, places in analysis.offered.items()},
+        "tokens": asdict(analysis.tokens),
+        "checks": [{**asdict(verdict), "where": list(verdict.where)} for verdict in verdicts(analysis)],
     }
 
 
 def finding_dict(finding: Finding) -> dict[str, Any]:
-    """Return one eviction finding as plain data."""
-    return {
-        "id": finding.id,
-        "strategy": finding.strategy,
-        "trigger": finding.trigger,
-        "subject": finding.subject,
-        "path": finding.path,
-        "line": finding.line,
-        "symbol": finding.symbol,
-        "default_on": finding.default_on,
-        "default_sure": finding.default_sure,
-        "wired": finding.wired,
-        "probability": finding.probability,
-        "evidence": finding.evidence,
-        "rule": finding.rule,
-        "twins": finding.twins,
-        "by": finding.by,
-        "why": finding.why,
-        "slice": support_dict(finding.support),
-    }
+    """Return one eviction finding as plain data, with its slice."""
+    return {**{name: getattr(finding, name) for name in _FINDING}, "slice": support_dict(finding.support)}
 
 
 def support_dict(support: Support) -> dict[str, Any]:
     """Return the evidence slice of a finding as plain data."""
-    return {
-        "messages": asdict(support.source),
-        "cut": asdict(support.cut),
-        "measure": asdict(support.measure) if support.measure else None,
-        "reader": support.reader,
-        "way": [asdict(step) for step in support.way],
-    }
-
-
-def _place(place: Place) -> dict[str, Any]:
-    return {"path": place.path, "line": place.line, "symbol": place.symbol, "role": place.role, "why": place.why}
+    data = asdict(support)
+    return {"messages": data.pop("source"), **data}
 
 
 def as_json(analyses: list[Analysis], *, compare: bool = False) -> str:

@@ -62,9 +62,7 @@ def main_slice(world: World, functions: list[Function]) -> Slice | None:
 
 
 def _rank(found: Slice) -> tuple[bool, bool, int, int]:
-    """Return the rank of a slice: the main call has a system prompt first, then tools, then most slots in fewest
-    functions.
-    """
+    """Return the rank of a slice: a system prompt first, then tools, then most slots in fewest functions."""
     order = found.order
     places = len({(step.path, step.symbol) for step in found.steps})
     return (order[0] == "system_prompt", "tools" in order, len(order), -places)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 
 from memorist_analyze import words
 from memorist_analyze.flow import Scope
@@ -93,6 +94,7 @@ def keyed_slot(key: str) -> str:
     return _KEYS.get(key.lower(), "")
 
 
+@lru_cache(maxsize=65536)
 def slot_of(name: str) -> str:
     """Return the slot that a variable or function of this name holds, or an empty string."""
     for pattern, slot in _NAMES:

@@ -55,9 +55,7 @@ class Summaries:
         return bool(asked & function.returned)
 
     def _spread(self, shows: Callable[[Function], bool], reach: int = _REACH) -> set[str]:
-        """Return functions with a property, and callers that return such a function's result, up to `reach` calls
-        away.
-        """
+        """Return functions with a property, and callers that return their result, up to `reach` calls away."""
         found = {f.key for f in self.world.functions if f.returns not in _MEASURED and shows(f)}
         edge = set(found)
         for _ in range(reach):
@@ -131,9 +129,7 @@ class Summaries:
         return self._targets[function.key].get(callee, [])
 
     def made_by_model(self, function: Function, origins: frozenset[str], depth: int = 0) -> bool:
-        """Return whether a value with these origins contains text that a model made, here, in a callee or in every
-        caller.
-        """
+        """Return whether a value contains text that a model made, here, in a callee or in every caller."""
         if MODEL in origins:
             return True
         asked = {c.callee for c in function.model_calls}
@@ -179,9 +175,7 @@ class Summaries:
 
 
 def _for_parameter(call: Call, function: Function, name: str) -> frozenset[str]:
-    """Return the origins of all arguments of a call, if the function has this parameter (arguments are not told
-    apart).
-    """
+    """Return the origins of all arguments of a call, if the function has this parameter."""
     return call.fed if any(p.name == name for p in function.params) else frozenset()
 
 

@@ -142,9 +142,7 @@ def _from_field(world: World, function: Function, effect: Effect) -> list[Step]:
 
 
 def _is_tool(world: World, function: Function) -> bool:
-    """Return whether a function is a tool of the agent: decorated as one, in a table of tools, or a method of a class
-    of tools.
-    """
+    """Return whether a function is a tool of the agent: decorated, in a table of tools, or in a class of tools."""
     if "dispatched" in function.marks:
         return True
     owners = {function.owner, *(b for c in world.classes.get(function.owner, []) for b in c.bases)}

@@ -73,13 +73,14 @@ class Unit:
 
 def walk(node: Node) -> Iterator[Node]:
     """Yield every node below and including this one, without entering nested functions or classes."""
-    stack = [node]
+    yield node
+    stack = node.kids[::-1]
     while stack:
         top = stack.pop()
-        yield top
-        for kid in reversed(top.kids):
-            if kid.kind not in ("func", "class"):
-                stack.append(kid)
+        if top.kind != "func" and top.kind != "class":
+            yield top
+            if top.kids:
+                stack.extend(top.kids[::-1])
 
 
 def walk_all(node: Node) -> Iterator[Node]:
@@ -88,7 +89,8 @@ def walk_all(node: Node) -> Iterator[Node]:
     while stack:
         top = stack.pop()
         yield top
-        stack.extend(reversed(top.kids))
+        if top.kids:
+            stack.extend(top.kids[::-1])
 
 
 def dotted(node: Node) -> str:
@@ -130,40 +132,29 @@ def spelled(node: Node, limit: int = 80) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
+_SPELLED = {
+    "attr": "{0}.{text}", "spread": "*{0}", "index": "{0}[{1}]", "slice": "{0}[{1}:{2}]", "un": "{text}{0}",
+    "assign": "{0} {text} {1}", "none": "", "name": "{text}", "num": "{text}", "const": "{text}", "kw": "{text}={0}",
+    "pair": "{text}={0}",
+}  # fmt: skip
+
+
 def _spell(node: Node, depth: int) -> str:
     if depth > 6:
         return "…"
     kids = [_spell(k, depth + 1) for k in node.kids]
     match node.kind:
-        case "name" | "num" | "const":
-            return node.text
-        case "str":
-            return repr(node.text[:24])
-        case "fstr":
-            return "f" + repr(node.text[:24])
-        case "attr":
-            return f"{kids[0]}.{node.text}"
+        case "str" | "fstr":
+            return ("f" if node.kind == "fstr" else "") + repr(node.text[:24])
         case "call":
             return f"{kids[0]}({', '.join(kids[1:])})"
-        case "kw" | "pair":
-            return f"{node.text}={kids[0]}" if kids else node.text
-        case "spread":
-            return f"*{kids[0]}"
-        case "index":
-            return f"{kids[0]}[{kids[1]}]"
-        case "slice":
-            return f"{kids[0]}[{kids[1]}:{kids[2]}]"
-        case "none":
-            return ""
         case "bin" | "cmp" | "bool" if len(kids) == 2:
             return f"{kids[0]} {node.text} {kids[1]}"
-        case "un":
-            return f"{node.text}{kids[0]}"
         case "list":
             return f"[{', '.join(kids)}]"
-        case "assign":
-            return f"{kids[0]} {node.text} {kids[1]}"
         case "del":
             return f"del {', '.join(kids)}"
+        case kind if kind in _SPELLED and (kids or kind not in ("kw", "pair")):
+            return _SPELLED[kind].format(*kids, text=node.text)
         case _:
-            return f"{node.kind}({', '.join(kids[:2])})"
+            return node.text if node.kind in ("kw", "pair") else f"{node.kind}({', '.join(kids[:2])})"

@@ -6,14 +6,13 @@ from dataclasses import dataclass, field
 
 from memorist_analyze import words
 from memorist_analyze.assembly import Place
-from memorist_analyze.catalog import MEMORY_WORDS, STORAGES, STORE_WORDS, storages_of
+from memorist_analyze.catalog import MEMORY_WORDS, SEMANTIC, STORE_WORDS, storages_of
 from memorist_analyze.discover import Checkout
 from memorist_analyze.findings import Finding
 from memorist_analyze.records import Class, Evidence, File
 from memorist_analyze.words import bag
 from memorist_analyze.world import World
 
-_SEMANTIC = {s.name for s in STORAGES if s.retrieval == "semantic"}
 # When a file imports a key and one of its values, only the key counts: the value is merely its driver.
 _DRIVERS = {
     "pgvector": ("postgres", "sqlalchemy"), "sqlite_diskcache": ("sqlite",), "tidb": ("sqlalchemy", "mysql"),
@@ -43,9 +42,7 @@ class Tier:
 
 
 def offered(world: World, checkout: Checkout) -> dict[str, list[Place]]:
-    """Return storages that users can plug in: those of adapter families (classes with one base), and optional
-    dependencies.
-    """
+    """Return storages that users can plug in: those of adapter families, and optional dependencies."""
     families: dict[tuple[str, str], list[tuple[Class, Place, str]]] = {}
     members: dict[tuple[str, str], int] = {}
     for file in world.files:
@@ -81,9 +78,7 @@ def _drop_mapper(storages: dict[str, list[Place]]) -> None:
 
 
 def tiers(world: World, findings: list[Finding]) -> list[Tier]:
-    """Return the tiers of a checkout: working, session, and persistent (by key, by vector search, and Markdown
-    notes).
-    """
+    """Return the tiers: working, session, and persistent (by key, by vector search, Markdown notes)."""
     found: list[Tier] = []
     working = _lists(world)
     language = _language(world)
@@ -98,9 +93,7 @@ def tiers(world: World, findings: list[Finding]) -> list[Tier]:
         reached = ["immediate"] if not dictionary else ["direct"]
         found.append(Tier("session", storage, reached, "unbounded", (session + dictionary)[:3]))
     notes = kept.pop("markdown_files", [])
-    semantic = {
-        k: v for k, v in kept.items() if k in _SEMANTIC or k in ("vector_index_files", "vector_store_pluggable")
-    }
+    semantic = {k: v for k, v in kept.items() if k in SEMANTIC or k in ("vector_index_files", "vector_store_pluggable")}
     direct = {k: v for k, v in kept.items() if k not in semantic}
     for group, retrieval in (
         (direct, "direct"),
@@ -158,7 +151,7 @@ def _storages(world: World) -> dict[str, list[Place]]:
     if not durable:
         for name, places in hosted.items():
             believed.setdefault(name, []).extend(places)
-    if not any(k in _SEMANTIC for k in believed):
+    if not any(k in SEMANTIC for k in believed):
         pluggable = _pluggable_vectors(world)
         if pluggable:
             believed["vector_store_pluggable"] = pluggable
@@ -182,9 +175,7 @@ def _is_memory(world: World, file: File, item: Evidence) -> bool:
 
 
 def _is_linked(world: World, file: File) -> bool:
-    """Return whether a memory module in another folder refers to a class of this file, to its ancestors or to its
-    functions.
-    """
+    """Return whether a memory module in another folder refers to a class or function of this file."""
     folder = file.path.rpartition("/")[0]
     free = [f.name for f in file.functions if not f.owner and len(f.name) > 8 and "." not in f.symbol]
     for names in [*((r.name, *_ancestors(world, r)) for r in file.classes), free]:

@@ -161,9 +161,7 @@ class World:
         return depth
 
     def model_path(self, function: Function) -> list[tuple[Function, int]]:
-        """Return the call path from a function to the nearest model call: each function with the line of its next
-        call.
-        """
+        """Return the path to the nearest model call: each function with the line of its next call."""
         steps: list[tuple[Function, int]] = []
         current = function
         while current.key in self.model_depth:
@@ -255,9 +253,7 @@ class World:
 
 
 def _screens(files: list[File]) -> set[str]:
-    """Return the files of user interfaces: those that draw, and those of a folder or package most of whose files
-    draw.
-    """
+    """Return the files that draw, and those of a folder or package most of whose files draw."""
     drawn = {f.path for f in files if words.draws_ui(f.path, (module for module, _, _ in f.imports))}
     folders: dict[str, list[str]] = defaultdict(list)
     for file in files:
