@@ -723,8 +723,8 @@ class Link(Record, frozen=True, kw_only=True):
     target_part: str = ""
     created_at: datetime
     version: int = 0
-    """Rises whenever the target is derived again. So who deletes a link they have read can tell that nobody needed it
-    since."""
+    """This rises whenever the target is derived again. So whoever deletes a link that they have read can tell whether
+    it is still needed."""
 
     @classmethod
     def of(cls, org: str, source: Ref, target: Ref, at: datetime, relation: str = "derived") -> Link:

@@ -578,7 +578,7 @@ export type Job = {
   version: number;
 };
 
-/** One record found for a question; `id` is the record's own id. */
+/** Represents one record found for a question. `id` is the record's own id. */
 export type Hit = {
   kind: string;
   id: string;
@@ -598,7 +598,7 @@ export type Hit = {
   page: number | null;
 };
 
-/** One signal behind a hit: its share of the score, and the hit's rank by that signal alone. */
+/** Describes one signal behind a hit: its share of the score, and the hit's rank by that signal alone. */
 export type Reason = {
   signal: string;
   weight: number;
@@ -963,7 +963,7 @@ export type Forgetting = {
   done: boolean;
 };
 
-/** The report of a forgetting: rows deleted by table, and what a search of the files found afterwards. */
+/** Reports a forgetting: the rows deleted by table, and what a search of the files found afterwards. */
 export type Erasure = {
   kind: string;
   counts: Record<string, number>;

@@ -118,7 +118,7 @@ class _Files:
         return f"Successfully deleted {command.path}"
 
     async def rename(self, command: RenameCommand) -> str:
-        """Rename a file or a directory in file transaction."""
+        """Rename a file or a directory in one transaction."""
         old, new = _key(command.old_path), _key(command.new_path)
         if not old:
             raise ToolError("Cannot rename the /memories directory itself")

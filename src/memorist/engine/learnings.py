@@ -356,7 +356,7 @@ class Learnings:
         return any(await self._core.get_many(Tombstone, keys))
 
     async def _put_back(self, learning: Learning) -> None:
-        """Write a deleted learning again as it was, unless one of its sources was forgotten meanwhile."""
+        """Write a deleted learning again, unless one of its sources was forgotten in the meantime."""
         core = self._core
         held = await guard(core, learning.sources)
         if held.forgotten:

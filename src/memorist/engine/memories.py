@@ -60,7 +60,7 @@ class Remembered(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     status: str = "active"
     """`active`, `ended`, `superseded`, `rejected` or `deleted`."""
     superseded_by: int | None = None
-    """The version that replaced this one, in the answer of `history`."""
+    """In the answer of `history`, this is the version that replaced this one."""
     scope: str = "standing"
     valid_from: datetime | None = None
     valid_until: datetime | None = None
@@ -567,7 +567,7 @@ def _sentence(fact: Fact) -> str:
 
 
 def _learning_versions(learning: Learning) -> list[Learning]:
-    """Return what a learning said before its last change, if it has changed, and what it says now."""
+    """Return what a learning said before its last change, if there was one, and what it says now."""
     before = learning.metadata.get(BEFORE)
     if not isinstance(before, dict):
         return [learning]

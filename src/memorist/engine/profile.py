@@ -304,7 +304,7 @@ def fact_line(fact: Fact, since: datetime | None, now: datetime) -> ProfileLine 
 
 
 def _capitalised(text: str) -> str:
-    """Return a wish with a capital at its beginning, unless its first word is a name such as `iOS` or `__init__`."""
+    """Return a wish that begins with a capital letter, unless its first word is a name such as `iOS` or `__init__`."""
     first = text.split(maxsplit=1)[0] if text.split() else ""
     return text[:1].upper() + text[1:] if first.isalpha() and first.islower() else text
 

@@ -46,7 +46,7 @@ class Refused(NamedTuple):
 
 
 class Clause(NamedTuple):
-    """A part of a sentence that may state something, and where it begins in the sentence."""
+    """Holds a part of a sentence that may state something, and its position in the sentence."""
 
     text: str
     start: int
@@ -159,9 +159,9 @@ def _clauses(text: str, book: RuleBook) -> list[Clause]:
 
 
 def _doubt(sentence: str, clause: Clause, book: RuleBook) -> str:
-    """Return why a clause of a sentence is no plain statement; empty where it is one.
+    """Return why a clause of a sentence is not a plain statement, or an empty text if it is one.
 
-    What follows in later clauses casts no doubt: "I'm a nurse, and I would love some tips".
+    Later clauses do not cast doubt on it, as in "I'm a nurse, and I would love some tips".
     """
     is_ground = bool(book.grounds.search(sentence, 0, clause.start))
     if _QUESTION.search(sentence) and not is_ground:
@@ -307,7 +307,7 @@ def _single(topic: str, groups: dict[str, str], book: RuleBook) -> Iterator[tupl
 
 
 def _is_name(name: str, book: RuleBook, *, called: bool = False) -> bool:
-    """Return whether words are a name; `called` where somebody is said to be called so."""
+    """Return whether words are a name. `called` means that somebody is said to have this name."""
     refused = book.words("not_names") | book.words("job") | book.words("diet")
     refused -= book.words("also_names") if called else frozenset()
     if book.lang in UNSPACED:

@@ -38,7 +38,7 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     tell_only: str = ""
     """This is the wording if the value is true, so that only the thing is known."""
     dated: bool = False
-    """Whether the prompt says when the fact was stated, because it does not stay true, such as an age."""
+    """This is True if the prompt says when the fact was stated, because it does not stay true, such as an age."""
     ask: tuple[str, ...] = ()
     """These are questions that the fact answers."""
 
@@ -70,7 +70,7 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 def _in_full(date: str) -> str:
-    """Return `--03-05` as "5 March" and `1990-03-05` as "5 March 1990"; anything else as it is."""
+    """Return `--03-05` as "5 March" and `1990-03-05` as "5 March 1990", and anything else unchanged."""
     match = _DAY.fullmatch(date)
     if match is None:
         return date

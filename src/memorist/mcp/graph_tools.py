@@ -37,7 +37,7 @@ def _object(**fields: Schema) -> Schema:
 
 
 def _closed(schema: Schema) -> Schema:
-    """Return the schema with `additionalProperties: false`, as that server declares its values."""
+    """Return the schema with `additionalProperties: false`, as that server declares its answers."""
     if schema["type"] == "object":
         properties = {name: _closed(field_schema) for name, field_schema in schema["properties"].items()}
         return {**schema, "properties": properties, "additionalProperties": False}

@@ -94,19 +94,19 @@ class History(Shown, frozen=True, kw_only=True):
 
 
 class Candidate(Shown, frozen=True, kw_only=True):
-    """A memory that waits for approval."""
+    """Describes a memory that is waiting for approval."""
 
     id: str
     operation: str
     """`add`, `update` or `end`."""
     text: str
     reason: str
-    """Why it waits."""
+    """This is the reason why it is waiting."""
     quote: str = ""
 
 
 class Waiting(Shown, frozen=True, kw_only=True):
-    """What waits for approval, and what was decided now."""
+    """Lists the memories that are waiting for approval, and those that were decided now."""
 
     items: list[Candidate]
     decided: str = ""
@@ -125,15 +125,15 @@ class PlannedChange(Shown, frozen=True, kw_only=True):
 
 
 class Tidied(Shown, frozen=True, kw_only=True):
-    """A plan that tidies up, or what became of it."""
+    """Holds a plan that tidies up, or its result."""
 
     lines: list[PlannedChange] = []
     applied: bool = False
     plan: str = ""
-    """The id with which an applied plan can be undone."""
+    """Pass this id to undo an applied plan."""
     restored: int = 0
     confirm: str | None = None
-    """The code to pass to apply the plan."""
+    """Pass this code to apply the plan."""
     left_out: int = 0
     note: str = ""
 
@@ -244,7 +244,7 @@ def shown_memory(memory: Memory) -> Item:
 
 
 def shown_version(memory: Memory) -> Version:
-    """Return a version of a memory as tools answer it."""
+    """Return a version of a memory in the format of the tools' answers."""
     return Version(
         version=memory.version, text=memory.text, status=memory.status, date=_day(memory.updated_at),
         reason=memory.reason or "",

@@ -1,8 +1,8 @@
-"""Turns text into index terms, the same way for every store, so that all text indexes hold the same tokens.
+"""Turns text into index terms, in the same way for every store, so that all text indexes contain the same tokens.
 
-Text is normalised (NFKC, case folded), split into words, stripped of stop words and stemmed; scripts written without
-spaces become overlapping bigrams. A term never holds a space, a quote or an operator, so a list of terms
-joined by spaces can be given to any engine that splits on white space.
+Text is normalised (NFKC, case folded), split into words, stripped of stop words and stemmed. Scripts without spaces
+become overlapping bigrams. A term never contains a space, a quote or an operator, so a list of terms joined by spaces
+can be passed to any engine that splits on white space.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ MOST_KNOWN = 65_536
 
 
 class Stemmer(Protocol):
-    """A stemmer of snowballstemmer or PyStemmer."""
+    """Represents a stemmer of snowballstemmer or PyStemmer."""
 
     def stemWord(self, word: str) -> str: ...
 
@@ -78,21 +78,21 @@ ANALYSIS = 1
 
 @lru_cache(maxsize=1)
 def analysis_version() -> str:
-    """Return what an entry's terms and signals are made by: this analysis and the stemmer's release."""
+    """Return the version that produces an entry's terms and signals: this analysis and the stemmer's release."""
     from importlib.metadata import version
 
     return f"{ANALYSIS}/{version('snowballstemmer')}"
 
 
 def normalise(text: str) -> str:
-    """NFKC, case folded, with one kind of apostrophe."""
+    """Return the text in NFKC, case folded, with one kind of apostrophe."""
     if text.isascii():
         return text.lower()
     return unicodedata.normalize("NFKC", text).casefold().replace("’", "'").replace("ʼ", "'")
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a text in order, normalised, stop words included, nothing stemmed."""
+    """Return the words of a text in order, normalised but not stemmed, including stop words."""
     if len(text) > PIECE_CHARACTERS:
         return [word for piece in text_pieces(text) for word in words(piece)]
     plain = normalise(text)
@@ -100,19 +100,19 @@ def words(text: str) -> list[str]:
 
 
 def stemmer_of(text: str) -> str | None:
-    """Return the Snowball name of a text's language; None where it cannot be told or has no stemmer."""
+    """Return the Snowball name of a text's language, or None if it is unclear or has no stemmer."""
     return _CODES.get(language_of(text) or "")
 
 
 def stemming_language(text: str, usual: str | None = None) -> str:
-    """Return the Snowball name of the language that a text is stemmed by: its own, or else `usual` or English."""
+    """Return the Snowball name of the language that is used to stem a text: its own, or else `usual` or English."""
     return stemmer_of(text) or usual or "english"
 
 
 def tokens(text: str, language: str | None = None, usual: str | None = None) -> list[str]:
-    """Return the index terms of a text, in order, with repeats.
+    """Return the index terms of a text, in order, with repetitions.
 
-    `language` is an ISO code or a Snowball name; without it the language is guessed. Where the text is too short for a
+    `language` is an ISO code or a Snowball name. Without it, the language is guessed. If the text is too short for a
     guess, `usual` (a Snowball name) is used, or else English.
     """
     chosen = _CODES.get(language, language) if language else stemming_language(text, usual)
@@ -131,7 +131,7 @@ def tokens(text: str, language: str | None = None, usual: str | None = None) -> 
 
 
 def _terms(word: str, language: str) -> tuple[str, ...]:
-    """Return the index terms of one word: its stem, its bigrams in an unspaced script, or none for a stop word."""
+    """Return the index terms of one word: its stem, its bigrams in a script without spaces, or none for a stop word."""
     if word in STOP_WORDS.get(language, STOP_WORDS["english"]):
         return ()
     if word.isascii():
@@ -142,19 +142,19 @@ def _terms(word: str, language: str) -> tuple[str, ...]:
 
 
 def is_unspaced(word: str) -> bool:
-    """Return whether a word is of a script that is written without spaces."""
+    """Return whether a word belongs to a script that is written without spaces."""
     return _IS_UNSPACED.match(word) is not None
 
 
 def token_string(text: str, language: str | None = None, usual: str | None = None) -> str:
-    """Return the index terms joined by spaces, as a store's text index takes them."""
+    """Return the index terms joined by spaces, as a store's text index accepts them."""
     return " ".join(tokens(text, language, usual))
 
 
 def query_terms(text: str, language: str | None = None, usual: str | None = None) -> list[str]:
     """Return the distinct terms of a question, stemmed by the guessed language, the usual one and English.
 
-    A short question is too little text to guess its language from, so the terms of all three are searched.
+    A short question is often too short to guess its language, so the terms of all three are searched.
     """
     terms = dict.fromkeys(tokens(text, language, usual))
     if language is None:
@@ -166,7 +166,8 @@ def query_terms(text: str, language: str | None = None, usual: str | None = None
 
 
 def signals(text: str) -> bytes:
-    """Return what a text is like, whatever the question: one byte per name in `SIGNALS`, stored with its entry."""
+    """Return properties of a text that do not depend on the question: one byte per name in `SIGNALS`, stored with its
+    entry."""
     head = text[:_HEAD_CHARACTERS].replace("’", "'")
     split = words(head)
     length = len(split) if len(text) <= _HEAD_CHARACTERS else len(split) * len(text) // _HEAD_CHARACTERS

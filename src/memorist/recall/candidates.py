@@ -1,4 +1,5 @@
-"""Finds the candidates of a question: by text search, by vector search, by dates, and the neighbours of the best."""
+"""Finds the candidates for a question: by text search, by vector search, by dates, and the neighbours of the best
+ones."""
 
 from __future__ import annotations
 
@@ -46,7 +47,8 @@ ShortKey = str | tuple[str, str, str]
 
 
 class Scoped(msgspec.Struct):
-    """The in-process index of one namespace: vectors (and terms, for stores without a text index) up to a stamp."""
+    """Holds the in-process index of one namespace: vectors (and terms, for stores without a text index) up to a
+    stamp."""
 
     org: str
     ns: str
@@ -54,14 +56,14 @@ class Scoped(msgspec.Struct):
     embedder: str | None = None
     vectors: VectorIndex[ShortKey] | None = None
     earlier: dict[str, VectorIndex[ShortKey] | list[bytes]] = msgspec.field(default_factory=dict)
-    """By embedder name: an index of vectors that earlier embedders made and that are not replaced yet; only a sample of
-    them if the store searches vectors itself."""
+    """This maps the names of earlier embedders to indexes of their vectors that are not replaced yet. If the store
+    searches vectors itself, an index contains only a sample."""
     lexical: LexicalIndex[ShortKey] | None = None
     counts: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
     sample: list[bytes] = msgspec.field(default_factory=list)
 
     def drop(self, key: Key) -> None:
-        """Remove a deleted entry; the key begins with the namespace."""
+        """Remove a deleted entry. The key begins with the namespace."""
         short = slim(str(key[1]), str(key[2]), str(key[3]))
         for vectors in (self.vectors, *self.earlier.values()):
             if isinstance(vectors, VectorIndex):
@@ -71,7 +73,7 @@ class Scoped(msgspec.Struct):
 
 
 class Scopes(Protocol):
-    """A cache of the in-process indexes of namespaces, by org and namespace."""
+    """Caches the in-process indexes of namespaces, by org and namespace."""
 
     def get(self, key: tuple[str, str]) -> Scoped | None: ...
 
@@ -79,7 +81,7 @@ class Scopes(Protocol):
 
 
 class Parts(Protocol):
-    """What was plugged into the memory, as far as recall uses it."""
+    """Lists the parts of a memory that recall uses."""
 
     @property
     def embedder(self) -> Embedding | None: ...
@@ -94,7 +96,7 @@ class Parts(Protocol):
 
 
 class Reader(Protocol):
-    """What the search needs of the handle that it reads through."""
+    """Lists what the search needs from the handle that it reads through."""
 
     org: str
     store: Store
@@ -121,16 +123,16 @@ class Reader(Protocol):
 
 
 class Found(msgspec.Struct):
-    """The candidates found in all namespaces of a recall, and statistics for ranking."""
+    """Holds the candidates found in all namespaces of a recall, and statistics for ranking."""
 
     entries: dict[Key, Entry] = msgspec.field(default_factory=dict)
     counts: dict[str, int] = msgspec.field(default_factory=dict)
     spread: list[Spread] = msgspec.field(default_factory=list)
-    """For each namespace with vectors: their number, and the mean and standard deviation of their cosines."""
+    """For each namespace with vectors, this is their number, and the mean and standard deviation of their cosines."""
     earlier: dict[str, tuple[Vectors | None, list[Spread]]] = msgspec.field(default_factory=dict)
-    """The same for earlier embedders, each with its vectors of the question."""
+    """This is the same for earlier embedders, each with its vectors of the question."""
     full: bool = False
-    """Whether a search returned as many as its limit, so that there may be more."""
+    """This is True if a search returned as many entries as its limit, so that there may be more."""
 
     def add(self, entries: Iterable[Entry]) -> None:
         """Add entries, each once."""
@@ -138,13 +140,13 @@ class Found(msgspec.Struct):
             self.entries[entry.ns, entry.kind, entry.parent, entry.id] = entry
 
     def asked(self, embedder: str | None, vectors: Vectors | None) -> list[Asked]:
-        """Return the question's vectors by each embedder, the present one first."""
+        """Return the question's vectors from each embedder, the current one first."""
         present = [] if embedder is None or vectors is None else [Asked(embedder, vectors, self.spread)]
         return present + [Asked(name, by, spread) for name, (by, spread) in self.earlier.items() if by is not None]
 
 
 class Candidates:
-    """Searches the candidates of one question, namespace by namespace."""
+    """Searches the candidates for one question, namespace by namespace."""
 
     def __init__(
         self,
@@ -189,7 +191,8 @@ class Candidates:
         return found
 
     async def _add(self, wanted: Mapping[Key, Scoped | None], found: Found) -> None:
-        """Fetch entries known only by their keys, in one read; keys that the store lacks leave the index in RAM."""
+        """Fetch entries of which only the keys are known, in one read. Keys that the store lacks are removed from the
+        index in RAM."""
         missing = [key for key in wanted if key not in found.entries]
         if not missing:
             return
@@ -202,7 +205,7 @@ class Candidates:
     # -- words
 
     async def _by_words(self, scoped: Scoped, entries: int, count: int, found: Found) -> list[Key]:
-        """Add entries that share terms with the question or one of its parts; returns their keys, best first."""
+        """Add entries that share terms with the question or one of its parts, and return their keys, best first."""
         frequency = await self._frequency(scoped, self._query.terms, entries)
         for term, number in frequency.items():
             found.counts[term] = found.counts.get(term, 0) + number
@@ -246,7 +249,7 @@ class Candidates:
     # -- meaning
 
     async def _by_meaning(self, scoped: Scoped, entries: int, count: int, found: Found) -> tuple[list[Key], list[Key]]:
-        """Return keys of entries near the question, nearest first, and of entries from the times that it names."""
+        """Return the keys of entries near the question, nearest first, and of entries from the times that it names."""
         call, vectors = self._reader.runtime.call, self._vectors
         before = await self._by_earlier(scoped, count, found) if scoped.earlier else []
         if scoped.vectors is not None and vectors is not None and len(scoped.vectors):
@@ -264,7 +267,8 @@ class Candidates:
     async def _search_vectors(
         self, scoped: Scoped, embedder: str, vectors: Vectors, count: int, found: Found
     ) -> list[Key]:
-        """Add entries near any of the question's vectors, by a store that searches; returns their keys."""
+        """Add entries near any of the question's vectors, found by a store that can search vectors, and return their
+        keys."""
         store = self._reader.store
         assert isinstance(store, SearchesVectors)
         keys: dict[Key, None] = {}
@@ -278,7 +282,8 @@ class Candidates:
         return list(keys)
 
     async def _by_earlier(self, scoped: Scoped, count: int, found: Found) -> list[Key]:
-        """Return keys of entries near the question by earlier embedders, whose vectors are not replaced yet."""
+        """Return the keys of entries that are near the question according to earlier embedders, whose vectors are not
+        replaced yet."""
         keys: list[Key] = []
         call = self._reader.runtime.call
         for name, index in scoped.earlier.items():
@@ -295,7 +300,7 @@ class Candidates:
         return keys
 
     async def _earlier_vectors(self, name: str, found: Found) -> Vectors | None:
-        """Return the question's vectors by an earlier embedder; None if that cannot be opened or fails."""
+        """Return the question's vectors from an earlier embedder, or None if it cannot be opened or fails."""
         if self._embed_earlier is None:
             return None
         if name not in found.earlier:
@@ -303,7 +308,8 @@ class Candidates:
         return found.earlier[name][0]
 
     async def _at_dates(self, ns: str, found: Found) -> None:
-        """Add entries from the times that the question names, without an index in RAM; for small namespaces only."""
+        """Add entries from the times that the question names, without an index in RAM. This is only for small
+        namespaces."""
         for start, end in self._query.dates:
             within = parse_filter({"created_at": {"$gte": to_datetime(start), "$lt": to_datetime(end)}})
             found.add(await self._reader.scan(Entry, ns, where=within, limit=DATED))
@@ -356,12 +362,12 @@ class Candidates:
 
 
 def slim(kind: str, parent: str, id: str) -> ShortKey:
-    """Return a compact key of an entry for the index in RAM: a message's id contains its thread already."""
+    """Return a compact key of an entry for the index in RAM, because a message's id already contains its thread."""
     return id if kind == "message" else (kind, parent, id)
 
 
 def whole(key: ShortKey) -> tuple[str, str, str]:
-    """Return the kind, parent and id of a key made by `slim`."""
+    """Return the kind, parent and id of a key that `slim` created."""
     return ("message", key.rpartition("#")[0], key) if isinstance(key, str) else key
 
 
@@ -370,12 +376,12 @@ def _short(entry: Entry) -> ShortKey:
 
 
 def _replacements(entries: Iterable[Entry]) -> list[Key]:
-    """Return keys of the facts that replaced what messages said."""
+    """Return the keys of the facts that replaced the statements in messages."""
     return [(entry.ns, "fact", "", fact) for entry in entries if (fact := entry.metadata.get(SUPERSEDED)) is not None]
 
 
 def _neighbours(ns: str, keys: Iterable[Key]) -> list[Key]:
-    """Return keys of the messages around some messages."""
+    """Return the keys of the messages around some messages."""
     beside: list[Key] = []
     for kind, parent, id in keys:
         if kind == "message":
@@ -387,9 +393,8 @@ def _neighbours(ns: str, keys: Iterable[Key]) -> list[Key]:
 def _nearest(
     index: VectorIndex[ShortKey], vectors: Vectors, count: int, only: EntryFilter, query: Query
 ) -> tuple[list[Key], Spread, list[Key]]:
-    """Return keys of the nearest vectors that the filters allow, their spread, and keys from the times the question
-    names.
-    """
+    """Return the keys of the nearest vectors that the filters allow, their spread, and keys from the times that the
+    question names."""
     after = None if only.after is None else only.after + 1
     groups = None if only.kinds is None else [KINDS.index(kind) for kind in only.kinds]
     mask = index.between(after, only.before, groups)
@@ -434,7 +439,7 @@ def _add_vectors(index: VectorIndex[ShortKey], entries: Sequence[Entry]) -> None
 
 
 def _by_embedder(entries: Sequence[Entry], present: str | None) -> dict[str, list[bytes]]:
-    """Return encoded vectors of other embedders than the present one, by the embedder's name."""
+    """Return encoded vectors of embedders other than the current one, by the embedder's name."""
     out: dict[str, list[bytes]] = {}
     for entry in entries:
         if entry.vector is not None and entry.embedder is not None and entry.embedder != present:
@@ -444,8 +449,7 @@ def _by_embedder(entries: Sequence[Entry], present: str | None) -> dict[str, lis
 
 def _sampled(sample: Sequence[bytes], vectors: Vectors) -> Spread:
     """Return the number, mean and standard deviation of cosines in a namespace, estimated from a sample of its
-    vectors.
-    """
+    vectors."""
     import numpy as np
 
     if not sample:

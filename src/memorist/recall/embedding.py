@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Embedding:
-    """Turns texts into unit vectors; local work runs off the event loop."""
+    """Converts texts to unit vectors. Local work runs outside the event loop."""
 
     def __init__(self, spec: EmbedderSpec | OpenEmbedder, runtime: Runtime) -> None:
         from ..embed import open_embedder
@@ -29,26 +29,27 @@ class Embedding:
 
     @property
     def name(self) -> str:
-        """The embedder's name, stored beside each vector it makes."""
+        """This is the embedder's name, which is stored with each of its vectors."""
         return str(self._inner.name)
 
     @property
     def dimensions(self) -> int:
-        """How long its vectors are."""
+        """This is the length of its vectors."""
         return int(self._inner.dimensions)
 
     @property
     def static(self) -> bool:
-        """Whether it only averages word vectors; a question is then embedded without its stop words."""
+        """This is True if the embedder only averages word vectors. A question is then embedded without its stop
+        words."""
         return bool(getattr(self._inner, "static", False))
 
     @property
     def word_vectors(self) -> WordVectors | None:
-        """A function from words to their vectors; None for an embedder that has none."""
+        """This function returns the vectors of words. It is None for an embedder without word vectors."""
         return self._inner.word_vectors
 
     async def ask(self, query: Query) -> Vectors:
-        """Return the unit vectors of a question: of the whole, then of each of its parts."""
+        """Return the unit vectors of a question: of the whole question, and of each of its parts."""
         texts = [query.embed_text, *query.part_texts]
         if self.static:
             from .query import content
@@ -57,7 +58,7 @@ class Embedding:
         return await self.embed(texts, query=True)
 
     async def embed(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
-        """Return one unit vector per text (`query`: the texts are questions); any failure raises ModelError."""
+        """Return one unit vector per text. With `query`, the texts are questions. Any failure raises ModelError."""
         try:
             return await self._inner.embed(texts, query=query, offload=self._offload)
         except MemoristError:
@@ -67,11 +68,11 @@ class Embedding:
 
 
 class Earlier:
-    """Reopens, by name, the embedders that made stored vectors, until those vectors are replaced.
+    """Reopens, by name, the embedders that computed stored vectors, until those vectors are replaced.
 
-    Until `VectorIndexer` has finished, a namespace holds vectors of two embedders. A question is then embedded by both,
-    and each searches its own vectors. An embedder that cannot be reopened by its name (a function) is None; its entries
-    are found by words only.
+    Until `VectorIndexer` has finished, a namespace contains vectors from two embedders. A question is then embedded by
+    both, and each searches its own vectors. An embedder that cannot be reopened by its name (a function) is None, and
+    its entries are found only by words.
     """
 
     def __init__(self, runtime: Runtime) -> None:
@@ -79,7 +80,7 @@ class Earlier:
         self._known: dict[str, Embedding | None] = {}
 
     def get(self, name: str) -> Embedding | None:
-        """Return the embedder of a stored name."""
+        """Return the embedder with a stored name."""
         from ..embed.opening import reopened
 
         if name not in self._known:

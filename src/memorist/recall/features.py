@@ -1,7 +1,7 @@
-"""Computes the features of each candidate for a question, from the candidates alone (no store access).
+"""Computes the features of each candidate for a question, from the candidates alone and without access to the store.
 
-A feature is about 0 where it says nothing and about 1 where it speaks for a candidate; `FEATURES` names them as hits
-show them. Which of them count, and how much, is in `weights.json`.
+A feature is about 0 if it says nothing and about 1 if it speaks for a candidate. `FEATURES` contains the names that
+hits show. `weights.json` says which of them count, and how much.
 """
 
 from __future__ import annotations
@@ -44,54 +44,55 @@ FEATURES = (
 
 
 class Similarity(msgspec.Struct, frozen=True):
-    """Cosine of each candidate to the question, with mean and standard deviation of cosines over the whole scope."""
+    """Holds the cosine of each candidate to the question, with the mean and standard deviation of cosines over the
+    whole scope."""
 
     cosine: Floats
     part: Floats
-    """The best cosine to the question or one of its parts."""
+    """This is the best cosine to the question or one of its parts."""
     mean: float
     std: float
 
 
 class ScopeStats(msgspec.Struct, frozen=True, kw_only=True):
-    """Statistics over all indexed records of a scope; with them scores are the same on every store."""
+    """Holds statistics over all indexed records of a scope, which make scores the same on every store."""
 
     entries: int
     mean_terms: float
-    """Index terms per entry."""
+    """This is the average number of index terms per entry."""
     assistant_entries: int = 0
     speakers: tuple[str, ...] = ()
-    """Distinct names of people who speak."""
+    """These are the distinct names of speakers."""
 
 
 class Table(msgspec.Struct, frozen=True):
-    """Candidates as columns, for vectorised ranking."""
+    """Holds candidates as columns, for vectorised ranking."""
 
     entries: Sequence[Entry]
     terms: list[str]
     context_terms: list[str]
     session: Ints
     place: Ints
-    """Thread and sequence number in one integer, so that neighbours differ by one."""
+    """This combines thread and sequence number in one integer, so that neighbours differ by one."""
     names: tuple[str, ...]
     speaker: Ints
-    """Indices into `names`."""
+    """These are indices into `names`."""
     assistant: Flags
     message: Flags
     created_at: Ints
     signals: dict[str, Floats]
     lengths: Floats
-    """Terms of each text."""
+    """These are the terms of each text."""
 
     @property
     def size(self) -> int:
-        """How many candidates there are."""
+        """This is the number of candidates."""
         return len(self.entries)
 
 
 @lru_cache(1024)
 def is_assistant(role: str, speaker: str) -> bool:
-    """Return whether a machine wrote it, by its role or by a speaker's name such as `assistant`."""
+    """Return whether a machine wrote an entry, from its role or from a speaker's name such as `assistant`."""
     return role in ("assistant", "tool", "system") or speaker.lower() in ASSISTANT_NAMES
 
 
@@ -122,32 +123,33 @@ def table_of(entries: Sequence[Entry]) -> Table:
 
 
 def _encode(values: Sequence[str]) -> tuple[tuple[str, ...], Ints]:
-    """Return dictionary encoding: the distinct values, and for each value its index among them."""
+    """Return a dictionary encoding: the distinct values, and the index of each value among them."""
     codes: dict[str, int] = {}
     places = [codes.setdefault(value, len(codes)) for value in values]
     return tuple(codes), np.array(places, np.int64)
 
 
 def idf(count: int, frequency: int) -> float:
-    """Return inverse document frequency (BM25's) of a term that `frequency` of `count` entries have."""
+    """Return the inverse document frequency (as in BM25) of a term that `frequency` of `count` entries contain."""
     return math.log(1.0 + (count - frequency + 0.5) / (frequency + 0.5))
 
 
 class Matches(msgspec.Struct, frozen=True):
-    """How the terms of a question match the candidates."""
+    """Describes how the terms of a question match the candidates."""
 
     weights: Floats
-    """The rarity of each term."""
+    """This is the rarity of each term."""
     exists: Flags
-    """Whether any record of the scope has the term."""
+    """This is True for each term that any record of the scope contains."""
     own: Floats
-    """BM25's saturated count of each term (column) in each candidate (row), between 0 and 1."""
+    """This is BM25's saturated count of each term (column) in each candidate (row), between 0 and 1."""
     context: Floats
-    """The same in the turn before it."""
+    """This is the same for the turn before each candidate."""
 
     @property
     def covered(self) -> Floats:
-        """The share of the question's rarity that each candidate has, unknown words included: between 0 and 1."""
+        """This is the share of the question's rarity that each candidate contains, counting unknown words too, between
+        0 and 1."""
         result: Floats = self.own @ self.weights / (float(self.weights.sum()) or 1.0)
         return result
 
@@ -194,7 +196,7 @@ def _words(query: Query, table: Table, matches: Matches) -> dict[str, Floats]:
 
 
 def _part_words(query: Query, matches: Matches, weights: Floats, whole: Floats) -> Floats:
-    """Return the share that a candidate has of the question, or of the part of it that it matches best."""
+    """Return the share of the question, or of its best matching part, that a candidate contains."""
     best = np.zeros_like(whole) if query.parts else whole
     column = {term: number for number, term in enumerate(query.terms)}
     for part in query.parts:
@@ -206,7 +208,7 @@ def _part_words(query: Query, matches: Matches, weights: Floats, whole: Floats) 
 
 
 def _phrases(query: Query, table: Table, matches: Matches, weights: Floats) -> Floats:
-    """Return the rarity of the pairs of terms that stand side by side in both."""
+    """Return the rarity of the pairs of terms that are adjacent in both."""
     out = np.zeros(table.size)
     column = {term: number for number, term in enumerate(query.terms)}
     for first, second in sorted(query.pairs):
@@ -219,10 +221,10 @@ def _phrases(query: Query, table: Table, matches: Matches, weights: Floats) -> F
 
 
 def _occurrences(texts: Sequence[str], terms: Sequence[str]) -> Floats:
-    """Return how often each text (row) has each term (column).
+    """Return how often each text (row) contains each term (column).
 
-    One search through all texts joined is many times faster than a search in each. A term repeated directly counts
-    once, because the two occurrences share the space between them.
+    One search through all texts joined together is many times faster than a search in each. A term that is directly
+    repeated counts once, because the two occurrences share the space between them.
     """
     joined = " " + " \n ".join(texts) + " "
     places: list[int] = []
@@ -242,14 +244,16 @@ def _occurrences(texts: Sequence[str], terms: Sequence[str]) -> Floats:
 
 
 def _meaning(similarity: Similarity) -> Floats:
-    """Return how near each candidate is to the question and to its nearest part, beside all records of the scope."""
+    """Return how near each candidate is to the question and to its nearest part, relative to all records of the
+    scope."""
     both = (similarity.cosine + similarity.part) / 2
     result: Floats = (both - similarity.mean) / (3 * (similarity.std + 1e-6))
     return result
 
 
 def _speaker(query: Query, table: Table) -> Floats:
-    """1 for what the person whom the question names said, -1 for what another one said; 0 if it names several."""
+    """Return 1 for statements of the person that the question names, -1 for those of another person, and 0 if it names
+    several."""
     if len(query.speakers) != 1:
         return np.zeros(table.size)
     asked = set(query.speakers)
@@ -275,7 +279,8 @@ def _form(query: Query, table: Table, stats: ScopeStats) -> dict[str, Floats]:
 
 
 def _confidence(entry: Entry, *, past: bool) -> float:
-    """0 for an ordinary record, less for a doubtful or superseded one; how things were is no reason to doubt."""
+    """Return 0 for an ordinary record, and less for a doubtful or superseded one. For a question about the past,
+    superseded records are not doubtful."""
     doubt = entry.confidence - 1.0 + 0.5 * (TRUST.get(entry.trust, 0.8) - 1.0)
     return doubt - (SUPERSEDED_DOUBT if SUPERSEDED in entry.metadata and not past else 0.0)
 
@@ -291,7 +296,7 @@ def _time(query: Query, table: Table) -> dict[str, Floats]:
 
 
 def _sessions(thread: Ints, created: Ints) -> Ints:
-    """Return session numbers: a thread is cut into sessions where it was silent for longer than `SESSION_GAP`."""
+    """Return session numbers. A thread is split into sessions at pauses longer than `SESSION_GAP`."""
     if not thread.size:
         return thread
     order = np.lexsort((created, thread))
@@ -319,7 +324,7 @@ def _session_terms(has: Flags, session: Ints) -> Floats:
 
 
 def _neighbours(value: Floats, table: Table) -> Floats:
-    """Return weighted sum of the values of neighbouring turns of the session that are candidates too."""
+    """Return the weighted sum of the values of neighbouring turns of the session that are candidates too."""
     out = np.zeros(table.size)
     if not table.size:
         return out

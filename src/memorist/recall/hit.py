@@ -1,4 +1,4 @@
-"""`Hit`, one result of a recall, and `Reason`, why it ranks where it does."""
+"""Defines `Hit`, one result of a recall, and `Reason`, which explains its rank."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DERIVED = ("fact", "learning")
 
 
 class Reason(msgspec.Struct, frozen=True):
-    """One signal behind a hit: its share of the score, and the hit's rank by that signal alone."""
+    """Describes one signal behind a hit: its share of the score, and the hit's rank by that signal alone."""
 
     to_dict = as_dict
 
@@ -22,14 +22,14 @@ class Reason(msgspec.Struct, frozen=True):
     weight: float
     rank: int
     note: str = ""
-    """How long a reranker took, or why its result was not used."""
+    """This says how long a reranker took, or why its result was not used."""
 
     def __str__(self) -> str:
         return f"{self.signal} #{self.rank} ({self.weight:+.2f}){', ' + self.note if self.note else ''}"
 
 
 class Hit(msgspec.Struct, frozen=True, kw_only=True):
-    """One record found for a question; `id` is the record's own id."""
+    """Represents one record found for a question. `id` is the record's own id."""
 
     to_dict = as_dict
 
@@ -37,30 +37,31 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     text: str
     score: float
-    """Between 0 and 1, best first."""
+    """This is between 0 and 1, best first."""
     cosine: float | None = None
-    """The plain cosine of its vector to the question's; None where there are no vectors."""
+    """This is the plain cosine of its vector to the question's, or None if there are no vectors."""
     namespace: str
     org: str = "default"
     created_at: datetime
     source: str | None = None
-    """Where it came from: a message's own id, the message a fact was extracted from, the source of a document."""
+    """This is the origin: a message's own id, the message a fact was extracted from, or the source of a document."""
     superseded_by: str | None = None
-    """What replaced it, in words: "location: Porto since 2026-11-16"; None while it is current."""
+    """This says in words what replaced it, such as "location: Porto since 2026-11-16". It is None while the record is
+    current."""
     reasons: tuple[Reason, ...] = ()
     trust: str = "user"
-    """Who or what wrote the text: `user`, `assistant`, `tool`, `web`, `document`, …"""
+    """This says who or what wrote the text: `user`, `assistant`, `tool`, `web`, `document`, …"""
     speaker: str = ""
-    """The speaker of a message; empty for other records."""
+    """This is the speaker of a message, or empty for other records."""
     place: int = 0
-    """Its number in its thread or document, from 1 on; 0 for records that are not part of one."""
+    """This is its number in its thread or document, starting at 1, or 0 for records that are not part of one."""
     heading: str | None = None
-    """The headings above a chunk of a document: `Refunds > Exceptions`."""
+    """These are the headings above a chunk of a document, such as `Refunds > Exceptions`."""
     page: int | None = None
-    """The page of the document that a chunk begins on."""
+    """This is the page of the document on which a chunk begins."""
 
 
 def log_odds(score: float) -> float:
-    """Return the log-odds of a score between 0 and 1, on which scores of hits are compared."""
+    """Return the log-odds of a score between 0 and 1, which are used to compare scores of hits."""
     inside = min(max(score, 1e-12), 1 - 1e-12)
     return math.log(inside / (1 - inside))

@@ -1,4 +1,5 @@
-"""Turns ranked candidates into hits: merges the pools of several questions, reranks, adds texts, marks and reasons."""
+"""Turns ranked candidates into hits: it merges the pools of several questions, reranks, and adds texts, marks and
+reasons."""
 
 from __future__ import annotations
 
@@ -31,20 +32,22 @@ REPLACED_PENALTY = 2.0
 
 
 class Wanted(msgspec.Struct, frozen=True):
-    """How much of the ranking is asked for."""
+    """Says how much of the ranking is requested."""
 
     top_k: int
     offset: int = 0
     max_tokens: int | None = None
     min_score: float | None = None
     bare: bool = False
-    """For a context: chunks are not merged, because the context joins those that fit, and no reasons are given."""
+    """This is True for a context. Chunks are not merged, because the context joins those that fit, and hits have no
+    reasons."""
     floored: bool = False
-    """Without a `min_score`: whether the relevance floor is that of contexts, rather than that of searches."""
+    """This is True if the relevance floor of contexts applies instead of that of searches. It has no effect with a
+    `min_score`."""
 
 
 class Hits:
-    """Makes hits from the pools of a question; the first pool is the question's own."""
+    """Creates hits from the pools of a question. The first pool is the question's own."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
@@ -89,12 +92,12 @@ class Hits:
         return await self._hits(pools, reasons, rows, verdict)
 
     def _word_vectors(self, query: Query) -> WordVectors | None:
-        """Return the embedder's function for word vectors; None if it has none or the question is not in English."""
+        """Return the embedder's function for word vectors, or None if it has none or the question is not in English."""
         embedder = self._reader.shared.embedder
         return embedder.word_vectors if embedder is not None and query.language == "english" else None
 
     async def _reranked(self, reranker: Reranking, query: Query, rows: list[Row]) -> tuple[list[Row], Verdict]:
-        """Return the best of a ranking in the reranker's order.
+        """Return the best candidates of a ranking in the reranker's order.
 
         Each rank keeps its score, so that scores stay comparable.
         """
@@ -135,9 +138,8 @@ class Hits:
         return sorted(hits, key=lambda hit: (-hit.score, hit.superseded_by is not None))
 
     async def _replaced(self, rows: Sequence[Row]) -> dict[str, str]:
-        """Return what replaced superseded hits, by the fact's id: its present text, or the statement that retracted
-        it.
-        """
+        """Return what replaced superseded hits, by the fact's id: its current text, or the statement that retracted
+        it."""
         ids = dict.fromkeys(id for row in rows if (id := row.entry.metadata.get(SUPERSEDED)) is not None)
         keys = [id.partition("/")[::2] for id in ids]
         facts = await self._reader.get_many(Fact, keys) if keys else []
@@ -150,7 +152,7 @@ class Hits:
         return out
 
     async def _retraction(self, ns: str, key: str) -> str | None:
-        """Return the statement that retracted a fact, with its date; None for a fact that ended in another way."""
+        """Return the statement that retracted a fact, with its date, or None for a fact that ended in another way."""
         last = await self._reader.scan(FactVersion, ns, key, reverse=True, limit=1)
         if not last or last[0].status != "retracted" or last[0].source is None:
             return None
@@ -159,7 +161,7 @@ class Hits:
         return None if message is None else f"{quote_start(message.text)} ({last[0].updated_at.date().isoformat()})"
 
     async def _with_texts(self, ranked: Sequence[Row]) -> list[Row]:
-        """Return the same rows with their texts; those whose record was deleted are left out."""
+        """Return the same rows with their texts, without those whose record was deleted."""
         from ..languages.small_talk import is_small_talk
 
         texts: dict[int, Row] = {}
@@ -180,7 +182,7 @@ class Hits:
 
 
 def quote_start(text: str) -> str:
-    """Return the start of a statement in one line, to quote it beside something else."""
+    """Return the start of a statement on one line, to quote it next to something else."""
     plain = " ".join(text.split())
     return plain if len(plain) <= QUOTE_CHARACTERS else plain[:QUOTE_CHARACTERS].rsplit(" ", 1)[0] + " …"
 
@@ -188,7 +190,7 @@ def quote_start(text: str) -> str:
 def _by_sentences(question: str, rows: list[Row], words: WordVectors, most: int) -> list[Row]:
     """Return the first `most` hits, with passages of documents in the order of their best sentences.
 
-    Each rank keeps its score, and all that is not a passage its place.
+    Each rank keeps its score, and everything that is not a passage keeps its position.
     """
     from .passage import alone
     from .sentences import best_sentences
@@ -206,7 +208,8 @@ def _by_sentences(question: str, rows: list[Row], words: WordVectors, most: int)
 
 
 def _merged(pools: Sequence[Pool], rankings: Sequence[Ranking], wanted: Wanted) -> Iterator[Row]:
-    """Yield candidates of all pools, best first, each once; scores of other pools than the first are reduced."""
+    """Yield the candidates of all pools, best first and without repetitions. Scores of pools other than the first are
+    reduced."""
     if len(pools) == 1:
         yield from _rows(pools[0], rankings[0], wanted)
         return
@@ -222,7 +225,7 @@ def _merged(pools: Sequence[Pool], rankings: Sequence[Ranking], wanted: Wanted) 
 
 
 def _rows(pool: Pool, ranking: Ranking, wanted: Wanted) -> Iterator[Row]:
-    """Yield the candidates that may be hits, best first, made lazily."""
+    """Yield the candidates that may become hits, best first, created lazily."""
     from .ranking import Row
 
     for place in ranking.order:
@@ -241,7 +244,8 @@ def _standard(scores: Sequence[float]) -> list[float]:
 
 
 def _notes(pools: Sequence[Pool], row: Row, place: int, verdict: Verdict | None) -> Iterator[Reason]:
-    """Yield reasons besides the features: which wording found a hit, which sentence answers, what the reranker did."""
+    """Yield reasons besides the features: the wording that found a hit, the sentence that answers, and what the
+    reranker did."""
     if row.pool:
         yield Reason("expansion", 0.0, place, f"found by {pools[row.pool].query.text!r}")
     if row.answer:

@@ -1,4 +1,4 @@
-"""An in-memory inverted index with BM25 ranking, for stores that have no text index of their own."""
+"""Provides an in-memory inverted index with BM25 ranking, for stores that have no text index."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SMALL_SCOPE = 2_000
 
 
 def select_terms(terms: Sequence[str], frequency: Mapping[str, int], entries: int) -> list[str]:
-    """Return the terms worth searching: those that exist, without the frequent ones where two rarer ones remain."""
+    """Return the terms worth searching: those that exist, without frequent ones if two rarer ones remain."""
     existing = [term for term in terms if frequency.get(term, 0) > 0]
     if len(existing) > MAX_TERMS:
         existing = sorted(existing, key=lambda term: frequency[term])[:MAX_TERMS]
@@ -35,7 +35,8 @@ def select_terms(terms: Sequence[str], frequency: Mapping[str, int], entries: in
 
 
 class _Postings:
-    """The posting list of a term: ascending slots (entry numbers), with its counts in the text and in its context."""
+    """Holds the posting list of a term: ascending slots (entry numbers), with the term's counts in the text and in its
+    context."""
 
     __slots__ = ("context", "live", "own", "slots")
 
@@ -48,7 +49,8 @@ class _Postings:
 
 
 class LexicalIndex(Generic[Key]):
-    """Terms to entries. A removed entry leaves its slot empty; slots are compacted when a quarter are empty."""
+    """Maps terms to entries. A removed entry leaves its slot empty, and slots are compacted when a quarter are
+    empty."""
 
     def __init__(self) -> None:
         self._postings: dict[str, _Postings] = {}
@@ -63,11 +65,11 @@ class LexicalIndex(Generic[Key]):
 
     @property
     def mean_terms(self) -> float:
-        """Index terms per entry, on average."""
+        """This is the average number of index terms per entry."""
         return self._total / len(self._slot) if self._slot else 0.0
 
     def add(self, key: Key, terms: str, context_terms: str = "") -> None:
-        """Index an entry by its space-joined terms; one with the same key is replaced."""
+        """Index an entry by its space-joined terms, and replace one with the same key."""
         self.remove(key)
         slot = len(self._keys)
         split = terms.split()
@@ -79,7 +81,7 @@ class LexicalIndex(Generic[Key]):
         self._total += len(split)
 
     def remove(self, key: Key) -> bool:
-        """Remove an entry; false where there is none."""
+        """Remove an entry. Return False if there is none."""
         slot = self._slot.pop(key, None)
         if slot is None:
             return False
@@ -93,7 +95,7 @@ class LexicalIndex(Generic[Key]):
         return True
 
     def frequency(self, terms: Iterable[str]) -> dict[str, int]:
-        """Return the document frequency of each term that is indexed."""
+        """Return the document frequency of each indexed term."""
         return {term: posting.live for term in terms if (posting := self._postings.get(term)) is not None}
 
     def search(self, terms: Sequence[str], limit: int) -> list[tuple[Key, float]]:

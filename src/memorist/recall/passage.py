@@ -1,7 +1,7 @@
 """Cuts a long text to the run of sentences or lines that best matches a question.
 
-Code and tables are cut between lines, never inside one; a passage is given the heading above it, and a table row the
-head of its table. The result depends only on text, terms and room.
+Code and tables are cut between lines, never inside one. A passage keeps the heading above it, and a table row keeps the
+head of its table. The result depends only on the text, the terms and the room.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ _LONGEST = 400
 
 
 class _Piece(msgspec.Struct, frozen=True):
-    """A sentence or line, with its offsets in the text."""
+    """Represents a sentence or line, with its offsets in the text."""
 
     text: str
     start: int
     stop: int
     heading: int = -1
-    """Index of the heading above it; -1 where there is none."""
+    """This is the index of the heading above it, or -1 if there is none."""
     table: int = -1
-    """Index of the first row of its table; -1 outside of tables."""
+    """This is the index of the first row of its table, or -1 outside of tables."""
 
 
 Read = tuple[list[_Piece], list[float], list[int]]
@@ -54,7 +54,7 @@ def passage(
     count: Callable[[str], int],
     known: dict[str, Read] | None = None,
 ) -> str:
-    """Return the text if it fits; else its best passage in at most `max_tokens`, or "" where none fits.
+    """Return the text if it fits. Otherwise return its best passage in at most `max_tokens`, or "" if none fits.
 
     `known` caches how texts were split and scored, for a caller that asks for several lengths with the same terms.
     """
@@ -84,9 +84,8 @@ def _read(text: str, terms: Sequence[str], count: Callable[[str], int]) -> Read:
 
 
 def _grown(place: int, worth: Sequence[float], costs: Sequence[int], room: int) -> tuple[int, int]:
-    """Return (first, last) of the run grown from a piece while it fits: by the better neighbour, the next one on a
-    tie.
-    """
+    """Return the first and last piece of the run that grows from a piece while it fits. It grows by the better
+    neighbour, or by the next one if both are equal."""
     first = last = place
     spent = costs[place]
     while True:
@@ -105,7 +104,7 @@ def _grown(place: int, worth: Sequence[float], costs: Sequence[int], room: int) 
 def _written(
     text: str, pieces: Sequence[_Piece], first: int, last: int, max_tokens: int, count: Callable[[str], int]
 ) -> str:
-    """Return the text of a run, with its heading and table head if they fit; "" where the run alone does not fit."""
+    """Return the text of a run, with its heading and table head if they fit, or "" if the run alone does not fit."""
     body = text[pieces[first].start : pieces[last].stop].strip("\n")
     opened = first > 0 and not body.startswith(CUT)
     closed = last + 1 < len(pieces)
@@ -125,7 +124,7 @@ def _written(
 
 
 def _letters(text: str, room: int, count: Callable[[str], int]) -> str:
-    """Return the start of a piece that is too long itself, cut by characters."""
+    """Return the start of a piece that is too long, cut by characters."""
     if room < 1:
         return ""
     size = min(len(text), 4 * room)
@@ -135,9 +134,8 @@ def _letters(text: str, room: int, count: Callable[[str], int]) -> str:
 
 
 def _worth(pieces: Sequence[_Piece], terms: Sequence[str]) -> list[float]:
-    """Return the relevance of each piece: the sum of the weights of the question's terms in it, rare terms weighing
-    more.
-    """
+    """Return the relevance of each piece, which is the sum of the weights of the question's terms in it. Rare terms
+    weigh more."""
     wanted = set(terms)
     language = stemming_language(" ".join(piece.text for piece in pieces[:HEAD]))
     has = [wanted.intersection(tokens(piece.text, language)) for piece in pieces]
@@ -152,9 +150,8 @@ def sentences(text: str) -> list[str]:
 
 
 def alone(text: str, number: int) -> str:
-    """Return one of the `sentences` of a text, by its index, with its heading and table head and marks of what is left
-    out.
-    """
+    """Return one of the `sentences` of a text, by its index, with its heading and table head, and with marks for what
+    is left out."""
     return _written(text, _pieces(text), number, number, len(text) + 1, len)
 
 
@@ -196,7 +193,7 @@ def _sentences(line: str) -> list[tuple[int, int]]:
 
 
 def _ends(line: str) -> Iterator[int]:
-    """Yield where sentences of a line end."""
+    """Yield the ends of the sentences in a line."""
     for found in _END.finditer(line):
         end = found.end()
         if found[0] != "." or not ABBREVIATION.search(line, max(0, end - 8), end):

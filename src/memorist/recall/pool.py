@@ -1,6 +1,6 @@
-"""A pool: the candidates of one question as stored entries, with all that ranking needs.
+"""Defines a pool, which contains the candidates for one question as stored entries, with everything that ranking needs.
 
-Production and benchmark both rank pools, so that weights are fitted on exactly what is ranked.
+Production and benchmarks both rank pools, so that weights are fitted on exactly the data that is ranked.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Spread = tuple[int, float, float]
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """A question's vectors by one embedder, and the spread of their cosines in each namespace."""
+    """Holds a question's vectors from one embedder, and the spread of their cosines in each namespace."""
 
     embedder: str
     vectors: Vectors
@@ -31,7 +31,7 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 class Pool:
-    """Candidates of one question."""
+    """Holds the candidates for one question."""
 
     def __init__(
         self,
@@ -51,12 +51,12 @@ class Pool:
 
     @cached_property
     def table(self) -> Table:
-        """The candidates as columns."""
+        """These are the candidates as columns."""
         return table_of(self.entries)
 
     @cached_property
     def matches(self) -> Matches:
-        """How the words of the question match."""
+        """This describes how the words of the question match."""
         return match(self.query, self.table, self.stats, self.counts)
 
     def features(self) -> dict[str, Floats]:
@@ -64,7 +64,7 @@ class Pool:
         return features(self.query, self.table, self.stats, self.matches, self.similarity)
 
     def cosine(self, place: int) -> float | None:
-        """Return the cosine of a candidate to the question; None if there are no vectors to compare."""
+        """Return the cosine of a candidate to the question, or None if there are no vectors to compare."""
         entry = self.entries[place]
         if self.similarity is None or entry.vector is None or entry.embedder != self.embedder:
             return None
@@ -72,7 +72,7 @@ class Pool:
 
 
 def stats_of(namespaces: Sequence[NamespaceStats]) -> ScopeStats:
-    """Return the counts of several namespaces as one."""
+    """Return the combined counts of several namespaces."""
     total = sum(stats.entries for stats in namespaces)
     return ScopeStats(
         entries=total,
@@ -83,9 +83,8 @@ def stats_of(namespaces: Sequence[NamespaceStats]) -> ScopeStats:
 
 
 def _similarity(entries: Sequence[Entry], asked: Sequence[Asked]) -> Similarity | None:
-    """Return cosines on one scale: those of an earlier embedder are rescaled to the mean and deviation of the present
-    one.
-    """
+    """Return cosines on one scale. Those of an earlier embedder are rescaled to the mean and deviation of the current
+    one."""
     scales = [(one, scale) for one in asked if (scale := _joined_spread(one.spread)) is not None]
     if not scales:
         return None
@@ -101,7 +100,7 @@ def _similarity(entries: Sequence[Entry], asked: Sequence[Asked]) -> Similarity 
 
 
 def _joined_spread(parts: Sequence[Spread]) -> tuple[float, float] | None:
-    """Return mean and deviation over several namespaces; None where none has vectors."""
+    """Return the mean and deviation over several namespaces, or None if none has vectors."""
     weight = sum(count for count, _, _ in parts)
     if not weight:
         return None
@@ -109,9 +108,8 @@ def _joined_spread(parts: Sequence[Spread]) -> tuple[float, float] | None:
 
 
 def _cosines(entries: Sequence[Entry], asked: Asked) -> tuple[list[int], Floats]:
-    """Return the places of the entries with a vector of this embedder, and their cosines to each of the question's
-    vectors.
-    """
+    """Return the positions of the entries with a vector of this embedder, and their cosines to each of the question's
+    vectors."""
     width = asked.vectors.shape[1] + 4
     places = [
         place

@@ -42,46 +42,50 @@ MIN_PART_TERMS = 2
 
 
 class Query(msgspec.Struct, frozen=True, kw_only=True):
-    """A parsed question."""
+    """Represents a parsed question."""
 
     text: str
     terms: tuple[str, ...]
-    """Terms to search the text index for: without stop words, speakers' names and dates."""
+    """These are the terms to search the text index for, without stop words, speakers' names and dates."""
     rarity: tuple[float, ...]
-    """How much each term tells, in any memory: 0 for everyday words ("thanks"), about 1 for rarer ones ("violin")."""
+    """This says how informative each term is in any memory: 0 for everyday words ("thanks"), about 1 for rarer ones
+    ("violin")."""
     pairs: frozenset[tuple[str, str]]
-    """Terms that stand side by side in the question."""
+    """These terms are adjacent in the question."""
     embed_text: str
-    """The text to embed: without speakers' names and dates, which would dominate the vector."""
+    """This is the text to embed, without speakers' names and dates, which would dominate the vector."""
     parts: tuple[tuple[str, ...], ...] = ()
-    """The terms of each part of a question in several parts, which are searched one by one too; empty otherwise."""
+    """These are the terms of each part of a question with several parts, which are also searched separately. Otherwise
+    it is empty."""
     part_texts: tuple[str, ...] = ()
-    """The text to embed of each part."""
+    """This is the text to embed for each part."""
     speakers: tuple[str, ...] = ()
-    """Speakers asked about, in order of mention."""
+    """These are the speakers that the question is about, in order of mention."""
     dates: tuple[Interval, ...] = ()
     past: bool = False
-    """Whether it asks how things were, so that superseded records are not ranked down."""
+    """This is True if the question is about the past, so that superseded records are not ranked lower."""
     asks: bool = False
-    """Whether it asks something, rather than tells or requests it."""
+    """This is True if the text asks something, rather than states or requests something."""
     bare: bool = False
-    """Whether it is a question that can be understood by itself, rather than the next turn of a conversation."""
+    """This is True if the question can be understood on its own, rather than as the next turn of a conversation."""
     personal: bool = False
-    """Whether it may be about the asker or somebody they know: it says "I", "my" or "she", or it is not in English,
-    where verbs may say so."""
+    """This is True if the question may be about the asker or somebody they know. It says "I", "my" or "she", or is not
+    in English, where verbs may express this."""
     asks_assistant: bool = False
-    """Whether it asks for the assistant's own words."""
+    """This is True if the question asks for the assistant's own words."""
     language: str = "english"
-    """Its language by its Snowball name, guessed; the scope's usual one where it is too short."""
+    """This is the guessed language, by its Snowball name. For a question that is too short, it is the scope's usual
+    language."""
     now: int = 0
 
 
 def analyse(
     text: str, *, speakers: Iterable[str] = (), now: int = 0, language: str | None = None, usual: str | None = None
 ) -> Query:
-    """Parse a question; `speakers` are the names seen in the scope, `now` is when it is asked, in microseconds.
+    """Parse a question. `speakers` are the names that occur in the scope, and `now` is the time of the question in
+    microseconds.
 
-    `usual` is the language of the scope, used for a question too short to guess its language from.
+    `usual` is the language of the scope, which is used if the question is too short to guess its language.
     """
     if len(text) > MAX_CHARS:
         text = f"{text[: MAX_CHARS // 2]} {text[-MAX_CHARS // 2 :]}"
@@ -119,7 +123,8 @@ def analyse(
 
 
 def _rarity(text: str, terms: Iterable[str], *languages: str | None) -> tuple[float, ...]:
-    """Return the rarity of each term: that of the rarest word it stands for, or its own where words are not spaced."""
+    """Return the rarity of each term, which is that of the rarest word with this stem, or its own in scripts without
+    spaces."""
     from memorist.embed.wordllama import word_rarity
 
     spoken = [word for word in dict.fromkeys(words(text)) if len(word) <= LONGEST_WORD]
@@ -140,7 +145,8 @@ def _bare(text: str) -> bool:
 
 
 def _parts(text: str, language: str | None, usual: str | None) -> list[tuple[str, tuple[str, ...]]]:
-    """Return the parts of a question with their terms, the longest where there are many; none where it has but one."""
+    """Return the parts of a question with their terms, or the longest if there are many. There are none if it has only
+    one part."""
     found = [(part, tuple(query_terms(part, language, usual))) for part in _PART_END.split(text) if part.strip()]
     found = [(part, terms) for part, terms in found if len(terms) >= MIN_PART_TERMS]
     if len(found) < 2:
@@ -149,14 +155,14 @@ def _parts(text: str, language: str | None, usual: str | None) -> list[tuple[str
 
 
 def content(text: str) -> str:
-    """Return a text without English stop words; unchanged where nothing would be left."""
+    """Return a text without English stop words, or unchanged if nothing would be left."""
     listed = STOP_WORDS["english"]
     found = re.findall(r"[^\W_]+(?:['’][^\W_]+)?", text)
     return " ".join(word for word in found if normalise(word) not in listed) or text
 
 
 def _speakers_in(text: str, speakers: Iterable[str]) -> tuple[list[str], set[str]]:
-    """Return the speakers a text mentions, in order, and the words it mentions them by.
+    """Return the speakers that a text mentions, in order, and the words that mention them.
 
     A speaker is recognised by any word of their name, or by a capitalised short form of the first one.
     """
@@ -179,7 +185,7 @@ def _speakers_in(text: str, speakers: Iterable[str]) -> tuple[list[str], set[str
 
 @lru_cache(4096)
 def _names(speaker: str) -> tuple[str, ...]:
-    """Return the words of a speaker's name; cached, since questions are about the same few people."""
+    """Return the words of a speaker's name. They are cached, because questions are about the same few people."""
     return tuple(words(speaker))
 
 
@@ -190,10 +196,10 @@ def _without(text: str, names: Iterable[str]) -> str:
 
 
 def find_dates(text: str, now: int) -> tuple[list[Interval], list[Span]]:
-    """Return the intervals of when something was said that a text mentions, and their character spans in it.
+    """Return the time intervals that a text mentions, and their character spans in it.
 
-    What is stored was said in the past, so a future time gives no interval ("what do I have next Friday") and its words
-    are searched as words. A bare weekday means the last one only if the question is in the past tense.
+    Stored statements are from the past, so a future time ("what do I have next Friday") produces no interval, and its
+    words are searched as words. A bare weekday means the last one only if the question is in the past tense.
     """
     at = to_datetime(now)
     lang = language_of(text) or "en"
@@ -209,7 +215,7 @@ def find_dates(text: str, now: int) -> tuple[list[Interval], list[Span]]:
 
 
 def _any_weekday(date: DateRange, text: str) -> bool:
-    """Return whether it is only the name of a weekday, in a question that is not in the past tense."""
+    """Return whether a date is only the name of a weekday, in a question that is not in the past tense."""
     return (
         date.grain == "day"
         and not _MOMENTS.said.search(date.text)
@@ -219,7 +225,8 @@ def _any_weekday(date: DateRange, text: str) -> bool:
 
 
 def _meant(date: DateRange, now: datetime) -> tuple[datetime, datetime]:
-    """Return the interval to search for a parsed date: whole days, widened for "two weeks ago", open for "since"."""
+    """Return the interval to search for a parsed date. It has whole days, and is widened for "two weeks ago" and open
+    for "since"."""
     start, end = date.start, date.end
     if date.grain in ("minute", "hour"):  # people rarely remember the minute at which something was said
         start = start.replace(hour=0, minute=0, second=0, microsecond=0)

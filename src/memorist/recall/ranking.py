@@ -1,6 +1,7 @@
-"""Ranks a pool: a weighted sum of features, the newest of equal statements first, and a calibrated score.
+"""Ranks a pool by a weighted sum of features, with the newest of equal statements first, and computes a calibrated
+score.
 
-The weights and the calibration are in `weights.json`, which `make recall-fit` makes.
+The weights and the calibration are in `weights.json`, which `make recall-fit` generates.
 """
 
 from __future__ import annotations
@@ -51,22 +52,23 @@ SHOWN_WEIGHT = 0.05
 
 
 class Weights(msgspec.Struct, frozen=True):
-    """The weights of one kind of embedder, and its calibration."""
+    """Holds the weights for one kind of embedder, and its calibration."""
 
     features: dict[str, float]
     evidence: dict[str, float]
-    """What the candidates say about whether the question has an answer at all: log-odds = Σ weight · value.
+    """These weights say whether the question has an answer at all, given the candidates: log-odds = Σ weight · value.
 
-    `instructions` is added for each candidate alone.
+    `instructions` is added for each candidate separately.
     """
     hit: dict[str, float]
-    """Log-odds that one candidate is relevant to a question that has an answer."""
+    """These are the log-odds that one candidate is relevant to a question that has an answer."""
     floors: dict[str, float]
-    """What a context asks for: of the `question`, how probably it has an answer here; of a `hit`, its score."""
+    """These are the floors of a context. `question` is the minimum probability that the question has an answer here,
+    and `hit` is the minimum score."""
 
 
 class WeightsFile(msgspec.Struct, frozen=True):
-    """`weights.json`: what made it, and one table per kind of embedder."""
+    """Represents `weights.json`, which names its origin and has one table per kind of embedder."""
 
     made: dict[str, object]
     tables: dict[str, Weights]
@@ -74,35 +76,36 @@ class WeightsFile(msgspec.Struct, frozen=True):
 
 @cache
 def weights_file() -> WeightsFile:
-    """Return the weights that this version ranks by."""
+    """Return the weights that this version uses."""
     return msgspec.json.decode((files("memorist.recall") / "weights.json").read_bytes(), type=WeightsFile)
 
 
 def table_name(pool: Pool) -> str:
-    """Return which table of weights a pool is ranked by.
+    """Return the name of the table of weights for a pool.
 
-    Cosines are measured by their spread in the scope, so that one table serves every embedder.
+    Cosines are measured relative to their spread in the scope, so one table serves every embedder.
     """
     return "none" if pool.similarity is None else "default"
 
 
 class Row(msgspec.Struct, frozen=True):
-    """A ranked entry with its score between 0 and 1; `place` is its index in the pool."""
+    """Represents a ranked entry with its score between 0 and 1. `place` is its index in the pool."""
 
     entry: Entry
     score: float
     place: int
     pool: int = 0
-    """Index of the question that found it, where several were asked."""
+    """This is the index of the question that found it, if several were asked."""
     text: str = ""
     heading: str = ""
     page: int | None = None
     answer: str = ""
-    """The sentence of a passage that answers."""
+    """This is the sentence of a passage that answers the question."""
 
 
 class Ranking(msgspec.Struct, frozen=True):
-    """The order and scores of candidates, with the contribution of each feature (column) to each of them (row)."""
+    """Holds the order and scores of candidates, with the contribution of each feature (column) to each of them
+    (row)."""
 
     order: list[int]
     raw: Floats
@@ -110,9 +113,11 @@ class Ranking(msgspec.Struct, frozen=True):
     parts: Floats
     names: list[str]
     findable: Flags
-    """Whether a recall returns a candidate: something connects it with a question that seems to have an answer here."""
+    """This says for each candidate whether a recall returns it: something connects it with a question that seems to
+    have an answer here."""
     above_floor: Flags
-    """Whether a context may send a candidate: the question seems to have an answer here, and this may be it."""
+    """This says for each candidate whether a context may send it: the question seems to have an answer here, and this
+    may be it."""
 
     def reasons(self, places: Sequence[int]) -> dict[int, tuple[Reason, ...]]:
         """Return the reasons of the candidates at these indices, strongest first."""
@@ -154,7 +159,8 @@ def rank(pool: Pool, weights: Weights | None = None) -> Ranking:
 
 
 def _connected(pool: Pool, values: Mapping[str, Floats]) -> Flags:
-    """Return which candidates share a word with the question, are near it in meaning, or are of a time it names."""
+    """Return which candidates share a word with the question, are near it in meaning, or are from a time that it
+    names."""
     zero = np.zeros(len(pool.entries))
     out = np.asarray(((pool.matches.own > 0) | (pool.matches.context > 0)).any(axis=1), np.bool_)
     out |= (values.get("date", zero) >= 1.0) | (values.get("instruction", zero) > 0)
@@ -165,22 +171,24 @@ def _connected(pool: Pool, values: Mapping[str, Floats]) -> Flags:
 
 
 def _of_a_time(pool: Pool, values: Mapping[str, Floats]) -> Flags:
-    """Return the candidates of the time a question names, if it names no subject: "What happened last Tuesday?"."""
+    """Return the candidates from the time that a question names, if it names no subject, as in "What happened last
+    Tuesday?"."""
     timely = bool(pool.query.dates) and max(pool.query.rarity, default=0.0) < RARE
     return (values["date"] >= 1.0) & timely
 
 
 def _is_near(pool: Pool) -> bool:
-    """Return whether a small memory has something plainly near the question: in a large one, something always is."""
+    """Return whether a small memory has an entry that is clearly near the question. In a large memory there always is
+    one."""
     near = pool.similarity
     return near is not None and pool.stats.entries < FEW_ENTRIES and float(near.part.max(initial=0.0)) >= NEAR_COSINE
 
 
 def _is_covered(pool: Pool) -> bool:
-    """Return whether one record has half of the words of a question or of a search for a word or two.
+    """Return whether one record contains half of the words of a question, or of a search for a word or two.
 
-    So few words say too little about whether the memory knows their subject. A remark ("See you this afternoon.") is
-    no search: it asks nothing, most of its words are small ones, and none of the others is rare.
+    A few words say too little about whether the memory knows their subject. A remark ("See you this afternoon.") is not
+    a search. It asks nothing, most of its words are stop words, and none of the others is rare.
     """
     query, rarity = pool.query, np.array(pool.query.rarity, np.float64)
     searches = query.asks or len(query.terms) >= SEARCH_TERMS * len(words(query.text))
@@ -191,10 +199,11 @@ def _is_covered(pool: Pool) -> bool:
 
 
 def _passages(pool: Pool) -> Flags:
-    """Return the passages of documents, if one of them has a fair share of the question's words; none otherwise.
+    """Return the passages of documents if one of them contains a fair share of the question's words, and otherwise
+    none.
 
-    The weights come from chats alone. In documents the answer often stands in other words, beside what the question
-    names, and the order of passages is found by their sentences.
+    The weights come only from chats. In documents the answer often uses other words, next to those of the question, and
+    the order of passages is determined by their sentences.
     """
     rarity = np.array(pool.query.rarity, np.float64)
     share = (pool.matches.own > 0) @ rarity / (float(rarity.sum()) or 1.0)
@@ -203,9 +212,9 @@ def _passages(pool: Pool) -> Flags:
 
 
 def _own_statements(pool: Pool, order: Sequence[int]) -> list[int]:
-    """Return what the user stated, and what was taken from it, best first.
+    """Return the user's statements, and the memories extracted from them, best first.
 
-    A question counts if it tells much about them.
+    A question by the user counts if it says a lot about them.
     """
     table = pool.table
     states = (table.signals["asks"] == 0) | (table.signals["first"] == 1.0)
@@ -216,9 +225,8 @@ def _own_statements(pool: Pool, order: Sequence[int]) -> list[int]:
 
 
 def newest_first(pool: Pool, raw: Floats) -> Floats:
-    """Return what candidates gain so that of two statements that say the same of another thing the newer comes
-    first.
-    """
+    """Return the bonus of each candidate, so that of two statements that differ only in their value the newer one comes
+    first."""
     out = np.zeros(len(raw))
     if pool.query.past:
         return out
@@ -244,7 +252,7 @@ def _equal(one: frozenset[str], other: frozenset[str]) -> bool:
 
 
 def replacements_first(pool: Pool, raw: Floats) -> Floats:
-    """Return what facts gain so that they outrank the statements that they replaced."""
+    """Return the bonus of each fact, so that facts outrank the statements that they replaced."""
     out = np.zeros(len(raw))
     if pool.query.past:
         return out
@@ -257,7 +265,7 @@ def replacements_first(pool: Pool, raw: Floats) -> Floats:
 
 
 def evidence_of(pool: Pool, values: Mapping[str, Floats]) -> dict[str, float]:
-    """Return what the candidates together say about whether the question has an answer here.
+    """Return the evidence of all candidates on whether the question has an answer here.
 
     Words count by their rarity in any text, because in a small memory every word is rare.
     """
@@ -283,7 +291,7 @@ def evidence_of(pool: Pool, values: Mapping[str, Floats]) -> dict[str, float]:
 
 
 def _session_sets(own: Flags, session: Ints) -> Flags:
-    """Return which terms (columns) each session (row) has among its candidates."""
+    """Return which terms (columns) each session (row) contains among its candidates."""
     out = np.zeros((int(session.max(initial=-1)) + 1, own.shape[1]), np.bool_)
     row, term = np.nonzero(own)
     out[session[row], term] = True
@@ -291,17 +299,18 @@ def _session_sets(own: Flags, session: Ints) -> Flags:
 
 
 def instructions(values: Mapping[str, Floats], raw: Floats) -> Floats:
-    """For each standing instruction, the share of such among the best candidates: many are no chance matches."""
+    """Return, for each standing instruction, the share of instructions among the best candidates. If there are many,
+    they do not match by chance."""
     instructs = values["instruction"] > 0
     best = np.argsort(-raw, kind="stable")[:INSTRUCTIONS_AMONG]
     return np.where(instructs, float(instructs[best].mean()) if best.size else 0.0, 0.0)
 
 
 def calibrate(pool: Pool, values: Mapping[str, Floats], raw: Floats, weights: Weights) -> tuple[Floats, Floats]:
-    """Return how probably the question has to do with this memory, and that times the probability that a candidate is
-    it.
+    """Return the probability that the question has to do with this memory, and that probability multiplied by the one
+    that a candidate is the answer.
 
-    Both are arrays: a standing instruction has to do with a request whatever the rest of the memory is about.
+    Both are arrays, because a standing instruction applies to a request whatever the rest of the memory is about.
     """
     odds = sum(weights.evidence[name] * value for name, value in evidence_of(pool, values).items())
     related = _sigmoid(odds + weights.evidence["instructions"] * instructions(values, raw))
@@ -316,7 +325,8 @@ def _sigmoid(value: Floats) -> Floats:
 
 
 def _order(pool: Pool, raw: Floats) -> list[int]:
-    """Return indices best first; ties by newest, then by kind and id, so that every store gives the same order."""
+    """Return indices, best first. Ties are broken by newest, then by kind and id, so that every store returns the same
+    order."""
     value = (-raw.round(9)).tolist()
     created = (-pool.table.created_at).tolist()
     keys = [

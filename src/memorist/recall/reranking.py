@@ -1,4 +1,4 @@
-"""Calls a memory's reranker on the best of the first ranking, within a time limit."""
+"""Calls a memory's reranker on the best candidates of the first ranking, within a time limit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ RERANKED = 50
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """A reranker's scores, in the order of the texts; None if the first ranking is kept, and `note` says why."""
+    """Holds a reranker's scores, in the order of the texts, or None if the first ranking is kept. In that case `note`
+    says why."""
 
     name: str
     scores: list[float] | None
@@ -39,11 +40,11 @@ class Reranking:
 
     @property
     def name(self) -> str:
-        """The reranker's name, shown in the reasons of hits."""
+        """This is the reranker's name, which the reasons of hits show."""
         return self._inner.name if self._inner is not None else f"model {self._model.name if self._model else ''}"
 
     async def judge(self, query: str, texts: Sequence[str]) -> Verdict:
-        """Return scores for the texts, or why there are none."""
+        """Return scores for the texts, or the reason why there are none."""
         if self._busy:
             # A call that timed out is still running; a second one beside it would only be slower.
             return Verdict(self.name, None, "still busy with an earlier question: the first ranking stands")

@@ -1,4 +1,4 @@
-"""Chooses hits from a ranking: drops near-duplicates, merges neighbouring chunks, fills a token budget."""
+"""Chooses hits from a ranking: it drops near-duplicates, merges neighbouring chunks, and fills a token budget."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Place = tuple[tuple[str, str, str], int]
 
 
 def distinct(ranked: Iterable[Row], limit: int | None = None) -> tuple[list[Row], list[Row]]:
-    """Return (kept, repeats): the best of each group of near-duplicates, up to `limit`, and the others."""
+    """Return the best of each group of near-duplicates, up to `limit`, and the others."""
     kept: list[Row] = []
     repeats: list[Row] = []
     seen: dict[str, dict[int, list[frozenset[str]]]] = {}
@@ -54,9 +54,9 @@ def chosen(ranked: Iterable[Row], count: int, most: int) -> list[Row]:
 
 
 def without_repeats(rows: Iterable[Row]) -> list[Row]:
-    """Return the rows without messages that say, word for word, what one before them says.
+    """Return the rows without messages that repeat an earlier one word for word.
 
-    Compared by text and not by terms: "I don't live in Porto" has the terms of "I live in Porto".
+    They are compared by text and not by terms, because "I don't live in Porto" has the terms of "I live in Porto".
     """
     said: set[tuple[str, str]] = set()
     kept: list[Row] = []
@@ -100,7 +100,7 @@ def _place(row: Row) -> Place:
 
 
 def _run(key: Place, chunks: dict[Place, Row], used: set[Place]) -> list[Row]:
-    """Return the consecutive chunks around one, at most `MOST_MERGED`, later ones taken first."""
+    """Return the consecutive chunks around one, at most `MOST_MERGED`, starting with later ones."""
     whole, first = key
     last = first
     while last - first + 1 < MOST_MERGED:
@@ -114,7 +114,7 @@ def _run(key: Place, chunks: dict[Place, Row], used: set[Place]) -> list[Row]:
 
 
 def _joined(texts: Sequence[str], separator: str) -> str:
-    """Return texts joined, without the text that chunking repeats where they meet."""
+    """Join texts, without the text that chunking repeats where they meet."""
     out = texts[0]
     for text in texts[1:]:
         longest = min(len(out), len(text))
@@ -124,7 +124,7 @@ def _joined(texts: Sequence[str], separator: str) -> str:
 
 
 def fill(ranked: Sequence[Row], max_tokens: int, count: Callable[[str], int], terms: Sequence[str] = ()) -> list[Row]:
-    """Return the best hits that fit a token budget; one that is too long is cut to its best passage."""
+    """Return the best hits that fit a token budget. A hit that is too long is cut to its best passage."""
     out: list[Row] = []
     left = max_tokens
     for row in ranked:

@@ -1,8 +1,9 @@
-"""Scores passages of documents by their best sentence: how well it answers a question, by words of like meaning.
+"""Scores passages of documents by how well their best sentence answers a question, using words of similar meaning.
 
-The first ranking compares a question with a whole passage. One sentence of it answers, often in other words, and the
-mean of a passage's word vectors hides that. Here each word of the question is compared with each word of a sentence,
-and the best match of each counts (rare words more). English only: the word vectors are.
+The first ranking compares a question with a whole passage. Often one sentence contains the answer, in other words, and
+the average of a passage's word vectors hides that. Here each word of the question is compared with each word of a
+sentence, and the best match of each counts (rare words count more). This works only in English, because the word
+vectors are English.
 """
 
 from __future__ import annotations
@@ -32,19 +33,19 @@ _HEADING = re.compile(r"\A\s{0,3}#{1,6}\s")
 
 
 class Split(msgspec.Struct, frozen=True):
-    """The sentences of several passages as arrays."""
+    """Holds the sentences of several passages as arrays."""
 
     texts: list[str]
     numbers: list[int]
-    """The index of each sentence among those of its passage."""
+    """This is the index of each sentence among those of its passage."""
     owner: Ints
-    """The index of each sentence's passage."""
+    """This is the index of each sentence's passage."""
     flat: Ints
-    """The words of all sentences, as indices into the vocabulary, one sentence after the other."""
+    """These are the words of all sentences, as indices into the vocabulary, one sentence after the other."""
     starts: Ints
-    """Where each sentence begins in `flat`."""
+    """This is where each sentence begins in `flat`."""
     headed: Ints
-    """The same words, those of each sentence followed by those of its passage's heading."""
+    """These are the same words, with those of each sentence followed by those of its passage's heading."""
     headed_starts: Ints
     vocabulary: list[str]
 
@@ -56,7 +57,7 @@ def content_words(text: str) -> list[str]:
 
 
 def split(passages: Sequence[Row]) -> Split:
-    """Split passages into sentences and words, without stop words; sentences without words are left out.
+    """Split passages into sentences and words, without stop words. Sentences without words are left out.
 
     The words of a table's head count as words of each of its rows.
     """
@@ -94,9 +95,9 @@ def _ints(values: list[int]) -> Ints:
 
 
 def features(question: str, found: Split, passages: Sequence[Row], vectors: WordVectors) -> dict[str, Floats]:
-    """Return the features of each sentence by name, those of meaning standardised.
+    """Return the features of each sentence by name. Those of meaning are standardised.
 
-    None if there are no words to compare.
+    Return None if there are no words to compare.
     """
     asked = list(dict.fromkeys(content_words(question) or words(question)))
     if not asked or not found.texts:
@@ -136,9 +137,10 @@ def _rarity(found: Split, asked: Sequence[str], count: int) -> Floats:
 
 
 def _likeness(found: Split, asked: Sequence[str], every: NDArray[np.float32]) -> Floats:
-    """Return the cosine of each word of the question (row) to each word of the passages; 1 for words of one stem.
+    """Return the cosine of each word of the question (row) to each word of the passages, and 1 for words with the same
+    stem.
 
-    The mean of all words is taken out first: it is what any two words have in common.
+    The mean of all words is subtracted first, because any two words have it in common.
     """
     size = len(found.vocabulary)
     centred = every - every[found.flat].mean(axis=0)
@@ -153,19 +155,20 @@ def _likeness(found: Split, asked: Sequence[str], every: NDArray[np.float32]) ->
 
 
 def _of_stem(word: str, begins: Mapping[str, Sequence[int]], vocabulary: Sequence[str]) -> list[int]:
-    """Return the places of the words of the vocabulary with the stem of a word."""
+    """Return the positions of the words in the vocabulary that have the stem of a word."""
     stem = tokens(word, "english")
     return [at for at in begins.get(word[:2], ()) if tokens(vocabulary[at], "english") == stem]
 
 
 def _matched(likeness: Floats, words: Ints, starts: Ints) -> Floats:
-    """For each word of the question (row) its best likeness in each group of words."""
+    """Return the best similarity of each word of the question (row) in each group of words."""
     result: Floats = np.maximum.reduceat(likeness[:, words], starts, axis=1)
     return result
 
 
 def _of_passages(found: Split, likeness: Floats) -> Floats:
-    """For each word of the question (row) and sentence, the best likeness in the sentence's passage and heading."""
+    """Return, for each word of the question (row) and each sentence, the best similarity in the sentence's passage and
+    heading."""
     begins = np.nonzero(np.diff(found.owner, prepend=-1))[0]
     best = _matched(likeness, found.headed, found.headed_starts[begins])
     result: Floats = best[:, np.cumsum(np.isin(np.arange(len(found.owner)), begins)) - 1]
@@ -173,7 +176,7 @@ def _of_passages(found: Split, likeness: Floats) -> Floats:
 
 
 def _cosine(found: Split, every: NDArray[np.float32], rarity: Floats, size: int) -> Floats:
-    """Return the cosine of the question to each sentence with its heading, rare words weighing more."""
+    """Return the cosine of the question to each sentence with its heading. Rare words weigh more."""
     weighted = every[:, :COSINE_NUMBERS] * rarity[:, None].astype(np.float32)
     lengths = np.diff(np.append(found.headed_starts, len(found.headed)))
     counts = np.zeros((len(found.texts), size), np.float32)
@@ -186,7 +189,7 @@ def _cosine(found: Split, every: NDArray[np.float32], rarity: Floats, size: int)
 
 
 def _form(found: Split) -> dict[str, Floats]:
-    """Return what each sentence is: a heading, short or long."""
+    """Return the form of each sentence: a heading, short or long."""
     lengths = np.diff(np.append(found.starts, len(found.flat)))
     return {
         "heading": _has(_HEADING, found.texts),
@@ -212,15 +215,15 @@ WEIGHTS: Mapping[str, float] = {
 
 
 class Best(msgspec.Struct, frozen=True):
-    """The best sentence of a passage and its score."""
+    """Holds the best sentence of a passage and its score."""
 
     score: float
     number: int
-    """Its index among the passage's sentences; -1 for a passage without words."""
+    """This is its index among the passage's sentences, or -1 for a passage without words."""
 
 
 def best_sentences(question: str, passages: Sequence[Row], vectors: WordVectors) -> list[Best]:
-    """For each passage the sentence that answers best; a passage without words has the lowest score."""
+    """Return the sentence of each passage that answers best. A passage without words has the lowest score."""
     found = split(passages)
     out = [Best(-math.inf, -1)] * len(passages)
     values = features(question, found, passages, vectors)

@@ -1,8 +1,9 @@
-"""Nearest-neighbour search over the vectors of one scope: exact when small, by a PCA sketch with re-scoring when large.
+"""Searches the nearest vectors of one scope, exactly if it is small, and by a PCA sketch with re-scoring if it is
+large.
 
-A vector is quantised to one byte per dimension and a scale, 260 bytes for 256 dimensions, in the store as in memory.
-Beyond `EXACT` vectors, projections onto the first principal components (the sketch) are compared first, and only the
-best of them in full; a matrix product over the sketch is several times cheaper than over the vectors.
+A vector is quantised to one byte per dimension and a scale, which is 260 bytes for 256 dimensions, both in the store
+and in memory. Beyond `EXACT` vectors, projections onto the first principal components (the sketch) are compared first,
+and only the best of them in full. A matrix product over the sketch is several times cheaper than over the vectors.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _SPREAD = 32_768
 
 
 def encode(vector: ArrayLike) -> bytes:
-    """Return a vector as bytes: a float32 scale, then one signed byte per dimension."""
+    """Return a vector as bytes: a float32 scale, followed by one signed byte per dimension."""
     return encode_many(np.asarray(vector, np.float32)[None])[0]
 
 
@@ -58,7 +59,8 @@ def _quantise(vectors: Floats) -> tuple[NDArray[np.int8], Floats]:
 
 
 class Nearest(msgspec.Struct, Generic[Key], frozen=True):
-    """The result of a vector search, with mean and standard deviation of the cosines of all that was searched."""
+    """Holds the result of a vector search, with the mean and standard deviation of the cosines of all searched
+    vectors."""
 
     keys: list[Key]
     cosines: NDArray[np.float32]
@@ -67,7 +69,7 @@ class Nearest(msgspec.Struct, Generic[Key], frozen=True):
 
 
 class VectorIndex(Generic[Key]):
-    """The vectors of one scope by key, updated in place; no index has to be built beforehand."""
+    """Holds the vectors of one scope by key, updated in place. No index has to be built beforehand."""
 
     def __init__(self, dimensions: int, *, exact: int = EXACT, sketch: int = SKETCH) -> None:
         if dimensions < 1:
@@ -90,12 +92,12 @@ class VectorIndex(Generic[Key]):
 
     @property
     def nbytes(self) -> int:
-        """Memory held by the vectors themselves."""
+        """This is the memory that the vectors themselves use."""
         kept = (self._codes, self._scales, self._sketch, self._times, self._groups)
         return sum(part.nbytes for part in kept)
 
     def add(self, keys: Sequence[Key], vectors: ArrayLike) -> None:
-        """Add or replace vectors, given as rows of floats."""
+        """Add or replace vectors, passed as rows of floats."""
         rows = np.asarray(vectors, np.float32).reshape(len(keys), -1)
         if rows.shape[1:] != (self.dimensions,) and len(keys):
             raise UsageError(f"these vectors have {rows.shape[1]} dimensions, but the index has {self.dimensions}")
@@ -109,7 +111,7 @@ class VectorIndex(Generic[Key]):
         times: Sequence[int] | None = None,
         groups: Sequence[int] | None = None,
     ) -> None:
-        """Add or replace vectors encoded by `encode`; their `times` and `groups` can be filtered by (see `between`)."""
+        """Add or replace vectors encoded by `encode`. You can filter by their `times` and `groups` (see `between`)."""
         size = self.dimensions + 4
         if any(len(item) != size for item in data):
             raise CorruptRecord(f"a stored vector is not {size} bytes; re-embed with `memorist process vectors`")
@@ -120,7 +122,7 @@ class VectorIndex(Generic[Key]):
         self._groups[places] = 0 if groups is None else groups
 
     def remove(self, keys: Iterable[Key]) -> int:
-        """Remove vectors: the last one moves into the gap and its old bytes are zeroed."""
+        """Remove vectors. The last one moves into the gap, and its old bytes are zeroed."""
         gone = 0
         for key in keys:
             at = self._place.pop(key, None)
@@ -142,7 +144,7 @@ class VectorIndex(Generic[Key]):
         return gone
 
     def search(self, vector: ArrayLike, limit: int, *, mask: NDArray[np.bool_] | None = None) -> Nearest[Key]:
-        """Return the nearest by cosine, best first; `mask` (from `between`) is applied before the limit."""
+        """Return the nearest vectors by cosine, best first. `mask` (from `between`) is applied before the limit."""
         query = _unit(np.asarray(vector, np.float32))
         count = len(self._keys)
         if count == 0 or limit < 1 or (mask is not None and not mask.any()):
@@ -170,7 +172,8 @@ class VectorIndex(Generic[Key]):
     def between(
         self, start: int | None, end: int | None, groups: Sequence[int] | None = None
     ) -> NDArray[np.bool_] | None:
-        """Return a mask for `search` that allows times from `start` up to (not with) `end`, and only some groups."""
+        """Return a mask for `search` that allows times from `start` up to but not including `end`, and only some
+        groups."""
         count = len(self._keys)
         times, mask = self._times[:count], None
         if start is not None:
@@ -201,7 +204,7 @@ class VectorIndex(Generic[Key]):
             self._fit()
 
     def reserve(self, size: int) -> None:
-        """Allocate room for so many vectors, so that loading them does not reallocate."""
+        """Allocate room for a number of vectors, so that loading them does not reallocate."""
         if size > len(self._codes):
             self._resize(size)
 
@@ -217,7 +220,8 @@ class VectorIndex(Generic[Key]):
             self._sketch = _grow(self._sketch, grown)
 
     def _fit(self) -> None:
-        """Compute the principal components of the current vectors; repeated each time their number has quadrupled."""
+        """Compute the principal components of the current vectors. This is repeated each time their number has
+        quadrupled."""
         count = len(self._keys)
         sample = np.linspace(0, count - 1, min(count, 4 * _BLOCK)).astype(np.int64)
         rows = self._codes[sample].astype(np.float32) * self._scales[sample, None]
@@ -276,7 +280,8 @@ def _top(scores: Floats, limit: int) -> NDArray[np.int64]:
 
 
 def _likely(scores: Floats, limit: int) -> NDArray[np.int64] | None:
-    """Return indices of a few times `limit` scores, among them all of the best, by a threshold estimated from a sample.
+    """Return the indices of a few times `limit` scores, which include all of the best, by a threshold estimated from a
+    sample.
 
     Comparing a million scores with one number costs a tenth of partitioning them.
     """

@@ -183,7 +183,7 @@ class Indexer:
         return total, lost
 
     async def _leaves_rest(self, job: Job) -> bool:
-        """Return whether the rest of a thread is left for later, because somebody is writing to it all the time."""
+        """Return whether the rest of a thread is left for later, because somebody keeps writing to it."""
         id = job.item.partition(":")[2]
         thread = await self._core.get(Thread, id)
         if self._until is None or thread is None or thread.length <= self._goals[job.item]:
@@ -192,10 +192,10 @@ class Indexer:
         return await self._leaves(id, grew=True)
 
     async def _leaves(self, id: str, *, grew: bool) -> bool:
-        """Leave the rest of a thread, unless it is little or some of it is ours.
+        """Leave the rest of a thread for later, unless it is short or this process wrote some of it.
 
-        What this process has written itself is left only if the thread `grew` meanwhile, and if the search without an
-        index reads all of it: a program always finds what it has stored.
+        Messages of this process are left only if the thread `grew` in the meantime and the search without an index
+        reads all of them, so that a program always finds what it has stored.
         """
         thread, progress = await self._core.get(Thread, id), await self._core.get(IndexProgress, id)
         position = progress.position if progress else 0
@@ -557,9 +557,9 @@ def _message_draft(thread: Thread, message: Message, before: Message | None) -> 
 
 
 async def unindexed_drafts(core: Core, threads: Mapping[str, int], terms: Sequence[str]) -> list[Draft]:
-    """Return drafts of messages that are not indexed yet and seem to contain one of some terms, best first.
+    """Return drafts of messages that are not indexed yet and seem to contain one of the terms, best first.
 
-    The newest `MAX_SCANNED_MESSAGES` of each thread are read, after the message that it is indexed to.
+    This reads the newest `MAX_SCANNED_MESSAGES` of each thread that come after its last indexed message.
     """
     matches: list[tuple[int, Draft]] = []
     for id, position in threads.items():
@@ -577,7 +577,7 @@ async def unindexed_drafts(core: Core, threads: Mapping[str, int], terms: Sequen
 
 
 def _count_terms(texts: Sequence[str], terms: Sequence[str]) -> dict[int, int]:
-    """Return how many of some terms each text seems to contain, by the text's index, without those that have none."""
+    """Return how many of the terms each text seems to contain, by the text's index, without texts that contain none."""
     from ...recall.analyze import fold, normalise
 
     # A stem may end otherwise than its word ("citi", city), and has no accents.

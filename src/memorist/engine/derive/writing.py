@@ -354,11 +354,11 @@ def _checked(
 
 
 def _whole_part(problem: ModelError, cut: Completion, request: Request) -> Completion:
-    """Return the part of a cut answer that is whole, if it is about a single message, repeats itself or is a small
-    model's; otherwise raise the problem.
+    """Return the complete part of an answer that was cut off, if it is about a single message, repeats itself or comes
+    from a small model. Otherwise raise the problem.
 
-    Other answers about several messages are asked for again message by message, so that nothing is lost. A small model
-    would only run on again, message after message.
+    For other answers about several messages, the model is asked again message by message, so that nothing is lost. A
+    small model would only make the same mistake again.
     """
     data = parse_cut_json(cut.text)
     is_single = sum(turn.citable for turn in request.turns) <= 1
@@ -368,7 +368,7 @@ def _whole_part(problem: ModelError, cut: Completion, request: Request) -> Compl
 
 
 def repeats_itself(text: str) -> bool:
-    """Return whether an answer goes round in circles at its end, as those of small models often do."""
+    """Return whether an answer repeats itself at its end, as the answers of small models often do."""
     text = text.rstrip(" \n]}")
     return len(text) > REPEATED_CHARACTERS and text.find(text[-REPEATED_CHARACTERS:]) < len(text) - REPEATED_CHARACTERS
 

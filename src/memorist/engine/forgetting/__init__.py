@@ -1,1 +1,1 @@
-"""Forgetting and lineage: deletes a thing with everything derived from it, and traces a thing to its sources."""
+"""Forgets things with everything derived from them, and traces things to their sources."""

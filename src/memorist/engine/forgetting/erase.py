@@ -1,9 +1,9 @@
-"""Erases things and everything that came from them: walks over the graph of lineage.
+"""Erases things and everything that came from them, by following the graph of lineage.
 
-A walk follows the links to everything that came from a thing. What it reached is deleted, and the epochs of these
-things are raised (see `guard`), so that nothing more can be derived from them. What others derived in the meantime is
-found by the next walk; the last one finds nothing. Links are deleted after it. A link to something that this handle may
-not write stays, with the path to it, for a handle with more rights. An interrupted erasure can be repeated.
+A walk follows the links to everything that came from a thing. Everything that it reaches is deleted, and the epochs of
+these things are raised (see `guard`), so that nothing more can be derived from them. The next walk finds what others
+derived in the meantime, until a walk finds nothing. After that, the links are deleted. A link to something that this
+handle may not write stays, with the path to it, for a handle with more rights. An interrupted erasure can be repeated.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ WITHIN = ("carried", "written", "imported")
 
 
 class Eraser(Rows):
-    """Deletes things of one org and counts the deleted rows; a preview counts and deletes nothing."""
+    """Deletes things of one org and counts the deleted rows. A preview only counts."""
 
     def __init__(self, core: Core, *, preview: bool = False) -> None:
         super().__init__(core.uncounted(), preview=preview)  # `finish` counts the entries that are left
@@ -58,11 +58,11 @@ class Eraser(Rows):
         that an interrupted one is done again."""
 
     async def erase(self, root: Ref, *, instead: Message | None = None) -> bool:
-        """Delete a thing and all that came from it, even if it is gone itself.
+        """Delete a thing and everything that came from it, even if the thing itself is already gone.
 
         Args:
             root: The thing: a namespace, thread, message, fact or source.
-            instead: A redacted message that takes the place of a message and of its copies.
+            instead: A redacted message that replaces a message and its copies.
 
         Returns:
             Whether nothing that came from it is left.
@@ -74,7 +74,8 @@ class Eraser(Rows):
         return not any(node.ref in self._held for node in roots if not node.passive)
 
     async def _start(self, root: Ref, instead: Message | None) -> list[Node]:
-        """Return the things that a caller named: the root, what is in a namespace, and what names a source."""
+        """Return the things that a caller named: the root, the contents of a namespace, and everything that names a
+        source."""
         nodes = [Node(root, named=True, instead=instead)]
         if root.kind == "namespace":
             for kind in LINKED.values():
@@ -87,7 +88,7 @@ class Eraser(Rows):
         return nodes
 
     async def _naming(self, source: str) -> list[Node]:
-        """Return a source as every reading of its name, and the documents and messages that name it."""
+        """Return every reading of a source's name, and the documents and messages that name it."""
         may_write = self._core.scope.may_write
         # The name of an import, say, may be a source of other users too, who keep deriving from it.
         refs = dict.fromkeys([*parse_refs(source), Ref("source", key=source)])
@@ -128,7 +129,7 @@ class Eraser(Rows):
         raise Conflict("what is being forgotten is written again and again; forget it once more")
 
     async def _walk(self) -> None:
-        """Reach everything that came from what was seen before, and note what leads to what."""
+        """Reach everything that came from the things seen before, and record the links between them."""
         self._links, self._inward, self._held, level = {}, {}, set(), list(self._seen.values())
         if not self._preview:
             mine = [node.ref for node in level if not (node.passive or node.before)]
@@ -141,7 +142,7 @@ class Eraser(Rows):
         self._hold_paths()
 
     def _hold_paths(self) -> None:
-        """Hold everything from which a path leads to something that is held."""
+        """Keep everything from which a path leads to something that is kept."""
         held = -1
         while held != len(self._held):
             held = len(self._held)
@@ -190,7 +191,7 @@ class Eraser(Rows):
         return links if node.before is None else [link for link in links if link.created_at < node.before]
 
     async def _targets(self, link: Link) -> list[Node] | None:
-        """Return the things that a link leads to; None if this handle may not write them."""
+        """Return the things that a link leads to, or None if this handle may not write them."""
         target, may_write = link.target, self._core.scope.may_write
         if target.kind == "thread":
             return await self._in_thread(link)
@@ -201,7 +202,7 @@ class Eraser(Rows):
         return [Node(Ref(target.kind, ns, target.key))] if may_write(ns) else None
 
     async def _in_thread(self, link: Link) -> list[Node] | None:
-        """Return what a link to a thread leads to: the thread, some of its messages, or text that they carry."""
+        """Return what a link to a thread leads to: the thread, some of its messages, or text that they contain."""
         thread = await self._get(Thread, link.target_key)
         whole = Node(thread_ref(link.target_key))
         if link.relation == "owns":
@@ -229,7 +230,7 @@ class Eraser(Rows):
         return [Node(message_ref(message)) for message in chosen]
 
     async def _detach(self, thread: str, source: str) -> None:
-        """Remove recalled text from the messages that carry it; the messages themselves stay."""
+        """Remove recalled text from the messages that contain it. The messages themselves stay."""
         locks, changes = await epochs(self._core, thread_ref(thread)), list[Change]()
         for message in await self._scan(Message, thread):
             attached = message.metadata.get(ATTACHED)
@@ -264,11 +265,11 @@ class Eraser(Rows):
     # -- the end
 
     async def finish(self, end: Callable[[dict[str, int]], Sequence[Change]], *, everywhere: bool = False) -> None:
-        """Delete links and traces, and recompute statistics, in one transaction with the changes that end the erasure;
-        these are made by `end` from the counts of all deleted rows.
+        """Delete links and traces, and recompute statistics, in one transaction with the changes that end the erasure.
+        `end` creates these changes from the counts of all deleted rows.
 
-        If something was made again meanwhile, the graph is walked once more. With `everywhere`, the statistics of all
-        namespaces are recomputed, as after an interrupted erasure.
+        If something was created again in the meantime, the graph is followed once more. With `everywhere`, the
+        statistics of all namespaces are recomputed, as after an interrupted erasure.
         """
         for _ in range(MAX_WALKS):
             locks, deletions = await self._loose_links()
@@ -289,12 +290,12 @@ class Eraser(Rows):
         raise Conflict("what is being forgotten is written again and again; forget it once more")
 
     async def _loose_links(self) -> tuple[list[Change], list[Change]]:
-        """Return deletions of the links that are followed to their end, and of those that lead to what is gone, with
+        """Return deletions of the links that were followed to their end, and of those that lead to deleted things, with
         the locks that they need.
 
-        Each expects the link as it was before the links from its target were read. Whoever derives that target again
-        writes the link again, and whoever deletes it again raises its epoch: both make the commit fail, and the graph
-        is walked once more.
+        Each deletion expects the link as it was before the links from its target were read. Whoever derives that target
+        again writes the link again, and whoever deletes it again raises its epoch. Both make the commit fail, and the
+        graph is followed once more.
         """
         links = {
             key: link
@@ -317,7 +318,7 @@ class Eraser(Rows):
         return list(locks.values()), changes
 
     async def _leads_on(self, link: Link, target: Ref) -> bool:
-        """Return whether a link leads to a thing that was made since the walk began, and that names its source."""
+        """Return whether a link leads to a thing that was created since the walk began and that names its source."""
         node = self._seen.get(target.owner)
         if link.relation in WITHIN or (node is not None and node.before is not None):
             return False
@@ -325,7 +326,7 @@ class Eraser(Rows):
         return row is not None and link.source.id in getattr(row, "sources", (link.source.id,))
 
     async def _links_to(self, ref: Ref) -> list[Link]:
-        """Return the links to a thing, and to all that is in a namespace."""
+        """Return the links to a thing, and to everything in a namespace."""
         if ref.kind in WITH_SOURCES and Ref("namespace", ref.ns) in self._seen:
             return []  # they are among the links to the namespace
         if ref.kind == "document":
@@ -335,7 +336,7 @@ class Eraser(Rows):
         return await self._scan(Link, ref.ns, ref.key, ref.kind, *([ref.part] if ref.part else []), index="by_target")
 
     async def _traces(self) -> list[Delete]:
-        """Return deletions of the audit events of what is gone, because they name it."""
+        """Return deletions of the audit events about deleted things, because they name them."""
         events: list[AuditEvent] = []
         for node in self._seen.values():
             ref = node.ref
@@ -352,9 +353,8 @@ class Eraser(Rows):
         return [Delete(AuditEvent, key) for key in dict.fromkeys(event.row_key for event in events)]
 
     async def _under(self, event: AuditEvent, ns: str) -> bool:
-        """Return whether the subject of an event is in a namespace: names may contain `/`, so that another may begin
-        alike.
-        """
+        """Return whether the subject of an event is in a namespace. Names may contain `/`, so another namespace may
+        begin in the same way."""
         if event.kind == "thread":  # its id may look like that of something in the namespace
             return False
         for space, key in namespaced(event.subject):
@@ -363,13 +363,13 @@ class Eraser(Rows):
         return True
 
     async def _statistics(self, everywhere: bool) -> list[Change]:
-        """Recompute the recall statistics of the namespaces touched, which name speakers and standing items."""
+        """Recompute the recall statistics of the affected namespaces, which name speakers and standing items."""
         spaces = {stats.ns for stats in await self._scan(NamespaceStats)} if everywhere else self._touched
         return [change for ns in sorted(spaces) for change in await recount_changes(self._core, ns)]
 
 
 def _in_order(node: Node) -> int:
-    """Return messages by number: the first one decides from where its thread is indexed again."""
+    """Return messages by number, because the first one decides from where its thread is indexed again."""
     return int(node.ref.part) if node.ref.kind == "message" else 0
 
 

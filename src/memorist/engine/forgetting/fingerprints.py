@@ -1,7 +1,8 @@
-"""Fingerprints: hashes that identify values which must not come back, and things that were forgotten.
+"""Computes fingerprints, which are hashes that identify values which must not come back, and things that were
+forgotten.
 
-A hash is enough to recognise the thing, and reveals nothing of it. Tombstones, epochs, jobs and the audit event of a
-forgetting name things by these.
+A hash is enough to recognise a thing, and reveals nothing about it. Tombstones, epochs, jobs and the audit event of a
+forgetting identify things by their fingerprints.
 """
 
 from __future__ import annotations
@@ -25,5 +26,5 @@ def ref_fingerprint(ref: Ref) -> str:
 
 
 def value_fingerprint(fact: Fact, source: str | None) -> str:
-    """Return the fingerprint of a fact's value as it came from one source, or from none."""
+    """Return the fingerprint of a fact's value from one source, or from none."""
     return digest(fingerprint_json([fact.ns, fact.key, fact.value, source]))

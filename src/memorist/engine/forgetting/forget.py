@@ -1,6 +1,6 @@
-"""Forgetting: deletes a thing with everything derived from it from every table, and on request from the files too.
+"""Deletes a thing with everything derived from it from every table, and on request from the files too.
 
-A write-ahead job records what is to be forgotten. If the process dies half-way, the job stays, and `resume` (which
+A write-ahead job records what has to be forgotten. If the process dies halfway, the job stays, and `resume` (which
 every forgetting calls first) finishes it.
 """
 
@@ -33,7 +33,7 @@ FactRef = str | tuple[str, str] | Fact
 
 
 class Erasure(msgspec.Struct, frozen=True):
-    """The report of a forgetting: rows deleted by table, and what a search of the files found afterwards."""
+    """Reports a forgetting: the rows deleted by table, and what a search of the files found afterwards."""
 
     to_dict = as_dict
 
@@ -42,23 +42,25 @@ class Erasure(msgspec.Struct, frozen=True):
     tombstones: int
     physical: bool = False
     verified: bool | None = None
-    """True if no piece of it was found in the store's rows and files; None if not all of them were searched."""
+    """This is True if no piece of it was found in the store's rows and files, and None if not all of them were
+    searched."""
     found: list[str] = []
-    """Files and tables in which a piece was still found."""
+    """A piece was still found in these files and tables."""
     checked: list[str] = []
-    """Files and tables that were searched."""
+    """These files and tables were searched."""
     unchecked: list[str] = []
-    """What may still hold it and was not searched, each with the reason."""
+    """These places may still contain it and were not searched, each with the reason."""
     preview: bool = False
-    """Whether nothing was deleted and the counts say what would be."""
+    """This is True for a preview. Nothing was deleted, and the counts say what would be deleted."""
     shredded: list[str] = []
-    """The ids of keys that were destroyed; it was proven that what they sealed can no longer be read."""
+    """These are the ids of keys that were destroyed. It was proven that content sealed with them can no longer be
+    read."""
     complete: bool = True
-    """False if something derived from it is left in a namespace that this handle may not write."""
+    """This is False if something derived from it is left in a namespace that this handle may not write."""
 
     @property
     def total(self) -> int:
-        """How many rows were deleted."""
+        """This is the number of deleted rows."""
         return sum(self.counts.values())
 
 
@@ -80,11 +82,11 @@ class Forgetting:
         shred: bool = False,
         preview: bool = False,
     ) -> Erasure:
-        """Remove one thing and everything derived from it; `physical` also rewrites a SQLite file without its bytes.
+        """Delete one thing and everything derived from it. `physical` also rewrites a SQLite file without its bytes.
 
-        The files of a server are shared with others: there `physical` is refused, and an operator runs `scrub`. A fact
-        is given as itself, as `(namespace, key)` or as `"namespace/key"`. A `preview` counts what would be deleted.
-        `complete` is False if something derived is left that this handle may not write.
+        The files of a server are shared with others, so `physical` is refused there, and an operator runs `scrub`. You
+        can pass a fact as a record, as `(namespace, key)` or as `"namespace/key"`. A `preview` counts what would be
+        deleted. `complete` is False if derived data is left that this handle may not write.
         """
         if self._core.batch is not None:
             raise UsageError("forget cannot be part of a batch; call it on the memory itself")
@@ -115,7 +117,7 @@ class Forgetting:
             raise Unsupported("there is no key to destroy: this memory was opened without encryption=")
 
     async def _shred(self, ns: str) -> list[str]:
-        """Destroy the keys of a user, last of all: erasing had to read what it removed."""
+        """Destroy the keys of a user at the very end, because erasing has to read the data it removes."""
         from ...gate.encryption import destroy_and_prove
 
         encryption = getattr(self._core.shared.store, "encryption", None)
@@ -123,7 +125,7 @@ class Forgetting:
         return await self._core.runtime.call(destroy_and_prove, encryption, self._core.org, ns)
 
     async def resume(self) -> list[Erasure]:
-        """Finish forgettings that earlier processes began, each with the rights of the handle that asked for it."""
+        """Finish forgettings that earlier processes began, each with the rights of the handle that requested it."""
         done = []
         scope = self._core.scope
         for job in await self._core.scan(Job, QUEUE):
@@ -138,7 +140,7 @@ class Forgetting:
         return done
 
     async def _root(self, kind: str, value: Any) -> Ref:
-        """Return the reference to the thing to forget; raises if it is not in this scope."""
+        """Return the reference to the thing to forget. Raises an error if it is not in this scope."""
         if kind == "user":
             return Ref("namespace", f"user:{self._core.scope.subject(value)}")
         if kind == "fact":
@@ -172,7 +174,7 @@ class Forgetting:
         return Ref("fact", self._core.scope.writable(readings[0][0]), readings[0][1])
 
     def _job(self, root: Ref | None, physical: bool) -> Job:
-        """Return the write-ahead job of a forgetting; without a root, of a scrub, which names nothing."""
+        """Return the write-ahead job of a forgetting. Without a root, it is the job of a scrub, which names nothing."""
         at, item = self._core.at(), SCRUB if root is None else f"{root.kind}:{fingerprint(root.id)}"
         ns = "global" if root is None else self._core.scope.own()
         payload = {"root": msgspec.to_builtins(root), "physical": physical}
@@ -212,7 +214,7 @@ class Forgetting:
         )  # fmt: skip
 
     def _own_files(self) -> Scrubs:
-        """Return the store, if its files belong to this memory alone; raises Unsupported or Forbidden otherwise."""
+        """Return the store if its files belong only to this memory. Otherwise raise Unsupported or Forbidden."""
         self._core.scope.check_files("physical=True")
         store = self._core.store
         if isinstance(store, Scrubs) and store.owns_files:
@@ -227,14 +229,14 @@ class Forgetting:
         await self._core.apply(Delete(Job, job))
 
     async def _scrub_late(self, job: Key) -> None:
-        """Repeat a scrub that failed before; if it fails again, its job stays, and other forgettings continue."""
+        """Repeat a scrub that failed before. If it fails again, its job stays, and other forgettings continue."""
         try:
             await self._scrub(job)
         except (StoreError, Unsupported) as error:
             warn("deleted bytes are still in the files of the store: %s", error)
 
     async def _search(self, eraser: Eraser) -> Absence:
-        """Search the store for pieces of what was deleted."""
+        """Search the store for pieces of the deleted data."""
         store = self._core.store
         if not isinstance(store, Verifies):
             return Absence(unchecked=[f"the {store.name} store (it cannot be searched)"])
@@ -244,14 +246,15 @@ class Forgetting:
 
 
 class Scrubbing:
-    """Rewrites the store's files without deleted bytes: an operator's command, because on a server it affects all
-    tenants."""
+    """Rewrites the store's files without deleted bytes. This is an operator's command, because on a server it affects
+    all tenants."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
 
     async def scrub(self) -> Scrubbed:
-        """Rewrite every file of the store; refused to a user's handle, and on a server to a handle of one org."""
+        """Rewrite every file of the store. This is refused to a user's handle, and on a server to a handle of one
+        org."""
         self._core.scope.whole_org("scrub")
         self._core.scope.check_files("scrub")
         await self._core.shared.open()
@@ -267,9 +270,9 @@ class Scrubbing:
 
 
 def _unsearched(store: Store) -> list[str]:
-    """Return a sentence on bytes that stay in the store's files until they are rewritten.
+    """Return a sentence about bytes that stay in the store's files until they are rewritten.
 
-    None for a store without files.
+    Return None for a store without files.
     """
     if store.name == "memory":
         return []
@@ -279,5 +282,5 @@ def _unsearched(store: Store) -> list[str]:
 
 
 def _kind(root: Ref) -> str:
-    """Return what callers name a root by."""
+    """Return the word that callers use for the kind of a root."""
     return "user" if root.kind == "namespace" else root.kind

@@ -1,12 +1,12 @@
-"""The guard between deriving and forgetting: nothing derived is written after its source was forgotten.
+"""Guards deriving against forgetting, so that nothing derived is written after its source was forgotten.
 
-Each source (a thread, a document, a fact, a namespace) has an epoch: a versioned row under its fingerprint. A deriver
-reads the epochs of its sources *before* it reads the sources, and expects them unchanged in the transaction that writes
-the result. Forgetting deletes a thing and raises its epoch in one transaction, and looks for derivations only after
-that. So a derived write either committed before, and its link is found, or it fails.
+Each source (a thread, a document, a fact, a namespace) has an epoch, which is a versioned row under its fingerprint. A
+deriver reads the epochs of its sources *before* it reads the sources, and expects them unchanged in the transaction
+that writes the result. Forgetting deletes a thing and raises its epoch in one transaction, and looks for derivations
+only after that. So a derived write either committed before, and its link is found, or it fails.
 
-The first derived write creates the epoch row, because Postgres cannot lock a row that does not exist; a version above 1
-means that something of that source was forgotten or deleted. `docs/decisions/0010-forgetting.md` has the reasons.
+The first derived write creates the epoch row, because Postgres cannot lock a row that does not exist. A version above 1
+means that part of that source was forgotten or deleted. `docs/decisions/0010-forgetting.md` explains the reasons.
 """
 
 from __future__ import annotations
@@ -25,28 +25,31 @@ from .fingerprints import ref_fingerprint
 
 
 class Guard(msgspec.Struct, frozen=True):
-    """Changes that a derived write must commit together with itself; if `forgotten`, it must not be written at all."""
+    """Holds the changes that a derived write must commit together with itself. If `forgotten` is set, it must not be
+    written at all."""
 
     changes: tuple[Change, ...] = ()
     forgotten: bool = False
     sources: tuple[Ref, ...] = ()
-    """What the sources refer to, for lineage links."""
+    """These are the references to the sources, for lineage links."""
 
     def caused(self, conflict: Conflict) -> bool:
-        """Return whether a conflict came from an epoch (a source was forgotten meanwhile) and not from another row."""
+        """Return whether a conflict came from an epoch (a source was forgotten in the meantime) and not from another
+        row."""
         rows = {(change.kind.table.name, change.key) for change in self.changes if isinstance(change, Expect)}
         return refused_row(conflict) in rows
 
 
 async def epochs(core: Core, *refs: Ref) -> list[Change]:
-    """Return guards that fail if one of these things is forgotten; call this before reading the things."""
+    """Return guards that fail if one of these things is forgotten. Call this before you read the things."""
     return (await _expect_epochs(core, [ref_fingerprint(ref.owner) for ref in refs]))[0]
 
 
 async def guard(core: Core, sources: Sequence[str], *, since: datetime | None = None) -> Guard:
-    """Return the guard of something derived from sources: their epochs, and whether one of them was forgotten already.
+    """Return the guard of something derived from sources: their epochs, and whether one of them has already been
+    forgotten.
 
-    A source that was forgotten and is there again counts as forgotten where it happened after `since`.
+    A source that was forgotten and exists again counts as forgotten if that happened after `since`.
     """
     if not sources:
         return Guard()
@@ -59,7 +62,7 @@ async def guard(core: Core, sources: Sequence[str], *, since: datetime | None = 
 
 
 async def resolve(core: Core, sources: Sequence[str]) -> list[Ref]:
-    """Return what ids refer to. A thread may have an id that looks like that of another thread's message."""
+    """Return the things that ids refer to. A thread may have an id that looks like that of another thread's message."""
     refs = [ref for source in sources for ref in parse_refs(source)]
     odd = [source for source in sources if "#" in source]
     threads = await core.get_many(Thread, [(source,) for source in odd]) if odd else []
@@ -67,7 +70,7 @@ async def resolve(core: Core, sources: Sequence[str]) -> list[Ref]:
 
 
 async def _expect_epochs(core: Core, fingerprints: Iterable[str]) -> tuple[list[Change], set[str]]:
-    """Return guards on epochs, and which of these were ever raised."""
+    """Return guards on epochs, and which of these epochs were ever raised."""
     items = list(dict.fromkeys(fingerprints))
     rows = await core.get_many(Epoch, [(item,) for item in items])
     changes: list[Change] = []
@@ -78,9 +81,8 @@ async def _expect_epochs(core: Core, fingerprints: Iterable[str]) -> tuple[list[
 
 
 def raised(core: Core, *refs: Ref) -> list[Change]:
-    """Return changes that raise the epochs of these things, which fails every derived write that has begun to read
-    them.
-    """
+    """Return changes that raise the epochs of these things, so that every derived write that has begun to read them
+    fails."""
     items = dict.fromkeys(ref_fingerprint(ref.owner) for ref in refs)
     # The first Put creates a missing row at version 1, so that the second raises the version above 1.
     return [Put(_epoch(core, item), absent) for item in items for absent in (True, False)]
@@ -100,14 +102,14 @@ async def forgotten(core: Core, refs: Sequence[Ref], *, since: datetime | None =
 def owned(core: Core, ns: str, kind: str, id: str) -> Put:
     """Return the link from a namespace to one of its threads or documents.
 
-    It outlives the thing, so that forgetting the namespace finds what was derived from a thread that was deleted or
-    expired before.
+    The link outlives the thing, so that forgetting the namespace also finds what was derived from a deleted or expired
+    thread.
     """
     return Put(Link.of(core.org, Ref("namespace", ns), Ref(kind, key=id), core.at(), "owns"))
 
 
 async def owners(core: Core, kind: str, id: str) -> list[Link]:
-    """Return the links made by `owned` that lead to a thing."""
+    """Return the links created by `owned` that lead to a thing."""
     return await core.scan(Link, "", id, kind, "", "owns", index="by_target")
 
 

@@ -1,4 +1,4 @@
-"""Lineage: the links that lead to a thing and from it, and the sources that a record names."""
+"""Finds the links that lead to a thing and from it, and the sources that a record names."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def reference(record: Record) -> Ref:
 
 
 async def links_from(core: Core, ref: Ref) -> list[Link]:
-    """Return the links that lead from a thing to what was derived from it."""
+    """Return the links from a thing to everything that was derived from it."""
     return await core.scan(Link, ref.ns, ref.key, ref.kind, ref.part)
 
 
 async def links_to(core: Core, ref: Ref) -> list[Link]:
-    """Return the links that lead to a thing from what it was derived from."""
+    """Return the links to a thing from its sources."""
     return await core.scan(Link, ref.ns, ref.key, ref.kind, ref.part, index="by_target")
 
 

@@ -1,4 +1,4 @@
-"""Samples of forgotten content, kept in RAM during the erasure, to search rows and files for afterwards."""
+"""Keeps samples of forgotten content in RAM during the erasure, to search rows and files for them afterwards."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SAMPLED_ROWS = 16
 
 
 class Needles:
-    """A bounded set of byte strings that are unlikely to occur anywhere else."""
+    """Holds a bounded set of byte strings that are unlikely to occur anywhere else."""
 
     def __init__(self) -> None:
         self.bytes: set[bytes] = set()
@@ -33,7 +33,7 @@ class Needles:
 
 
 def _opaque(data: bytes) -> set[bytes]:
-    """Return a sample from the middle of opaque data, because such data often begins alike."""
+    """Return a sample from the middle of opaque data, because such data often begins in the same way."""
     start = max(0, (len(data) - NEEDLE_CHARACTERS) // 2)
     return {data[start : start + NEEDLE_CHARACTERS]} if len(data) >= LONG_CHARACTERS else set()
 
@@ -49,7 +49,7 @@ def _piece(value: object) -> str | None:
 
 
 def _texts(value: object) -> list[str]:
-    """Return every text in a value, keys apart."""
+    """Return every text in a value except keys."""
     out, stack = [], [value]
     while stack:
         item = stack.pop()
@@ -65,5 +65,6 @@ def _texts(value: object) -> list[str]:
 
 
 def _telling(text: str) -> bool:
-    """Return whether a text is unlikely to be in what someone else wrote: long, or short and not just a word."""
+    """Return whether a text is unlikely to occur in other people's texts, because it is long, or short but more than a
+    word."""
     return len(text) >= LONG_CHARACTERS or (len(text) >= SHORT_CHARACTERS and not text.isalpha())

@@ -1,7 +1,7 @@
-"""What deleting a thing changes: its rows, its parts, its index entries and jobs, and its epoch.
+"""Computes the changes that delete a thing: its rows, its parts, its index entries and jobs, and its epoch.
 
-The registry of kinds says which rows belong to a thing and how it is indexed. Written out here is only what a
-declaration cannot say: the neighbours of a message, the last number of a thread, the names of a document.
+The registry of kinds says which rows belong to a thing and how it is indexed. This module contains only what a
+declaration cannot express: the neighbours of a message, the last number of a thread, and the names of a document.
 """
 
 from __future__ import annotations
@@ -50,21 +50,22 @@ INDEXED_NEIGHBOURS = 3
 
 
 class Node(msgspec.Struct, frozen=True):
-    """A thing that an erasure has reached."""
+    """Represents a thing that an erasure has reached."""
 
     ref: Ref
     named: bool = False
-    """Whether the caller named it, or its user: then sources that stay must not bring it back."""
+    """This is True if the caller named the thing or its user. Remaining sources must then not bring it back."""
     instead: Message | None = None
-    """A redacted message that takes the place of this one."""
+    """This redacted message replaces the original one."""
     before: Any = None
-    """Another thread has this id since that time: what came of the one before it goes, and the thread stays."""
+    """Another thread has had this id since that time. Everything derived from the earlier one is deleted, and the
+    thread stays."""
     passive: bool = False
-    """Whether only what came from it is deleted: it may be a source of other users too."""
+    """This is True if only derived data is deleted, because the thing may also be a source of other users."""
 
 
 class Rows:
-    """Deletes the rows of things and counts them by table; a preview counts them and deletes nothing."""
+    """Deletes the rows of things and counts them by table. A preview only counts them."""
 
     def __init__(self, core: Core, *, preview: bool = False) -> None:
         self._core = core
@@ -79,7 +80,7 @@ class Rows:
         self._forgotten: dict[str, Tombstone] = {}
 
     async def _row(self, ref: Ref) -> Any:
-        """Return the row that a reference leads to, even if it has expired; None if there is none."""
+        """Return the row that a reference leads to, even if it has expired, or None if there is none."""
         target = row_of(ref)
         row = None if target is None else await self._get(target[0], *target[1])
         # Another summary may end at the same message, and so have the same key.
@@ -95,7 +96,7 @@ class Rows:
         return row is not None and row != node.instead
 
     async def _changes(self, node: Node) -> tuple[list[Change], list[Change]]:
-        """Return the locks and the changes that delete a thing; its epoch is raised in the same transaction."""
+        """Return the locks and the changes that delete a thing. Its epoch is raised in the same transaction."""
         if node.passive or node.before is not None:
             return [], []
         ref, row, locks = node.ref, await self._row(node.ref), list[Change]()
@@ -132,7 +133,7 @@ class Rows:
         return locks, changes
 
     async def _parts(self, ref: Ref) -> list[Any]:
-        """Return rows that belong to a thing and say something: all versions of a fact, else samples."""
+        """Return rows that belong to a thing and have content: all versions of a fact, or samples of other things."""
         prefix = [name for name in (ref.ns, ref.key) if name]
         kinds = owned_by(ref.kind)
         limit = None if ref.kind in WITH_SOURCES else SAMPLED_ROWS
@@ -158,7 +159,7 @@ class Rows:
         return [*changes, *(Delete(Job, (org, queue, ns, item)) for queue in queues for item in items)]
 
     async def _tombstones(self, ref: Ref, rows: Sequence[Any]) -> list[Change]:
-        """Return tombstones that keep a value from being derived again from the same sources."""
+        """Return tombstones that prevent a value from being derived again from the same sources."""
         links = await links_to(self._core, ref)
         named = [source for row in rows for source in row.sources]
         sources = dict.fromkeys([*named, *(link.source.id for link in links)])
@@ -169,11 +170,11 @@ class Rows:
         return [Put(self._tombstone(ref.kind, mark)) for mark in marks]
 
     async def _beside(self, thread: Thread, seq: int, message: Message | None) -> list[Change]:
-        """Return what goes with a message: its binary parts, and the entries of its neighbours, which hold terms of it
-        too.
+        """Return what has to be deleted with a message: its binary parts, and the entries of its neighbours, which also
+        contain its terms.
 
-        The neighbours are indexed again, so the index watermark moves back before them. Writing the job fails an
-        indexer that is at work.
+        The neighbours are indexed again, so the index watermark moves back before them. Writing the job makes an
+        indexer that is running fail.
         """
         first = max(1, seq - INDEXED_NEIGHBOURS)
         ids = [f"{thread.id}#{number}" for number in range(first, seq + INDEXED_NEIGHBOURS + 1)]
@@ -187,13 +188,13 @@ class Rows:
         return changes if message is None else [*changes, *await released_parts(self._core, thread, [message])]
 
     def _unfolded(self, thread: Thread) -> Change:
-        """Return an archive job for a thread that lost a summary; writing it also fails an archiver that is at work."""
+        """Return an archive job for a thread that lost a summary. Writing it also makes an archiver that is running
+        fail."""
         return Put(index_job(self._org, thread.ns, f"thread:{thread.id}", to_datetime(0), "archive"))
 
     async def _names(self, ref: Ref) -> list[Change]:
-        """Return what goes with a document: its bare name as a source, unless another namespace has a document of that
-        name, whose name it is as well.
-        """
+        """Return what has to be deleted with a document: its bare name as a source, unless a document in another
+        namespace has the same name."""
         bare = Ref("document", key=ref.key)
         changes: list[Change] = [*raised(self._core, bare), owned(self._core, ref.ns, "document", ref.key)]
         for ns in {link.source_ns for link in await owners(self._core, "document", ref.key)} - {ref.ns}:
@@ -203,7 +204,8 @@ class Rows:
         return [*changes, self._forget_source(bare)]
 
     async def _under_user(self, ns: str) -> list[Change]:
-        """Return what belongs to a user and not to a row of the namespace: tasks, working memory, entities and jobs."""
+        """Return data that belongs to a user but not to a row of the namespace: tasks, working memory, entities and
+        jobs."""
         org, user = self._org, ns.removeprefix("user:")
         changes: list[Change] = []
         for task in await self._scan(Task, ns, index="by_ns"):
@@ -222,8 +224,9 @@ class Rows:
     # -- reading and writing
 
     def _forget_source(self, ref: Ref) -> Load:
-        """Return the change that marks a source as forgotten now: a `Put` would keep the time it was first forgotten
-        at, and one who began to derive from it since would not notice. Within one forgetting it has one time.
+        """Return the change that marks a source as forgotten now. A `Put` would keep the time when it was first
+        forgotten, and a writer that began to derive from it since then would not notice. Within one forgetting, the
+        time is the same.
         """
         mark = ref_fingerprint(ref)
         if mark not in self._forgotten:
@@ -271,9 +274,10 @@ class Rows:
 
 
 def _once(changes: Sequence[Change]) -> list[Change]:
-    """Return the changes without repetitions: things that are deleted together name the same jobs, epochs and entries.
+    """Return the changes without repetitions, because things that are deleted together name the same jobs, epochs and
+    entries.
 
-    Of two writes of one row the first stays: it moves the index of a thread back furthest.
+    Of two writes to one row the first stays, because it moves the index of a thread back furthest.
     """
     unique: dict[Any, Change] = {}
     for change in changes:
