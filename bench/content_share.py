@@ -1,6 +1,9 @@
 """How much of a request is content: the words that somebody said or stated, as against the wrapping around them.
 
-    python -m bench.content_share [--budget 2000]
+    python -m bench.content_share [--budget 2000] [--data DIR]
+
+With `--data`, the requests are those of real conversations (DATA.md): the first turns of each, and its first questions.
+The share is given for all requests, and for those that fill three quarters of the budget.
 
 Content is the input and the texts of the recalled items, of the profile lines, of the history and of the summary.
 Wrapping is everything else: tags, notes, headings, dates, speakers, separators, titles, bullet points and the overhead
@@ -12,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import warnings
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -21,6 +25,7 @@ from memorist.context.tokens import open_counter
 
 DATA = Path(__file__).parents[1] / "tests" / "data"
 SESSIONS_PER_DAY = 4
+MAX_CONVERSATIONS, MAX_TURNS, MAX_QUESTIONS = 3, 200, 6
 
 
 def rows(name: str) -> list[dict[str, Any]]:
@@ -49,20 +54,47 @@ def filled(memory: Memory, now: list[datetime]) -> list[str]:
     return [story["question"] for story in stories]
 
 
+def real_requests(data: Path, budget: int) -> Iterator[Context]:
+    """The requests for the first questions of each conversation."""
+    for name in ("proactive", "realmem"):
+        for talk in json.loads((data / f"{name}.json").read_text("utf-8"))["conversations"][:MAX_CONVERSATIONS]:
+            with Memory("memory://", user="ada", worker=False) as memory:
+                for number, turn in enumerate(talk["turns"][:MAX_TURNS]):
+                    role = "assistant" if turn["speaker"].casefold() == "assistant" else "user"
+                    at = datetime.fromisoformat(turn["at"]).replace(tzinfo=UTC)
+                    message = {"role": role, "content": turn["text"], "created_at": at}
+                    memory.threads.append(f"{turn.get('session', number)}", message, create="user:ada")
+                for question in talk["questions"][:MAX_QUESTIONS]:
+                    yield memory.context(question["text"], budget=budget)
+
+
+def print_shares(contexts: Sequence[Context], what: str) -> None:
+    """Print the shares of all these requests together."""
+    total = sum(context.tokens for context in contexts)
+    content, lines = (
+        (sum(column) for column in zip(*map(content_tokens, contexts), strict=True)) if contexts else (0, 0)
+    )
+    if total:
+        print(f"{len(contexts)} {what}, {total / len(contexts):,.0f} tokens on average")
+        print(f"content share {(content + lines) / total:.1%}; the block counted as wrapping {content / total:.1%}")
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--budget", type=int, default=2000)
-    budget = parser.parse_args().budget
+    parser.add_argument("--data", type=Path)
+    options = parser.parse_args()
+    budget = options.budget
     warnings.simplefilter("ignore")
+    if options.data is not None:
+        contexts = list(real_requests(options.data, budget))
+        print_shares(contexts, f"requests of at most {budget:,} tokens")
+        print_shares([context for context in contexts if context.tokens >= 0.75 * budget], "of them nearly full")
+        return
     now = [datetime(2026, 9, 1, 9, 0, tzinfo=UTC)]
-    total = content = lines = requests = 0
     with Memory("memory://", user="ada", clock=lambda: now[0], worker=False) as memory:
-        for question in filled(memory, now):
-            context = memory.context(question, budget=budget)
-            said, stated = content_tokens(context)
-            total, content, lines, requests = total + context.tokens, content + said, lines + stated, requests + 1
-    print(f"{requests} requests of at most {budget:,} tokens, {total / requests:,.0f} tokens on average")
-    print(f"content share {(content + lines) / total:.1%}; the block counted as wrapping {content / total:.1%}")
+        contexts = [memory.context(question, budget=budget) for question in filled(memory, now)]
+    print_shares(contexts, f"requests of at most {budget:,} tokens")
 
 
 if __name__ == "__main__":

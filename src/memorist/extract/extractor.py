@@ -268,9 +268,9 @@ def _things(topic: str, groups: dict[str, str], book: RuleBook) -> Iterator[str]
     if topic == "allergy":
         joined = groups.get("things") or groups.get("things_2", "")
         things = [thing.strip(_EDGES) for thing in _JOINT.split(f"{joined} ")]
-        while things and not things[-1]:  # "peanuts, and"
+        while things and (not things[-1] or things[-1].casefold() in book.words("degrees")):  # "peanuts, badly, and"
             things.pop()
-        refused = book.words("not_things")
+        refused = book.words("not_things") | book.words("degrees")
         if all(thing and not (set(thing.casefold().split()) & refused) for thing in things):
             yield from things
         return

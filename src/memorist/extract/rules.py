@@ -59,7 +59,17 @@ _PARTS = (
     "end",
 )
 _FIELDS = {"topic", "say", "ends", "anywhere", "greeted"}
-_READ_BY_CODE = {"not_names", "also_names", "not_places", "not_things", "unique", "job", "judgements", "diet"}
+_READ_BY_CODE = {
+    "not_names",
+    "also_names",
+    "not_places",
+    "not_things",
+    "degrees",
+    "unique",
+    "job",
+    "judgements",
+    "diet",
+}
 """Lists that values are checked against, whether a pattern names them or not."""
 
 

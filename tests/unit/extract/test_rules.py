@@ -63,6 +63,7 @@ STATED = {
         ("My grandson Leo plays soccer.", {"relation.grandson.leo": "Leo"}),
         ("I'm married to Anna.", {"relation.spouse": "Anna"}),
         ("My name is April.", {"name": "April"}),
+        ("I'm allergic to peanuts, badly, I carry an EpiPen.", {"allergy.peanuts": "peanuts"}),
         ("As a UX designer, I sketch a lot.", {"role": "UX designer"}),
         ("As a high school teacher in Ohio, I grade at night.", {"role": "high school teacher"}),
         ("I've recently been promoted to senior software engineer.", {"role": "senior software engineer"}),
