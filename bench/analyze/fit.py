@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import textwrap
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -198,9 +199,16 @@ def main() -> int:
                 print(f"{p:.2f} {sample.framework} {c['strategy']} {c['path']}:{c['line']} {c['symbol']} {c['rule']}")
     if options.write:
         fitted = Model(samples).as_dict()
-        WEIGHTS.write_text(json.dumps(fitted, indent=0, sort_keys=True) + "\n", encoding="utf-8")
+        WEIGHTS.write_text(packed(fitted), encoding="utf-8")
         print(f"wrote {len(fitted['features'])} weights; labels: {dict(Counter(s.right for s in samples))}")
     return 0
+
+
+def packed(fitted: Record) -> str:
+    """The weights as JSON, as many on a line as fit."""
+    pairs = ", ".join(f"{json.dumps(name)}:{weight}" for name, weight in sorted(fitted["features"].items()))
+    lines = "\n".join(textwrap.wrap(pairs, 118, break_on_hyphens=False))
+    return f'{{"bias": {fitted["bias"]}, "features": {{\n{lines}\n}}}}\n'
 
 
 def _rows(name: str, options: argparse.Namespace) -> list[Record]:
