@@ -164,11 +164,6 @@ class Fact(Record, frozen=True, kw_only=True):
         return self.sources[-1] if self.sources else None
 
     @property
-    def source_message_id(self) -> str | None:
-        """The same as `source`."""
-        return self.source
-
-    @property
     def namespace(self) -> str:
         """The namespace of the fact, such as `user:ada`."""
         return self.ns

@@ -37,7 +37,7 @@ _HOMES = {
     "blocking.watch": ("Watch",),
     "importing.report": ("ImportReport", "Sample"),
     "importing.items": ("Problem",),
-    "engine.processors": ("Processor", "Reindexer", "Report"),
+    "engine.processors": ("Processor", "Report"),
     "recall.hit": ("Reason",),
     "context.manifest": ("Manifest",),
     "context.items": ("MemoryItem",),
@@ -94,7 +94,6 @@ if TYPE_CHECKING:
     from .engine.portable import AsyncExport as AsyncExport
     from .engine.portable import Transfer as Transfer
     from .engine.processors import Processor as Processor
-    from .engine.processors import Reindexer as Reindexer
     from .engine.processors import Report as Report
     from .engine.profile import UserProfile as UserProfile
     from .engine.provenance import Why as Why

@@ -42,7 +42,7 @@ def reindex(session: Session) -> None:
     You can keep using the memory meanwhile. If a run is interrupted, the next one continues where it stopped.
     """
     with session.memory() as memory, progress("reindexing") as tick:
-        [report] = memory.process("reindex", progress=tick)
+        [report] = memory.process("vectors", progress=tick)
     session.done(msgspec.to_builtins(report), f"{report.changed} entries rebuilt")
 
 

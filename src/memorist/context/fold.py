@@ -19,6 +19,8 @@ from .tokens import Counter, open_counter
 from .units import Unit, messages_of
 
 COMPACT_AT, COMPACT_TO = 0.8, 0.5
+UNFOLDED_UNITS = 2
+"""How many of the newest units are never folded."""
 SUMMARY_SHARE = 0.4
 """The share of `compact_to` that the summary itself may take."""
 
@@ -48,7 +50,6 @@ def plan_fold(
     counter: Counter | None = None,
     compact_at: float = COMPACT_AT,
     compact_to: float = COMPACT_TO,
-    keep: int = 2,
 ) -> Fold | None:
     """Return the next fold of a thread's units, or None while they take less than `compact_at` of the room."""
     if not 0 < compact_to < compact_at <= 1:
@@ -59,7 +60,7 @@ def plan_fold(
     if total <= compact_at * room_tokens:
         return None
     share = int(compact_to * room_tokens * SUMMARY_SHARE)
-    cut = _cut(units, int(compact_to * room_tokens) - share, keep)
+    cut = _cut(units, int(compact_to * room_tokens) - share)
     return fold_of(units[:cut], share, previous=previous, counter=counter)
 
 
@@ -90,14 +91,14 @@ def fold_of(
     )
 
 
-def _cut(units: Sequence[Unit], target_tokens: int, keep: int) -> int:
+def _cut(units: Sequence[Unit], target_tokens: int) -> int:
     """Return how many of the oldest units to fold. The rest fits the target and starts with a user's turn."""
     cut = len(units)
     tail = 0
-    while cut > 0 and (tail + units[cut - 1].tokens <= target_tokens or len(units) - cut < keep):
+    while cut > 0 and (tail + units[cut - 1].tokens <= target_tokens or len(units) - cut < UNFOLDED_UNITS):
         cut -= 1
         tail += units[cut].tokens
-    turn = next((index for index in range(cut, len(units) - keep) if units[index].role == "user"), cut)
+    turn = next((index for index in range(cut, len(units) - UNFOLDED_UNITS) if units[index].role == "user"), cut)
     cut = turn if turn - cut <= 8 else cut
     last = max((unit.last for unit in units[:cut]), default=-1)
     while cut < len(units) and units[cut].position <= last:

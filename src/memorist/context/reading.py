@@ -25,7 +25,7 @@ from .assemble import NO_LIMIT, Parts, assemble, fixed_tokens, summary_task
 from .budget import TokenBudget, as_budget
 from .context import Context
 from .fence import render_scratchpad
-from .fold import COMPACT_AT, COMPACT_TO, Fold, plan_fold
+from .fold import Fold, plan_fold
 from .items import MemoryItem, Shorten, as_items
 from .measure import text_message
 from .plan import Aid, Policy, Reach, Searcher, Summarizer, needs_of, total_tokens
@@ -298,14 +298,12 @@ class Reading:
         room = self.budget.request_tokens - self._fixed_sum - total_tokens(self._input)
         return room if self.budget.history is None else min(room, self.budget.history)
 
-    def next_fold(self, *, compact_at: float = COMPACT_AT, compact_to: float = COMPACT_TO) -> Fold | None:
+    def next_fold(self) -> Fold | None:
         """Return the fold to write before sending this request, or None. It needs all unfolded history to be read."""
         if not self._ended:
             return None
         room, previous = self.room_tokens(), self._summary_text
-        return plan_fold(
-            self.units, room, previous=previous, counter=self.counter, compact_at=compact_at, compact_to=compact_to
-        )
+        return plan_fold(self.units, room, previous=previous, counter=self.counter)
 
     def finish(self) -> Context:
         """Return the valid request within its budget.

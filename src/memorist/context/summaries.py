@@ -116,15 +116,14 @@ def extractive(
     max_tokens: int,
     counter: Counter | None = None,
     *,
-    pinned: Sequence[str] | None = None,
     note: str = "",
 ) -> Digest | None:
     """Return a digest by the extractive summarizer of at most `max_tokens`, or None if no sentence fits.
 
-    Plans, open tasks and pasted requirements come first, word for word, unless you pass other texts as `pinned`.
+    Plans, open tasks and pasted requirements come first, word for word.
     """
     counter = counter or open_counter()
-    pinned = verbatim(messages, previous, max_tokens, counter) if pinned is None else pinned
+    pinned = verbatim(messages, previous, max_tokens, counter)
     text = extract(messages, previous, max_tokens, counter, pinned=pinned)
     return Digest(text, "extractive", note) if text else None
 

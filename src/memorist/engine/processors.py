@@ -134,14 +134,14 @@ class FactExtractor(Processor):
         return Report(self.name, done, done, notes=tuple(notes))
 
 
-class Reindexer(Processor):
+class VectorIndexer(Processor):
     """Runs waiting index jobs, then rebuilds every entry that another analysis or embedder made. It can be resumed.
 
     It works page by page while the memory is in use. A rewritten entry gets a new stamp, so the remaining work is
     always at the beginning.
     """
 
-    name = "reindex"
+    name = "vectors"
 
     async def run(self, core: Core, progress: Progress | None = None) -> Report:
         outbox, done = Outbox(core.shared, core.org), 0
@@ -252,12 +252,6 @@ class Reindexer(Processor):
         if gone:
             await core.apply(*gone)
         return True
-
-
-class VectorIndexer(Reindexer):
-    """Does the same as `Reindexer`, under the name that `memorist process` runs by default."""
-
-    name = "vectors"
 
 
 class IndexVersion(msgspec.Struct, frozen=True):
@@ -425,7 +419,6 @@ class Tidier(Processor):
 PROCESSORS: dict[str, Callable[[], Processor]] = {
     "gc": TtlGarbageCollector,
     "facts": FactExtractor,
-    "reindex": Reindexer,
     "vectors": VectorIndexer,
     "summarizer": Summarizer,
     "limiter": TokenLimiter,

@@ -296,7 +296,7 @@ class Recalling:
 
     async def _reindex(self, rows: Sequence[NamespaceStats | None]) -> None:
         """Rebuild the entries of outdated namespaces if there are few; the others wait for `memorist reindex`."""
-        from .processors import Reindexer
+        from .processors import VectorIndexer
 
         for stats in rows:
             if stats is None or not _is_outdated(stats):
@@ -307,7 +307,7 @@ class Recalling:
                 continue
             try:
                 with self._core.shared.reading_on(INDEX):
-                    await Reindexer().reindex(self._core, stats.ns)
+                    await VectorIndexer().reindex(self._core, stats.ns)
             except ModelError as failure:
                 self._core.shared.note("embedder", failure)
 

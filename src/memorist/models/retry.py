@@ -33,18 +33,17 @@ async def retrying(
     policy: Retry,
     timeout: float,
     sleep: Sleep,
-    clock: Callable[[], float] = monotonic,
 ) -> T:
     """Call `attempt(seconds left)` until it succeeds, fails permanently, or the deadline passes."""
-    deadline = clock() + timeout
+    deadline = monotonic() + timeout
     for tried in range(1, policy.attempts + 1):
-        left = deadline - clock()
+        left = deadline - monotonic()
         try:
             return await attempt(max(left, 0.001))
         except ModelError as error:
             error.facts["attempts"] = tried
             wait = _wait(error, tried, policy)
-            if not error.retryable or tried == policy.attempts or wait is None or clock() + wait >= deadline:
+            if not error.retryable or tried == policy.attempts or wait is None or monotonic() + wait >= deadline:
                 raise
         await sleep(wait)
     raise AssertionError("a retry policy needs at least one attempt")

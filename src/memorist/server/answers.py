@@ -33,9 +33,9 @@ _OURS: dict[type[MemoristError], int] = {
 }  # fmt: skip
 
 
-def json_response(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+def json_response(value: object) -> Response:
     """Return a response with a value as JSON."""
-    return Response(msgspec.json.encode(value), status, media_type=JSON, headers=dict(headers or {}))
+    return Response(msgspec.json.encode(value), media_type=JSON)
 
 
 def problem_response(error: MemoristError, request_id: str, scope: Scope) -> Response:

@@ -25,7 +25,7 @@ from starlette.routing import Route
 from starlette.types import Scope
 
 from ..errors import Conflict, Forbidden, UsageError
-from ..protocol.keys import ROLES, ApiKey, Role, Unauthorized
+from ..protocol.keys import ROLES, ApiKey, Unauthorized
 from .answers import json_response
 from .auth import CACHED_SECONDS, KEYS_ORG, MAX_CACHED_KEYS, Keys
 
@@ -38,10 +38,10 @@ LINK_SECONDS = 10 * 60
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
-def local_operator(org: str, roles: tuple[Role, ...] = ROLES) -> ApiKey:
+def local_operator(org: str) -> ApiKey:
     """Return the identity of a one-time link. It has all rights, because whoever creates it can start a server on the
     store anyway."""
-    return ApiKey(id="local", digest=b"", org=org, roles=roles, created_at=datetime.now(UTC))
+    return ApiKey(id="local", digest=b"", org=org, roles=ROLES, created_at=datetime.now(UTC))
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,9 +17,9 @@ MAX_WAITING_CALLS = 256
 class Room:
     """Implements a semaphore with a bounded queue. Entering it raises StoreUnavailable when the queue is full."""
 
-    def __init__(self, at_once: int = AT_ONCE, waiting: int = MAX_WAITING_CALLS) -> None:
-        self._most = at_once + waiting
-        self._places = anyio.Semaphore(at_once, fast_acquire=True)
+    def __init__(self) -> None:
+        self._most = AT_ONCE + MAX_WAITING_CALLS
+        self._places = anyio.Semaphore(AT_ONCE, fast_acquire=True)
         self.taken = 0
         """The number of requests running and waiting."""
 

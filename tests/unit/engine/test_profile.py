@@ -18,7 +18,7 @@ async def test_a_profile_has_all_that_is_known_of_one_user(core: Core, ada: Core
     await Profile(core).set_preference("ada", "language", "French")
     await Learnings(ada).add("Likes short answers")
     profile = await Profile(core).get("ada")
-    assert [(fact.key, fact.value, fact.confidence, fact.source_message_id) for fact in profile.facts] == [
+    assert [(fact.key, fact.value, fact.confidence, fact.source) for fact in profile.facts] == [
         ("name", "Ada", 0.9, "t#1")
     ]
     assert profile.preferences == {"language": "French"}

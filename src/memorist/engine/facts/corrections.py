@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import msgspec
 
@@ -16,6 +16,7 @@ from .facts import Facts
 
 WEEK = timedelta(days=7)
 MOST_EVENTS = 5_000
+MAX_REPLACED = 100
 """How many recent audit events to search for derivations that replaced a correction."""
 
 
@@ -53,11 +54,9 @@ def same_value(fact: Fact, other: Fact) -> bool:
     return fingerprint_json(fact.value) == fingerprint_json(other.value)
 
 
-async def replaced_corrections(core: Core, *, since: datetime | None = None, limit: int = 100) -> list[Replaced]:
-    """Return the facts whose correction a derivation has replaced since a time (by default in the last week), newest
-    first.
-    """
-    start = to_datetime(core.now()) - WEEK if since is None else since
+async def replaced_corrections(core: Core) -> list[Replaced]:
+    """Return the facts whose correction a derivation has replaced in the last week, newest first."""
+    start = to_datetime(core.now()) - WEEK
     first = event_id(int(start.timestamp() * 1e6))
     events = await core.scan(AuditEvent, after=(first,), reverse=True, limit=MOST_EVENTS)
     derived = dict.fromkeys(event.subject for event in events if event.kind == "fact" and event.action == "derive")
@@ -70,6 +69,6 @@ async def replaced_corrections(core: Core, *, since: datetime | None = None, lim
         correction = replaced_correction([version for version in versions if version.status == "active"])
         if correction is not None and type(versions[-1]) is Fact:
             replaceds.append(Replaced(versions[-1], correction))
-        if len(replaceds) >= limit:
+        if len(replaceds) >= MAX_REPLACED:
             break
     return replaceds

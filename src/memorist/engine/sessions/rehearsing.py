@@ -191,14 +191,12 @@ def _as_fact(version: Fact) -> Fact:
     return Fact(**{name: getattr(version, name) for name in Fact.__struct_fields__})
 
 
-async def supposing(
-    core: Core, ns: str, key: str, value: object, *, reason: str | None = None
-) -> dict[Key, Fact | None]:
+async def supposing(core: Core, ns: str, key: str, value: object) -> dict[Key, Fact | None]:
     """Return a fact as it would be after `facts.correct`, without calling it."""
     space = core.scope.readable(ns)
     old = await core.get(Fact, space, key)
     rehearsal = msgspec.structs.replace(
-        Facts(core)._new(space, key, value, None, 1.0, None), reason=reason, version=(old.version if old else 0) + 1
+        Facts(core)._new(space, key, value, None, 1.0, None), version=(old.version if old else 0) + 1
     )
     return {rehearsal.row_key: rehearsal}
 
