@@ -276,36 +276,36 @@ async def _why(caller: Caller, arguments: Asking) -> Answer:
     return Answer(origins, stored=True, listed="sources")
 
 
-async def _history(caller: Caller, given: Asking) -> Answer:
-    memory = await resolve_memory(caller, given.id)
+async def _history(caller: Caller, arguments: Asking) -> Answer:
+    memory = await resolve_memory(caller, arguments.id)
     versions = await caller.memory.memories.history(memory.id, ns=memory.namespace)
     shown_versions = [shown_version(version) for version in versions]
     return Answer(shown.History(id=memory.id, versions=shown_versions), stored=True, listed="versions")
 
 
-async def _undo(caller: Caller, given: Asking) -> Answer:
-    memory = await resolve_memory(caller, given.id)
+async def _undo(caller: Caller, arguments: Asking) -> Answer:
+    memory = await resolve_memory(caller, arguments.id)
     after = await caller.memory.memories.undo(memory.id, ns=memory.namespace)
     gone = after is None or after.status != "active"
     text = "(no longer remembered)" if after is None or gone else after.text
     return Answer(shown.Updated(id=memory.id, before=memory.text, after=text), stored=True)
 
 
-async def _review(caller: Caller, given: Reviewing) -> Answer:
-    ns, queue, decided = f"user:{given.user or caller.user}", caller.memory.review, ""
-    if (given.id is None) != (given.decision is None):
+async def _review(caller: Caller, arguments: Reviewing) -> Answer:
+    ns, queue, decided = f"user:{arguments.user or caller.user}", caller.memory.review, ""
+    if (arguments.id is None) != (arguments.decision is None):
         raise UsageError("review needs `id` and `decision` together, or neither to list what waits")
-    if given.id is not None:
-        id = given.id.removeprefix("candidate:")
-        if given.decision == "reject":
+    if arguments.id is not None:
+        id = arguments.id.removeprefix("candidate:")
+        if arguments.decision == "reject":
             decided = "rejected" if await queue.reject(id, ns=ns) else ""
         else:
-            if given.text:
-                await queue.edit(id, text=given.text, ns=ns)
+            if arguments.text:
+                await queue.edit(id, text=arguments.text, ns=ns)
             await queue.approve(id, ns=ns)
             decided = "approved"
         if not decided:
-            raise NotFound(f"nothing waits for approval under {given.id!r}")
+            raise NotFound(f"nothing waits for approval under {arguments.id!r}")
     items = [
         shown.Candidate(
             id=f"candidate:{row.id}", operation=row.operation, text=row.text, reason=row.reason or "",
@@ -316,15 +316,15 @@ async def _review(caller: Caller, given: Reviewing) -> Answer:
     return Answer(shown.Waiting(items=items, decided=decided), stored=True, listed="items")
 
 
-async def _tidy(caller: Caller, given: Tidying) -> Answer:
-    ns, plans = f"user:{given.user or caller.user}", caller.memory.plans
-    if given.undo is not None:
-        return Answer(shown.Tidied(plan=given.undo, restored=await plans.undo(given.undo, ns=ns)))
+async def _tidy(caller: Caller, arguments: Tidying) -> Answer:
+    ns, plans = f"user:{arguments.user or caller.user}", caller.memory.plans
+    if arguments.undo is not None:
+        return Answer(shown.Tidied(plan=arguments.undo, restored=await plans.undo(arguments.undo, ns=ns)))
     plan = await plans.make(ns=ns)
     code = hashlib.sha256(msgspec.json.encode([caller.id, ns, plan.lines, plan.versions])).hexdigest()[:8]
-    if given.confirm is not None and given.confirm != code:
+    if arguments.confirm is not None and arguments.confirm != code:
         raise UsageError("the plan is another one by now; call tidy without `confirm` to see it")
-    if given.confirm is not None:
+    if arguments.confirm is not None:
         plan = await plans.apply(plan)
     lines = [
         shown.PlannedChange(op=line.op, ids=line.ids, before=line.before, after=line.text or "", reason=line.reason)
