@@ -32,7 +32,7 @@ from typing import Any
 
 
 class MemoristError(Exception):
-    """The base class of all errors that Memorist raises."""
+    """This is the base class of all errors that Memorist raises."""
 
     retryable = False
 

@@ -74,9 +74,9 @@ class Found(msgspec.Struct, frozen=True):
     """This function returns the key (without org) of the record behind an entry, from its namespace, parent, sequence
     number and id."""
     text: Callable[[Any], str]
-    """The text that a hit shows."""
+    """This is the text that a hit shows."""
     sought: Callable[[Any], str] | None = None
-    """The text that is indexed, if it differs from the text that is shown."""
+    """This is the text that is indexed, if it differs from the text that is shown."""
     made: Callable[[Any], Entry] | None = None
     """This function creates the entry, still without terms, of a record that is indexed separately. It is None for
     kinds that are indexed with their thread or document."""

@@ -137,12 +137,12 @@ class AsyncMemory(Listens):
 
     @property
     def org(self) -> str:
-        """The tenant that this handle works for."""
+        """This is the tenant that this handle works for."""
         return self._core.org
 
     @property
     def user(self) -> str | None:
-        """The user that this handle is limited to, or None for a handle of the whole org."""
+        """This is the user that this handle is limited to, or None for a handle of the whole org."""
         return self._core.scope.user
 
     @property

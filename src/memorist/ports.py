@@ -116,7 +116,7 @@ class Embedder(Protocol):
 
     @property
     def dimensions(self) -> int:
-        """The number of dimensions of each vector."""
+        """This is the number of dimensions of each vector."""
         ...
 
     def embed(self, texts: Sequence[str]) -> NDArray[Any] | Awaitable[NDArray[Any]]:
@@ -147,9 +147,9 @@ class Usage(msgspec.Struct, frozen=True):
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
-    """The number of input tokens that came from the provider's prompt cache."""
+    """This is the number of input tokens that came from the provider's prompt cache."""
     written_tokens: int = 0
-    """The number of input tokens that were written to the cache."""
+    """This is the number of input tokens that were written to the cache."""
 
 
 class Completion(msgspec.Struct, frozen=True):
@@ -163,7 +163,7 @@ class Completion(msgspec.Struct, frozen=True):
     usage: Usage = Usage()
     model: str = ""
     stop: str = "end"
-    """Why the answer stopped: `end`, `length` (cut off at max_tokens) or `refusal`."""
+    """This says why the answer stopped: `end`, `length` (cut off at max_tokens) or `refusal`."""
 
 
 @runtime_checkable
@@ -177,7 +177,7 @@ class Model(Protocol):
 
     @property
     def blocking(self) -> bool:
-        """Whether the coroutines run without an event loop."""
+        """This says whether the coroutines run without an event loop."""
         ...
 
     async def complete(

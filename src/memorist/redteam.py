@@ -24,7 +24,7 @@ Progress = Callable[[int, int], object]
 
 
 class Attempt(msgspec.Struct, frozen=True):
-    """One attempt to plant a memory."""
+    """Represents one attempt to plant a memory."""
 
     to_dict = as_dict
 

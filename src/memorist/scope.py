@@ -79,7 +79,7 @@ class Scope(msgspec.Struct, frozen=True):
     """This is another org whose `global` (and namespaces granted by `read`) this handle's recalls and contexts also
     read."""
     foreign: bool = False
-    """Whether this scope is a read-only view of a shared org."""
+    """This says whether this scope is a read-only view of a shared org."""
     tenant: bool = False
     """This is True if a handle over all orgs created this one for a single org. The files of the store then belong to
     other orgs too, so this handle neither rewrites them nor sees their names and sizes."""

@@ -2,7 +2,7 @@
 
 import { Http, type CallOptions, type Listed, type ServerEvent, type Settings, type Upload } from "./http.ts";
 
-/** A request that can be sent to a provider unchanged. */
+/** Represents a request that can be sent to a provider unchanged. */
 export type RenderedRequest = {
   format: "anthropic" | "context" | "openai";
   messages: Record<string, unknown>[];
@@ -13,7 +13,7 @@ export type RenderedRequest = {
 };
 
 /**
- * A JSON value under a key in a namespace, with its sources and confidence.
+ * Represents a JSON value under a key in a namespace, with its sources and confidence.
  *
  *     `key` identifies the fact in its namespace. If the fact is not about the owner of the namespace, its key contains
  *     the `subject` (`birthday@Mia`), so facts about two sisters never overwrite each other.
@@ -130,7 +130,7 @@ export type Break = {
   cost: number | null;
 };
 
-/** The state of an appended message: whether it is durable and indexed, and how far derivation has come. */
+/** Holds the state of an appended message: whether it is durable and indexed, and how far derivation has come. */
 export type MessageReceipt = {
   message: Message;
   durable: boolean;
@@ -159,7 +159,7 @@ export type Summary = {
   version: number;
 };
 
-/** A line of a summary, and the ids of the messages it is about, the most related first. */
+/** Represents a line of a summary, and the ids of the messages it is about, the most related first. */
 export type SummaryLine = {
   text: string;
   messages: string[];
@@ -175,7 +175,10 @@ export type Compaction = {
   created_at: string | null;
 };
 
-/** Something learned about a user. Its `id` is a fingerprint of the content, so that duplicates share a row. */
+/**
+ * Represents something learned about a user. Its `id` is a fingerprint of the content, so that duplicates share a
+ *     row.
+ */
 export type Learning = {
   org: string;
   ns: string;
@@ -198,7 +201,7 @@ export type Learning = {
   version: number;
 };
 
-/** Something that happened or is planned, with its time, people and place. */
+/** Represents something that happened or is planned, with its time, people and place. */
 export type Event = {
   org: string;
   ns: string;
@@ -224,7 +227,7 @@ export type Event = {
   version: number;
 };
 
-/** A fact, an event or a learning, in their common format. */
+/** Represents a fact, an event or a learning, in their common format. */
 export type Remembered = {
   id: string;
   kind: "event" | "fact" | "learning";
@@ -256,7 +259,7 @@ export type Remembered = {
 };
 
 /**
- * A memory that is waiting for a person's approval. It is never recalled or sent to a model.
+ * Represents a memory that is waiting for a person's approval. It is never recalled or sent to a model.
  *
  *     `proposal` contains the arguments of the operation that runs on approval, and `reason` says why approval is needed.
  *     An approved candidate is kept, out of the queue, so that undoing the approval puts it back.
@@ -343,7 +346,7 @@ export type GateReport = {
   stored: Record<string, number>;
 };
 
-/** A tidy-up plan for one namespace. */
+/** Represents a tidy-up plan for one namespace. */
 export type Plan = {
   id: string;
   ns: string;
@@ -371,7 +374,7 @@ export type UserProfile = {
   learnings: Learning[];
 };
 
-/** A line about a user, and its source. */
+/** Represents a line about a user, and its source. */
 export type ProfileLine = {
   text: string;
   lane: string;
@@ -379,7 +382,7 @@ export type ProfileLine = {
   trust?: string;
 };
 
-/** The template of working memory. Subclass it to add your own fields, with defaults. */
+/** Holds the template of working memory. Subclass it to add your own fields, with defaults. */
 export type Working = {
   user: WorkingUser | null;
   current_page: Page | null;
@@ -389,7 +392,7 @@ export type Working = {
   history: Record<string, unknown>[];
 };
 
-/** The user of the conversation. */
+/** Holds the user of the conversation. */
 export type WorkingUser = {
   id: string | null;
   name: string | null;
@@ -397,27 +400,27 @@ export type WorkingUser = {
   preferences: Record<string, unknown>;
 };
 
-/** The page that the user is looking at. */
+/** Holds the page that the user is looking at. */
 export type Page = {
   route: string;
   entity_type: string | null;
   entity_id: string | null;
 };
 
-/** Something the user or the agent did. */
+/** Represents something that the user or the agent did. */
 export type Action = {
   action: string;
   entity_id: string | null;
   at: string | null;
 };
 
-/** A step of the plan. */
+/** Represents a step of the plan. */
 export type PlanStep = {
   text: string;
   status: "active" | "done" | "failed" | "pending" | "skipped";
 };
 
-/** A small value or counter under a key. */
+/** Represents a small value or counter under a key. */
 export type StateEntry = {
   org: string;
   ns: string;
@@ -429,7 +432,7 @@ export type StateEntry = {
   version: number;
 };
 
-/** A long text, split into chunks for recall. */
+/** Represents a long text, split into chunks for recall. */
 export type Document = {
   org: string;
   ns: string;
@@ -448,13 +451,13 @@ export type Document = {
   version: number;
 };
 
-/** Bytes as JSON. */
+/** Represents bytes as JSON. */
 export type SentBytes = {
   "$bytes": string;
 };
 
 /**
- * A piece of a document that ends at a sentence or heading.
+ * Represents a piece of a document that ends at a sentence or heading.
  *
  *     `part` is derived from the text, so a chunk that only moved keeps its row, its index entry and its vector.
  */
@@ -473,7 +476,10 @@ export type Chunk = {
   created_at: string;
 };
 
-/** The progress and lease of a task. Its state is stored in CheckpointSteps, from the snapshot at `base` on. */
+/**
+ * Holds the progress and lease of a task. Its state is stored in CheckpointSteps, from the snapshot at `base`
+ *     on.
+ */
 export type Task = {
   org: string;
   task_id: string;
@@ -494,7 +500,7 @@ export type Task = {
   version: number;
 };
 
-/** A task's progress: its step, its state and the completed subtasks. */
+/** Represents a task's progress: its step, its state and the completed subtasks. */
 export type Checkpoint = {
   task_id: string;
   ns: string | null;
@@ -524,7 +530,7 @@ export type OpaqueRecord = {
   expires_at: string | null;
 };
 
-/** One of several records that are put together. */
+/** Represents one of several records that are put together. */
 export type RecordItem = {
   key: (string | number)[];
   data?: unknown;
@@ -534,7 +540,10 @@ export type RecordItem = {
   absent?: boolean;
 };
 
-/** An entry in the audit trail: who did what to which item, when and from which source. It contains no content. */
+/**
+ * Represents an entry in the audit trail: who did what to which item, when and from which source. It contains no
+ *     content.
+ */
 export type AuditEvent = {
   org: string;
   id: string;
@@ -560,7 +569,7 @@ export type Backlog = {
   reasons: string[];
 };
 
-/** A row of the durable outbox: a unit of work, such as indexing one thread. */
+/** Represents a row of the durable outbox: a unit of work, such as indexing one thread. */
 export type Job = {
   org: string;
   queue: string;
@@ -625,7 +634,7 @@ export type Refusal = {
   reason: string;
 };
 
-/** The request to the model, assembled to a token budget. */
+/** Holds the request to the model, assembled to a token budget. */
 export type Context = {
   tokens: number;
   layout: string;
@@ -650,7 +659,7 @@ export type Context = {
   view: Message[];
 };
 
-/** The decisions of the assembly. The manifest is built from them on request. */
+/** Holds the decisions of the assembly. The manifest is built from them on request. */
 export type Account = {
   budget_tokens: number;
   output_reserve: number;
@@ -674,7 +683,7 @@ export type Account = {
   notes: string[];
 };
 
-/** A message, or tool calls with their results. A request contains a unit as a whole or not at all. */
+/** Represents a message, or tool calls with their results. A request contains a unit as a whole or not at all. */
 export type Unit = {
   messages: Message[];
   tokens: number;
@@ -684,13 +693,13 @@ export type Unit = {
   last: number;
 };
 
-/** A unit that is dropped or shortened, and the reason. */
+/** Represents a unit that is dropped or shortened, and the reason. */
 export type Left = {
   unit: Unit;
   reason: string;
 };
 
-/** A change to a message in the request, so that a provider accepts it. */
+/** Represents a change to a message in the request, so that a provider accepts it. */
 export type Repair = {
   position: number;
   reason: string;
@@ -698,7 +707,7 @@ export type Repair = {
   message: string;
 };
 
-/** Whether a recalled item was kept, shortened or dropped, and why; used by the manifest. */
+/** Says whether a recalled item was kept, shortened or dropped, and why. The manifest uses it. */
 export type Fate = {
   item: MemoryItem;
   tokens: number;
@@ -764,7 +773,7 @@ export type WhyCorrection = {
   reason: string | null;
 };
 
-/** A processor's report: how many items it examined and changed, with counts and notes. */
+/** Represents a processor's report: how many items it examined and changed, with counts and notes. */
 export type Report = {
   processor: string;
   seen: number;
@@ -773,7 +782,7 @@ export type Report = {
   notes: string[];
 };
 
-/** The report of a scrub: names of files, tables and servers, never content. */
+/** Holds the report of a scrub: names of files, tables and servers, never content. */
 export type Scrubbed = {
   done: string[];
   left: string[];
@@ -831,13 +840,13 @@ export type Diagnosis = {
   problems: string[];
 };
 
-/** A retention rule, and how many rows the collector will delete when it runs next. */
+/** Represents a retention rule, and how many rows the collector will delete when it runs next. */
 export type RetentionState = {
   rule: string;
   due: number;
 };
 
-/** The org, user and rights of the key that asks. */
+/** Holds the org, user and rights of the key that asks. */
 export type Me = {
   id: string;
   org: string;
@@ -865,7 +874,7 @@ export type KnownKey = {
   used_at: string | null;
 };
 
-/** A new key with its secret, which is shown only here. */
+/** Represents a new key with its secret, which is shown only here. */
 export type NewKey = {
   key: string;
   id: string;
@@ -876,20 +885,23 @@ export type NewKey = {
   expires_at: string | null;
 };
 
-/** One operation of a batch: its name, such as `facts.set`, and its arguments by name. */
+/** Represents one operation of a batch: its name, such as `facts.set`, and its arguments by name. */
 export type Step = {
   operation: string;
   arguments?: Record<string, unknown>;
 };
 
-/** The result of a batch. */
+/** Holds the result of a batch. */
 export type Committed = {
   count: number;
   results: unknown[];
   replayed: boolean;
 };
 
-/** A task whose lease a client holds, with the fencing token (`fence`) that its later requests must send. */
+/**
+ * Represents a task whose lease a client holds, with the fencing token (`fence`) that its later requests must
+ *     send.
+ */
 export type Held = {
   task_id: string;
   ns: string;
@@ -903,7 +915,7 @@ export type Held = {
   saved: boolean;
 };
 
-/** A cached entity and its state. */
+/** Represents a cached entity and its state. */
 export type EntityView = {
   value: unknown;
   fresh: boolean;
@@ -913,21 +925,21 @@ export type EntityView = {
   version: number;
 };
 
-/** The memory recalled for a user's message, as `context` returned it, with the server's signature. */
+/** Holds the memory recalled for a user's message, as `context` returned it, with the server's signature. */
 export type Carried = {
   place: number;
   kept: Record<string, unknown>;
   proof: string;
 };
 
-/** A context, and the recalled memory to send back with the turn it was made for. */
+/** Represents a context, and the recalled memory to send back with the turn it was made for. */
 export type SessionContext = {
   context: Context;
   kept: Record<string, unknown> | null;
   proof: string;
 };
 
-/** The result of a session. */
+/** Holds the result of a session. */
 export type Ended = {
   thread: string;
   turns: number;
@@ -1016,19 +1028,19 @@ export type Sample = {
   at: string | null;
 };
 
-/** The changes, and the cursor (`seen`) to send with the next request. */
+/** Holds the changes, and the cursor (`seen`) to send with the next request. */
 export type Watched = {
   notices: Notice[];
   seen: Record<string, number>;
 };
 
-/** A notice that a record of a kind changed in a namespace. */
+/** Represents a notice that a record of a kind changed in a namespace. */
 export type Notice = {
   kind: string;
   namespace: string;
 };
 
-/** A folder that can be analysed, and whether there is a report on it. */
+/** Represents a folder that can be analysed, and whether there is a report on it. */
 export type Checkout = {
   name: string;
   analysed: boolean;

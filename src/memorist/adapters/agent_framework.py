@@ -181,7 +181,8 @@ class MemoristCheckpointStorage:
 
 
 class BudgetCompaction:
-    """A compaction strategy that excludes the oldest messages until the rest fits, without splitting tool exchanges."""
+    """Represents a compaction strategy that excludes the oldest messages until the rest fits, without splitting tool
+    exchanges."""
 
     def __init__(self, budget: Budget, *, counter: CounterSpec = None) -> None:
         self._budget = budget

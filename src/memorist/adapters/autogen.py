@@ -21,7 +21,7 @@ ROOT = "autogen"
 
 
 class MemoristMemoryConfig(BaseModel):
-    """The serialisable configuration of a `MemoristMemory`."""
+    """Holds the serialisable configuration of a `MemoristMemory`."""
 
     url: str
     namespace: str | None = None

@@ -35,12 +35,12 @@ class CompactionSnapshot:
 
     items: list[TResponseInputItem]
     complete: bool
-    """Whether these are all items."""
+    """This says whether these are all items."""
     replace_suffix: Callable[[int, list[TResponseInputItem]], Awaitable[bool]]
 
 
 class MemoristSession:
-    """A session of the SDK that is stored as a thread.
+    """Represents a session of the SDK that is stored as a thread.
 
     It is durable, recall can search it, and several writers can use it.
 
@@ -68,7 +68,7 @@ class MemoristSession:
 
     @property
     def thread(self) -> str:
-        """The id of the thread that holds the items."""
+        """This is the id of the thread that holds the items."""
         return self._thread
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:

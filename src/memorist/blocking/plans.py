@@ -74,7 +74,7 @@ class TidyPlan:
 
     @property
     def plan(self) -> Plan:
-        """The plan as data."""
+        """This is the plan as data."""
         return self._engine.plan
 
     @property

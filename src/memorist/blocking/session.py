@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Session:
-    """One conversation over a thread."""
+    """Represents one conversation over a thread."""
 
     def __init__(self, engine: AsyncSession) -> None:
         self._engine = engine
@@ -38,7 +38,7 @@ class Session:
 
     @property
     def thread(self) -> str:
-        """The id of the thread. If it does not exist yet, `with`, `start` or the first turn creates it."""
+        """This is the id of the thread. If it does not exist yet, `with`, `start` or the first turn creates it."""
         return self._engine.thread
 
     def start(self) -> Self:

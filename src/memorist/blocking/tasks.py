@@ -194,22 +194,24 @@ class TaskRun:
 
     @property
     def state(self) -> Any:
-        """The task's state. You can change it in place or replace it, and the next step saves it."""
+        """This is the task's state. You can change it in place or replace it, and the next step saves it."""
         return self._engine.state
 
     @property
     def step(self) -> int:
-        """How many steps have been completed, over all runs."""
+        """This says how many steps have been completed, over all runs."""
         return self._engine.step
 
     @property
     def fence(self) -> int:
-        """A number that grows with every run. Pass it to other systems, so that they can reject an older worker."""
+        """This is a number that grows with every run. Pass it to other systems, so that they can reject an older
+        worker.
+        """
         return self._engine.fence
 
     @property
     def completed(self) -> tuple[str, ...]:
-        """The completed subtasks, in order."""
+        """These are the completed subtasks, in order."""
         return self._engine.completed
 
     def is_complete(self, item: object) -> bool:

@@ -8,7 +8,7 @@ import click
 
 
 class Suggesting(click.Group):
-    """A group that suggests the nearest commands for an unknown one."""
+    """Represents a group that suggests the nearest commands for an unknown one."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -58,9 +58,8 @@ def common_options_first(args: Iterable[str]) -> list[str]:
 
 
 class InNamespace(click.Command):
-    """A command whose first argument, NAMESPACE, can be left out with `--user NAME`, which then stands for the user's
-    own.
-    """
+    """Represents a command whose first argument, NAMESPACE, can be left out with `--user NAME`, which then stands for
+    the user's own."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Return the arguments with the user's namespace in front, if one argument is missing."""

@@ -61,7 +61,7 @@ class Session:
 
     @property
     def url(self) -> str:
-        """The given URL, or `memorist.db` in the current folder."""
+        """This is the URL that was passed, or `memorist.db` in the current folder."""
         return self.url_option or DEFAULT_FILE
 
     @property

@@ -57,41 +57,42 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
 
     counter: Counter
     fixed: Mapping[str, int] = MappingProxyType({"overhead": REQUEST_TOKENS})
-    """The tokens of the system prompt, the tools and the notes; see `fixed_tokens`."""
+    """These are the tokens of the system prompt, the tools and the notes. See `fixed_tokens`."""
     layout: str = "standard"
     system: tuple[Message, ...] = ()
     tools: tuple[JsonMapping, ...] = ()
     tools_left: tuple[str, ...] = ()
     input: tuple[Unit, ...] = ()
-    """The current input, oldest first."""
+    """This is the current input, oldest first."""
     taken: int = 0
-    """How many units of the input are the newest of the history."""
+    """This is the number of units of the input that are the newest of the history."""
     query: str = ""
     scratchpad: Message | None = None
     profile: tuple[ProfileLine, ...] = ()
     shorten: Shorten | None = None
     head: tuple[Unit, ...] = ()
-    """Pinned units that are older than the history."""
+    """These are pinned units that are older than the history."""
     found: tuple[Unit, ...] | None = None
-    """Older units that a search found for the policy."""
+    """These are older units that a search found for the policy."""
     summary: Message | None = None
     """The stored summary of what is older than the history."""
     summary_text: str | None = None
     folded: int = 0
-    """The last position that the stored summary covers."""
+    """This is the last position that the stored summary covers."""
     folded_at: datetime | None = None
     written: WrittenSummary | None = None
-    """The summary that was written for this request."""
+    """This is the summary that was written for this request."""
     repairs: tuple[Repair, ...] = ()
     ended: bool = True
-    """Whether the history was read to its beginning."""
+    """This says whether the history was read to its beginning."""
     unread: tuple[int, int, int] | None = None
-    """The first position, last position and number of the messages that were not read."""
+    """These are the first position, last position and number of the messages that were not read."""
     fold_tokens: int | None = None
-    """The tokens of history at which the thread is folded, if recalled items stay in its history; else None."""
+    """These are the tokens of history at which the thread is folded, if recalled items stay in its history, or else
+    None."""
     has_reasoning: bool = False
     has_attached: bool = True
-    """Whether a unit may contain memory that was recalled for an earlier turn."""
+    """This says whether a unit may contain memory that was recalled for an earlier turn."""
 
 
 def assemble(
@@ -143,7 +144,7 @@ def fixed_tokens(
 
 
 class _Remembered(msgspec.Struct, frozen=True):
-    """The profile block and the recalled memory of a request, and the items that were left out."""
+    """Holds the profile block and the recalled memory of a request, and the items that were left out."""
 
     profile: Message | None
     lines: tuple[ProfileLine, ...]

@@ -54,7 +54,7 @@ MODEL_WINDOWS = {
 
 
 class TokenBudget(msgspec.Struct, frozen=True):
-    """A total and ceilings per section. Memory can use the tokens that history does not need, and vice versa.
+    """Holds a total and ceilings per section. Memory can use the tokens that history does not need, and vice versa.
 
     `profile` is the ceiling of the profile block. By default it is a sixth of the total and at most 600.
     `output_reserve` stays free for the answer: the whole request has at most `total - output_reserve` tokens.
@@ -82,17 +82,18 @@ class TokenBudget(msgspec.Struct, frozen=True):
 
     @property
     def request_tokens(self) -> int:
-        """The maximum tokens of the whole request."""
+        """This is the maximum number of tokens in the whole request."""
         return self.total - self.output_reserve
 
     @property
     def profile_tokens(self) -> int:
-        """The maximum tokens of the profile block."""
+        """This is the maximum number of tokens in the profile block."""
         return min(self.total // 6, 600) if self.profile is None else self.profile
 
     @property
     def window_tokens(self) -> int:
-        """The maximum tokens of history in the cached layout, which leaves the rest of the request to memory."""
+        """This is the maximum number of tokens of history in the cached layout, which leaves the rest of the request to
+        memory."""
         window = self.request_tokens - self.request_tokens // CACHED_MEMORY_PART
         return window if self.history is None else min(window, self.history)
 

@@ -43,7 +43,7 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class Account:
-    """The decisions of the assembly. The manifest is built from them on request."""
+    """Holds the decisions of the assembly. The manifest is built from them on request."""
 
     budget_tokens: int
     output_reserve: int
@@ -57,7 +57,7 @@ class Account:
     elided: Sequence[Left] = ()
     repairs: Sequence[Repair] = ()
     unread: tuple[int, int, int] | None = None
-    """The first position, last position and number of the messages that were not read."""
+    """These are the first position, last position and number of the messages that were not read."""
     memory_kept: int = 0
     memory_dropped: int = 0
     profile_kept: int = 0
@@ -66,16 +66,17 @@ class Account:
     """The names of tools that were left out because of the ceiling for tools."""
     method: str = ""
     behind: int = 0
-    """The last position that the stored summary covers."""
+    """This is the last position that the stored summary covers."""
     notes: Sequence[str] = ()
 
 
 @dataclass(frozen=True, eq=False)
 class Context:
-    """The request to the model, assembled to a token budget."""
+    """Holds the request to the model, assembled to a token budget."""
 
     tokens: int
-    """The tokens of the whole request, counted by the rule of `memorist.context.measure`; at most the budget."""
+    """These are the tokens of the whole request, counted by the rule of `memorist.context.measure`; at most the
+    budget."""
     layout: str
     tools: tuple[JsonMapping, ...]
     system_messages: tuple[Message, ...]
@@ -86,28 +87,28 @@ class Context:
     scratchpad_message: Message | None
     account: Account
     lead: Message | None = None
-    """A short user message to put first, for providers that reject requests that start with the assistant."""
+    """This is a short user message to put first, for providers that reject requests that start with the assistant."""
     lead_always: bool = False
-    """Whether to send the lead to every provider, because older messages were left out."""
+    """This says whether to send the lead to every provider, because older messages were left out."""
     profile_message: Message | None = None
     profile: tuple[ProfileLine, ...] = ()
-    """The lines of the profile block, each with its source."""
+    """These are the lines of the profile block, each with its source."""
     recalled: tuple[Fate, ...] = ()
-    """All recalled items, each with its tokens and, if it was left out, the reason."""
+    """These are all recalled items, each with its tokens and, if it was left out, the reason."""
     memory_text: str = ""
     memory_items: tuple[MemoryItem, ...] = ()
-    """The recalled items that are in the request, best first."""
+    """These are the recalled items that are in the request, best first."""
     summary_text: str | None = None
     inputs: tuple[InputFate, ...] = field(default=(), repr=False)
-    """What `compress` did with each of its messages, by position."""
+    """This says what `compress` did with each of its messages, by position."""
     broken: Break | None = None
-    """The first difference from the previous request of the session; None if there is none."""
+    """This is the first difference from the previous request of the session, or None if there is none."""
     view: tuple[Message, ...] = field(default=(), repr=False)
-    """All messages sent after the system prompt, in order, without the lead."""
+    """These are all messages sent after the system prompt, in order, without the lead."""
 
     @property
     def kept(self) -> list[int]:
-        """The positions of the messages that `compress` kept unchanged."""
+        """These are the positions of the messages that `compress` kept unchanged."""
         return [fate.position for fate in self.inputs if fate.fate == "kept"]
 
     def to_json(self) -> str:
@@ -216,7 +217,7 @@ class Context:
 
     @cached_property
     def manifest(self) -> Manifest:
-        """The tokens of each section, and what was kept, dropped, summarised or shortened, and why."""
+        """These are the tokens of each section, and what was kept, dropped, summarised or shortened, and why."""
         account = self.account
         counts = {
             "profile": (account.profile_kept, account.profile_dropped, 0, 0),
@@ -275,7 +276,7 @@ class Context:
 
     @cached_property
     def pieces(self) -> tuple[Piece, ...]:
-        """The parts of the request as providers cache them, each with its tokens and a hash of its bytes."""
+        """These are the parts of the request as providers cache them, each with its tokens and a hash of its bytes."""
         return pieces_of(self, open_counter(_counter_name(self.account.counter)))
 
     def report(

@@ -24,7 +24,8 @@ alone cannot make up the difference."""
 
 
 class Said:
-    """An index of the history, profile and summary of a request, by message id and by text, to find duplicates with."""
+    """Represents an index of the history, profile and summary of a request, by message id and by text, to find
+    duplicates with."""
 
     def __init__(self, units: Iterable[Unit], lines: Sequence[ProfileLine], summary: Message | None) -> None:
         self._ids: set[str] = set()

@@ -30,15 +30,15 @@ class Fold(msgspec.Struct, frozen=True):
 
     first: int
     last: int
-    """The positions of the first and last folded message. Later requests start after `last`."""
+    """These are the positions of the first and last folded message. Later requests start after `last`."""
     messages: tuple[Message, ...]
-    """The messages to summarise, oldest first, without the pinned ones."""
+    """These are the messages to summarise, oldest first, without the pinned ones."""
     pinned: tuple[Message, ...]
-    """The pinned messages of the range with their tool exchanges, which stay in every later request."""
+    """These are the pinned messages of the range with their tool exchanges, which stay in every later request."""
     tokens: int
-    """The tokens of the folded messages and the previous summary."""
+    """These are the tokens of the folded messages and the previous summary."""
     max_tokens: int
-    """The maximum tokens of the new summary's text."""
+    """This is the maximum number of tokens in the new summary's text."""
     previous: str | None = None
 
 

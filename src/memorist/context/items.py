@@ -59,30 +59,30 @@ class MemoryItem(msgspec.Struct, frozen=True):
     text: str
     kind: str = "memory"
     source: str = ""
-    """The id of the record, such as `thread#12` or `user:ada/location`, or the source of a document."""
+    """This is the id of the record, such as `thread#12` or `user:ada/location`, or the source of a document."""
     trust: str = "unknown"
     created_at: str | None = None
-    """An ISO timestamp, or other text for the time."""
+    """This is an ISO timestamp, or other text for the time."""
     speaker: str = ""
     superseded_by: str | None = None
     score: float | None = None
     id: str = ""
-    """The id of the hit, if it differs from the source."""
+    """This is the id of the hit, if it differs from the source."""
     place: int = 0
-    """The number of a passage in its document, counted from 1."""
+    """This is the number of a passage in its document, counted from 1."""
     gist: str = ""
-    """The part of a passage that is sent if the whole passage does not fit."""
+    """This is the part of a passage that is sent if the whole passage does not fit."""
     said_in: str = ""
-    """The id of the message that a fact or learning was taken from."""
+    """This is the id of the message that a fact or learning was taken from."""
 
     @property
     def thread(self) -> str:
-        """The thread of a message."""
+        """This is the thread of a message."""
         return self.source.rpartition("#")[0] if self.kind == "message" else ""
 
     @property
     def seq(self) -> int:
-        """The sequence number of a message in its thread; 0 for anything else."""
+        """This is the sequence number of a message in its thread, or 0 for anything else."""
         number = self.source.rpartition("#")[2]
         return int(number) if self.kind == "message" and number.isdecimal() else 0
 
@@ -117,12 +117,12 @@ class MemoryItem(msgspec.Struct, frozen=True):
 
 
 class Fate(msgspec.Struct, frozen=True):
-    """Whether a recalled item was kept, shortened or dropped, and why; used by the manifest."""
+    """Says whether a recalled item was kept, shortened or dropped, and why. The manifest uses it."""
 
     item: MemoryItem
     tokens: int
     fate: str
-    """`kept`, `shortened` or `dropped`."""
+    """This is `kept`, `shortened` or `dropped`."""
     reason: str = ""
 
     @property

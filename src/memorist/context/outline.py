@@ -34,11 +34,11 @@ _SIGNATURE = re.compile(
 
 
 class Outline(msgspec.Struct, frozen=True):
-    """A shortened text and the form of text that was detected."""
+    """Represents a shortened text and the form of text that was detected."""
 
     text: str
     form: str
-    """`json`, `table`, `log`, `code` or `text`."""
+    """This is `json`, `table`, `log`, `code` or `text`."""
 
 
 def outline(text: str, max_tokens: int, counter: Counter) -> Outline:

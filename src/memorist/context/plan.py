@@ -25,12 +25,12 @@ def total_tokens(units: Iterable[Unit]) -> int:
 
 
 class Digest(msgspec.Struct, frozen=True):
-    """A summary and the method that wrote it (`extractive` or `model`)."""
+    """Represents a summary and the method that wrote it (`extractive` or `model`)."""
 
     text: str
     method: str = "extractive"
     note: str = ""
-    """Why a different method from the requested one was used."""
+    """This says why a different method from the requested one was used."""
 
 
 Summarizer = Callable[[Sequence[Message], str | None, int], Digest | None]
@@ -41,17 +41,17 @@ Searcher = Callable[[str, Sequence[Unit], int], Sequence[int]]
 
 
 class SummaryTask(msgspec.Struct, frozen=True):
-    """The units that a policy wants summarised, and the maximum tokens of their summary with its fence."""
+    """Holds the units that a policy wants summarised, and the maximum tokens of their summary with its fence."""
 
     units: tuple[Unit, ...]
     max_tokens: int
 
 
 class WrittenSummary(msgspec.Struct, frozen=True):
-    """The summary that was written for a task before the request is assembled."""
+    """Holds the summary that was written for a task before the request is assembled."""
 
     positions: frozenset[int]
-    """The positions of the units that it replaces."""
+    """These are the positions of the units that it replaces."""
     digest: Digest | None
     """None if no summary is shorter than the units."""
 
@@ -62,20 +62,20 @@ class Aid(msgspec.Struct, frozen=True):
     counter: Counter
     query: str = ""
     previous: str | None = None
-    """The stored summary of messages older than the units."""
+    """This is the stored summary of messages older than the units."""
     written: WrittenSummary | None = None
-    """The summary that was written for the policy's `fold`; None if it asked for none."""
+    """This is the summary that was written for the policy's `fold`, or None if it asked for none."""
     found: tuple[Unit, ...] | None = None
-    """Older units that a search found for the input, best first; None if there was no search."""
+    """These are older units that a search found for the input, best first, or None if there was no search."""
     taken: int = 0
-    """How many newer units of the same list are already kept as the current input."""
+    """This says how many newer units of the same list are already kept as the current input."""
     taken_tokens: int = 0
     steady: bool = False
-    """Whether the next request should begin like this one, so that a provider's prompt cache serves it."""
+    """This says whether the next request should begin like this one, so that a provider's prompt cache serves it."""
 
 
 class Left(msgspec.Struct, frozen=True):
-    """A unit that is dropped or shortened, and the reason."""
+    """Represents a unit that is dropped or shortened, and the reason."""
 
     unit: Unit
     reason: str
@@ -89,7 +89,7 @@ class Plan(msgspec.Struct, frozen=True):
     fold: tuple[Unit, ...] = ()
     elide: tuple[Left, ...] = ()
     digest: Digest | None = None
-    """The summary that replaces the units in `fold` and the previous summary."""
+    """This is the summary that replaces the units in `fold` and the previous summary."""
     digest_tokens: int = 0
     notes: tuple[str, ...] = ()
 
@@ -111,13 +111,13 @@ class Needs(msgspec.Struct, frozen=True):
     """Says what must happen before a policy can plan. A policy declares it in its attribute `needs`."""
 
     search: int = 0
-    """How many older units a search should find for the input."""
+    """This says how many older units a search should find for the input."""
     slides: bool = False
-    """Whether the policy keeps a run of the newest units, so that more room adds older units to it."""
+    """This says whether the policy keeps a run of the newest units, so that more room adds older units to it."""
     summary: bool = False
-    """Whether units may have to be summarised; the policy then has a method `fold` that says which."""
+    """This says whether units may have to be summarised; the policy then has a method `fold` that says which."""
     model: Any = None
-    """The language model that writes its summaries; None for the extractive summarizer."""
+    """This is the language model that writes its summaries, or None for the extractive summarizer."""
 
 
 NO_NEEDS = Needs()
@@ -131,7 +131,7 @@ def needs_of(policy: object) -> Needs:
 
 @runtime_checkable
 class Policy(Protocol):
-    """An eviction policy, which decides which units are sent. It may declare what it `needs`."""
+    """Represents an eviction policy, which decides which units are sent. It may declare what it `needs`."""
 
     def reach(self, room_tokens: int, aid: Aid) -> Reach:
         """Return how much history to read before calling `plan`."""
@@ -143,7 +143,7 @@ class Policy(Protocol):
 
 
 class FoldingPolicy(Policy, Protocol):
-    """A policy whose needs include a summary."""
+    """Represents a policy whose needs include a summary."""
 
     def fold(self, units: Sequence[Unit], room_tokens: int, aid: Aid) -> SummaryTask | None:
         """Return the summary to write before `plan` is called, which finds it in `aid.written`; None for none."""

@@ -109,7 +109,7 @@ class Summarize(msgspec.Struct, frozen=True):
     fraction: float | None = None
     model: Any = None
     max_tokens: int | None = None
-    """The maximum tokens of the summary; a quarter of the room by default."""
+    """This is the maximum number of tokens in the summary; a quarter of the room by default."""
 
     def __post_init__(self) -> None:
         check_count("keep", self.keep)

@@ -28,13 +28,13 @@ class NamedPolicy(msgspec.Struct, frozen=True):
     title: str
     """Its name for people."""
     number: str | None = None
-    """The field that a number after the short name sets."""
+    """This is the field that a number after the short name sets."""
     functions: tuple[str, ...] = ()
     """Fields that hold a model or a function, which can be neither stored nor sent."""
 
     @property
     def fields(self) -> list[str]:
-        """The fields that can be stored and sent."""
+        """These are the fields that can be stored and sent."""
         return [name for name in self.policy.__struct_fields__ if name not in self.functions]
 
 

@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 
 class Prefix(msgspec.Struct, frozen=True):
-    """The common prefix of two requests."""
+    """Holds the common prefix of two requests."""
 
     tokens: int
     share: float
-    """The prefix's share of the later request's tokens."""
+    """This is the prefix's share of the later request's tokens."""
     section: str
-    """The section of the last common part, or an empty string."""
+    """This is the section of the last common part, or an empty string."""
     seq: int
-    """The sequence number of the last common history message, or 0."""
+    """This is the sequence number of the last common history message, or 0."""
     whole: bool
-    """Whether the prefix is the whole later request."""
+    """This says whether the prefix is the whole later request."""
 
 
 def shared_prefix(before: Context | None, after: Context, counter: Counter) -> Prefix:

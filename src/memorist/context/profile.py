@@ -31,14 +31,14 @@ _LINES = str.maketrans("\r\n\u2028\u2029\x85", "     ")
 
 
 class ProfileLine(msgspec.Struct, frozen=True):
-    """A line about a user, and its source."""
+    """Represents a line about a user, and its source."""
 
     to_dict = as_dict
 
     text: str
     lane: str
     source: str = ""
-    """The id of the fact or learning; `working memory` for the current page and plan."""
+    """This is the id of the fact or learning; `working memory` for the current page and plan."""
     trust: str = "user"
 
 

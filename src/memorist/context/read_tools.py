@@ -44,7 +44,7 @@ _WORD = re.compile(r"\w+")
 
 
 class ReadCall(msgspec.Struct, forbid_unknown_fields=True):
-    """The arguments of either tool."""
+    """Holds the arguments of either tool."""
 
     id: str = ""
     first: int = msgspec.field(default=1, name="from")

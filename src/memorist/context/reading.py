@@ -163,12 +163,12 @@ class Reading:
 
     @property
     def oldest(self) -> int:
-        """The sequence number of the oldest message that was read, or 0."""
+        """This is the sequence number of the oldest message that was read, or 0."""
         return self._oldest or 0
 
     @property
     def average_tokens(self) -> int | None:
-        """The average tokens of the messages that were read, or None if there were none."""
+        """This is the average number of tokens in the messages that were read, or None if there were none."""
         return self._seen_tokens // self._read or None if self._read else None
 
     def wants(self) -> int:
@@ -285,12 +285,12 @@ class Reading:
 
     @property
     def ended(self) -> bool:
-        """Whether the history was read to its beginning."""
+        """This says whether the history was read to its beginning."""
         return self._ended
 
     @property
     def units(self) -> list[Unit]:
-        """The history that was read so far, oldest first, without the current input."""
+        """This is the history that was read so far, oldest first, without the current input."""
         return self._units[::-1]
 
     def room_tokens(self) -> int:

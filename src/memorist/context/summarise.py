@@ -41,7 +41,7 @@ _ARTICLES = _RULES.words("articles")
 
 
 class Sentence(msgspec.Struct):
-    """A candidate line for the summary."""
+    """Represents a candidate line for the summary."""
 
     text: str
     speaker: str
@@ -49,7 +49,7 @@ class Sentence(msgspec.Struct):
     score: float
     question: bool = False
     carried: bool = False
-    """Whether an earlier summary already chose it."""
+    """This says whether an earlier summary already chose it."""
     terms: list[str] = []
     """Its words without stop words."""
 

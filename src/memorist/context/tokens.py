@@ -146,7 +146,7 @@ def _encoding(name: str) -> Counter:
 
 
 class Encoding(Counter):
-    """An exact encoding, which loads its ranks when it first counts a text."""
+    """Represents an exact encoding, which loads its ranks when it first counts a text."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name, self._exact)
@@ -156,7 +156,7 @@ class Encoding(Counter):
 
     @property
     def cached_words(self) -> int:
-        """The number of words with more than one token that the tokenizer has cached."""
+        """This is the number of words with more than one token that the tokenizer has cached."""
         return 0 if self._tokenizer is None else int(self._tokenizer.cache_len)
 
     def _look_at_cache(self) -> None:

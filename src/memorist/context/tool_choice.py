@@ -33,7 +33,7 @@ Tool = JsonMapping
 
 
 class ToolChoice(msgspec.Struct, frozen=True):
-    """The tools of a request, and the names of tools that were left out."""
+    """Holds the tools of a request, and the names of tools that were left out."""
 
     sent: tuple[Tool, ...]
     left: tuple[str, ...] = ()
@@ -43,7 +43,7 @@ NO_TOOLS = ToolChoice(())
 
 
 class FindCall(msgspec.Struct, forbid_unknown_fields=True):
-    """The arguments of `find_tool`."""
+    """Holds the arguments of `find_tool`."""
 
     query: str
 

@@ -32,17 +32,17 @@ SYNTHETIC = "memorist.synthetic"
 
 
 class Repair(msgspec.Struct, frozen=True):
-    """A change to a message in the request, so that a provider accepts it."""
+    """Represents a change to a message in the request, so that a provider accepts it."""
 
     position: int
     reason: str
     tokens: int = 0
     message: str = ""
-    """The id of the message, if it is stored."""
+    """This is the id of the message, if it is stored."""
 
 
 class Unit(msgspec.Struct, frozen=True):
-    """A message, or tool calls with their results. A request contains a unit as a whole or not at all."""
+    """Represents a message, or tool calls with their results. A request contains a unit as a whole or not at all."""
 
     messages: tuple[Message, ...]
     tokens: int
@@ -51,7 +51,7 @@ class Unit(msgspec.Struct, frozen=True):
     pinned: bool = False
     exchange: bool = False
     last: int = 0
-    """The index or sequence number of its last message."""
+    """This is the index or sequence number of its last message."""
 
     @property
     def role(self) -> str:
@@ -59,7 +59,7 @@ class Unit(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The readable text of all its messages."""
+        """This is the readable text of all its messages."""
         return "\n".join(part for part in (message.text for message in self.messages) if part)
 
 
@@ -91,7 +91,8 @@ class Grouper:
 
     @property
     def waiting(self) -> bool:
-        """Whether older messages are needed to complete a unit: the call of a result, or the start of a turn."""
+        """This says whether older messages are needed to complete a unit: the call of a result, or the start of a
+        turn."""
         return bool(self._pending or self._turn)
 
     def take_plain(

@@ -20,13 +20,13 @@ _MILLION = 1_000_000
 
 
 class Price(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The price of a model in US dollars per million tokens."""
+    """Holds the price of a model in US dollars per million tokens."""
 
     input: float
     cached: float
     output: float
     written: float | None = None
-    """The price of tokens written to the cache; None if they cost the same as other input."""
+    """This is the price of tokens written to the cache, or None if they cost the same as other input."""
 
     def cost(self, usage: Usage) -> float:
         """Return the cost of a request in dollars."""

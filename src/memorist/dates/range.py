@@ -15,7 +15,7 @@ Span = tuple[datetime, datetime]
 
 
 class DateRange(msgspec.Struct, frozen=True):
-    """An interval of time found in a text: `start` is included, `end` is not."""
+    """Represents an interval of time found in a text. `start` is included, and `end` is not."""
 
     start: datetime
     end: datetime
@@ -23,10 +23,10 @@ class DateRange(msgspec.Struct, frozen=True):
     text: str
     span: tuple[int, int]
     relation: Relation = "in"
-    """The preposition before it: "since March" is the interval March with the relation `since`."""
+    """This is the preposition before it: "since March" is the interval March with the relation `since`."""
     approximate: bool = False
     yearless: bool = False
-    """Whether the text has month and day only, so that the year was inferred."""
+    """This says whether the text has month and day only, so that the year was inferred."""
 
     @property
     def iso(self) -> str:

@@ -44,7 +44,7 @@ Arrays = NDArray[Any]
 
 
 class Source(msgspec.Struct, frozen=True):
-    """The location and options of a model, written `FOLDER_OR_NAME?option=value&…`."""
+    """Holds the location and options of a model, written `FOLDER_OR_NAME?option=value&…`."""
 
     place: str
     options: Mapping[str, str] = {}
@@ -79,7 +79,7 @@ def source(text: str, names: Sequence[str]) -> Source:
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """The contents of the JSON files beside a model."""
+    """Holds the contents of the JSON files beside a model."""
 
     files: Mapping[str, JsonMapping]
 

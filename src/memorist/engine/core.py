@@ -87,7 +87,7 @@ class Bounds(TypedDict, total=False):
 
 
 class Parts(msgspec.Struct):
-    """The parts that were plugged into a memory when it was opened. Each is created on first use."""
+    """Holds the parts that were plugged into a memory when it was opened. Each is created on first use."""
 
     embedder: object = "default"
     """None if recall uses only words."""
@@ -96,11 +96,11 @@ class Parts(msgspec.Struct):
     """None if only local rules are used."""
     counter: object = None
     extract: object = None
-    """`auto`, `rules`, an `Extraction`, or None to extract no facts from messages."""
+    """This is `auto`, `rules`, an `Extraction`, or None to extract no facts from messages."""
     record_bytes: int | None = None
-    """How many bytes of records each org may store."""
+    """This says how many bytes of records each org may store."""
     gate: Gate | None = None
-    """What may be written in orgs without their own policy; None means the default policy."""
+    """This is the policy for orgs without their own. None means the default policy."""
 
 
 class Shared:
@@ -177,7 +177,8 @@ class Shared:
 
     @property
     def counting(self) -> tuple[Callable[[Message], int], str | None]:
-        """A function that counts a message's tokens, and the counter's name, or None for the default counter."""
+        """This is a function that counts a message's tokens, and the counter's name, or None for the default
+        counter."""
         from ..context.measure import counting
         from ..context.tokens import DEFAULT_COUNTER
 
@@ -196,7 +197,7 @@ class Shared:
 
     @property
     def earlier(self) -> Earlier:
-        """The embedders that made older vectors, by the name stored with each vector."""
+        """These are the embedders that made older vectors, by the name stored with each vector."""
         if self._earlier is None:
             from ..recall.embedding import Earlier
 
@@ -225,12 +226,12 @@ class Shared:
 
     @property
     def extraction_model(self) -> Model | None:
-        """The model that extracts facts from messages, or None with extract="rules"."""
+        """This is the model that extracts facts from messages, or None with extract="rules"."""
         return None if self.parts.extract == "rules" else self.model
 
     @property
     def reads_by_rules(self) -> bool:
-        """Whether only the local rules extract facts from messages, which takes less than a millisecond."""
+        """This says whether only the local rules extract facts from messages, which takes less than a millisecond."""
         return self.derives and (self.parts.model is None or self.parts.extract == "rules")
 
     def emit(self, name: str, **data: object) -> None:
@@ -330,7 +331,7 @@ class Shared:
 
 
 class Scopes:
-    """An LRU cache of the in-process recall indexes of namespaces, limited by the number of vectors."""
+    """Implements an LRU cache of the in-process recall indexes of namespaces, limited by the number of vectors."""
 
     def __init__(self) -> None:
         self._kept: dict[tuple[str, str], Scoped] = {}
@@ -437,7 +438,7 @@ def facade_of(core: Any) -> object:
 
 
 class Core:
-    """A handle: the shared parts, seen through a scope.
+    """Represents a handle: the shared parts, seen through a scope.
 
     A batch is a core whose store is an overlay, which collects changes and shows them to the batch's own reads.
     """

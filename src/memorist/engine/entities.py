@@ -44,14 +44,14 @@ class EntityStats(msgspec.Struct):
 
 
 class Terms(msgspec.Struct, frozen=True):
-    """How long a cached entity is fresh, and how long it may be served stale after that, in microseconds."""
+    """Says how long a cached entity is fresh, and how long it may be served stale after that, in microseconds."""
 
     ttl: int
     stale: int = 0
 
 
 class _Source(Terms, frozen=True, kw_only=True):
-    """The loader of a type of entities, with its terms."""
+    """Holds the loader of a type of entities, with its terms."""
 
     load: Loader
 

@@ -116,11 +116,11 @@ class GateReport(msgspec.Struct, frozen=True, kw_only=True):
     refused: dict[str, int] = {}
     """Writes that were refused, by kind of secret or class of personal data."""
     held: dict[str, int] = {}
-    """Memories that were put into the review queue, by class."""
+    """This counts memories that were put into the review queue, by class."""
     expiring: dict[str, int] = {}
-    """Memories that were given an expiry, by class."""
+    """This counts memories that were given an expiry, by class."""
     stored: dict[str, int] = {}
-    """Facts, events and learnings that contain personal data now, by class."""
+    """This counts facts, events and learnings that contain personal data now, by class."""
 
 
 class GateCheck(msgspec.Struct, frozen=True, kw_only=True):
@@ -129,11 +129,11 @@ class GateCheck(msgspec.Struct, frozen=True, kw_only=True):
     to_dict = as_dict
 
     text: str
-    """The text as it would be stored in memory."""
+    """This is the text as it would be stored in memory."""
     secrets: list[str] = []
-    """The kinds of secrets in it."""
+    """These are the kinds of secrets in it."""
     personal: list[str] = []
-    """The classes of personal data in it."""
+    """These are the classes of personal data in it."""
 
 
 class Gating:

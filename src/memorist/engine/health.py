@@ -33,9 +33,9 @@ class Turns(msgspec.Struct, frozen=True):
     to_dict = as_dict
 
     persisted: int
-    """Turns from which facts and learnings are derived."""
+    """This counts turns from which facts and learnings are derived."""
     passing: int
-    """Turns that `should_persist` excluded from derivation."""
+    """This counts turns that `should_persist` excluded from derivation."""
 
 
 class ReadingCost(msgspec.Struct, frozen=True):
@@ -45,21 +45,22 @@ class ReadingCost(msgspec.Struct, frozen=True):
 
     calls: int
     messages: int
-    """Messages that users wrote and that went into those calls."""
+    """This counts messages that users wrote and that went into those calls."""
     input_tokens: int
     output_tokens: int
     input_tokens_per_1000: int
     """Tokens read per 1,000 messages. This is zero before the first call, or if the provider did not report any."""
     output_tokens_per_1000: int
     cached_tokens: int = 0
-    """How many of the tokens read came from the provider's prompt cache."""
+    """This says how many of the tokens read came from the provider's prompt cache."""
     accepted: int = 0
-    """Items that were stored, ended or confirmed."""
+    """This counts items that were stored, ended or confirmed."""
     refused: int = 0
     accepted_per_1000: int = 0
     refused_per_1000: int = 0
     tokens_today: int = 0
-    """Tokens used by the org's model since midnight (UTC), counted if `Extraction(daily_tokens=…)` sets a limit."""
+    """This counts the tokens used by the org's model since midnight (UTC), if `Extraction(daily_tokens=…)` sets a
+    limit."""
 
 
 class Stats(msgspec.Struct, frozen=True):
@@ -80,11 +81,11 @@ class Stats(msgspec.Struct, frozen=True):
     turns: Turns
     reading: ReadingCost
     indexed: int
-    """Entries that recall can find."""
+    """This counts entries that recall can find."""
     waiting: dict[str, int]
-    """Jobs that have not been done yet, by queue."""
+    """This counts jobs that have not been done yet, by queue."""
     dead_letters: int
-    """Jobs that were given up."""
+    """This counts jobs that were given up."""
     namespaces: list[str]
 
 
@@ -99,7 +100,7 @@ class Diagnosis(msgspec.Struct, frozen=True):
     embedder: str | None
     queues: list[Backlog]
     retention: list[RetentionState]
-    """The retention rules of the org, each with the number of rows that the next collection will delete."""
+    """These are the retention rules of the org, each with the number of rows that the next collection will delete."""
     problems: list[str]
     """Each problem, with what to do about it. The list is empty if there are none."""
 

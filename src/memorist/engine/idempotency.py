@@ -15,7 +15,7 @@ DAY_MICROS = 24 * 3600 * 1_000_000
 
 
 class IdempotencyKey:
-    """An idempotency key, in the org of its user."""
+    """Represents an idempotency key, in the org of its user."""
 
     def __init__(self, core: Core, key: str, digest: str) -> None:
         self._core = core

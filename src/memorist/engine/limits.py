@@ -16,9 +16,9 @@ class CallLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Holds the maximum that one call may ask for, or None for no limit."""
 
     budget_tokens: int | None = None
-    """The total of a context's budget."""
+    """This is the total of a context's budget."""
     hits: int | None = None
-    """The sum of `top_k` and `offset` of a recall."""
+    """This is the sum of `top_k` and `offset` of a recall."""
 
     def check_budget(self, budget: TokenBudget) -> None:
         """Raise TooLarge if a budget is over the limit."""

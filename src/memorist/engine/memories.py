@@ -42,12 +42,12 @@ SCOPE = "scope"
 
 
 class Remembered(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A fact, an event or a learning, in their common format."""
+    """Represents a fact, an event or a learning, in their common format."""
 
     to_dict = as_dict
 
     id: str
-    """The kind and the key: `fact:city`."""
+    """This is the kind and the key: `fact:city`."""
     kind: MemoryKind
     namespace: str
     text: str
@@ -56,9 +56,9 @@ class Remembered(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     key: str | None = None
     value: Any = None
     type: str | None = None
-    """A learning's type, or an event's status."""
+    """This is a learning's type, or an event's status."""
     status: str = "active"
-    """`active`, `ended`, `superseded`, `rejected` or `deleted`."""
+    """This is `active`, `ended`, `superseded`, `rejected` or `deleted`."""
     superseded_by: int | None = None
     """In the answer of `history`, this is the version that replaced this one."""
     scope: str = "standing"
@@ -75,7 +75,7 @@ class Remembered(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     trust: str = "user"
     reason: str | None = None
     score: float | None = None
-    """How relevant the memory is to the query, if `search` returned it."""
+    """This says how relevant the memory is to the query, if `search` returned it."""
     created_at: datetime
     updated_at: datetime
     version: int = 0

@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Facade(Protocol):
-    """A public handle that knows how to create its nouns."""
+    """Represents a public handle that knows how to create its nouns."""
 
     @property
     def _core(self) -> Core: ...

@@ -13,7 +13,7 @@ MAX_LIMIT = 2**31 - 1
 
 
 class PageBounds(TypedDict, total=False):
-    """The bounds of a scan for one page."""
+    """Holds the bounds of a scan for one page."""
 
     limit: int | None
     reverse: bool

@@ -44,7 +44,7 @@ Progress = Callable[[str, int], Any]
 
 
 class Report(msgspec.Struct, frozen=True):
-    """A processor's report: how many items it examined and changed, with counts and notes."""
+    """Represents a processor's report: how many items it examined and changed, with counts and notes."""
 
     to_dict = as_dict
 
@@ -56,7 +56,7 @@ class Report(msgspec.Struct, frozen=True):
 
 
 class Processor:
-    """The base class of maintenance jobs; subclasses implement `run`."""
+    """This is the base class of maintenance jobs; subclasses implement `run`."""
 
     name = "processor"
 
@@ -78,7 +78,8 @@ class Processor:
 
 
 class Processes(Protocol):
-    """A user's own processor: any object with `process(memory)`, which may return a Report, text or nothing."""
+    """Represents a user's own processor: any object with `process(memory)`, which may return a Report, text or
+    nothing."""
 
     def process(self, memory: Any, /) -> object: ...
 

@@ -66,7 +66,7 @@ class Why(msgspec.Struct, frozen=True):
 
     @property
     def messages(self) -> list[Message]:
-        """The messages among the sources."""
+        """These are the messages among the sources."""
         return [step.message for step in self.sources if step.message is not None]
 
 

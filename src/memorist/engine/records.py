@@ -54,18 +54,19 @@ class OpaqueRecord(msgspec.Struct, frozen=True, kw_only=True):
     """None if only keys were requested."""
     meta: JsonObject = {}
     size: int = 0
-    """The size of the stored data in bytes."""
+    """This is the size of the stored data in bytes."""
     version: int = 0
-    """The version to pass to `put(expect=)` and `delete(expect=)`. It starts again at 1 after the record is deleted."""
+    """This is the version to pass to `put(expect=)` and `delete(expect=)`. It starts again at 1 after the record is
+    deleted."""
     existed: bool = False
-    """Whether a put with `absent=True` found this record and left it unchanged."""
+    """This says whether a put with `absent=True` found this record and left it unchanged."""
     created_at: datetime
     updated_at: datetime
     expires_at: datetime | None = None
 
 
 class RecordPut(msgspec.Struct, frozen=True, kw_only=True):
-    """One record for `put_many`, if it needs more than a key and data."""
+    """Represents one record for `put_many`, if it needs more than a key and data."""
 
     key: Sequence[str | int | float]
     data: bytes | Json

@@ -38,7 +38,7 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
     to_dict = as_dict
 
     message: str
-    """The id of the message."""
+    """This is the id of the message."""
     reason: str
 
 
@@ -48,14 +48,14 @@ class Understood(msgspec.Struct, frozen=True, kw_only=True):
     to_dict = as_dict
 
     thread: str | None = None
-    """The thread that contains the words, or None if they were stored as they are."""
+    """This is the thread that contains the words, or None if they were stored as they are."""
     receipts: list[MessageReceipt] = []
     stored: list[Remembered] = []
-    """The memories that were extracted from the words, or confirmed by them."""
+    """These are the memories that were extracted from the words, or confirmed by them."""
     waiting: list[Candidate] = []
-    """The memories that are waiting for a person's approval."""
+    """These are the memories that are waiting for a person's approval."""
     ended: list[str] = []
-    """The ids of memories that a request to forget has ended."""
+    """These are the ids of memories that a request to forget has ended."""
     refused: list[Refusal] = []
     """These did not become memories, and each has a reason: secrets, and a model's notes that failed the checks."""
 

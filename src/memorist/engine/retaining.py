@@ -26,7 +26,7 @@ _RECORDS: dict[str, type[Record]] = {
 
 
 class RetentionState(msgspec.Struct, frozen=True):
-    """A retention rule, and how many rows the collector will delete when it runs next."""
+    """Represents a retention rule, and how many rows the collector will delete when it runs next."""
 
     to_dict = as_dict
 

@@ -42,10 +42,10 @@ class PlanLine(msgspec.Struct, frozen=True, kw_only=True):
     to_dict = as_dict
 
     op: str
-    """`merge`, `end`, `reword` or `learn`."""
+    """This is `merge`, `end`, `reword` or `learn`."""
     ids: list[str]
     before: list[str]
-    """The current sentences of these memories."""
+    """These are the current sentences of these memories."""
     text: str | None = None
     """This is the sentence after the change."""
     reason: str = ""
@@ -53,7 +53,7 @@ class PlanLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """A tidy-up plan for one namespace."""
+    """Represents a tidy-up plan for one namespace."""
 
     to_dict = as_dict
 
@@ -61,9 +61,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     ns: str
     lines: list[PlanLine] = []
     refused: list[str] = []
-    """Why some of the model's proposals were left out."""
+    """This says why some of the model's proposals were left out."""
     versions: dict[str, int] = {}
-    """The versions of the memories that the plan was based on. A memory that has changed since is not touched."""
+    """These are the versions of the memories that the plan was based on. A memory that has changed since is not
+    touched."""
     applied: bool = False
 
 
@@ -243,7 +244,7 @@ class AsyncPlan:
     """A plan together with the methods to apply and undo it. `memory.tidy` returns one."""
 
     plan: Plan
-    """The plan as data."""
+    """This is the plan as data."""
 
     def __init__(self, plans: Plans, plan: Plan) -> None:
         self._plans = plans

@@ -32,12 +32,13 @@ Seen = dict[str, int]
 
 
 class Notice(msgspec.Struct, frozen=True):
-    """A notice that a record of a kind changed in a namespace."""
+    """Represents a notice that a record of a kind changed in a namespace."""
 
     to_dict = as_dict
 
     kind: str
-    """`message`, `thread`, `summary`, `fact`, `learning`, `document`, `record`, `state`, `working`, `task`, …"""
+    """This is `message`, `thread`, `summary`, `fact`, `learning`, `document`, `record`, `state`, `working`, `task`,
+    …"""
     namespace: str
 
 

@@ -26,7 +26,7 @@ MAX_TURNS = 20
 
 
 class WorkingUser(msgspec.Struct, kw_only=True):
-    """The user of the conversation."""
+    """Holds the user of the conversation."""
 
     to_dict = as_dict
 
@@ -37,7 +37,7 @@ class WorkingUser(msgspec.Struct, kw_only=True):
 
 
 class Page(msgspec.Struct, kw_only=True):
-    """The page that the user is looking at."""
+    """Holds the page that the user is looking at."""
 
     to_dict = as_dict
 
@@ -47,7 +47,7 @@ class Page(msgspec.Struct, kw_only=True):
 
 
 class Action(msgspec.Struct, kw_only=True):
-    """Something the user or the agent did."""
+    """Represents something that the user or the agent did."""
 
     to_dict = as_dict
 
@@ -57,7 +57,7 @@ class Action(msgspec.Struct, kw_only=True):
 
 
 class PlanStep(msgspec.Struct, kw_only=True):
-    """A step of the plan."""
+    """Represents a step of the plan."""
 
     to_dict = as_dict
 
@@ -66,7 +66,7 @@ class PlanStep(msgspec.Struct, kw_only=True):
 
 
 class Working(msgspec.Struct, kw_only=True):
-    """The template of working memory. Subclass it to add your own fields, with defaults."""
+    """Holds the template of working memory. Subclass it to add your own fields, with defaults."""
 
     to_dict = as_dict
 

@@ -30,7 +30,7 @@ class ThreadItem(msgspec.Struct, frozen=True):
 
 
 class MessageItem(msgspec.Struct, frozen=True):
-    """One message of a thread that was yielded before."""
+    """Represents one message of a thread that was yielded before."""
 
     thread: str
     key: str
@@ -54,7 +54,7 @@ class Version(msgspec.Struct, frozen=True):
 
 
 class FactItem(msgspec.Struct, frozen=True):
-    """A fact with its versions, oldest first."""
+    """Represents a fact with its versions, oldest first."""
 
     key: str
     versions: tuple[Version, ...]

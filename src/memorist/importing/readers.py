@@ -18,7 +18,7 @@ class Reader(NamedTuple):
 
     kind: str
     says: str
-    """A short description, for `--help` and error messages."""
+    """This is a short description, for `--help` and error messages."""
     recognises: Callable[[SourceFiles], bool]
     read: Callable[[SourceFiles], Iterator[Item]]
 

@@ -38,20 +38,20 @@ class ImportReport(msgspec.Struct, frozen=True):
     source: str
     """This is the source name of everything imported. `forget(source=…)` undoes the import."""
     found: dict[str, int]
-    """The number of threads, messages, facts and documents in the source."""
+    """This is the number of threads, messages, facts and documents in the source."""
     added: dict[str, int] = {}
     known: dict[str, int] = {}
-    """How many were already there from an earlier import."""
+    """This says how many were already there from an earlier import."""
     problems: tuple[Problem, ...] = ()
-    """The first hundred items that could not be imported, with position and reason."""
+    """These are the first hundred items that could not be imported, with position and reason."""
     failed: int = 0
-    """How many could not be imported."""
+    """This says how many could not be imported."""
     namespaces: dict[str, int] = {}
-    """The number of items for each namespace."""
+    """This is the number of items for each namespace."""
     samples: tuple[Sample, ...] = ()
     first_at: datetime | None = None
     last_at: datetime | None = None
-    """The oldest and the newest time of a message, fact or document."""
+    """This is the oldest and the newest time of a message, fact or document."""
     dry_run: bool = False
 
 

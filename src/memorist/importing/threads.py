@@ -24,7 +24,7 @@ MAX_CACHED_DIGESTS = 40_000
 
 
 class State:
-    """The import state of one thread of the source."""
+    """Holds the import state of one thread of the source."""
 
     def __init__(self, id: str, ns: str, title: ThreadItem | None) -> None:
         self.id = id
@@ -47,7 +47,7 @@ class State:
 
 
 class KnownThreads:
-    """An LRU cache of the threads of one import."""
+    """Implements an LRU cache of the threads of one import."""
 
     def __init__(self, core: Core, source: str) -> None:
         self._core = core

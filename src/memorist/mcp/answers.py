@@ -22,11 +22,11 @@ _MAX_CHARACTERS = 16_000
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """The result of a tool, before it is cut to its limit."""
+    """Holds the result of a tool, before it is cut to its limit."""
 
     data: msgspec.Struct
     stored: bool = False
-    """Whether it contains stored text, which must be fenced."""
+    """This says whether it contains stored text, which must be fenced."""
     listed: str = ""
     """The list field whose last items are dropped first if the answer is too long."""
     cursor: Callable[[JsonObject], str] | None = None

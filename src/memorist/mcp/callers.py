@@ -26,13 +26,13 @@ async def run_here(work: Work, heavy: bool) -> object:
 
 
 class Caller(msgspec.Struct, frozen=True, eq=False):
-    """A narrowed memory, its roles, and the user for calls that name none."""
+    """Represents a narrowed memory, its roles, and the user for calls that name none."""
 
     memory: AsyncMemory
     user: str
     roles: frozenset[Role]
     id: str = "local"
-    """The id of the key, for the log."""
+    """This is the id of the key, for the log."""
     org: str = "default"
     run: Callable[[Work, bool], Coroutine[object, None, Any]] = run_here
     """Runs work within the limits of the caller's key. The flag says whether it counts as heavy."""

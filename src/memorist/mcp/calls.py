@@ -40,7 +40,7 @@ _REJECTED = "the user rejected or corrected this before; if they insist, use upd
 
 
 class Remembering(Protocol):
-    """The arguments of `remember`."""
+    """Holds the arguments of `remember`."""
 
     text: str | None
     facts: JsonObject | None
@@ -48,7 +48,7 @@ class Remembering(Protocol):
 
 
 class Searching(Protocol):
-    """The arguments of `recall`."""
+    """Holds the arguments of `recall`."""
 
     query: str
     limit: int | None
@@ -58,13 +58,13 @@ class Searching(Protocol):
 
 
 class Profiling(Protocol):
-    """The arguments of `profile`."""
+    """Holds the arguments of `profile`."""
 
     user: str | None
 
 
 class Updating(Protocol):
-    """The arguments of `update`."""
+    """Holds the arguments of `update`."""
 
     id: str
     to: Json
@@ -72,13 +72,13 @@ class Updating(Protocol):
 
 
 class Asking(Protocol):
-    """The arguments of `why`."""
+    """Holds the arguments of `why`."""
 
     id: str
 
 
 class Reviewing(Protocol):
-    """The arguments of `review`."""
+    """Holds the arguments of `review`."""
 
     id: str | None
     decision: str | None
@@ -87,7 +87,7 @@ class Reviewing(Protocol):
 
 
 class Tidying(Protocol):
-    """The arguments of `tidy`."""
+    """Holds the arguments of `tidy`."""
 
     confirm: str | None
     undo: str | None
@@ -95,7 +95,7 @@ class Tidying(Protocol):
 
 
 class Building(Protocol):
-    """The arguments of `build_context`."""
+    """Holds the arguments of `build_context`."""
 
     input: str
     thread: str | None
@@ -103,7 +103,7 @@ class Building(Protocol):
 
 
 class Saving(Protocol):
-    """The arguments of `save_checkpoint`."""
+    """Holds the arguments of `save_checkpoint`."""
 
     task_id: str
     state: JsonObject | None
@@ -112,13 +112,13 @@ class Saving(Protocol):
 
 
 class Resuming(Protocol):
-    """The arguments of `resume_task`."""
+    """Holds the arguments of `resume_task`."""
 
     task_id: str
 
 
 class Erasing(Protocol):
-    """The arguments of `forget`."""
+    """Holds the arguments of `forget`."""
 
     id: str
     confirm: str | None
@@ -427,7 +427,7 @@ async def _forget(caller: Caller, arguments: Erasing) -> Answer:
 
 
 class Step(msgspec.Struct, frozen=True):
-    """One target to erase: an argument of `memory.forget`, or a memory to delete."""
+    """Represents one target to erase: an argument of `memory.forget`, or a memory to delete."""
 
     kind: str
     id: str

@@ -76,7 +76,7 @@ class GraphTool(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def role(self) -> Role:
-        """The role that a key needs."""
+        """This is the role that a key needs."""
         return "reader" if self.edit is None else "writer"
 
 

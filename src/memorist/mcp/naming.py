@@ -23,7 +23,7 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 class Target(msgspec.Struct, frozen=True):
-    """What an id refers to: a memory, or a message, thread or user."""
+    """Holds what an id refers to: a memory, or a message, thread or user."""
 
     kind: Literal["memory", "message", "thread", "user"]
     id: str

@@ -50,7 +50,7 @@ TEMPLATES = (
 
 
 class ShownMessage(Shown, frozen=True, kw_only=True):
-    """A message of a conversation."""
+    """Represents a message of a conversation."""
 
     id: str
     seq: int
@@ -60,19 +60,19 @@ class ShownMessage(Shown, frozen=True, kw_only=True):
 
 
 class ShownThread(Shown, frozen=True, kw_only=True):
-    """A conversation: its newest messages, or those before a number."""
+    """Represents a conversation: its newest messages, or those before a number."""
 
     id: str
     namespace: str
     title: str | None = None
     messages: list[ShownMessage] = []
     earlier: str | None = None
-    """The URI of the messages before these."""
+    """This is the URI of the messages before these."""
     note: str = ""
 
 
 class ShownSummary(Shown, frozen=True, kw_only=True):
-    """A summary of the messages from `first` to `last`."""
+    """Represents a summary of the messages from `first` to `last`."""
 
     id: str
     first: int
@@ -81,7 +81,7 @@ class ShownSummary(Shown, frozen=True, kw_only=True):
 
 
 class ShownSummaries(Shown, frozen=True, kw_only=True):
-    """The summaries of a conversation."""
+    """Holds the summaries of a conversation."""
 
     thread: str
     summaries: list[ShownSummary] = []
@@ -90,7 +90,7 @@ class ShownSummaries(Shown, frozen=True, kw_only=True):
 
 
 class FactWithHistory(Shown, frozen=True, kw_only=True):
-    """A fact, with its earlier versions."""
+    """Represents a fact, with its earlier versions."""
 
     fact: shown.ShownFact
     history: list[shown.ShownFact] = []

@@ -18,20 +18,20 @@ class Shown(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Item(Shown, frozen=True, kw_only=True):
-    """A memory, or a text that was found."""
+    """Represents a memory, or a text that was found."""
 
     id: str
     text: str
     date: str = ""
     """The day it was stored or last changed."""
     speaker: str = ""
-    """Who said it, for a message that is not the user's."""
+    """This says who said it, for a message that is not the user's."""
     replaced_by: str = ""
-    """The current state in words, if this is out of date."""
+    """This is the current state in words, if this is out of date."""
 
 
 class Refusal(Shown, frozen=True, kw_only=True):
-    """Something that was not stored, and the reason."""
+    """Represents something that was not stored, and the reason."""
 
     text: str
     why: str
@@ -45,7 +45,7 @@ class Remembered(Shown, frozen=True, kw_only=True):
     waiting: list[Item] = []
     """These memories have to be approved by a person first."""
     ended: list[str] = []
-    """The ids of memories that the text asked to forget."""
+    """These are the ids of memories that the text asked to forget."""
 
 
 class Recalled(Shown, frozen=True, kw_only=True):
@@ -57,7 +57,7 @@ class Recalled(Shown, frozen=True, kw_only=True):
 
 
 class ShownProfile(Shown, frozen=True, kw_only=True):
-    """Everything remembered about one user."""
+    """Holds everything remembered about one user."""
 
     user: str
     items: list[Item]
@@ -66,7 +66,7 @@ class ShownProfile(Shown, frozen=True, kw_only=True):
 
 
 class Updated(Shown, frozen=True, kw_only=True):
-    """A memory before and after a change."""
+    """Represents a memory before and after a change."""
 
     id: str
     before: str
@@ -75,7 +75,7 @@ class Updated(Shown, frozen=True, kw_only=True):
 
 
 class Version(Shown, frozen=True, kw_only=True):
-    """One version of a memory."""
+    """Represents one version of a memory."""
 
     version: int
     text: str
@@ -98,7 +98,7 @@ class Candidate(Shown, frozen=True, kw_only=True):
 
     id: str
     operation: str
-    """`add`, `update` or `end`."""
+    """This is `add`, `update` or `end`."""
     text: str
     reason: str
     """This is the reason why it is waiting."""
@@ -115,7 +115,7 @@ class Waiting(Shown, frozen=True, kw_only=True):
 
 
 class PlannedChange(Shown, frozen=True, kw_only=True):
-    """One line of a plan."""
+    """Represents one line of a plan."""
 
     op: str
     ids: list[str]
@@ -139,7 +139,7 @@ class Tidied(Shown, frozen=True, kw_only=True):
 
 
 class ShownFact(Shown, frozen=True, kw_only=True):
-    """A fact, as a resource shows it."""
+    """Represents a fact, as a resource shows it."""
 
     id: str
     namespace: str
@@ -169,7 +169,7 @@ class Source(Shown, frozen=True, kw_only=True):
 
 
 class Origins(Shown, frozen=True, kw_only=True):
-    """The lineage of an item: its sources, nearest first."""
+    """Holds the lineage of an item: its sources, nearest first."""
 
     kind: str
     id: str
@@ -182,7 +182,8 @@ class Origins(Shown, frozen=True, kw_only=True):
 
 
 class Section(Shown, frozen=True, kw_only=True):
-    """One section of a request: its tokens, and how many of its parts were kept, dropped, folded or elided."""
+    """Represents one section of a request: its tokens, and how many of its parts were kept, dropped, folded or
+    elided."""
 
     name: str
     tokens: int
@@ -193,7 +194,7 @@ class Section(Shown, frozen=True, kw_only=True):
 
 
 class Request(Shown, frozen=True, kw_only=True):
-    """A request for a model, within its budget."""
+    """Represents a request for a model, within its budget."""
 
     messages: list[JsonObject]
     tokens: int
@@ -203,7 +204,7 @@ class Request(Shown, frozen=True, kw_only=True):
 
 
 class Saved(Shown, frozen=True, kw_only=True):
-    """The saved state of a task: step, version and completed steps."""
+    """Holds the saved state of a task: step, version and completed steps."""
 
     task_id: str
     found: bool
@@ -221,7 +222,7 @@ class Forgotten(Shown, frozen=True, kw_only=True):
     id: str
     erased: bool
     what: list[str]
-    """The texts to be deleted."""
+    """These are the texts to be deleted."""
     rows: int
     confirm: str | None = None
     """Pass this code to erase what the preview shows."""

@@ -35,11 +35,11 @@ class Resource(msgspec.Struct, frozen=True):
     url: str
     """Our own URL, which a token must have as its audience: `https://memory.example/mcp`."""
     org: str = "default"
-    """The org of all token bearers, which a token cannot choose."""
+    """This is the org of all token bearers, which a token cannot choose."""
 
     @property
     def metadata_path(self) -> str:
-        """The path of our metadata (RFC 9728)."""
+        """This is the path of our metadata (RFC 9728)."""
         return f"/.well-known/oauth-protected-resource{urlsplit(self.url).path.rstrip('/')}"
 
     @property
@@ -59,7 +59,7 @@ class Resource(msgspec.Struct, frozen=True):
 
     @property
     def challenge(self) -> str:
-        """The `WWW-Authenticate` header for a client without a valid token."""
+        """This is the `WWW-Authenticate` header for a client without a valid token."""
         return f'Bearer resource_metadata="{self.metadata_url}", scope="{" ".join(SCOPES)}"'
 
 

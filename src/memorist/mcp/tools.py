@@ -26,7 +26,7 @@ MOST_HITS = 50
 
 
 class Hints(msgspec.Struct, frozen=True):
-    """The annotations of a tool, as MCP defines them."""
+    """Holds the annotations of a tool, as MCP defines them."""
 
     read_only: bool = False
     destructive: bool = False
@@ -41,18 +41,18 @@ DESTROY = Hints(destructive=True, idempotent=True)
 
 
 class Argument(msgspec.Struct, frozen=True):
-    """One argument: the operation's parameter that defines its type, or its own type (`kind`)."""
+    """Represents one argument: the operation's parameter that defines its type, or its own type (`kind`)."""
 
     parameter: str
     about: str = ""
     kind: Any = None
-    """A narrower type than the parameter's."""
+    """This is a narrower type than the parameter's."""
     required: bool = False
     limits: JsonMapping = {}
 
 
 class Tool(msgspec.Struct, frozen=True, eq=False):
-    """One tool, and the operation it performs."""
+    """Represents one tool, and the operation it performs."""
 
     name: str
     title: str
@@ -65,7 +65,7 @@ class Tool(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def role(self) -> Role:
-        """The role that the operation behind it needs."""
+        """This is the role that the operation behind it needs."""
         return BY_NAME[self.operation].role
 
 

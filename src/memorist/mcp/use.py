@@ -18,7 +18,7 @@ class Use(msgspec.Struct, frozen=True, kw_only=True):
 
     tool: str
     outcome: str
-    """`ok`, or the kind of the error."""
+    """This is `ok`, or the kind of the error."""
     milliseconds: float
     tokens_in: int
     tokens_out: int

@@ -20,7 +20,7 @@ class Stashed(msgspec.Struct, frozen=True):
     text: str
     """This is the text to send: a line that says how to read the rest, and an outline."""
     tokens: int
-    """The tokens of the full text."""
+    """These are the tokens of the full text."""
     lines: int
     stored: bool = True
     """This is False for a text under the threshold, which is returned unchanged."""

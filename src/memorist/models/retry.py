@@ -16,15 +16,15 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 class Retry(msgspec.Struct, frozen=True):
-    """A retry policy with at most `attempts` attempts, and waits that start at `first` seconds and double up to
-    `most`.
-    """
+    """Represents a retry policy with at most `attempts` attempts, and waits that start at `first` seconds and double up
+    to `most`."""
 
     attempts: int = 3
     first: float = 0.5
     most: float = 8.0
     retry_after_most: float = 30.0
-    """The longest `Retry-After` to wait for. If it is longer, the error is raised, with `retry_after` in its facts."""
+    """This is the longest `Retry-After` to wait for. If it is longer, the error is raised, with `retry_after` in its
+    facts."""
 
 
 async def retrying(

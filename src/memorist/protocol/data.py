@@ -20,13 +20,13 @@ BYTES, PLAIN = "$bytes", "$json"
 
 
 class SentBytes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Bytes as JSON."""
+    """Represents bytes as JSON."""
 
     base64: str = msgspec.field(name=BYTES)
 
 
 class RecordItem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One of several records that are put together."""
+    """Represents one of several records that are put together."""
 
     key: list[str | int | float]
     data: Any = None

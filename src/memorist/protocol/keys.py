@@ -48,7 +48,7 @@ class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NewKey(msgspec.Struct, frozen=True, kw_only=True):
-    """A new key with its secret, which is shown only here."""
+    """Represents a new key with its secret, which is shown only here."""
 
     key: str
     id: str

@@ -31,12 +31,12 @@ MAX_LIMIT = 500
 
 
 class Operation(msgspec.Struct, frozen=True):
-    """One method, available under one verb and path."""
+    """Represents one method, available under one verb and path."""
 
     method: str
     path: str
     noun: str
-    """The attribute of a memory that has the method; empty for the memory itself."""
+    """This is the attribute of a memory that has the method, or empty for the memory itself."""
     call: str
     role: Role = "reader"
     query: tuple[str, ...] = ()
@@ -44,17 +44,18 @@ class Operation(msgspec.Struct, frozen=True):
     cursor: str | None = None
     """This is the attribute of a listed item to pass as `after`, if the answer is a list in pages."""
     found: bool = False
-    """Whether a result of None is a 404."""
+    """This says whether a result of None is a 404."""
     heavy: bool = False
-    """Whether it reads a lot, and therefore counts more against the rate limit."""
+    """This says whether it reads a lot, and therefore counts more against the rate limit."""
     streamed: str = ""
     """The media type of an answer that is streamed, instead of one JSON value."""
     upload: str = ""
-    """The media type of a body that is read as a stream, instead of one JSON object."""
+    """This is the media type of a body that is read as a stream, instead of one JSON object."""
     waits: bool = False
-    """Whether it mostly waits (long polling), and therefore does not count against the limit of concurrent requests."""
+    """This says whether it mostly waits (long polling), and therefore does not count against the limit of concurrent
+    requests."""
     admits: bool = False
-    """Whether any key may call it, whatever its roles."""
+    """This says whether any key may call it, whatever its roles."""
 
     def __hash__(self) -> int:
         # Operations are keys of caches that every request looks into: two fields tell them apart.
@@ -71,7 +72,7 @@ class Operation(msgspec.Struct, frozen=True):
 
     @property
     def of_server(self) -> bool:
-        """Whether the method belongs to a noun that only a server has."""
+        """This says whether the method belongs to a noun that only a server has."""
         return self.noun in SERVER_NOUNS
 
     @property

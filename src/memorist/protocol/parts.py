@@ -47,7 +47,7 @@ class Host(Protocol):
 
 
 class Part(msgspec.Struct, frozen=True):
-    """One mounted application."""
+    """Represents one mounted application."""
 
     path: str
     app: Any

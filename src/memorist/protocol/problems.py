@@ -38,7 +38,7 @@ _PREFIX = "urn:memorist:"
 
 
 class Problem(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """The body of an error response, which never contains stored content."""
+    """Holds the body of an error response, which never contains stored content."""
 
     type: str
     title: str

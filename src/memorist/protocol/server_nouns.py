@@ -43,10 +43,10 @@ class _KeyFields(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Me(_KeyFields, frozen=True, kw_only=True):
-    """The org, user and rights of the key that asks."""
+    """Holds the org, user and rights of the key that asks."""
 
     version: str
-    """The version of the server."""
+    """This is the version of the server."""
 
 
 class KnownKey(_KeyFields, frozen=True, kw_only=True):
@@ -59,24 +59,26 @@ class KnownKey(_KeyFields, frozen=True, kw_only=True):
 
 
 class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One operation of a batch: its name, such as `facts.set`, and its arguments by name."""
+    """Represents one operation of a batch: its name, such as `facts.set`, and its arguments by name."""
 
     operation: str
     arguments: JsonObject = {}
 
 
 class Committed(msgspec.Struct, frozen=True):
-    """The result of a batch."""
+    """Holds the result of a batch."""
 
     count: int
     results: list[Any]
-    """The result of each operation, in order. The commit assigns sequence numbers, so they are not included yet."""
+    """This is the result of each operation, in order. The commit assigns sequence numbers, so they are not included
+    yet."""
     replayed: bool = False
-    """Whether this idempotency key was used before, so that nothing was done now."""
+    """This says whether this idempotency key was used before, so that nothing was done now."""
 
 
 class Held(msgspec.Struct, frozen=True, kw_only=True):
-    """A task whose lease a client holds, with the fencing token (`fence`) that its later requests must send."""
+    """Represents a task whose lease a client holds, with the fencing token (`fence`) that its later requests must
+    send."""
 
     task_id: str
     ns: str
@@ -90,51 +92,51 @@ class Held(msgspec.Struct, frozen=True, kw_only=True):
     completed: tuple[str, ...] = ()
     """These are the completed subtasks. They are sent only when the lease is taken."""
     saved: bool = False
-    """Whether the task has a saved state."""
+    """This says whether the task has a saved state."""
 
 
 class EntityView(msgspec.Struct, frozen=True, kw_only=True):
-    """A cached entity and its state."""
+    """Represents a cached entity and its state."""
 
     value: Any = None
     fresh: bool = False
-    """Whether the value has not expired."""
+    """This says whether the value has not expired."""
     stale: bool = False
-    """Whether there is a value, but it has expired."""
+    """This says whether there is a value, but it has expired."""
     leased: bool = False
-    """Whether a client is loading it right now."""
+    """This says whether a client is loading it right now."""
     owner: str | None = None
     """The lease's token, to be sent with `keep` or `give_back`. It is set only for the client that got the lease."""
     version: int = 0
 
 
 class Carried(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The memory recalled for a user's message, as `context` returned it, with the server's signature."""
+    """Holds the memory recalled for a user's message, as `context` returned it, with the server's signature."""
 
     place: int
     """Index of the message in the turn."""
     kept: JsonObject
     proof: str
-    """The HMAC that `context` returned with it."""
+    """This is the HMAC that `context` returned with it."""
 
 
 class SessionContext(msgspec.Struct, frozen=True):
-    """A context, and the recalled memory to send back with the turn it was made for."""
+    """Represents a context, and the recalled memory to send back with the turn it was made for."""
 
     context: Context
     kept: JsonObject | None
     proof: str
-    """An HMAC of `kept`, so that a client cannot store other memory with a message."""
+    """This is an HMAC of `kept`, so that a client cannot store other memory with a message."""
 
 
 class MadeFrom(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Describes what an output is based on, as `recall` returned it. The client sends it back with the output."""
 
     since: str
-    """When the recall began, by the server's clock. If a source was forgotten later, no fact is stored."""
+    """This says when the recall began, by the server's clock. If a source was forgotten later, no fact is stored."""
     sources: list[str] = []
     trust: str | None = None
-    """The lowest trust of the sources. It can lower the trust of the output, but never raise it."""
+    """This is the lowest trust of the sources. It can lower the trust of the output, but never raise it."""
 
 
 class Recalled(msgspec.Struct, frozen=True):
@@ -163,14 +165,14 @@ class Forgetting(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Checkout(msgspec.Struct, frozen=True):
-    """A folder that can be analysed, and whether there is a report on it."""
+    """Represents a folder that can be analysed, and whether there is a report on it."""
 
     name: str
     analysed: bool
 
 
 class Watched(msgspec.Struct, frozen=True):
-    """The changes, and the cursor (`seen`) to send with the next request."""
+    """Holds the changes, and the cursor (`seen`) to send with the next request."""
 
     notices: list[Notice]
     seen: dict[str, int]

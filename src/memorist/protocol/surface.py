@@ -21,14 +21,14 @@ from .access import Access, access_of
 
 
 class Parameter(msgspec.Struct, frozen=True):
-    """One parameter of an operation."""
+    """Represents one parameter of an operation."""
 
     name: str
     type: Any
     written: str
-    """The type annotation as written in the source."""
+    """This is the type annotation as written in the source."""
     kind: str
-    """`positional`, `keyword`, `many` (*args) or `fields` (**kwargs)."""
+    """This is `positional`, `keyword`, `many` (*args) or `fields` (**kwargs)."""
     default: Any = inspect.Parameter.empty
 
     @property
@@ -38,14 +38,14 @@ class Parameter(msgspec.Struct, frozen=True):
 
 
 class Operation(msgspec.Struct, frozen=True):
-    """A public method: `facts.set`, or `recall` on the memory itself."""
+    """Represents a public method: `facts.set`, or `recall` on the memory itself."""
 
     name: str
     function: Callable[..., Any]
     parameters: tuple[Parameter, ...]
     result: Any
     written: str
-    """The annotation of the result as written in the source."""
+    """This is the annotation of the result as written in the source."""
     doc: str
     awaited: bool
     access: Access

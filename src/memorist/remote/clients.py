@@ -42,7 +42,7 @@ _problem = msgspec.json.Decoder(Problem).decode
 
 
 class Answer(msgspec.Struct):
-    """The body and headers of a response."""
+    """Holds the body and headers of a response."""
 
     body: bytes
     headers: Mapping[str, str]

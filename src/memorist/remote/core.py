@@ -131,7 +131,7 @@ class RemoteScope(Scope, frozen=True):
 
 
 class RemoteCore:
-    """One handle on a server. Its rights are those of its API key, and it can only be narrowed further."""
+    """Represents one handle on a server. Its rights are those of its API key, and it can only be narrowed further."""
 
     def __init__(self, shared: RemoteShared, scope: RemoteScope, batch: list[object] | None = None) -> None:
         self.shared = shared

@@ -54,12 +54,12 @@ _NOT_TRACED = nullcontext(NO_REQUEST_SPAN)
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings of a server."""
+    """Holds the settings of a server."""
 
     hosts: tuple[str, ...] = LOOPBACK
     """Accepted Host headers. Others are refused, which defeats DNS rebinding."""
     inspector: Path = FOLDER
-    """The folder with the files of the inspector."""
+    """This is the folder with the files of the inspector."""
     root_path: str = ""
     analyze: tuple[Path, ...] = ()
     """Folders that an operator may run the analyser on."""
@@ -67,7 +67,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     heavy: Rate = HEAVY
     bad_keys: Rate = BAD_KEYS
     limits: CallLimits = CallLimits(budget_tokens=MAX_BUDGET_TOKENS, hits=MAX_HITS)
-    """The maximum that one request may ask for, through the API, /mcp and the inspector."""
+    """This is the maximum that one request may ask for, through the API, /mcp and the inspector."""
     trace: bool = False
     """This is True if requests and units of work are spans of OpenTelemetry."""
 

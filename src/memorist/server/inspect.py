@@ -29,7 +29,7 @@ ReadBody = Callable[[Request], Awaitable[bytes]]
 
 
 class View(msgspec.Struct, frozen=True):
-    """One endpoint: its name, the type of its arguments, its handler and the role it needs."""
+    """Represents one endpoint: its name, the type of its arguments, its handler and the role it needs."""
 
     name: str
     asked: type[msgspec.Struct]

@@ -11,7 +11,7 @@ BOUNDS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 
 
 class Metrics:
-    """Counters, histograms and gauges of one process since it started."""
+    """Holds the counters, histograms and gauges of one process since it started."""
 
     def __init__(self) -> None:
         self.in_flight = 0

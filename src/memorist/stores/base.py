@@ -117,11 +117,11 @@ class Scan(msgspec.Struct, Generic[R], frozen=True):
     kind: type[R]
     prefix: Key = ()
     index: str | None = None
-    """The index to follow, or None for the key."""
+    """This is the index to follow, or None for the key."""
     after: Key | None = None
-    """Exclusive lower bound, compared with the columns that follow the prefix, as many of them as the bound has."""
+    """This is the exclusive lower bound, compared with as many of the columns after the prefix as the bound has."""
     before: Key | None = None
-    """Exclusive upper bound, compared in the same way."""
+    """This is the exclusive upper bound, compared in the same way."""
     starts: str | None = None
     """Match only rows whose first column after the prefix is a text that starts with this."""
     reverse: bool = False
@@ -131,12 +131,12 @@ class Scan(msgspec.Struct, Generic[R], frozen=True):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns whose order the scan follows: those of the key, or of the index."""
+        """These are the columns whose order the scan follows: those of the key, or of the index."""
         return self.kind.table.order(self.index)
 
     @property
     def starts_bounds(self) -> tuple[str, ...]:
-        """`starts` as an inclusive lower bound and, if there is one, an exclusive upper bound."""
+        """This is `starts` as an inclusive lower bound and, if there is one, an exclusive upper bound."""
         if not self.starts:
             return ()
         top = _successor(self.starts)
@@ -158,7 +158,7 @@ Change = Put | Load | Append | Delete | DeleteRange | Increment | Expect
 
 
 class Stored(msgspec.Struct, frozen=True):
-    """The result of a Put: the assigned version, and when the row was first created.
+    """Holds the result of a Put: the assigned version, and when the row was first created.
 
     `None` instead means that the Put was `absent` and the row existed.
     """
@@ -168,9 +168,8 @@ class Stored(msgspec.Struct, frozen=True):
 
 
 class Appended(msgspec.Struct, frozen=True):
-    """The sequence numbers that an Append assigned (first..first+count-1), and the thread's expiry, which its messages
-    have too.
-    """
+    """Holds the sequence numbers that an Append assigned (first..first+count-1), and the thread's expiry, which its
+    messages have too."""
 
     first: int
     count: int
@@ -238,14 +237,14 @@ class Claims(Protocol):
 
 
 class EntryFilter(msgspec.Struct, frozen=True):
-    """Which entries a search returns, by default all."""
+    """Says which entries a search returns, by default all."""
 
     kinds: tuple[str, ...] | None = None
     after: int | None = None
     """Match only entries made after this time (microseconds)."""
     before: int | None = None
     where: Filter | None = None
-    """A filter over the entry's FILTERED fields, overlaid with its metadata."""
+    """This is a filter over the entry's FILTERED fields, overlaid with its metadata."""
 
     @property
     def beyond_kinds(self) -> bool:
@@ -330,14 +329,14 @@ class SearchesVectors(Protocol):
 
 
 class Scrubbed(msgspec.Struct, frozen=True):
-    """The report of a scrub: names of files, tables and servers, never content."""
+    """Holds the report of a scrub: names of files, tables and servers, never content."""
 
     to_dict = as_dict
 
     done: list[str] = []
-    """Files and tables that were rewritten without deleted bytes."""
+    """These are files and tables that were rewritten without deleted bytes."""
     left: list[str] = []
-    """Places that may still contain deleted bytes, each with the reason why it was not rewritten."""
+    """These are places that may still contain deleted bytes, each with the reason why it was not rewritten."""
 
     def __add__(self, other: Scrubbed) -> Scrubbed:
         return Scrubbed(self.done + other.done, self.left + other.left)
@@ -355,7 +354,7 @@ class Scrubs(Protocol):
 
     @property
     def owns_files(self) -> bool:
-        """Whether its files belong only to this memory.
+        """This says whether its files belong only to this memory.
 
         This is False on a server, where a scrub locks or slows down other tenants.
         """
@@ -370,11 +369,11 @@ class Absence(msgspec.Struct, frozen=True):
     """Reports a search of a store for bytes that should be gone. It contains only names of places, never content."""
 
     found: list[str] = []
-    """Files and tables that still contain a piece."""
+    """These are files and tables that still contain a piece."""
     checked: list[str] = []
-    """Files and tables that were searched."""
+    """These are files and tables that were searched."""
     unchecked: list[str] = []
-    """Places that could not be searched, each with the reason."""
+    """These are places that could not be searched, each with the reason."""
 
     @property
     def verified(self) -> bool | None:

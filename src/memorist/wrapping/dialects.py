@@ -25,7 +25,7 @@ class Dialect(msgspec.Struct, frozen=True, eq=False):
     field: str
     """This is the field of the request that contains the messages."""
     text_type: str
-    """The type of a text part in a message of the user."""
+    """This is the type of a text part in a message of the user."""
     read_answer: Callable[[Body], list[Body]]
     """This function returns the messages in an answer's body."""
     read_events: Callable[[Sequence[Body]], list[Body]]

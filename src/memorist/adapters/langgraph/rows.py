@@ -29,7 +29,7 @@ Typed = tuple[str, bytes]
 
 
 class CheckpointRow(msgspec.Struct, array_like=True, frozen=True):
-    """A checkpoint without the values of its channels."""
+    """Represents a checkpoint without the values of its channels."""
 
     thread: str
     ns: str
@@ -38,12 +38,12 @@ class CheckpointRow(msgspec.Struct, array_like=True, frozen=True):
     checkpoint: Typed
     metadata: Typed
     versions: dict[str, Version]
-    """The version of each channel that it contains."""
+    """This is the version of each channel that it contains."""
     run: str | None = None
     deltas: tuple[str, ...] = ()
-    """Delta channels whose value must be rebuilt from the writes of ancestors."""
+    """These are delta channels whose value must be rebuilt from the writes of ancestors."""
     hidden: bool = False
-    """Whether it was deleted but is kept for descendants that need its writes. It is not listed or found."""
+    """This says whether it was deleted but is kept for descendants that need its writes. It is not listed or found."""
 
 
 class WriteRow(msgspec.Struct, array_like=True, frozen=True):

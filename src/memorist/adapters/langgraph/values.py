@@ -27,7 +27,8 @@ MOST_LINKS = 256
 
 
 class Stored(msgspec.Struct, array_like=True, frozen=True):
-    """One version of a channel: a whole value (`type`, `data`), or the items of a list, whole or as a delta."""
+    """Represents one version of a channel: a whole value (`type`, `data`), or the items of a list, whole or as a
+    delta."""
 
     type: str = ""
     data: bytes = b""
@@ -35,17 +36,18 @@ class Stored(msgspec.Struct, array_like=True, frozen=True):
     base: Version | None = None
     head: int = 0
     tail: int = 0
-    """How many of the base's first and last items are kept."""
+    """This says how many of the base's first and last items are kept."""
     whole: Version | None = None
-    """The whole version at the start of the chain, or None if this version is whole."""
+    """This is the whole version at the start of the chain, or None if this version is whole."""
     links: int = 0
-    """The number of deltas in the chain."""
+    """This is the number of deltas in the chain."""
     since: int = 0
-    """The size of all deltas in the chain, including this one, in bytes."""
+    """This is the size of all deltas in the chain, including this one, in bytes."""
     size: int = 0
-    """The size of the whole version, in bytes."""
+    """This is the size of the whole version, in bytes."""
     wrapper: Item | None = None
-    """The serialised named tuple that contains the list, with an empty list in it, or None if nothing contains it."""
+    """This is the serialised named tuple that contains the list, with an empty list in it, or None if nothing contains
+    it."""
 
 
 LIST = "memorist.list"
@@ -60,7 +62,7 @@ class Known(msgspec.Struct, frozen=True):
 
     version: Version
     row: int
-    """The version of its record, which must be unchanged when a delta to it is committed."""
+    """This is the version of its record, which must be unchanged when a delta to it is committed."""
     items: tuple[Item, ...]
     stored: Stored
 

@@ -73,7 +73,7 @@ _ALIVE = parse_filter({"status": {"$ne": "dead"}})
 
 
 class Draft(msgspec.Struct, frozen=True):
-    """A new entry that has no terms or vector yet, and the text to compute them from."""
+    """Represents a new entry that has no terms or vector yet, and the text to compute them from."""
 
     entry: Entry
     text: str
@@ -85,9 +85,9 @@ class IndexWork(msgspec.Struct):
     drafts: list[Draft] = msgspec.field(default_factory=list)
     changes: list[Change] = msgspec.field(default_factory=list)
     ends: list[Change] = msgspec.field(default_factory=list)
-    """Changes that end the threads' jobs, provided that no thread has grown since it was read."""
+    """These are changes that end the threads' jobs, provided that no thread has grown since it was read."""
     touched: list[Entry] = msgspec.field(default_factory=list)
-    """Existing entries whose metadata changes."""
+    """These are existing entries whose metadata changes."""
 
 
 class Indexer:

@@ -49,12 +49,12 @@ class Source(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct, kw_only=True):
-    """The results of some notes."""
+    """Holds the results of some notes."""
 
     stored: list[Remembered] = []
     ended: list[Remembered] = []
     confirmed: list[str] = []
-    """The ids of memories that were stated again."""
+    """These are the ids of memories that were stated again."""
     waiting: list[Candidate] = []
     refused: list[Refused] = []
 

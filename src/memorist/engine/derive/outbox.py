@@ -79,7 +79,7 @@ class Backlog(msgspec.Struct, frozen=True):
     errors: tuple[str, ...] = ()
     """These are the reasons for the dead letters."""
     failing: int = 0
-    """How many of the waiting jobs have failed and will be retried."""
+    """This says how many of the waiting jobs have failed and will be retried."""
     reasons: tuple[str, ...] = ()
     """These are the reasons why they failed."""
 

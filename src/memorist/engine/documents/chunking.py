@@ -33,7 +33,7 @@ _ROW = re.compile(r"[ \t]*\|")
 
 
 class Piece(msgspec.Struct, frozen=True):
-    """One chunk: text[start:stop] under a heading."""
+    """Represents one chunk: text[start:stop] under a heading."""
 
     start: int
     stop: int

@@ -41,12 +41,12 @@ _FORMATS: dict[str, DocumentFormat] = {
 
 
 class ReadableFile(msgspec.Struct, frozen=True):
-    """The text of a file, and where its pages begin."""
+    """Holds the text of a file, and where its pages begin."""
 
     text: str
     title: str | None = None
     page_starts: tuple[int, ...] = ()
-    """The offset of each page in the text; empty for formats without pages."""
+    """This is the offset of each page in the text, or empty for formats without pages."""
 
     def page_at(self, offset: int) -> int | None:
         """Return the number of the page, counted from 1, that contains an offset of the text."""

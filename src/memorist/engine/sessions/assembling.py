@@ -48,10 +48,10 @@ class Recall(msgspec.Struct, frozen=True):
 
     namespaces: Spaces = None
     top_k: int | None = None
-    """How many items; None means as many as are relevant and fit."""
+    """This is the number of items. None means as many as are relevant and fit."""
     kinds: tuple[str, ...] | None = None
     min_score: float | None = None
-    """The minimum score of an item. None means the relevance floor, and 0 means no floor."""
+    """This is the minimum score of an item. None means the relevance floor, and 0 means no floor."""
     where: Where | None = None
 
 

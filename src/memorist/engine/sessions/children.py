@@ -22,13 +22,13 @@ MAX_SOURCES = 2_000
 
 
 class ChildResult(msgspec.Struct, frozen=True):
-    """The result that a sub-agent returns to its parent."""
+    """Holds the result that a sub-agent returns to its parent."""
 
     to_dict = as_dict
 
     text: str
     thread: str
-    """The sub-agent's thread, which contains everything that it did."""
+    """This is the sub-agent's thread, which contains everything that it did."""
     sources: tuple[str, ...] = ()
     """These are the ids of the messages that the result is based on."""
 

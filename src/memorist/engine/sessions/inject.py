@@ -51,7 +51,7 @@ class Remember(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """An agent's output, and the thread in which its turn was recorded."""
+    """Represents an agent's output, and the thread in which its turn was recorded."""
 
     output: Any
     thread: str
@@ -66,21 +66,21 @@ class Runs(Protocol):
 
 
 class Invokes(Protocol):
-    """An agent with `invoke`."""
+    """Represents an agent with `invoke`."""
 
     @property
     def invoke(self) -> Callable[..., object]: ...
 
 
 class RunsAsync(Protocol):
-    """An agent with `arun`."""
+    """Represents an agent with `arun`."""
 
     @property
     def arun(self) -> Callable[..., object]: ...
 
 
 class InvokesAsync(Protocol):
-    """An agent with `ainvoke`."""
+    """Represents an agent with `ainvoke`."""
 
     @property
     def ainvoke(self) -> Callable[..., object]: ...
@@ -91,7 +91,7 @@ Agent = Callable[..., object] | Runs | Invokes | RunsAsync | InvokesAsync
 
 
 class AsyncTask(Protocol):
-    """A decorator whose functions are awaited, with their original parameters."""
+    """Represents a decorator whose functions are awaited, with their original parameters."""
 
     @overload
     def __call__(
@@ -103,7 +103,7 @@ class AsyncTask(Protocol):
 
 
 class BlockingTask(Protocol):
-    """A decorator that keeps plain functions plain and async functions async."""
+    """Represents a decorator that keeps plain functions plain and async functions async."""
 
     def __call__(self, function: Callable[P, T], /) -> Callable[P, T]: ...
 
@@ -113,9 +113,9 @@ class Made(msgspec.Struct, frozen=True):
 
     since: datetime
     sources: tuple[str, ...] = ()
-    """The lineage ids of the hits."""
+    """These are the lineage ids of the hits."""
     trust: str | None = None
-    """The lowest trust of the hits, or None if there are none."""
+    """This is the lowest trust of the hits, or None if there are none."""
 
     @classmethod
     def of(cls, since: datetime, hits: Sequence[Hit]) -> Made:
@@ -148,7 +148,7 @@ class Output(msgspec.Struct, frozen=True):
 
     value: Json
     said: str
-    """The output as text."""
+    """This is the output as text."""
     asked: str = ""
     """The texts the function was called with."""
     remember: Remember | None = None

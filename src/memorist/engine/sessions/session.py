@@ -46,7 +46,7 @@ END_SECONDS = 30.0
 
 
 class Turn(msgspec.Struct, frozen=True):
-    """The messages of one exchange."""
+    """Holds the messages of one exchange."""
 
     to_dict = as_dict
 
@@ -55,12 +55,12 @@ class Turn(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The user's text."""
+        """This is the user's text."""
         return "\n".join(message.text for message in self.messages if message.role == "user")
 
 
 class SessionState(msgspec.Struct, frozen=True):
-    """A snapshot of a session: its ids, counts, window policy and token limit."""
+    """Represents a snapshot of a session: its ids, counts, window policy and token limit."""
 
     to_dict = as_dict
 
@@ -71,15 +71,15 @@ class SessionState(msgspec.Struct, frozen=True):
     max_tokens: int
     turns: int
     persisted: int
-    """Turns from which facts and learnings are derived."""
+    """This counts turns from which facts and learnings are derived."""
     passing: int
-    """Turns that `should_persist` excluded from derivation."""
+    """This counts turns that `should_persist` excluded from derivation."""
     folded_to: int
-    """The last message covered by a summary."""
+    """This is the last message covered by a summary."""
 
 
 class Ended(msgspec.Struct, frozen=True):
-    """The result of a session."""
+    """Holds the result of a session."""
 
     to_dict = as_dict
 
@@ -88,7 +88,7 @@ class Ended(msgspec.Struct, frozen=True):
     turns: int
     summary: Summary | None
     derived: int
-    """The jobs that were run at the end."""
+    """These are the jobs that were run at the end."""
 
 
 def worth_keeping(turn: Turn) -> bool:
@@ -101,7 +101,7 @@ def worth_keeping(turn: Turn) -> bool:
 
 
 class AsyncSession:
-    """One conversation over a thread."""
+    """Represents one conversation over a thread."""
 
     id: str
     """The id of this run of the conversation, kept in its thread's metadata."""
@@ -155,7 +155,7 @@ class AsyncSession:
 
     @property
     def thread(self) -> str:
-        """The id of the thread. If it does not exist yet, `with`, `start` or the first turn creates it."""
+        """This is the id of the thread. If it does not exist yet, `with`, `start` or the first turn creates it."""
         return self._thread
 
     async def start(self) -> Self:

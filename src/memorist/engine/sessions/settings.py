@@ -36,7 +36,7 @@ MAX_REMEMBERED = 4096
 
 
 class RequestOptions(TypedDict):
-    """The options of `memory.context` that are stored with a thread."""
+    """Holds the options of `memory.context` that are stored with a thread."""
 
     policy: Policy | None
     layout: Layout
@@ -47,14 +47,14 @@ class RequestOptions(TypedDict):
 
 
 class RequestSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings with which a program assembled the last request of a thread."""
+    """Holds the settings with which a program assembled the last request of a thread."""
 
     budget: dict[str, int | None]
-    """The fields of its `TokenBudget`."""
+    """These are the fields of its `TokenBudget`."""
     policy: JsonObject | None = None
-    """The policy in its HTTP form, or None without one."""
+    """This is the policy in its HTTP form, or None without one."""
     policy_functions: bool = False
-    """Whether the policy had a model or a function, which are not stored."""
+    """This says whether the policy had a model or a function, which are not stored."""
     layout: str = "cached"
     recall: bool = True
     top_k: int | None = None
@@ -64,7 +64,7 @@ class RequestSettings(msgspec.Struct, frozen=True, kw_only=True):
     profile: bool = True
     stash: int | None = None
     fold_tokens: int | None = None
-    """The tokens of history at which the session folds the thread; None without a session."""
+    """These are the tokens of history at which the session folds the thread, or None without a session."""
     counter: str = ""
     system_tokens: int = 0
     tools: list[str] = []

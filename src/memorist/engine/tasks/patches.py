@@ -26,7 +26,7 @@ Texts = dict[str, bytes]
 
 
 class Patch(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The change from one state to the next, by top-level keys."""
+    """Holds the change from one state to the next, by top-level keys."""
 
     set: dict[str, msgspec.Raw] = {}
     add: dict[str, msgspec.Raw] = {}
@@ -38,7 +38,7 @@ _as_patch = msgspec.json.Decoder(Patch).decode
 
 
 class State(msgspec.Struct, frozen=True):
-    """One saved state, which is immutable: `keys` if it is an object, otherwise its `whole` text."""
+    """Represents one saved state, which is immutable: `keys` if it is an object, otherwise its `whole` text."""
 
     keys: Texts | None = None
     whole: bytes = b"null"

@@ -35,7 +35,7 @@ class AsyncTaskRun:
     task_id: str
     """The name of the task."""
     state: Any
-    """The task's state. You can change it in place or replace it, and the next step saves it."""
+    """This is the task's state. You can change it in place or replace it, and the next step saves it."""
 
     def __init__(self, core: Core, task_id: str, ns: str, lease: Ttl, keep: object, state: Json, wait: float) -> None:
         if core.batch is not None:
@@ -63,17 +63,18 @@ class AsyncTaskRun:
 
     @property
     def step(self) -> int:
-        """How many steps have been completed, over all runs."""
+        """This says how many steps have been completed, over all runs."""
         return self._held.task.step
 
     @property
     def fence(self) -> int:
-        """A number that grows with every run. Pass it to other systems, so that they can reject an older worker."""
+        """This is a number that grows with every run. Pass it to other systems, so that they can reject an older
+        worker."""
         return self._held.task.fence
 
     @property
     def completed(self) -> tuple[str, ...]:
-        """The completed subtasks, in order."""
+        """These are the completed subtasks, in order."""
         return tuple(self._held.completed)
 
     def is_complete(self, item: object) -> bool:

@@ -32,11 +32,11 @@ class Saved(msgspec.Struct):
     """This is the state as texts, or None before the first save."""
     completed: dict[str, None] = {}
     since: int = 0
-    """The size of the patches since the last snapshot, in bytes."""
+    """This is the size of the patches since the last snapshot, in bytes."""
     based: int = 0
-    """The size of the last snapshot, in bytes."""
+    """This is the size of the last snapshot, in bytes."""
     bases: tuple[int, ...] = ()
-    """The numbers of the snapshots that are known to exist."""
+    """These are the numbers of the snapshots that are known to exist."""
 
     @classmethod
     def new(cls, core: Core, task_id: str, ns: str) -> Saved:

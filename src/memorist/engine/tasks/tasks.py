@@ -32,7 +32,7 @@ KEPT_TEXTS = 16
 
 
 class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """A task's progress: its step, its state and the completed subtasks."""
+    """Represents a task's progress: its step, its state and the completed subtasks."""
 
     to_dict = as_dict
 

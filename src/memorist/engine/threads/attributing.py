@@ -18,7 +18,7 @@ MIN_SHARE = 0.6
 
 
 class SummaryLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A line of a summary, and the ids of the messages it is about, the most related first."""
+    """Represents a line of a summary, and the ids of the messages it is about, the most related first."""
 
     to_dict = as_dict
 

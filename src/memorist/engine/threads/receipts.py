@@ -15,7 +15,7 @@ Derived = Literal["none", "pending", "done", "failed", "unread"]
 
 
 class MessageReceipt(msgspec.Struct, frozen=True):
-    """The state of an appended message: whether it is durable and indexed, and how far derivation has come."""
+    """Holds the state of an appended message: whether it is durable and indexed, and how far derivation has come."""
 
     to_dict = as_dict
 
@@ -26,15 +26,16 @@ class MessageReceipt(msgspec.Struct, frozen=True):
     """`unread` means that it is in a language without extraction rules, so nothing was derived from it."""
     replayed: bool = False
     ended: tuple[str, ...] = ()
-    """The ids of facts and learnings that the message asked to forget; `facts.unforget` with the last one undoes it."""
+    """These are the ids of facts and learnings that the message asked to forget; `facts.unforget` with the last one
+    undoes it."""
     masked: tuple[str, ...] = ()
-    """The kinds of secrets that the gate masked in the message before it was stored."""
+    """These are the kinds of secrets that the gate masked in the message before it was stored."""
 
     read_by: Literal["model", "rules"] | None = None
     """Says who has read the message. `rules` together with `pending` or `failed` means that the rules stand in for the
     model."""
     refused: tuple[str, ...] = ()
-    """Why items that the model noted from it were refused."""
+    """This says why items that the model noted from it were refused."""
 
     def __getitem__(self, name: str) -> Any:
         if name not in self.__struct_fields__:

@@ -26,11 +26,11 @@ _JSON_TYPES: JsonObject = {
 
 
 class Field(msgspec.Struct, frozen=True):
-    """One field of a schema."""
+    """Represents one field of a schema."""
 
     name: str
     type: Any
-    """The Python type that values are converted to."""
+    """This is the Python type that values are converted to."""
     shape: JsonMapping
     """Its JSON Schema."""
     required: bool

@@ -24,12 +24,12 @@ class Asked(msgspec.Struct, frozen=True):
 
     @property
     def core(self) -> Core:
-        """The engine under the memory."""
+        """This is the engine under the memory."""
         return core_of(self.memory)
 
 
 class ServerNoun:
-    """The base of the nouns that only a server has."""
+    """This is the base of the nouns that only a server has."""
 
     def __init__(self, asked: Asked) -> None:
         self._asked = asked

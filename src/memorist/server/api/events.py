@@ -30,14 +30,14 @@ LOOK_SECONDS = 0.1
 
 
 class Numbered(msgspec.Struct, frozen=True):
-    """An event with its number in this process."""
+    """Represents an event with its number in this process."""
 
     number: int
     event: HookEvent
 
 
 class Feed:
-    """A ring buffer of the last events of this process."""
+    """Implements a ring buffer of the last events of this process."""
 
     def __init__(self, memory: AsyncMemory) -> None:
         self.run = secrets.token_hex(4)
@@ -60,7 +60,7 @@ class Feed:
 
     @property
     def newest(self) -> int:
-        """The number of the last event."""
+        """This is the number of the last event."""
         return self._number
 
     def since(self, number: int, org: str, names: Sequence[str]) -> tuple[list[Numbered], bool]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Restore(msgspec.Struct, forbid_unknown_fields=True):
-    """The version of a fact to restore, and the current version it must have (compare-and-set)."""
+    """Holds the version of a fact to restore, and the current version it must have (compare-and-set)."""
 
     ns: str
     key: str
@@ -23,14 +23,14 @@ class Restore(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Pin(msgspec.Struct, forbid_unknown_fields=True):
-    """A message to pin or unpin."""
+    """Represents a message to pin or unpin."""
 
     message: str
     pinned: bool = True
 
 
 class Retry(msgspec.Struct, forbid_unknown_fields=True):
-    """The item whose dead letters to retry, or all items by default."""
+    """Holds the item whose dead letters to retry, or all items by default."""
 
     item: str | None = None
 

@@ -56,7 +56,7 @@ class _Fields(TypedDict, total=False):
 
 
 class Shown(_Fields):
-    """A profile line or a recalled item as the page shows it."""
+    """Represents a profile line or a recalled item as the page shows it."""
 
     id: str
     state: str
@@ -72,7 +72,7 @@ class Span(_Fields):
 
     id: str
     state: str
-    """`kept`, `elided`, `folded`, `dropped` or `repaired`."""
+    """This is `kept`, `elided`, `folded`, `dropped` or `repaired`."""
     text: str
     reason: str
     tokens: int
@@ -87,7 +87,7 @@ class Span(_Fields):
 
 
 class NamedTool(TypedDict):
-    """A tool of the request."""
+    """Represents a tool of the request."""
 
     name: str | None
     says: str | None
@@ -148,7 +148,7 @@ class Pair(TypedDict):
 
 
 class Changes(TypedDict):
-    """The items of two requests in pairs, and how many pairs differ."""
+    """Holds the items of two requests in pairs, and how many pairs differ."""
 
     pairs: list[Pair]
     changed: int

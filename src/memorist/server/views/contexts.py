@@ -52,7 +52,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Supposition(msgspec.Struct, forbid_unknown_fields=True):
-    """A correction to try without saving it."""
+    """Represents a correction to try without saving it."""
 
     ns: str
     key: str
@@ -97,7 +97,7 @@ class Compare(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Turns(msgspec.Struct, forbid_unknown_fields=True):
-    """A page of the turns of a thread, before a sequence number."""
+    """Represents a page of the turns of a thread, before a sequence number."""
 
     thread: str
     before: int | None = None
@@ -105,7 +105,7 @@ class Turns(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Chosen(msgspec.Struct, frozen=True):
-    """The options of an assembly, and where they come from."""
+    """Holds the options of an assembly, and where they come from."""
 
     budget: TokenBudget
     policy: Policy | None
@@ -114,13 +114,14 @@ class Chosen(msgspec.Struct, frozen=True):
     profile: bool
     stash: int | None
     stored: RequestSettings | None
-    """The settings of the program's last request for the thread, or None if it has assembled none."""
+    """These are the settings of the program's last request for the thread, or None if it has assembled none."""
     changed: list[str]
-    """The options that the page sets differently."""
+    """These are the options that the page sets differently."""
     fold_tokens: int | None = None
-    """The tokens of history at which the program's session folds the thread."""
+    """These are the tokens of history at which the program's session folds the thread."""
     absent_tokens: int = 0
-    """The tokens of the program's system prompt and tools, whose texts are not stored. This much room stays free."""
+    """These are the tokens of the program's system prompt and tools, whose texts are not stored. This much room stays
+    free."""
 
 
 def choose(asked: ContextAsked, stored: RequestSettings | None, thread: Thread | None) -> Chosen:
@@ -174,7 +175,7 @@ def _stored_parts(stored: RequestSettings | None, thread: Thread | None) -> Row:
 
 
 class Assembled(TypedDict):
-    """The options of `memory.context`."""
+    """Holds the options of `memory.context`."""
 
     thread: str | None
     system: str | None

@@ -23,14 +23,14 @@ NEIGHBOURS = 1
 
 
 class FactAsked(msgspec.Struct, forbid_unknown_fields=True):
-    """One fact by namespace and key."""
+    """Represents one fact by namespace and key."""
 
     ns: str
     key: str
 
 
 class Suppose(msgspec.Struct, forbid_unknown_fields=True):
-    """A correction to try without saving it."""
+    """Represents a correction to try without saving it."""
 
     ns: str
     key: str

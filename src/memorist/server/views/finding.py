@@ -19,7 +19,7 @@ MAX_SCANNED_ROWS = 2_000
 
 
 class Find(msgspec.Struct, forbid_unknown_fields=True):
-    """The text typed into the search box."""
+    """Holds the text typed into the search box."""
 
     text: str
 

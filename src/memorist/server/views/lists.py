@@ -49,14 +49,14 @@ class Listing(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class DocumentAsked(msgspec.Struct, forbid_unknown_fields=True):
-    """One document."""
+    """Represents one document."""
 
     ns: str
     id: str
 
 
 class AuditAsked(msgspec.Struct, forbid_unknown_fields=True):
-    """A page of the audit trail."""
+    """Represents a page of the audit trail."""
 
     subject: str | None = None
     kind: str | None = None
@@ -65,7 +65,7 @@ class AuditAsked(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class TimelineAsked(msgspec.Struct, forbid_unknown_fields=True):
-    """A page of the timeline of the org or of one user."""
+    """Represents a page of the timeline of the org or of one user."""
 
     user: str | None = None
     after: str | None = None
@@ -73,7 +73,7 @@ class TimelineAsked(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class PlansAsked(msgspec.Struct, forbid_unknown_fields=True):
-    """The namespace whose applied tidy-ups to list."""
+    """Holds the namespace whose applied tidy-ups to list."""
 
     ns: str
 

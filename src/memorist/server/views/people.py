@@ -23,7 +23,7 @@ SHOWN_THREADS = 5
 
 
 class Users(msgspec.Struct, forbid_unknown_fields=True):
-    """A page of users, optionally with a prefix of their id."""
+    """Represents a page of users, optionally with a prefix of their id."""
 
     after: str | None = None
     prefix: str | None = None
@@ -31,13 +31,13 @@ class Users(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class User(msgspec.Struct, forbid_unknown_fields=True):
-    """One user."""
+    """Represents one user."""
 
     user: str
 
 
 class Facts(msgspec.Struct, forbid_unknown_fields=True):
-    """A page of a namespace's facts, optionally those whose key or value contains a word."""
+    """Represents a page of a namespace's facts, optionally those whose key or value contains a word."""
 
     ns: str
     after: str | None = None
@@ -131,7 +131,7 @@ async def user(handle: AsyncMemory, asked: User) -> Row:
 
 
 class ProfileLine(TypedDict):
-    """A line of the profile block, and the correction that its fact replaced."""
+    """Represents a line of the profile block, and the correction that its fact replaced."""
 
     text: str
     lane: str

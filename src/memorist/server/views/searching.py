@@ -36,7 +36,7 @@ class Search(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class WhyNot(Search, kw_only=True):
-    """A search, and the id of an item that was expected among its hits."""
+    """Represents a search, and the id of an item that was expected among its hits."""
 
     id: str
 

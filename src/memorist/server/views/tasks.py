@@ -25,7 +25,7 @@ class JobsAsked(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class TaskAsked(msgspec.Struct, forbid_unknown_fields=True):
-    """One task."""
+    """Represents one task."""
 
     id: str
     steps: int = MAX_STEPS

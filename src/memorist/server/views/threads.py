@@ -21,13 +21,13 @@ MAX_WHOLE_MESSAGES = 600
 
 
 class ThreadAsked(msgspec.Struct, forbid_unknown_fields=True):
-    """One thread."""
+    """Represents one thread."""
 
     id: str
 
 
 class Messages(msgspec.Struct, forbid_unknown_fields=True):
-    """A page of messages after or before a sequence number."""
+    """Represents a page of messages after or before a sequence number."""
 
     id: str
     after: int | None = None

@@ -37,7 +37,7 @@ _PARAMETER = re.compile(r"\$(\d+)")
 
 
 class Condition(NamedTuple):
-    """A translated filter."""
+    """Represents a translated filter."""
 
     source: str
     """This is joined to the table: the JSON columns that the condition reads, as `jsonb`."""

@@ -48,7 +48,7 @@ class Step(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """The result of one statement."""
+    """Holds the result of one statement."""
 
     rows: list[tuple[Any, ...]]
     touched: int

@@ -148,7 +148,7 @@ class _LoopPool(AsyncConnectionPool[AsyncConnection]):
 
 
 class _Tasks:
-    """A pool's queue of tasks, for one worker."""
+    """Represents a pool's queue of tasks, for one worker."""
 
     def __init__(self, queue: Any, runtime: Runtime) -> None:
         self._queue = queue

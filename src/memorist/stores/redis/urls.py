@@ -15,7 +15,7 @@ WAIT_MS = 1000
 
 
 class Servers(NamedTuple):
-    """The parts of a URL."""
+    """Holds the parts of a URL."""
 
     plain: str
     """redis-py parses this URL to connect to any of the servers that contain data."""
@@ -23,9 +23,9 @@ class Servers(NamedTuple):
     service: str | None = None
     """This is the name under which Sentinels know the primary, or None without Sentinels."""
     seeds: tuple[Address, ...] = ()
-    """The nodes or Sentinels that the URL names."""
+    """These are the nodes or Sentinels that the URL names."""
     replicas: int = 0
-    """How many replicas must have a write before it is acknowledged."""
+    """This says how many replicas must have a write before it is acknowledged."""
     wait_ms: int = WAIT_MS
 
 

@@ -76,7 +76,7 @@ class Getter(NamedTuple):
 
     sql: str
     expires: int | None
-    """The position of the row's expiry."""
+    """This is the position of the row's expiry."""
     key: Callable[[Row], Key]
     decode: Callable[[Row], Any]
 
