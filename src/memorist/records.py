@@ -28,11 +28,13 @@ class Table(msgspec.Struct, frozen=True):
     name: str
     key: tuple[str, ...]
     indexes: dict[str, tuple[str, ...]] = {}
-    """The columns of each index that a scan may follow. Each index ends with enough of the key to be unique."""
+    """These are the columns of each index that a scan may follow. Each index ends with enough of the key to be
+    unique."""
     history: str | None = None
-    """The table that receives a copy of every version that a Put replaces."""
+    """This is the table that receives a copy of every version that a Put replaces."""
     checksum: bool = False
-    """Whether each row has a CRC of all its columns, checked on read. Tables that cannot be derived again have one."""
+    """This says whether each row has a CRC of all its columns, checked on read. Tables that cannot be derived again
+    have one."""
 
     sealed: bool = False
     """For a view, whether its rows have a checksum. Only stores that read whole rows can check it."""
@@ -54,14 +56,14 @@ def _key_of(kind: type[Record]) -> Callable[[Record], Key]:
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """The base class of all stored records."""
+    """This is the base class of all stored records."""
 
     table: ClassVar[Table]
     org: str = "default"
 
     @property
     def row_key(self) -> Key:
-        """The primary key of this row."""
+        """This is the primary key of this row."""
         return _key_of(type(self))(self)
 
     def to_dict(self) -> JsonObject:
@@ -118,12 +120,12 @@ class Summary(Record, frozen=True, kw_only=True):
 
     @property
     def id(self) -> str:
-        """The thread and the range of messages: `talk#1-40`."""
+        """This is the thread and the range of messages: `talk#1-40`."""
         return f"{self.thread}#{self.first}-{self.last}"
 
 
 class Fact(Record, frozen=True, kw_only=True):
-    """A JSON value under a key in a namespace, with its sources and confidence.
+    """Represents a JSON value under a key in a namespace, with its sources and confidence.
 
     `key` identifies the fact in its namespace. If the fact is not about the owner of the namespace, its key contains
     the `subject` (`birthday@Mia`), so facts about two sisters never overwrite each other.
@@ -134,17 +136,17 @@ class Fact(Record, frozen=True, kw_only=True):
     key: str
     value: Any
     text: str | None = None
-    """The fact as a sentence that makes sense on its own."""
+    """This is the fact as a sentence that makes sense on its own."""
     subject: str | None = None
-    """The person or thing that the fact is about; None means the owner of the namespace."""
+    """This is the person or thing that the fact is about. None means the owner of the namespace."""
     valid_from: datetime | None = None
     valid_until: datetime | None = None
     scope: str = "standing"
-    """How long the fact matters: `standing`, `conversation` or `task`."""
+    """This says how long the fact matters: `standing`, `conversation` or `task`."""
     tags: tuple[str, ...] = ()
     metadata: JsonObject = {}
     inferred: bool = False
-    """Whether the fact was inferred rather than stated."""
+    """This says whether the fact was inferred rather than stated."""
     confidence: float = 1.0
     sources: tuple[str, ...] = ()
     actor: str = "user"
@@ -152,7 +154,8 @@ class Fact(Record, frozen=True, kw_only=True):
     status: str = "active"
     reason: str | None = None
     indexed: list[str] | None = None
-    """The fields of the value that are indexed for recall; None means the whole value, and an empty list means none."""
+    """These are the fields of the value that are indexed for recall. None means the whole value, and an empty list
+    means none."""
     created_at: datetime
     updated_at: datetime
     expires_at: datetime | None = None
@@ -160,28 +163,28 @@ class Fact(Record, frozen=True, kw_only=True):
 
     @property
     def source(self) -> str | None:
-        """The newest message that the fact was taken from."""
+        """This is the newest message that the fact was taken from."""
         return self.sources[-1] if self.sources else None
 
     @property
     def namespace(self) -> str:
-        """The namespace of the fact, such as `user:ada`."""
+        """This is the namespace of the fact, such as `user:ada`."""
         return self.ns
 
     @property
     def id(self) -> str:
-        """The namespace and the key, such as `user:ada/city`."""
+        """This is the namespace and the key, such as `user:ada/city`."""
         return f"{self.ns}/{self.key}"
 
 
 class FactVersion(Fact, frozen=True, kw_only=True):
-    """An earlier version of a fact."""
+    """Represents an earlier version of a fact."""
 
     table = Table("fact_versions", ("org", "ns", "key", "version"), checksum=True)
 
 
 class Event(Record, frozen=True, kw_only=True):
-    """Something that happened or is planned, with its time, people and place."""
+    """Represents something that happened or is planned, with its time, people and place."""
 
     table = Table(
         "events",
@@ -194,10 +197,10 @@ class Event(Record, frozen=True, kw_only=True):
     id: str
     text: str
     starts_at: datetime
-    """When the event begins, or when somebody mentioned it if the start is unknown."""
+    """This says when the event begins, or when somebody mentioned it if the start is unknown."""
     ends_at: datetime | None = None
     status: str = "done"
-    """The status: `planned`, `done` or `cancelled`."""
+    """This is the status: `planned`, `done` or `cancelled`."""
     subject: str | None = None
     people: tuple[str, ...] = ()
     location: str | None = None
@@ -216,13 +219,13 @@ class Event(Record, frozen=True, kw_only=True):
 
 
 class EventVersion(Event, frozen=True, kw_only=True):
-    """An earlier version of an event."""
+    """Represents an earlier version of an event."""
 
     table = Table("event_versions", ("org", "ns", "id", "version"), checksum=True)
 
 
 class Candidate(Record, frozen=True, kw_only=True):
-    """A memory that is waiting for a person's approval. It is never recalled or sent to a model.
+    """Represents a memory that is waiting for a person's approval. It is never recalled or sent to a model.
 
     `proposal` contains the arguments of the operation that runs on approval, and `reason` says why approval is needed.
     An approved candidate is kept, out of the queue, so that undoing the approval puts it back.
@@ -232,11 +235,11 @@ class Candidate(Record, frozen=True, kw_only=True):
     ns: str
     id: str
     kind: str
-    """The kind of memory: `fact`, `event` or `learning`."""
+    """This is the kind of memory: `fact`, `event` or `learning`."""
     operation: str = "add"
-    """The proposed operation: `add`, `update` or `end`."""
+    """This is the proposed operation: `add`, `update` or `end`."""
     target: str | None = None
-    """The id of the memory to update or end."""
+    """This is the id of the memory to update or end."""
     text: str
     proposal: JsonObject = {}
     quote: str | None = None
@@ -254,7 +257,7 @@ class Candidate(Record, frozen=True, kw_only=True):
 
 
 class StateEntry(Record, frozen=True, kw_only=True):
-    """A small value or counter under a key."""
+    """Represents a small value or counter under a key."""
 
     table = Table("state", ("org", "ns", "key"))
     ns: str
@@ -267,7 +270,7 @@ class StateEntry(Record, frozen=True, kw_only=True):
 
 
 class StoredRecord(Record, frozen=True, kw_only=True):
-    """Bytes or JSON under an ordered key, in the form that stores keep. Users see `memorist.OpaqueRecord`.
+    """Represents bytes or JSON under an ordered key, in the form that stores keep. Users see `memorist.OpaqueRecord`.
 
     A long value is stored in the `pieces` of an `upload` instead of in `data`. Pieces are invisible until this row
     refers to them.
@@ -276,12 +279,12 @@ class StoredRecord(Record, frozen=True, kw_only=True):
     table = Table("records", ("org", "ns", "key"), checksum=True)
     ns: str
     key: str
-    """The key as text that sorts in the same order as its elements; see `memorist.ordered_keys`."""
+    """This is the key as text that sorts in the same order as its elements. See `memorist.ordered_keys`."""
     data: bytes | None = None
     form: str = "bytes"
-    """The form of the data: `bytes`, or `json` for JSON text."""
+    """This is the form of the data: `bytes`, or `json` for JSON text."""
     size: int = 0
-    """The size of the whole value in bytes."""
+    """This is the size of the whole value in bytes."""
     upload: str | None = None
     pieces: int = 0
     metadata: JsonObject = {}
@@ -292,7 +295,7 @@ class StoredRecord(Record, frozen=True, kw_only=True):
 
 
 class RecordPiece(Record, frozen=True, kw_only=True):
-    """One part of the data of a long record."""
+    """Represents one part of the data of a long record."""
 
     table = Table("record_pieces", ("org", "ns", "key", "upload", "number"), checksum=True)
     ns: str
@@ -306,7 +309,8 @@ class RecordPiece(Record, frozen=True, kw_only=True):
 
 
 class Learning(Record, frozen=True, kw_only=True):
-    """Something learned about a user. Its `id` is a fingerprint of the content, so that duplicates share a row."""
+    """Represents something learned about a user. Its `id` is a fingerprint of the content, so that duplicates share a
+    row."""
 
     table = Table("learnings", ("org", "ns", "id"))
     ns: str
@@ -330,7 +334,8 @@ class Learning(Record, frozen=True, kw_only=True):
 
 
 class WorkingDocument(Record, frozen=True, kw_only=True):
-    """The working memory of a user, or of one session of theirs, as JSON. `memorist.Working` is the typed view."""
+    """Holds the working memory of a user, or of one session of theirs, as JSON. `memorist.Working` is the typed
+    view."""
 
     table = Table("working", ("org", "user", "session"))
     user: str
@@ -343,7 +348,7 @@ class WorkingDocument(Record, frozen=True, kw_only=True):
 
 
 class CachedEntity(Record, frozen=True, kw_only=True):
-    """A cached copy of a record from another system, with the status `found`, `missing` or `loading`.
+    """Represents a cached copy of a record from another system, with the status `found`, `missing` or `loading`.
 
     `missing` means that the other system has no such record, and `loading` that no value was loaded yet. `owner` holds
     the lease for loading until `leased_until`. After `fresh_until` the copy is stale.
@@ -364,7 +369,7 @@ class CachedEntity(Record, frozen=True, kw_only=True):
 
 
 class Document(Record, frozen=True, kw_only=True):
-    """A long text, split into chunks for recall."""
+    """Represents a long text, split into chunks for recall."""
 
     table = Table("documents", ("org", "ns", "id"), checksum=True)
     ns: str
@@ -384,7 +389,7 @@ class Document(Record, frozen=True, kw_only=True):
 
 
 class Chunk(Record, frozen=True, kw_only=True):
-    """A piece of a document that ends at a sentence or heading.
+    """Represents a piece of a document that ends at a sentence or heading.
 
     `part` is derived from the text, so a chunk that only moved keeps its row, its index entry and its vector.
     """
@@ -396,9 +401,9 @@ class Chunk(Record, frozen=True, kw_only=True):
     position: int
     text: str
     heading: str | None = None
-    """The headings above the chunk, such as `Refunds > Exceptions`."""
+    """These are the headings above the chunk, such as `Refunds > Exceptions`."""
     page: int | None = None
-    """The page on which the chunk begins, counted from 1; None for formats without pages."""
+    """This is the page on which the chunk begins, counted from 1, or None for formats without pages."""
     start: int = 0
     stop: int = 0
     tokens: int = 0
@@ -406,12 +411,13 @@ class Chunk(Record, frozen=True, kw_only=True):
 
     @property
     def id(self) -> str:
-        """The document and the part, such as `handbook#3`."""
+        """This is the document and the part, such as `handbook#3`."""
         return f"{self.document}#{self.part}"
 
 
 class Task(Record, frozen=True, kw_only=True):
-    """The progress and lease of a task. Its state is stored in CheckpointSteps, from the snapshot at `base` on."""
+    """Holds the progress and lease of a task. Its state is stored in CheckpointSteps, from the snapshot at `base`
+    on."""
 
     table = Table("tasks", ("org", "task_id"), indexes={"by_ns": ("org", "ns", "task_id")})
     task_id: str
@@ -419,15 +425,15 @@ class Task(Record, frozen=True, kw_only=True):
     step: int = 0
     status: str = "running"
     saved: int = 0
-    """The number of the newest saved step."""
+    """This is the number of the newest saved step."""
     base: int = 0
-    """The number of the newest saved step that is a snapshot."""
+    """This is the number of the newest saved step that is a snapshot."""
     keep: int | None = None
-    """How many saved steps stay readable; None means all."""
+    """This says how many saved steps stay readable. None means all."""
     completed: int = 0
-    """How many subtasks are complete."""
+    """This says how many subtasks are complete."""
     size: int = 0
-    """The size of the state as JSON, in bytes."""
+    """This is the size of the state as JSON, in bytes."""
     owner: str | None = None
     fence: int = 0
     leased_until: datetime | None = None
@@ -438,7 +444,7 @@ class Task(Record, frozen=True, kw_only=True):
 
 
 class CheckpointStep(Record, frozen=True, kw_only=True):
-    """A saved step of a task: its whole state (`snapshot`), or the change since the previous step.
+    """Represents a saved step of a task: its whole state (`snapshot`), or the change since the previous step.
 
     `body` is the JSON text of the state, or of a patch to the previous state. Long bodies are compressed. `completed`
     lists all completed subtasks in a snapshot, and only the new ones in other steps.
@@ -457,7 +463,7 @@ class CheckpointStep(Record, frozen=True, kw_only=True):
 
 
 class Job(Record, frozen=True, kw_only=True):
-    """A row of the durable outbox: a unit of work, such as indexing one thread."""
+    """Represents a row of the durable outbox: a unit of work, such as indexing one thread."""
 
     table = Table(
         "jobs",
@@ -496,27 +502,27 @@ class Derivation(Record, frozen=True, kw_only=True):
     thread: str
     position: int = 0
     failed: tuple[int, ...] = ()
-    """The numbers of messages for which the model's answer was unusable."""
+    """These are the numbers of messages for which the model's answer was unusable."""
     unread: tuple[int, ...] = ()
-    """The numbers of messages in an unsupported language."""
+    """These are the numbers of messages in an unsupported language."""
     ended: dict[str, list[str]] = {}
-    """The ids of memories that each message ended, by the number of the message as text."""
+    """These are the ids of memories that each message ended, by the number of the message as text."""
     refused: dict[str, list[str]] = {}
     """The reasons why items were refused, by the number of the message as text."""
     by_rules: tuple[int, ...] = ()
-    """The numbers of messages that the rules read instead of the model."""
+    """These are the numbers of messages that the rules read instead of the model."""
     cost: dict[str, int] = {}
     """Counters of the model's work on the thread, by name: calls, messages, tokens and so on."""
     stuck: bool = False
-    """Whether the worker gave up on the job."""
+    """This says whether the worker gave up on the job."""
     again: bool = False
-    """Whether failed messages are being read again."""
+    """This says whether failed messages are being read again."""
     updated_at: datetime
     version: int = 0
 
 
 class Pins(Record, frozen=True, kw_only=True):
-    """The numbers of a thread's pinned messages, so that a context does not have to search for them."""
+    """Holds the numbers of a thread's pinned messages, so that a context does not have to search for them."""
 
     table = Table("pins", ("org", "thread"))
     thread: str
@@ -526,7 +532,7 @@ class Pins(Record, frozen=True, kw_only=True):
 
 
 class RequestLog(Record, frozen=True, kw_only=True):
-    """The cost of a thread's last requests, and the parts and settings of the newest one.
+    """Holds the cost of a thread's last requests, and the parts and settings of the newest one.
 
     The next request is compared with these parts.
     """
@@ -536,14 +542,15 @@ class RequestLog(Record, frozen=True, kw_only=True):
     reports: Any = None
     pieces: Any = None
     settings: Any = None
-    """The settings with which the last request was assembled: the fields of `RequestSettings`."""
+    """These are the settings with which the last request was assembled: the fields of `RequestSettings`."""
     model: str | None = None
     updated_at: datetime
     version: int = 0
 
 
 class MessagePart(Record, frozen=True, kw_only=True):
-    """A binary part of a thread's messages, such as an image or a file, stored once under a hash of its bytes."""
+    """Represents a binary part of a thread's messages, such as an image or a file, stored once under a hash of its
+    bytes."""
 
     table = Table("message_parts", ("org", "thread", "digest"), checksum=True)
     thread: str
@@ -554,7 +561,7 @@ class MessagePart(Record, frozen=True, kw_only=True):
 
 
 class ImportedDigests(Record, frozen=True, kw_only=True):
-    """The concatenated digests of messages that an import added to a thread, so that it adds none twice."""
+    """Holds the concatenated digests of messages that an import added to a thread, so that it adds none twice."""
 
     table = Table("imported_digests", ("org", "thread", "block"))
     thread: str
@@ -565,12 +572,12 @@ class ImportedDigests(Record, frozen=True, kw_only=True):
 
 
 class NamespaceStats(Record, frozen=True, kw_only=True):
-    """Statistics of a namespace for ranking: its index entries, their terms, speakers and languages."""
+    """Holds the statistics of a namespace for ranking: its index entries, their terms, speakers and languages."""
 
     table = Table("namespace_stats", ("org", "ns"))
     ns: str
     stamp: int = 0
-    """The number of the last index batch."""
+    """This is the number of the last index batch."""
     entries: int = 0
     terms: int = 0
     assistant: int = 0
@@ -578,17 +585,17 @@ class NamespaceStats(Record, frozen=True, kw_only=True):
     documents: int = 0
     speakers: tuple[str, ...] = ()
     standing: tuple[tuple[int, str, str, str], ...] = ()
-    """Entries with standing instructions, newest first: the time (microseconds), kind, parent and id of each."""
+    """These entries have standing instructions, newest first: the time (microseconds), kind, parent and id of each."""
     languages: dict[str, int] = {}
-    """How many texts are in each language, by its Snowball name."""
+    """This says how many texts are in each language, by its Snowball name."""
     analysis: str = ""
-    """The version of the analysis that wrote the oldest entries."""
+    """This is the version of the analysis that wrote the oldest entries."""
     updated_at: datetime
     version: int = 0
 
 
 class Sweep(Record, frozen=True, kw_only=True):
-    """The last index batch of a namespace that a processor saw. An empty namespace marks a finished full run."""
+    """Holds the last index batch of a namespace that a processor saw. An empty namespace marks a finished full run."""
 
     table = Table("sweeps", ("org", "ns", "processor"))
     ns: str
@@ -611,7 +618,8 @@ class ChangeNotice(Record, frozen=True, kw_only=True):
 
 
 class Epoch(Record, frozen=True, kw_only=True):
-    """The epoch of a source, under its fingerprint. A version above 1 means that part of the source was deleted."""
+    """Holds the epoch of a source, under its fingerprint. A version above 1 means that part of the source was
+    deleted."""
 
     table = Table("epochs", ("org", "fingerprint"))
     fingerprint: str
@@ -620,11 +628,13 @@ class Epoch(Record, frozen=True, kw_only=True):
 
 
 class RequestKey(Record, frozen=True, kw_only=True):
-    """The idempotency key of an HTTP request, with a digest of the request and at most one number from its outcome."""
+    """Holds the idempotency key of an HTTP request, with a digest of the request and at most one number from its
+    outcome."""
 
     table = Table("request_keys", ("org", "day", "key"))
     day: int
-    """Days since 1970. The key begins with the day, so that old rows can be deleted as a range."""
+    """This is the number of days since 1970. The key begins with the day, so that old rows can be deleted as a
+    range."""
     key: str
     digest: str
     outcome: int | None = None
@@ -633,7 +643,7 @@ class RequestKey(Record, frozen=True, kw_only=True):
 
 
 class Watermark(Record, frozen=True, kw_only=True):
-    """A number that only grows.
+    """Represents a number that only grows.
 
     `numbers` is the last message number of a deleted thread, by its fingerprint; `import` counts the rows loaded from a
     file, by its digest; `tokens` counts the tokens that the org's model used on the day of `updated_at`; `watched` is
@@ -657,7 +667,7 @@ class StoreIdentity(Record, frozen=True, kw_only=True):
 
 
 class Ref(msgspec.Struct, frozen=True):
-    """A reference to an item in the lineage, by its kind, namespace and key, and optionally a `part` of it.
+    """Represents a reference to an item in the lineage, by its kind, namespace and key, and optionally a `part` of it.
 
     A thread has its id as key and no namespace, because thread ids are unique in an org. Messages and summaries are
     parts of their thread, and chunks are parts of their document. The kind `source` is a name of unknown kind: an
@@ -671,21 +681,22 @@ class Ref(msgspec.Struct, frozen=True):
 
     @property
     def id(self) -> str:
-        """The id that users see and type, such as `talk#12` or `user:ada/city`."""
+        """This is the id that users see and type, such as `talk#12` or `user:ada/city`."""
         in_ns = self.ns and self.key and self.kind != "chunk"
         whole = f"{self.ns}/{self.key}" if in_ns else self.key or self.ns
         return f"{whole}#{self.part}" if self.part else whole
 
     @property
     def owner(self) -> Ref:
-        """The item that this is a part of, or the item itself if it is not a part."""
+        """This is the item that this is a part of, or the item itself if it is not a part."""
         if not self.part:
             return self
         return Ref({"chunk": "document"}.get(self.kind, "thread"), self.ns, self.key)
 
 
 class Link(Record, frozen=True, kw_only=True):
-    """An edge of the lineage, from a source to something derived from it. why() follows it back, forget() forward.
+    """Represents an edge of the lineage, from a source to something derived from it. why() follows it back, forget()
+    forward.
 
     The key begins with the source, so that one scan finds everything derived from an item and its parts, or from a
     whole namespace.
@@ -709,9 +720,9 @@ class Link(Record, frozen=True, kw_only=True):
     source_key: str = ""
     source_part: str = ""
     relation: str = "derived"
-    """How the target came from the source: `derived`; `copied` (a fork; the part is its last copied message); `child`
-    (created for another thread); `carried` and `written` (messages of the target thread contain recalled text, or were
-    written from it); `imported`; `owns` (a namespace and its contents)."""
+    """This says how the target came from the source: `derived`; `copied` (a fork; the part is its last copied message);
+    `child` (created for another thread); `carried` and `written` (messages of the target thread contain recalled text,
+    or were written from it); `imported`; `owns` (a namespace and its contents)."""
     target_kind: str
     target_ns: str = ""
     target_key: str = ""
@@ -732,17 +743,17 @@ class Link(Record, frozen=True, kw_only=True):
 
     @property
     def source(self) -> Ref:
-        """The item that the target came from."""
+        """This is the item that the target came from."""
         return Ref(self.source_kind, self.source_ns, self.source_key, self.source_part)
 
     @property
     def target(self) -> Ref:
-        """The item that came from the source."""
+        """This is the item that came from the source."""
         return Ref(self.target_kind, self.target_ns, self.target_key, self.target_part)
 
 
 class Tombstone(Record, frozen=True, kw_only=True):
-    """The fingerprint of a rejected value or a forgotten source, which must not be derived again."""
+    """Holds the fingerprint of a rejected value or a forgotten source, which must not be derived again."""
 
     table = Table("tombstones", ("org", "kind", "fingerprint"))
     kind: str
@@ -752,7 +763,8 @@ class Tombstone(Record, frozen=True, kw_only=True):
 
 
 class AuditEvent(Record, frozen=True, kw_only=True):
-    """An entry in the audit trail: who did what to which item, when and from which source. It contains no content."""
+    """Represents an entry in the audit trail: who did what to which item, when and from which source. It contains no
+    content."""
 
     table = Table("audit", ("org", "id"), indexes={"by_subject": ("org", "subject", "id")})
     id: str
@@ -768,7 +780,7 @@ class AuditEvent(Record, frozen=True, kw_only=True):
 
 
 class Entry(Record, frozen=True, kw_only=True):
-    """An index entry for recall: the analysed terms and the vector of one item, but not its text.
+    """Represents an index entry for recall: the analysed terms and the vector of one item, but not its text.
 
     `parent` is the thread or document of the item. `stamp` numbers the index batches of a namespace, so that a process
     with some batches in RAM reads only newer ones.
@@ -789,7 +801,8 @@ class Entry(Record, frozen=True, kw_only=True):
     context_terms: str = ""
     signals: bytes = b""
     analysis: str = ""
-    """The version of the analysis that produced the terms and signals; see `recall.analyze.analysis_version`."""
+    """This is the version of the analysis that produced the terms and signals. See
+    `recall.analyze.analysis_version`."""
     role: str | None = None
     speaker: str | None = None
     trust: str = "user"
