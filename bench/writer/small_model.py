@@ -52,6 +52,10 @@ class BriefModel:
         max_tokens = min(max_tokens, self._answer_tokens or max_tokens)
         return await self._model.complete(messages, max_tokens=max_tokens, **options)
 
+    async def close(self) -> None:
+        """Close the model's client."""
+        await self._model.close()
+
 
 def segment_messages(path: Path) -> list[dict[str, Any]]:
     """The turns of a recorded conversation as messages."""

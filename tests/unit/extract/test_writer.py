@@ -271,3 +271,13 @@ def test_dates_are_read_or_left_out(text: str, day: tuple[int, int, int] | None)
     moment = read_date(text, AT)
     expected = (1990, 1, 1) if text == "1990" else day
     assert (None if moment is None else (moment.year, moment.month, moment.day)) == expected
+
+
+def test_a_name_inside_another_word_was_not_said() -> None:
+    """A small model repeated the example of its prompt; "ann" stands in "planning"."""
+    request = make_request([turn("I'm planning a road trip.")])
+    fields = {"kind": "fact", "subject": "user", "key": "sibling", "value": "Ann", "text": "The user has a sister Ann."}
+    decoded = decode_operations({"operations": [{"m": "m1", "quote": "planning a road trip", **fields}]})
+    assert decoded is not None
+    notes, refused = check_operations(decoded[0], request)
+    assert notes == [] and [item.reason for item in refused] == ["has a name that nobody said"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -315,10 +315,10 @@ def _unsaid(
     for part in values:
         if isinstance(part, str):
             for name in _capitalised(part):
-                if name not in words and name not in source:
+                if not _is_mentioned(name, words):
                     return "has a name that nobody said"
     for name in _capitalised(text, inside=True):
-        if name not in words and name not in source and not _is_common(name):
+        if not _is_mentioned(name, words) and not _is_common(name):
             return "has a name that nobody said"
     return None
 
@@ -332,6 +332,11 @@ _COMMON = frozenset(
 
 def _is_common(name: str) -> bool:
     return name in _COMMON or name.removesuffix("'s") in _COMMON
+
+
+def _is_mentioned(name: str, words: Collection[str]) -> bool:
+    """Return whether a name is one of the words, or the beginning of one: not the "ann" of "planning"."""
+    return any(word.startswith(name) for word in words)
 
 
 def _capitalised(text: str, *, inside: bool = False) -> Iterator[str]:
