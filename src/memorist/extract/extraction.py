@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from ..errors import UsageError
 from .writer.checks import Note
@@ -114,10 +114,10 @@ class Extraction:
         if note.op in ("add", "update") and {root, note.key} & set(self.never):
             return "refuse"
         if callable(self.admit):
-            verdict: object = self.admit(Proposal(note, trust))
+            verdict: Any = self.admit(Proposal(note, trust))
             if verdict not in VERDICTS:
                 raise UsageError(f"admit= answered {verdict!r}; it answers {', '.join(VERDICTS)}")
-            return verdict
+            return verdict  # type: ignore[no-any-return]  # checked above
         if isinstance(self.admit, Mapping):
             for name in (note.key, root, note.kind, note.op):
                 if name is not None and name in self.admit:
