@@ -1,4 +1,4 @@
-"""Google ADK: session and memory services over threads and records. It needs the `google-adk` extra."""
+"""Provides Google ADK with session and memory services over threads and records. It needs the `google-adk` extra."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Haystack: a compactor that does not split tool exchanges. It needs the `haystack` extra."""
+"""Provides Haystack with a compactor that does not split tool exchanges. It needs the `haystack` extra."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LangChain: middleware for agents, and a chat message history. It needs the `langchain` extra."""
+"""Provides LangChain with middleware for agents and a chat message history. It needs the `langchain` extra."""
 
 from __future__ import annotations
 

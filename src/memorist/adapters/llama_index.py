@@ -1,4 +1,4 @@
-"""LlamaIndex: a chat store and a memory block over threads. It needs the `llama-index` extra."""
+"""Provides LlamaIndex with a chat store and a memory block over threads. It needs the `llama-index` extra."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OpenAI Agents SDK: a session whose items are messages of a thread. It needs the `openai-agents` extra."""
+"""Provides the OpenAI Agents SDK with a session over a thread. It needs the `openai-agents` extra."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Strands: a session repository over records and a memory store. It needs the `strands` extra."""
+"""Provides Strands with a session repository over records and a memory store. It needs the `strands` extra."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`memorist install`, `uninstall`, `status` and `hook`: memory for coding agents."""
+"""Implements `memorist install`, `uninstall`, `status` and `hook` for coding agents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`memorist browse`: a terminal view of a memory."""
+"""Implements `memorist browse`, a terminal view of a memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`memorist chat`: a chat with memory, with a model or with an echo that needs none."""
+"""Implements `memorist chat`, a chat with memory, with a model or with an echo that needs none."""
 
 from __future__ import annotations
 

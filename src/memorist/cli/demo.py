@@ -1,4 +1,4 @@
-"""`memorist demo`: a guided tour over one temporary file, without a key, a network or any questions."""
+"""Implements `memorist demo`, a guided tour over one temporary file, without a key, a network or any questions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`memorist documents`."""
+"""Implements `memorist documents`."""
 
 from __future__ import annotations
 

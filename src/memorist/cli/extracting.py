@@ -1,4 +1,4 @@
-"""`memorist extract`: shows which facts would be extracted from a text."""
+"""Implements `memorist extract`, which shows which facts would be extracted from a text."""
 
 from __future__ import annotations
 

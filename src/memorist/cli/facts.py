@@ -1,4 +1,4 @@
-"""`memorist facts` and `memorist memory`."""
+"""Implements `memorist facts` and `memorist memory`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`memorist recall` and `memorist context`."""
+"""Implements `memorist recall` and `memorist context`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`memorist gate`: what may be written, and what the gate did."""
+"""Implements `memorist gate`, which shows and sets what may be written."""
 
 from __future__ import annotations
 

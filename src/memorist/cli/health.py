@@ -1,4 +1,4 @@
-"""`memorist stats`, `namespaces`, `watch`, `doctor` and `migrate`."""
+"""Implements `memorist stats`, `namespaces`, `watch`, `doctor` and `migrate`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`memorist keys`: API keys of the server."""
+"""Implements `memorist keys`, which manages the API keys of the server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`memorist mcp`: serves the memory over the Model Context Protocol on stdio."""
+"""Implements `memorist mcp`, which serves the memory over the Model Context Protocol on stdio."""
 
 from __future__ import annotations
 

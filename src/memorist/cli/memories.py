@@ -1,4 +1,4 @@
-"""`memorist memories`, `events`, `review` and `tidy`."""
+"""Implements `memorist memories`, `events`, `review` and `tidy`."""
 
 from __future__ import annotations
 

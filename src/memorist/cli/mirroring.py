@@ -1,4 +1,4 @@
-"""`memorist mirror`: notes of coding agents in AGENTS.md, CLAUDE.md and MEMORY.md."""
+"""Implements `memorist mirror`, which synchronises notes of coding agents with AGENTS.md, CLAUDE.md and MEMORY.md."""
 
 from __future__ import annotations
 

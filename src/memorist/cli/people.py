@@ -1,4 +1,4 @@
-"""`memorist learnings` and `memorist profile`."""
+"""Implements `memorist learnings` and `memorist profile`."""
 
 from __future__ import annotations
 

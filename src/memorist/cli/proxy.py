@@ -1,4 +1,4 @@
-"""`memorist proxy`: an OpenAI-compatible proxy that gives any program a memory."""
+"""Implements `memorist proxy`, an OpenAI-compatible proxy that gives any program a memory."""
 
 from __future__ import annotations
 

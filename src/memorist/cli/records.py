@@ -1,4 +1,4 @@
-"""`memorist records`."""
+"""Implements `memorist records`."""
 
 from __future__ import annotations
 

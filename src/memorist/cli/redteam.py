@@ -1,4 +1,4 @@
-"""`memorist redteam`: replays attempts to plant memories."""
+"""Implements `memorist redteam`, which replays attempts to plant memories."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`memorist serve` and `memorist open`: serve the HTTP API and the inspector over any store."""
+"""Implements `memorist serve` and `memorist open`, which serve the HTTP API and the inspector over any store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`memorist state`."""
+"""Implements `memorist state`."""
 
 from __future__ import annotations
 

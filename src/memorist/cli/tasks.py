@@ -1,4 +1,4 @@
-"""`memorist tasks`."""
+"""Implements `memorist tasks`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`memorist test` and `memorist eval`."""
+"""Implements `memorist test` and `memorist eval`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`memorist threads`."""
+"""Implements `memorist threads`."""
 
 from __future__ import annotations
 

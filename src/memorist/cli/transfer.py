@@ -1,4 +1,4 @@
-"""`memorist export` and `memorist import`."""
+"""Implements `memorist export` and `memorist import`."""
 
 from __future__ import annotations
 

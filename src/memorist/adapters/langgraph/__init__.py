@@ -1,4 +1,4 @@
-"""LangGraph: a checkpoint saver and a store over one memory. It needs the `langgraph` extra."""
+"""Provides LangGraph with a checkpoint saver and a store over one memory. It needs the `langgraph` extra."""
 
 from __future__ import annotations
 
