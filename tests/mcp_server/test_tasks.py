@@ -26,7 +26,7 @@ def test_the_recorded_calls_solve_the_task(task: Task) -> None:
             for seed in SEED:
                 await said(client, "remember", **seed)
             answers = [await _called(client, call) for call in calls]
-            assert all(word in "".join(answers) for word in task.answers) is task.solved
+            assert all(word in "".join(answers) for word in task.answers), answers
             profile = json.dumps(await said(client, "profile"))
             assert all(word in profile for word in task.knows), profile
             assert not any(word in profile for word in task.knows_not), profile

@@ -88,8 +88,8 @@ TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "recall", "Recall", "recall", "core", READ, shown.Recalled,
-        "Search what is remembered. Use it before answering about the user or earlier conversations. No result "
-        "means nothing is remembered.",
+        "Search what is remembered, one topic per query. Use it before answering about the user or earlier "
+        "conversations. No result means nothing is remembered.",
         {
             "query": _needed("query", "a question or words"),
             "limit": Argument("top_k", limits={"ge": 1, "le": MOST_HITS}),
@@ -100,7 +100,8 @@ TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "profile", "Profile", "memories.list", "core", READ, shown.ShownProfile,
-        "Everything remembered about the user, with ids. Use it when the user asks what you know about them.",
+        "Everything remembered about the user, with ids: home, diet, health, preferences. Use it before you suggest "
+        "something to the user, and when they ask what you know about them.",
         {"user": Argument("ns", _USER.about, kind=str)},
     ),
     Tool(
