@@ -31,8 +31,6 @@ PLAIN_COSINE, UNUSUAL_MEANING = 0.3, 0.0
 """From which cosine on, and how far above the mean of the scope, a candidate without a shared word is near enough."""
 NEAR_COSINE = 0.4
 """From which cosine of the nearest candidate on a small memory is searched, whatever words it shares."""
-SMALL_MEMORY_ENTRIES = 400
-"""In a memory of fewer entries rarity and nearness say less; the fit says how much less evidence is asked for."""
 FEW_ENTRIES, OWN_STATEMENTS = 100, 6
 """In a memory of fewer entries, a question of the user's own ("What should I cook?"), or one that shares a word with
 what they stated, brings so many of the best statements, though nothing says that these matter to it."""
@@ -264,7 +262,7 @@ def replacements_first(pool: Pool, raw: Floats) -> Floats:
     return out
 
 
-def evidence_of(pool: Pool, values: Mapping[str, Floats]) -> dict[str, float]:
+def evidence_of(pool: Pool, raw: Floats) -> dict[str, float]:
     """Return the evidence of all candidates on whether the question has an answer here.
 
     Words count by their rarity in any text, because in a small memory every word is rare.
@@ -272,21 +270,17 @@ def evidence_of(pool: Pool, values: Mapping[str, Floats]) -> dict[str, float]:
     rarity = np.array(pool.query.rarity, np.float64)
     total = float(rarity.sum())
     own = pool.matches.own > 0
-    shared = own @ rarity
     in_session = _session_sets(own, pool.table.session) @ rarity
-    similarity = pool.similarity
-    nearness = np.zeros(1) if similarity is None else np.maximum(similarity.part, 0.0)
     return {
         "constant": 1.0,
         "words of a session": float(in_session.max(initial=0.0)) / (total or 1.0),
-        "rare words": math.log1p(float(shared.max(initial=0.0))),
+        "rare words": math.log1p(float((own @ rarity).max(initial=0.0))),
         "few words": 1.0 / (1.0 + total),
         "many words": math.log1p(total),
-        "words and meaning": float((shared * nearness).max(initial=0.0)) / (total or 1.0),
-        "spread of meaning": 0.0 if similarity is None else similarity.std,
-        "phrase": float(values["phrase"].max(initial=0.0)),
+        "spread of meaning": 0.0 if pool.similarity is None else pool.similarity.std,
         "speaker": float(bool(pool.query.speakers)),
-        "small memory": math.log(max(1.0, SMALL_MEMORY_ENTRIES / max(1, pool.stats.entries))),
+        "best score": float(raw.max(initial=0.0)),
+        "size": math.log1p(pool.stats.entries),
     }
 
 
@@ -312,7 +306,7 @@ def calibrate(pool: Pool, values: Mapping[str, Floats], raw: Floats, weights: We
 
     Both are arrays, because a standing instruction applies to a request whatever the rest of the memory is about.
     """
-    odds = sum(weights.evidence[name] * value for name, value in evidence_of(pool, values).items())
+    odds = sum(weights.evidence[name] * value for name, value in evidence_of(pool, raw).items())
     related = _sigmoid(odds + weights.evidence["instructions"] * instructions(values, raw))
     hit = weights.hit
     relevant = hit["constant"] + hit["score"] * raw + hit["behind"] * (raw - float(raw.max(initial=0.0)))
