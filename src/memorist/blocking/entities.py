@@ -12,6 +12,7 @@ from ..engine.entities import ENTITY_TTL, EntityStats, Loader
 from ..engine.entities import Entities as EngineEntities
 from ..ports import Ttl
 from ..runtime import run_blocking
+from ..values import Json
 
 
 class Entities:
@@ -38,7 +39,7 @@ class Entities:
 
     def get(
         self, type: str, id: str, load: Loader | None = None, *, ttl: Ttl | None = None, stale: Ttl | None = None
-    ) -> Any:
+    ) -> Json:
         """Return an entity from the cache or through its loader, or None if the loader returns None.
 
         A missing entity is remembered for 30 seconds. If the loader raises an error, it is passed on and nothing is

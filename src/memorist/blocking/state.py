@@ -6,7 +6,6 @@ Made by scripts/generate-blocking from engine/state.py; change that, then run th
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from ..engine.state import State as EngineState
 from ..ports import Ttl
@@ -21,7 +20,7 @@ class State:
     def __init__(self, engine: EngineState) -> None:
         self._engine = engine
 
-    def get(self, key: str, default: Any = None) -> Any:
+    def get(self, key: str, default: Json = None) -> Json:
         """Return a value, or `default` if there is none.
 
         Args:
@@ -37,7 +36,7 @@ class State:
         """
         return run_blocking(self._engine.get(key, default))
 
-    def get_many(self, keys: Iterable[str], default: object = None) -> list[Any]:
+    def get_many(self, keys: Iterable[str], default: Json = None) -> list[Json]:
         """Return several values at once, in the order of the keys, with `default` for those that do not exist.
 
         Args:

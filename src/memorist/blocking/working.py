@@ -6,12 +6,12 @@ Made by scripts/generate-blocking from engine/working.py; change that, then run 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Generic
+from typing import Generic
 
 from ..engine.working import Action, V, W
 from ..engine.working import WorkingMemory as EngineWorkingMemory
 from ..runtime import run_blocking
-from ..values import JsonMapping
+from ..values import Json, JsonMapping
 
 
 class WorkingMemory(Generic[W]):
@@ -91,7 +91,7 @@ class WorkingMemory(Generic[W]):
         """
         return run_blocking(self._engine.set(doc, user=user, session=session))
 
-    def update(self, **fields: Any) -> W:
+    def update(self, **fields: Json) -> W:
         """Set some fields and keep the others. `session=` and `user=` choose the document.
 
         Args:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -19,7 +19,7 @@ from ..errors import Conflict, UsageError
 from ..ports import Ttl, to_datetime, to_micros, ttl_micros
 from ..records import CachedEntity, Key, as_dict
 from ..stores.base import Delete, DeleteRange, Expect, Put
-from ..values import as_list, as_name, check_name, encode_json
+from ..values import Json, as_list, as_name, check_name, encode_json
 from .core import Core, Shared
 
 Loader = Callable[..., object]
@@ -185,7 +185,7 @@ class Entities:
         *,
         ttl: Ttl | None = None,
         stale: Ttl | None = None,
-    ) -> Any:
+    ) -> Json:
         """Return an entity from the cache or through its loader, or None if the loader returns None.
 
         A missing entity is remembered for 30 seconds. If the loader raises an error, it is passed on and nothing is
@@ -213,13 +213,13 @@ class Entities:
         if row is not None and row.status != "loading":
             if self._leases.is_fresh(row):
                 stats.hits += 1
-                return row.value
+                return cast(Json, row.value)
             if source.stale:
                 stats.stale += 1
                 self._reload(key, source, row)
-                return row.value
+                return cast(Json, row.value)
         stats.misses += 1
-        return await self._shared_load(key, source)
+        return cast(Json, await self._shared_load(key, source))
 
     async def get_many(
         self,

@@ -77,8 +77,8 @@ class Recalling:
         prefix. With `expand`, the memory's model proposes other wordings, which are searched too. With `hops` over 1,
         the model reads the first hits and proposes the next search, `hops - 1` times. `bare` hits are for a context:
         chunks of a document are not merged, and hits have no reasons. Without `min_score`, a question that seems to
-        have no answer here finds nothing; `floored` uses the floor of contexts. With `as_of`, the answer is what was
-        known at that time.
+        have no answer here finds nothing, unless `where` is passed; `floored` uses the floor of contexts. With `as_of`,
+        the answer is what was known at that time.
         """
         if as_of is not None:
             past = Recalling(core_at(self._core, as_datetime(as_of, "as_of")))
@@ -93,7 +93,7 @@ class Recalling:
         if not isinstance(query, str):
             raise UsageError("a query is text")
         self._check_model(expand, hops)
-        wanted = Wanted(top_k, offset, max_tokens, min_score, bare, floored)
+        wanted = Wanted(top_k, offset, max_tokens, min_score, bare, floored, where is not None)
         events = self._core.shared.events
         with events.span("recall", org=self._core.org):
             first = await self.pool(query, namespaces=namespaces, asked=asked, top_k=top_k + offset, vector=vector)
@@ -101,7 +101,7 @@ class Recalling:
             if expand or hops > 1:
                 pools += await self._further(query, pools, namespaces, asked, wanted, 3 if expand else 0, hops - 1)
             view = self._core.scope.view()
-            here = wanted if view is None else Wanted(top_k + offset, 0, max_tokens, min_score, bare, floored)
+            here = wanted if view is None else msgspec.structs.replace(wanted, top_k=top_k + offset, offset=0)
             with replica_reads():
                 hits = await Hits(self._past or self._core).of(pools, here) if pools else []
             if view is not None:

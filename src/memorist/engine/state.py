@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import msgspec
 
@@ -22,7 +21,7 @@ class State:
     def __init__(self, core: Core) -> None:
         self._core = core
 
-    async def get(self, key: str, default: Any = None) -> Any:
+    async def get(self, key: str, default: Json = None) -> Json:
         """Return a value, or `default` if there is none.
 
         Args:
@@ -39,7 +38,7 @@ class State:
         entry = await self.entry(key)
         return default if entry is None else entry.value
 
-    async def get_many(self, keys: Iterable[str], default: object = None) -> list[Any]:
+    async def get_many(self, keys: Iterable[str], default: Json = None) -> list[Json]:
         """Return several values at once, in the order of the keys, with `default` for those that do not exist.
 
         Args:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
-from typing import Any, Generic, Literal, TypeVar
+from typing import Generic, Literal, TypeVar, cast
 
 import msgspec
 
@@ -17,7 +17,7 @@ from ..messages.message import Message
 from ..records import WorkingDocument, as_dict
 from ..stores.base import Delete, Expect, Put
 from ..typed import ready
-from ..values import JsonMapping, JsonObject, as_list, check_name, encode_json
+from ..values import Json, JsonMapping, JsonObject, as_list, check_name, encode_json
 from .core import Core
 
 WORKING_TTL = timedelta(hours=24)
@@ -184,7 +184,7 @@ class WorkingMemory(Generic[W]):
             user = (fields.get("user") or {}).get("id")
         return self._template.read(await self._write(user, session, lambda old: fields))
 
-    async def update(self, **fields: Any) -> W:
+    async def update(self, **fields: Json) -> W:
         """Set some fields and keep the others. `session=` and `user=` choose the document.
 
         Args:
@@ -200,8 +200,8 @@ class WorkingMemory(Generic[W]):
             >>> memory.working.update(user="ada", scratchpad="the invoice").scratchpad
             'the invoice'
         """
-        session = fields.pop("session", None)
-        user = fields.pop("user") if isinstance(fields.get("user"), str) else None
+        session = cast("str | None", fields.pop("session", None))  # `_write` checks it
+        user = cast(str, fields.pop("user")) if isinstance(fields.get("user"), str) else None
         changes = self._template.check(fields_of(fields))
         return self._template.read(await self._write(user, session, lambda old: {**old, **changes}))
 

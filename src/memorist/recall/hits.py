@@ -44,6 +44,9 @@ class Wanted(msgspec.Struct, frozen=True):
     floored: bool = False
     """This is True if the relevance floor of contexts applies instead of that of searches. It has no effect with a
     `min_score`."""
+    filtered: bool = False
+    """This is True if the caller passed a filter. The filter already says what is wanted, so a search returns all
+    matches that have something in common with the question."""
 
 
 class Hits:
@@ -232,7 +235,8 @@ def _rows(pool: Pool, ranking: Ranking, wanted: Wanted) -> Iterator[Row]:
         score = float(ranking.score[place])
         if wanted.min_score is not None and score < wanted.min_score:
             return
-        allowed = ranking.above_floor if wanted.floored else ranking.findable
+        findable = ranking.connected if wanted.filtered else ranking.findable
+        allowed = ranking.above_floor if wanted.floored else findable
         if wanted.min_score is not None or allowed[place]:
             yield Row(pool.entries[place], score, place)
 

@@ -110,6 +110,8 @@ class Ranking(msgspec.Struct, frozen=True):
     score: Floats
     parts: Floats
     names: list[str]
+    connected: Flags
+    """This says for each candidate whether it has something in common with the question."""
     findable: Flags
     """This says for each candidate whether a recall returns it: something connects it with a question that seems to
     have an answer here."""
@@ -153,7 +155,7 @@ def rank(pool: Pool, weights: Weights | None = None) -> Ranking:
         telling = (pool.matches.own > 0)[own] @ (np.array(pool.query.rarity, np.float64) >= TELLING) > 0
         above[own[: OWN_STATEMENTS * (pool.query.personal or bool(telling.any()))]] = True
     findable = connected & (known | special | _is_near(pool) | _is_covered(pool))
-    return Ranking(order, raw, score, np.column_stack([parts, lift]), [*names, "newest"], findable, above)
+    return Ranking(order, raw, score, np.column_stack([parts, lift]), [*names, "newest"], connected, findable, above)
 
 
 def _connected(pool: Pool, values: Mapping[str, Floats]) -> Flags:

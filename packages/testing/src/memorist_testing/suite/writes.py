@@ -9,7 +9,7 @@ import pytest
 
 from memorist.errors import Conflict, InvalidValue, MemoristError, NotFound
 from memorist.messages.message import Message
-from memorist.records import Fact, FactVersion, Link, Ref, StateEntry, Thread
+from memorist.records import Fact, FactVersion, StateEntry, Thread, Tombstone
 from memorist.stores.base import Change, Delete, DeleteRange, Expect, Increment, Put, Scan, Store, Stored
 from memorist.values import INT_MAX, INT_MIN
 
@@ -49,9 +49,9 @@ class Writes:
         assert await store.scan(Scan(FactVersion, (org, "global", "k")), now=NOW) == [past]
 
     async def test_a_row_without_a_version_may_be_put_twice(self, store: Store, org: str) -> None:
-        link = Link.of(org, Ref("source", key="a"), Ref("fact", "global", "b"), WHEN)
-        assert await store.apply([Put(link), Put(link)], now=NOW) == [Stored(0, WHEN)] * 2
-        assert await store.scan(Scan(Link, (org, "", "a")), now=NOW) == [link]
+        tombstone = Tombstone(org=org, kind="fact", fingerprint="a", created_at=WHEN)
+        assert await store.apply([Put(tombstone), Put(tombstone)], now=NOW) == [Stored(0, WHEN)] * 2
+        assert await store.scan(Scan(Tombstone, (org, "fact")), now=NOW) == [tombstone]
 
     async def test_put_if_absent_leaves_what_is_there(self, store: Store, org: str) -> None:
         first = await store.apply([Put(fact(org, value="first"), absent=True)], now=NOW)
