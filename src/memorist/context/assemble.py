@@ -298,13 +298,12 @@ class _Assembly:
     def _staying_ceiling(self, fold_tokens: int, plan: Plan, summary: Message | None) -> int:
         """Return the tokens of memory for a turn whose items stay in the history.
 
-        They fill the room until the next fold. A fold rewrites the whole history, so the cache cannot serve it. A turn
-        may use a quarter of that room, and always enough for a dozen items. Items that are already in the history count
-        too. Otherwise each turn about the same subject would add the next best items, until the history is full of
-        them.
+        They fill the room until the next fold, which rewrites the whole history, so that no cache serves it. A turn may
+        use all of that room, because a request without the answer saves nothing. Items that are in the history already
+        count. Otherwise each turn about the same thing would bring the next best ones, until they fill the history.
         """
         left = fold_tokens - self.head_tokens - total_tokens(plan.keep) - _tokens(summary)
-        return max(self.budget.request_tokens // STAYING_MEMORY_PART, LEAST_STAYING_TOKENS, left // CACHED_MEMORY_PART)
+        return max(self.budget.request_tokens // STAYING_MEMORY_PART, LEAST_STAYING_TOKENS, left)
 
     def _reserved(self, room: int) -> int:
         if not self.recalls:
