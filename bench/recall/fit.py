@@ -45,6 +45,8 @@ SMALL = {
 }  # fmt: skip
 """Memories of a few turns, made from the same files; ranking is not fitted on them."""
 MEASURE_ONLY = ("locomo.json", "beam.json", "personamem2.json")
+NO_STRANGERS = {"memorycode", "factconsolidation"}
+"""Sets whose questions have answers in the other conversations too."""
 INSTRUCTED = "memorycode"
 """The set whose evidence is standing instructions, which a request need not share a word with."""
 UNANSWERABLE = {"stranger": 0.4, "foreign": 0.4, "chatter": 0.2}
@@ -79,12 +81,13 @@ class Row:
     @property
     def unanswerable(self) -> str:
         """Which kind of unanswerable question it is; empty for one of the conversation itself."""
-        return self.case.category if self.case.category in UNANSWERABLE else ""
+        return self.case.category if self.case.category in UNANSWERABLE and not self.excluded else ""
 
     @property
     def excluded(self) -> bool:
         """Whether it is not known if the question has an answer here."""
-        return self.case.category == "adversarial"
+        shared = self.case.category == "stranger" and self.name.partition(".")[0] in NO_STRANGERS
+        return shared or self.case.category == "adversarial"
 
 
 def rows_of(folder: Path, name: str, *, vectors: bool) -> list[Row]:
@@ -204,7 +207,7 @@ def fit_calibration(rows: Sequence[Row], weights: dict[str, float]) -> Weights:
         case, raw = row.case, scores(row, weights)
         assert case.pool is not None
         values = columns(row)
-        signals.append(evidence_of(case.pool, raw))
+        signals.append(evidence_of(case.pool, values))
         wishes.append(float(instructions(values, raw).max(initial=0.0)))
         share = {**FIT, **SMALL}[row.name] / sizes[row.name, row.unanswerable]
         weight.append(share * UNANSWERABLE.get(row.unanswerable, 1.0))
@@ -358,45 +361,6 @@ def report_floors(rows: Sequence[Row], table: Weights, title: str) -> None:
             print(f"    {'':12}  median {median:.0f}, 95 % up to {most:.0f} tokens")
 
 
-def fit_table(rows: Sequence[Row], few: Sequence[Row]) -> Weights:
-    """Everything that is shipped for one kind of embedder; `few` are the rows of small memories."""
-    return choose_floors(rows, fit_calibration([*rows, *few], fit_weights(rows)))
-
-
-def report_left_out(sets: dict[str, list[Row]], few: Sequence[Row], table: Weights) -> None:
-    """Figures of a fit without every third conversation on these, and of the shipped table on all."""
-    every = [row for rows in sets.values() for row in rows]
-    unseen = [row for row in every if row.held_out]
-    seen = fit_table([row for row in every if not row.held_out], [row for row in few if not row.held_out])
-    print("  conversations left out of the fit, then all:")
-    for name, rows in sets.items():
-        print(f"  {name:24} {figures(rows, seen.features, lambda row: row.held_out)}")
-        print(f"  {'':24} {figures(rows, table.features)}", flush=True)
-    print(f"  held out: {calibration_figures(unseen, seen)}", flush=True)
-    report_floors(unseen, seen, "held out")
-    report_floors([row for row in few if row.held_out], seen, "held out, small memories")
-    report_floors(every, table, "all")
-
-
-def report_unfitted(folder: Path, table: Weights) -> None:
-    """Figures of the sets that are never fitted on."""
-    for name in MEASURE_ONLY:
-        rows = rows_of(folder, name, vectors=True)
-        print(f"  {name:24} {figures(rows, table.features)} {calibration_figures(rows, table)}")
-        report_floors(rows, table, name)
-
-
-def report_ablation(sets: dict[str, list[Row]], table: Weights) -> None:
-    """Figures of a fit without each feature in turn."""
-    every = [row for rows in sets.values() for row in rows]
-    for feature in ("", *FEATURES):
-        if feature not in FIXED:
-            less = fit_weights(every, [feature]) if feature else table.features
-            by = {name: figures(rows, less) for name, rows in sets.items()}
-            shown = (f"{row['R@10']:.1f} / {row['in 2,000 tokens']:.1f}" for row in by.values())
-            print(f"  | {feature or '(nothing)'} | {' | '.join(shown)} |", flush=True)
-
-
 def fingerprint(folder: Path) -> dict[str, str]:
     """The SHA-256 of each file that the weights were fitted on."""
     names = dict.fromkeys(f"{Path(name).stem}.json" for name in FIT)
@@ -414,17 +378,35 @@ def main() -> None:
     a = ap.parse_args()
     tables = {}
     for kind in ("default", "none"):
-        sets = {name: rows_of(a.folder, name, vectors=kind == "default") for name in FIT}
+        vectors = kind == "default"
+        sets = {name: rows_of(a.folder, name, vectors=vectors) for name in FIT}
         every = [row for rows in sets.values() for row in rows]
-        few = [row for name in SMALL for row in rows_of(a.folder, name, vectors=kind == "default")]
-        tables[kind] = fit_table(every, few)
-        print(f"# {kind}: {tables[kind]}", flush=True)
-        if not a.check:
-            report_left_out(sets, few, tables[kind])
-        if a.measure and kind == "default":
-            report_unfitted(a.folder, tables[kind])
-        if a.ablate:
-            report_ablation(sets, tables[kind])
+        few = [row for name in SMALL for row in rows_of(a.folder, name, vectors=vectors)]
+        tables[kind] = choose_floors(every, fit_calibration([*every, *few], fit_weights(every)))
+        print(f"# {kind}: {tables[kind].features}\n  answer here: {tables[kind].evidence}\n  hit: {tables[kind].hit}")
+        seen = [row for row in every if not row.held_out]
+        few_seen = [row for row in few if not row.held_out]
+        table = choose_floors(seen, fit_calibration([*seen, *few_seen], fit_weights(seen)))
+        print("  conversations left out of the fit, then all:")
+        for name, rows in sets.items():
+            print(f"  {name:24} {figures(rows, table.features, lambda row: row.held_out)}")
+            print(f"  {'':24} {figures(rows, tables[kind].features)}", flush=True)
+        unseen = [row for row in every if row.held_out]
+        print(f"  held out: {calibration_figures(unseen, table)}", flush=True)
+        report_floors(unseen, table, "held out")
+        report_floors([row for row in few if row.held_out], table, "held out, small memories")
+        report_floors(every, tables[kind], "all")
+        if a.measure and vectors:
+            for name in MEASURE_ONLY:
+                rows = rows_of(a.folder, name, vectors=True)
+                print(f"  {name:24} {figures(rows, tables[kind].features)} {calibration_figures(rows, tables[kind])}")
+                report_floors(rows, tables[kind], name)
+        for feature in ("", *FEATURES) if a.ablate else ():
+            if feature not in FIXED:
+                less = fit_weights(every, [feature]) if feature else tables[kind].features
+                by = {name: figures(rows, less) for name, rows in sets.items()}
+                shown = (f"{row['R@10']:.1f} / {row['in 2,000 tokens']:.1f}" for row in by.values())
+                print(f"  | {feature or '(nothing)'} | {' | '.join(shown)} |", flush=True)
     origin = {
         "command": f"make recall-fit DATA=FOLDER (python bench/recall/fit.py FOLDER --date {a.date} --write)",
         "date": a.date,
@@ -436,10 +418,13 @@ def main() -> None:
     }
     text = json.dumps(body, indent=1) + "\n"
     if a.check:
-        if text.encode() != WEIGHTS.read_bytes():
-            sys.exit("the rebuilt weights differ from the shipped ones")
-        print("the shipped weights are rebuilt byte for byte")
-        return
+        same = text.encode() == WEIGHTS.read_bytes()
+        print(
+            "the shipped weights are rebuilt byte for byte"
+            if same
+            else "the rebuilt weights differ from the shipped ones"
+        )
+        sys.exit(0 if same else 1)
     if a.write:
         WEIGHTS.write_text(text, encoding="utf-8")
     else:

@@ -36,8 +36,6 @@ SMALL_MEMORIES, BESIDE = 60, 2
 """How many small memories are made of a set, and how many turns on each side of the evidence they have."""
 STRANGERS = 120
 """How many questions of other conversations are asked of the conversations of a set: they have no answer there."""
-NO_STRANGERS = {"memorycode", "factconsolidation"}
-"""Sets whose questions have answers in the other conversations too."""
 FOREIGN = 60
 """How many questions of other sets, and how many turns of small talk, are asked of the conversations of a set."""
 OTHERS = ("lme500.json", "realmem.json", "vehicle.json", "memorycode.json")
@@ -135,9 +133,8 @@ def cases_of(path: Path, embedder: str | None) -> Iterator[Case]:
             clock.at = max([aware(t.timestamp) for t in talk.turns if t.timestamp] or [clock.at]) + timedelta(days=1)
             others = [question for other, question in every if _source(other) != _source(talk)]
             number = max(2, STRANGERS // len(data.conversations))
-            if path.name.partition(".")[0] not in NO_STRANGERS:
-                for question in others[:: max(1, len(others) // number)][:number]:
-                    yield told.ask(question, category="stranger")
+            for question in others[:: max(1, len(others) // number)][:number]:
+                yield told.ask(question, category="stranger")
             number = max(2, FOREIGN // len(data.conversations))
             at = data.conversations.index(talk)
             for question in _spread(foreign, number, at):
@@ -184,9 +181,7 @@ def cached(path: Path, embedder: str | None = "default") -> list[Case]:
     file = Path(tempfile.gettempdir()) / "memorist-bench" / f"pools-{path.name}-{stamp.hexdigest()}.pickle"
     if not file.exists():
         file.parent.mkdir(parents=True, exist_ok=True)
-        part = file.with_suffix(".part")
-        part.write_bytes(pickle.dumps(list(cases_of(path, embedder))))
-        part.replace(file)  # a run that was stopped leaves no half file
+        file.write_bytes(pickle.dumps(list(cases_of(path, embedder))))
     cases: list[Case] = pickle.loads(file.read_bytes())
     return cases
 

@@ -61,28 +61,6 @@ def test_a_fit_of_the_same_data_gives_the_same_weights(
     assert any(value > 0 for value in json.loads(texts[0])[0].values())
 
 
-def test_a_check_passes_on_the_weights_that_a_fit_wrote_and_on_no_others(
-    fit: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    body = {"name": "small", "evidence": "turns", "conversations": [conversation(number) for number in range(3)]}
-    (tmp_path / "proactive.json").write_text(json.dumps(body), encoding="utf-8")
-    weights = tmp_path / "weights.json"
-    monkeypatch.setattr(fit, "FIT", {"proactive.json": 1.0})
-    monkeypatch.setattr(fit, "SMALL", {"proactive.small": 0.5})
-    monkeypatch.setattr(fit, "WEIGHTS", weights)
-
-    def run(option: str) -> None:
-        monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path / option))  # nothing is kept between them
-        monkeypatch.setattr("sys.argv", ["fit.py", str(tmp_path), option])
-        fit.main()
-
-    run("--write")
-    run("--check")
-    weights.write_text(weights.read_text("utf-8").replace('"words": ', '"words": 1'), encoding="utf-8")
-    with pytest.raises(SystemExit, match="differ"):
-        run("--check")
-
-
 def test_the_shipped_weights_are_written_as_the_fit_writes_them() -> None:
     text = (files("memorist.recall") / "weights.json").read_text("utf-8")
     assert text == json.dumps(json.loads(text), indent=1) + "\n"

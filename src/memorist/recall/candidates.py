@@ -38,6 +38,8 @@ SAMPLE_ENTRIES = 512
 COUNT_GROWTH = 1.1
 """By what factor a namespace may grow before a cached document frequency is refreshed."""
 MAX_CACHED_COUNTS = 50_000
+LINKING_HITS, LINKING_TERMS = 3, 6
+"""From how many of the best matches, and by how many of the rarest words of each, further facts are searched."""
 
 R = TypeVar("R", bound=Record)
 ShortKey = str | tuple[str, str, str]

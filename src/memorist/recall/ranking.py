@@ -31,6 +31,8 @@ PLAIN_COSINE, UNUSUAL_MEANING = 0.3, 0.0
 """From which cosine on, and how far above the mean of the scope, a candidate without a shared word is near enough."""
 NEAR_COSINE = 0.4
 """From which cosine of the nearest candidate on a small memory is searched, whatever words it shares."""
+SMALL_MEMORY_ENTRIES = 400
+"""In a memory of fewer entries rarity and nearness say less; the fit says how much less evidence is asked for."""
 FEW_ENTRIES, OWN_STATEMENTS = 100, 6
 """In a memory of fewer entries, a question of the user's own ("What should I cook?"), or one that shares a word with
 what they stated, brings so many of the best statements, though nothing says that these matter to it."""
@@ -154,7 +156,8 @@ def rank(pool: Pool, weights: Weights | None = None) -> Ranking:
         own = _own_statements(pool, order)
         telling = (pool.matches.own > 0)[own] @ (np.array(pool.query.rarity, np.float64) >= TELLING) > 0
         above[own[: OWN_STATEMENTS * (pool.query.personal or bool(telling.any()))]] = True
-    findable = connected & (known | special | _is_near(pool) | _is_covered(pool))
+    near_passage = _is_passage(pool) & _is_plainly_near(pool, values)
+    findable = connected & (known | special | near_passage | _is_near(pool) | _is_covered(pool))
     return Ranking(order, raw, score, np.column_stack([parts, lift]), [*names, "newest"], connected, findable, above)
 
 
@@ -164,10 +167,21 @@ def _connected(pool: Pool, values: Mapping[str, Floats]) -> Flags:
     zero = np.zeros(len(pool.entries))
     out = np.asarray(((pool.matches.own > 0) | (pool.matches.context > 0)).any(axis=1), np.bool_)
     out |= (values.get("date", zero) >= 1.0) | (values.get("instruction", zero) > 0)
-    if pool.similarity is not None:
-        # Two words are often alike by chance in a small memory, so that nearness must be plain as well as unusual.
-        out |= (pool.similarity.part >= PLAIN_COSINE) & (values["meaning"] >= UNUSUAL_MEANING)
-    return out
+    return out | _is_plainly_near(pool, values)
+
+
+def _is_plainly_near(pool: Pool, values: Mapping[str, Floats]) -> Flags:
+    """Return which candidates are near the question in meaning.
+
+    Two words are often alike by chance in a small memory, so nearness must be plain as well as unusual.
+    """
+    if pool.similarity is None:
+        return np.zeros(len(pool.entries), np.bool_)
+    return np.asarray((pool.similarity.part >= PLAIN_COSINE) & (values["meaning"] >= UNUSUAL_MEANING), np.bool_)
+
+
+def _is_passage(pool: Pool) -> Flags:
+    return np.array([entry.kind == "document" for entry in pool.entries], np.bool_)
 
 
 def _of_a_time(pool: Pool, values: Mapping[str, Floats]) -> Flags:
@@ -207,7 +221,7 @@ def _passages(pool: Pool) -> Flags:
     """
     rarity = np.array(pool.query.rarity, np.float64)
     share = (pool.matches.own > 0) @ rarity / (float(rarity.sum()) or 1.0)
-    passage = np.array([entry.kind == "document" for entry in pool.entries], np.bool_)
+    passage = _is_passage(pool)
     return passage & bool((share[passage] >= PASSAGE_WORDS).any())
 
 
@@ -264,7 +278,7 @@ def replacements_first(pool: Pool, raw: Floats) -> Floats:
     return out
 
 
-def evidence_of(pool: Pool, raw: Floats) -> dict[str, float]:
+def evidence_of(pool: Pool, values: Mapping[str, Floats]) -> dict[str, float]:
     """Return the evidence of all candidates on whether the question has an answer here.
 
     Words count by their rarity in any text, because in a small memory every word is rare.
@@ -272,17 +286,21 @@ def evidence_of(pool: Pool, raw: Floats) -> dict[str, float]:
     rarity = np.array(pool.query.rarity, np.float64)
     total = float(rarity.sum())
     own = pool.matches.own > 0
+    shared = own @ rarity
     in_session = _session_sets(own, pool.table.session) @ rarity
+    similarity = pool.similarity
+    nearness = np.zeros(1) if similarity is None else np.maximum(similarity.part, 0.0)
     return {
         "constant": 1.0,
         "words of a session": float(in_session.max(initial=0.0)) / (total or 1.0),
-        "rare words": math.log1p(float((own @ rarity).max(initial=0.0))),
+        "rare words": math.log1p(float(shared.max(initial=0.0))),
         "few words": 1.0 / (1.0 + total),
         "many words": math.log1p(total),
-        "spread of meaning": 0.0 if pool.similarity is None else pool.similarity.std,
+        "words and meaning": float((shared * nearness).max(initial=0.0)) / (total or 1.0),
+        "spread of meaning": 0.0 if similarity is None else similarity.std,
+        "phrase": float(values["phrase"].max(initial=0.0)),
         "speaker": float(bool(pool.query.speakers)),
-        "best score": float(raw.max(initial=0.0)),
-        "size": math.log1p(pool.stats.entries),
+        "small memory": math.log(max(1.0, SMALL_MEMORY_ENTRIES / max(1, pool.stats.entries))),
     }
 
 
@@ -308,7 +326,7 @@ def calibrate(pool: Pool, values: Mapping[str, Floats], raw: Floats, weights: We
 
     Both are arrays, because a standing instruction applies to a request whatever the rest of the memory is about.
     """
-    odds = sum(weights.evidence[name] * value for name, value in evidence_of(pool, raw).items())
+    odds = sum(weights.evidence[name] * value for name, value in evidence_of(pool, values).items())
     related = _sigmoid(odds + weights.evidence["instructions"] * instructions(values, raw))
     hit = weights.hit
     relevant = hit["constant"] + hit["score"] * raw + hit["behind"] * (raw - float(raw.max(initial=0.0)))

@@ -186,7 +186,8 @@ class Indexer:
         """Return whether the rest of a thread is left for later, because somebody keeps writing to it."""
         id = job.item.partition(":")[2]
         thread = await self._core.get(Thread, id)
-        if self._until is None or thread is None or thread.length <= self._goals[job.item]:
+        goal = self._goals.get(job.item)  # None for a document, or a thread whose turn has not come
+        if self._until is None or thread is None or goal is None or thread.length <= goal:
             return False
         self.busy[id] = True
         return await self._leaves(id, grew=True)
