@@ -124,7 +124,7 @@ def test_recall_and_contexts_answer_from_what_is_indexed(small_disk: Path, caplo
         assert len(told) == 1 and "disk is full" in told[0]
         assert sum("without writing the index" in line for line in caplog.messages) == 1
         other.unlink()
-        assert memory.recall("1 xxx", namespaces="global") != [] != ada.context("Where do I live?").profile
+        assert memory.recall("1 xxx", namespaces="global", min_score=0) != [] != ada.context("Where do I live?").profile
         assert [problem for problem in memory.doctor().problems if "disk is full" in problem] == []
 
 

@@ -350,6 +350,7 @@ COLLECTED = frozenset(
         "state",
         "events",
         "learnings",
+        "memories",
         "profile",
         "working",
         "documents",
