@@ -153,7 +153,7 @@ def _expire(server: Running, key: str) -> None:
     keys = server.app.state.server.keys
     until, found = keys._cache.get(key.split("_")[1], (0.0, None))
     assert server.loop is not None
-    found = found or asyncio.run_coroutine_threadsafe(keys.known(key.split("_")[1]), server.loop).result(30)
+    found = found or asyncio.run_coroutine_threadsafe(keys.find(key.split("_")[1]), server.loop).result(30)
     assert isinstance(found, ApiKey) and found.expires_at is not None
     ended = {name: getattr(found, name) for name in found.__struct_fields__}
     ended["expires_at"] = found.expires_at - timedelta(hours=2)
