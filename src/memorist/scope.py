@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import msgspec
 
@@ -13,7 +13,7 @@ from .values import as_list, check_name
 Kind = Literal["workflow", "agent", "user", "global"]
 KINDS = ("workflow", "agent", "user", "global")
 Actor = str
-"""Who makes a change: one of ACTORS, or the id of an agent."""
+"""Who makes a change: one of ACTORS, or an agent such as `agent:planner`."""
 _seen: set[str] = set()
 """A cache of namespaces found valid: checking one costs more than reading a fact."""
 _SEEN_MOST = 10_000
@@ -261,18 +261,16 @@ class Scope(msgspec.Struct, frozen=True):
 
 
 def check_actor(actor: object) -> str:
-    """Return an actor in the form that the audit trail shows, which is one of ACTORS or an agent's id.
+    """Return an actor as the audit trail shows it: one of ACTORS, or an agent such as `agent:planner`.
 
     Raises UsageError for anything else.
     """
-    if not isinstance(actor, str) or not actor or actor != actor.strip() or not actor.isprintable():
-        raise UsageError("an actor is printable text: the id of an agent, or " + ", ".join(ACTORS))
-    if len(actor) > MAX_ACTOR_CHARACTERS:
-        raise UsageError(f"an actor has at most {MAX_ACTOR_CHARACTERS} characters")
-    if actor not in ACTORS and actor.casefold() in ACTORS:
-        # "User" would look like the user in the audit trail, and be trusted like an agent.
-        raise UsageError(f"actor {actor!r} is too much like {actor.casefold()!r}; write that, or another name")
-    return actor
+    if actor in ACTORS:
+        return cast(str, actor)
+    name = actor.removeprefix("agent:") if isinstance(actor, str) and actor.startswith("agent:") else ""
+    if not name or name != name.strip() or not name.isprintable() or len(name) > MAX_ACTOR_CHARACTERS:
+        raise UsageError(f"an actor is {', '.join(ACTORS)}, or an agent by its name, such as 'agent:planner'")
+    return cast(str, actor)
 
 
 def grants(namespaces: Sequence[Ns] | None) -> tuple[str, ...]:

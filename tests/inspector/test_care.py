@@ -106,7 +106,7 @@ def test_a_request_is_built_as_the_program_builds_it(opened: Open, own_site: Sit
     shown = window.ask("context", thread=thread.id, input="When is the launch?")
     assert (shown["budget"], shown["layout"]) == (3100, "standard")
     assert [item["text"] for item in shown["memory"] if item["sent"]] == [item.text for item in sent.memory_items]
-    page.get_by_label("Policy").select_option("fifo:20")
+    page.get_by_label("Policy").select_option("fifo")
     page.get_by_text("except policy, which you set here").wait_for()
     page.get_by_role("button", name="Use the program’s settings").click()
     page.wait_for_function("() => !document.querySelector('.settings').textContent.includes('except')")

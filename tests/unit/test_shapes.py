@@ -51,7 +51,7 @@ SOUND: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("flaw", sorted(FLAWED))
 def test_a_message_that_no_provider_takes_is_refused_with_the_reason(flaw: str) -> None:
-    with pytest.raises(InvalidValue, match="no provider would take this message"):
+    with pytest.raises(InvalidValue, match="no provider would accept this message"):
         as_message(FLAWED[flaw])
     with pytest.raises(InvalidValue):
         compress([FLAWED[flaw]], budget=500)

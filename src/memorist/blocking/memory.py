@@ -194,7 +194,7 @@ class Memory(Listens):
         Args:
             org: The tenant. Only a handle opened with `all_orgs=True` can choose another one.
             user: The user to limit the handle to.
-            actor: Who makes the changes, for the audit trail: the id of an agent, or `user`, `assistant`, `tool`,
+            actor: Who makes the changes, for the audit trail: an agent (`agent:planner`), `user`, `assistant`, `tool`,
                 `import` or `processor`. Text from an agent has the same trust as the assistant's words.
             read: Namespaces that the handle may read, such as `workflow:review`, or `agent:*` for all of a kind.
             write: Namespaces that the handle may read and write.

@@ -39,7 +39,7 @@ def _with(session: Session, work: Callable[[Keys], Coroutine[object, None, T]]) 
     "--actor",
     default="user",
     show_default=True,
-    help="The actor recorded in the audit trail for its writes, such as an agent's id.",
+    help="The actor recorded in the audit trail for its writes, such as agent:planner.",
 )
 @click.option("--read", "read", multiple=True, help="A namespace that the key may read besides its own. Repeatable.")
 @click.option("--write", "write", multiple=True, help="A namespace that the key may write besides its own. Repeatable.")

@@ -22,7 +22,7 @@ NEEDS = f"this needs packages that are not installed; run: {install_command('mcp
 @click.option(
     "--max-tokens", default=4_000, show_default=True, type=click.IntRange(200), help="The maximum tokens of an answer."
 )
-@click.option("--actor", metavar="NAME", help="Who makes the changes, such as an agent's id.  [default: assistant]")
+@click.option("--actor", metavar="NAME", help="Who makes the changes, such as agent:planner.  [default: assistant]")
 @click.option("--quiet", is_flag=True, help="Do not log each call to stderr.")
 @session_of
 def mcp(session: Session, tools: str, max_tokens: int, actor: str | None, quiet: bool) -> None:

@@ -98,19 +98,19 @@ class ScopeTests:
         assert ada.scope(actor="assistant").user == "ada"
 
     async def test_agents_that_share_a_memory_have_their_own_names_in_the_audit_trail(self, open_memory: Any) -> None:
-        planner, writer = open_memory(actor="planner"), open_memory(actor="writer@acme")
+        planner, writer = open_memory(actor="agent:planner"), open_memory(actor="agent:writer@acme")
         fact = await planner.facts.set("user:ada", "audience", "nurses")
         event = await writer.events.add("The launch", starts_at=datetime(2027, 1, 4, tzinfo=UTC), ns="user:ada")
         learning = await writer.learnings.add("Keep it short.", user="ada")
         # An agent is trusted like the assistant: what it writes is never taken for the user's own words.
-        assert (fact.actor, fact.trust) == ("planner", "assistant")
-        assert [(one.actor, one.trust) for one in (event, learning)] == [("writer@acme", "assistant")] * 2
+        assert (fact.actor, fact.trust) == ("agent:planner", "assistant")
+        assert [(one.actor, one.trust) for one in (event, learning)] == [("agent:writer@acme", "assistant")] * 2
         await writer.facts.set("user:ada", "audience", "nurses and midwives")
         trail = await writer.audit.list(subject="user:ada/audience")
-        assert sorted(event.actor for event in trail) == ["planner", "writer@acme"]
+        assert sorted(event.actor for event in trail) == ["agent:planner", "agent:writer@acme"]
 
     async def test_an_actor_that_would_mislead_a_reader_is_refused(self, memory: Any) -> None:
-        for actor in ("", " planner", "plan\nner", "User", "IMPORT", "x" * 129):
+        for actor in ("", "planner", "agent:", "agent: planner", "agent:plan\nner", "User", "agent:" + "x" * 129):
             with pytest.raises(UsageError):
                 memory.scope(actor=actor)
 
