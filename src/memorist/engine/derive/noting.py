@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import msgspec
 
-from ...extract.extracted import LearningType
 from ...extract.keys import slug, table_key
 from ...extract.writer.answer import Refused
 from ...extract.writer.checks import EXCLUSIVE_KEYS, Note
@@ -33,6 +32,9 @@ from ..gating import counter_changes
 from ..learnings import Learnings, learning_id
 from ..memories import SCOPE, Remembered, remembered
 from .retracting import ended_learning
+
+if TYPE_CHECKING:
+    from ...extract.extracted import LearningType
 
 MAX_SOURCES = 8
 """How many of its newest sources a memory keeps."""
@@ -321,7 +323,7 @@ def _with_source(event: Event, source: Source) -> Event:
 
 
 def _type(type: str) -> LearningType:
-    return cast(LearningType, type) if type in ("preference", "pattern", "correction") else "preference"
+    return cast("LearningType", type) if type in ("preference", "pattern", "correction") else "preference"
 
 
 async def carry_out(core: Core, ns: str, notes: Sequence[tuple[Note, Source]]) -> tuple[list[Change], Outcome]:
