@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import msgspec
 
@@ -266,11 +266,11 @@ def check_actor(actor: object) -> str:
     Raises UsageError for anything else.
     """
     if actor in ACTORS:
-        return cast(str, actor)
+        return actor
     name = actor.removeprefix("agent:") if isinstance(actor, str) and actor.startswith("agent:") else ""
     if not name or name != name.strip() or not name.isprintable() or len(name) > MAX_ACTOR_CHARACTERS:
         raise UsageError(f"an actor is {', '.join(ACTORS)}, or an agent by its name, such as 'agent:planner'")
-    return cast(str, actor)
+    return f"agent:{name}"
 
 
 def grants(namespaces: Sequence[Ns] | None) -> tuple[str, ...]:

@@ -259,8 +259,8 @@ def test_a_model_has_a_time_limit_of_its_own_and_a_caller_may_ask_for_less(
 
 
 def test_a_server_of_ones_own_may_take_longer() -> None:
-    assert open_openai("m", blocking=True, base_url="http://localhost:1")._seconds(None) == 300
-    assert answer_seconds("openai:m@http://localhost:1") == 300 and answer_seconds("openai:m") == 60
+    assert open_openai("m", blocking=True, base_url="http://localhost:1")._seconds(None) == 900
+    assert answer_seconds("openai:m@http://localhost:1") == 900 and answer_seconds("openai:m") == 60
 
 
 def test_temperature_0_is_sent_until_a_model_refuses_it(bench: Bench) -> None:

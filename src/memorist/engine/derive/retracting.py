@@ -8,16 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ...extract.extracted import Extracted
 from ...messages.message import Message
 from ...records import Entry, Fact, FactVersion, Learning
 from ...stores.base import Change, Delete, EntryFilter, Load, Put
 from ..core import Core
 from ..facts.facts import FORGOTTEN
 from ..index_jobs import index_job
+
+if TYPE_CHECKING:
+    from ...extract.extracted import Extracted
 
 MAX_MARKED = 12
 """The maximum number of messages that one request marks."""
