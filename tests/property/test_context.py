@@ -19,7 +19,7 @@ from memorist.context.policies import Chain, ElideToolResults, Fifo, Importance,
 from memorist.context.reading import Reading
 from memorist.context.summaries import summary_tokens
 from memorist.context.tokens import open_counter
-from memorist.context.units import Grouper, Unit, group, said
+from memorist.context.units import Grouper, Unit, group, messages_of
 from memorist.context.validate import anthropic_problems, openai_problems
 from memorist.errors import BudgetError, MemoristError
 from memorist.messages.message import Message, as_message
@@ -422,8 +422,8 @@ def test_a_fold_stands_for_whole_units_and_is_shorter_than_they_were(kinds: list
     if fold is None:
         return
     inside = [unit for unit in found if unit.position <= fold.last]
-    assert said(unit for unit in inside if not unit.pinned) == list(fold.messages)
-    assert said(unit for unit in inside if unit.pinned) == list(fold.pinned)
+    assert messages_of(unit for unit in inside if not unit.pinned) == list(fold.messages)
+    assert messages_of(unit for unit in inside if unit.pinned) == list(fold.pinned)
     with pytest.raises(StopIteration) as done:
         write_fold(fold, counter=counter).send(None)
     digest = done.value.value
