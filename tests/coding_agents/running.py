@@ -71,12 +71,25 @@ class Desk:
             text=True, timeout=120,
         )  # fmt: skip
 
+    def _transcript(self, session: str, answer: str) -> Path:
+        """The session's events as Copilot writes them. Its stop hook names this file and does not repeat the answer."""
+        path = self.home / f"{session}-events.jsonl"
+        events: list[dict[str, Any]] = [
+            {"type": "user.message", "data": {"content": "We decided to ask first."}},
+            {"type": "assistant.message", "data": {"content": "Reading.", "toolRequests": [{"name": "view"}]}},
+            {"type": "assistant.message", "data": {"content": answer, "toolRequests": []}},
+            {"type": "assistant.turn_end", "data": {"turnId": "0"}},
+        ]
+        path.write_text("".join(json.dumps(event) + "\n" for event in events), "utf-8")
+        return path
+
     def fire(self, agent: str, moment: str, *, session: str = "s1", cwd: Path | None = None, **words: str) -> str:
         """Fire a hook with the host's documented payload; returns the context it answered."""
         event, payload = PAYLOADS[agent][moment]
         text = json.dumps(payload).replace("SESSION", session).replace("CWD", str(cwd or self.repository))
         for name in ("PROMPT", "ANSWER", "COMMAND", "FAILURE"):
             text = text.replace(name, json.dumps(words.get(name.lower(), ""))[1:-1])
+        text = text.replace("TRANSCRIPT", str(self._transcript(session, words.get("answer", ""))))
         # A hook hides its errors from the host; here they fail the test.
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("MEMORIST_STATE", str(self.home / "state"))

@@ -122,7 +122,8 @@ def test_codex_configuration_is_toml_with_the_users_own_part(desk: Desk) -> None
     text = (desk.repository / ".codex" / "config.toml").read_text("utf-8")
     assert text.startswith(THEIRS[".codex/config.toml"])
     servers = tomllib.loads(text)["mcp_servers"]
-    assert servers["other"] == {"command": "x"} and servers["memorist"]["args"][-2:] == ["mcp", "--quiet"]
+    assert servers["other"] == {"command": "x"}
+    assert servers["memorist"]["args"][-4:] == ["mcp", "--project", str(desk.repository), "--quiet"]
 
 
 def test_gemini_timeouts_are_milliseconds(desk: Desk) -> None:

@@ -4,20 +4,22 @@ end of a turn."""
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from ..errors import Conflict
 from ..records import Fact
 from ..values import JsonObject
-from .matching import rank_notes
-from .notes import Note, cleaned, find_notes, storable
+from .notes import Note, find_notes, normal_text, note_key, storable
 from .payloads import Hook
 from .projects import Project, project_of
 
 if TYPE_CHECKING:
+    from ..engine.core import Core
     from ..engine.facts.facts import Facts
+    from ..engine.learnings import Learnings
     from ..engine.state import State
     from ..engine.threads.threads import Threads
 
@@ -27,9 +29,11 @@ MAX_PROMPT_HITS = 5
 STATE_SECONDS = 7 * 86_400
 ONCE_SECONDS = 3_600
 MAX_STATE_CHARACTERS = 2_000
+WITHOUT_AFTER_COMPACTION = frozenset({"gemini-cli", "cursor", "copilot"})
+"""These hosts have no event after a compaction, so the next prompt brings the saved state back."""
 LABELS = {
     "decision": "Decisions", "convention": "Conventions", "failure": "Tried and failed", "open": "Open tasks",
-    "preference": "The user's preferences",
+    "note": "Notes",     "preference": "The user's preferences",
 }  # fmt: skip
 
 
@@ -40,13 +44,36 @@ class HookResult(msgspec.Struct, frozen=True):
     stored: int = 0
 
 
-class Nouns(NamedTuple):
-    """Lists the parts of a memory that the hooks use. Importing a whole `Memory` would take longer than everything else
-    a hook does."""
+class Nouns:
+    """The parts of a memory that the hooks use, each imported at its first use. Importing a whole `Memory` would take
+    longer than everything else a hook does."""
 
-    facts: Facts
-    threads: Threads
-    state: State
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    @cached_property
+    def facts(self) -> Facts:
+        from ..engine.facts.facts import Facts
+
+        return self._core.part(Facts)
+
+    @cached_property
+    def learnings(self) -> Learnings:
+        from ..engine.learnings import Learnings
+
+        return self._core.part(Learnings)
+
+    @cached_property
+    def threads(self) -> Threads:
+        from ..engine.threads.threads import Threads
+
+        return self._core.part(Threads)
+
+    @cached_property
+    def state(self) -> State:
+        from ..engine.state import State
+
+        return self._core.part(State)
 
 
 async def answer_hook(memory: Nouns, hook: Hook, user: str) -> HookResult:
@@ -81,12 +108,24 @@ class _Turn:
         notes = await self._notes()
         lines: list[str] = []
         for kind, label in LABELS.items():
-            rows = [fact for fact in notes if kind in fact.tags][:MAX_NOTES_PER_KIND]
-            if rows:
-                lines += [f"{label}:", *(_line(fact) for fact in rows)]
+            texts = [_line(fact) for fact in notes if kind in fact.tags]
+            texts += await self._remembered_preferences() if kind == "preference" else []
+            if texts:
+                lines += [f"{label}:", *texts[:MAX_NOTES_PER_KIND]]
         if self._hook.resumed and (state := await self._saved_state()):
             lines += ["Before the compaction:", state]
         return self._fenced(lines, BRIEF_TOKENS)
+
+    async def _remembered_preferences(self) -> list[str]:
+        """Return the user's preferences that were not stored by hooks, but remembered over MCP or by a program."""
+        learnings = await self._memory.learnings.list(
+            type="preference", limit=MAX_NOTES_PER_KIND, user=self._user.removeprefix("user:")
+        )
+        return [
+            f"- {learning.content} ({learning.updated_at.date().isoformat()})"
+            for learning in learnings
+            if learning.status == "active"
+        ]
 
     async def prompt(self) -> HookResult:
         """Store the prompt, and return the notes that are relevant to it."""
@@ -94,14 +133,15 @@ class _Turn:
         if not prompt or not await self._is_first(prompt):
             return HookResult()
         lines = await self._relevant(prompt)
-        if self._hook.agent == "gemini-cli" and (state := await self._saved_state()):
-            # Gemini has no event after a compaction, so the state comes back with the next prompt.
+        if self._hook.agent in WITHOUT_AFTER_COMPACTION and (state := await self._saved_state()):
             lines += ["Before the compaction:", state]
-        stored = await self._keep_notes(find_notes(self._hook.prompt, self._project, by_user=True), "user")
-        await self._append("user", prompt)
+        source = await self._append("user", prompt)
+        stored = await self._keep_notes(find_notes(self._hook.prompt, self._project, by_user=True), "user", source)
         return HookResult(self._fenced(lines, PROMPT_TOKENS), stored)
 
     async def _relevant(self, prompt: str) -> list[str]:
+        from .matching import rank_notes
+
         notes = await self._notes()
         texts = [fact.text or str(fact.value) for fact in notes]
         indexes = rank_notes(prompt, texts, MAX_PROMPT_HITS, [fact.tags[0] for fact in notes])
@@ -135,18 +175,22 @@ class _Turn:
 
     async def keep(self) -> int:
         """Store the decisions, lessons and open tasks in the agent's last message, and the state of the task."""
-        answer = storable(self._hook.answer, self._project)
+        words = self._hook.answer or self._transcript_answer()
+        answer = storable(words, self._project)
         if not answer or self._hook.is_repeated:
             if self._hook.moment == "before-compaction":
                 await self._save_state()
             return 0
         source = await self._append("assistant", answer)
-        stored = await self._keep_notes(
-            find_notes(self._hook.answer, self._project, by_user=False), "assistant", source
-        )
+        stored = await self._keep_notes(find_notes(words, self._project, by_user=False), "assistant", source)
         if self._hook.moment == "before-compaction":
             await self._save_state()
         return stored
+
+    def _transcript_answer(self) -> str:
+        from .transcripts import last_answer
+
+        return last_answer(self._hook.transcript) if self._hook.transcript else ""
 
     async def keep_summary(self) -> int:
         """Store the host's own summary as the state of the task after a compaction."""
@@ -157,8 +201,7 @@ class _Turn:
 
     async def _keep_notes(self, notes: list[Note], speaker: str, source: str | None = None) -> int:
         for note in notes:
-            digest = hashlib.sha256(_normal(note.text).encode()).hexdigest()[:16]
-            await self._set(f"note/{digest}", note, {"speaker": speaker}, source)
+            await self._set(note_key(note.text), note, {"speaker": speaker}, source)
         return len(notes)
 
     async def _set(self, key: str, note: Note, metadata: JsonObject, source: str | None) -> None:
@@ -227,8 +270,4 @@ def _line(fact: Fact, *, with_kind: bool = False) -> str:
 
 
 def _command_key(command: str) -> str:
-    return f"command/{hashlib.sha256(_normal(command).encode()).hexdigest()[:16]}"
-
-
-def _normal(text: str) -> str:
-    return " ".join(cleaned(text).casefold().split())
+    return f"command/{hashlib.sha256(normal_text(command).encode()).hexdigest()[:16]}"

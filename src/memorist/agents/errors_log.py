@@ -7,8 +7,10 @@ import json
 import os
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ..values import JsonObject
+if TYPE_CHECKING:
+    from ..values import JsonObject
 
 MAX_ERRORS = 50
 

@@ -7,13 +7,10 @@ the rest of the command line either.
 from __future__ import annotations
 
 import gc
-import json
 import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
-
-from .errors_log import record_error
 
 if TYPE_CHECKING:
     from ..engine.core import Core
@@ -43,9 +40,11 @@ def run_hook(
 
 
 def _answer(event: str, payload: str, *, agent: str, url: str, user: str, org: str, clock: Clock | None) -> str:
+    import msgspec
+
     from .payloads import answer_of, read_hook
 
-    data = json.loads(payload) if payload.strip() else {}
+    data = msgspec.json.decode(payload) if payload.strip() else {}
     call = read_hook(agent, event, data)
     if call is None:
         return ""
@@ -53,7 +52,7 @@ def _answer(event: str, payload: str, *, agent: str, url: str, user: str, org: s
 
     context = run_blocking(_ask_memory(call, _open_core(url, org, clock), user))
     answer = answer_of(call, context)
-    return json.dumps(answer, ensure_ascii=False) if answer else ""
+    return msgspec.json.encode(answer).decode() if answer else ""
 
 
 def _open_core(url: str, org: str, clock: Clock | None) -> Core:
@@ -76,20 +75,18 @@ def _open_core(url: str, org: str, clock: Clock | None) -> Core:
 
 
 async def _ask_memory(hook: Hook, core: Core, user: str) -> str:
-    from ..engine.facts.facts import Facts
-    from ..engine.state import State
-    from ..engine.threads.threads import Threads
     from .answering import Nouns, answer_hook
 
     await core.shared.open()
     try:
-        nouns = Nouns(core.part(Facts), core.part(Threads), core.part(State))
-        return (await answer_hook(nouns, hook, user)).context
+        return (await answer_hook(Nouns(core), hook, user)).context
     finally:
         await core.shared.close()
 
 
 def _record(agent: str, event: str, error: Exception) -> None:
+    from .errors_log import record_error
+
     try:
         record_error(agent, event, error)
     except OSError:
@@ -106,6 +103,18 @@ def default_url() -> str:
 def absolute_url(url: str) -> str:
     """Return a URL that means the same in every folder."""
     return url if "://" in url else os.path.abspath(url)
+
+
+def _import_msgspec() -> None:
+    """Import msgspec without `typing_extensions`, which it uses only if it is installed and which takes a tenth of a
+    hook's time."""
+    if "typing_extensions" in sys.modules:
+        return
+    sys.modules["typing_extensions"] = None  # type: ignore[assignment]
+    try:
+        import msgspec  # noqa: F401
+    finally:
+        del sys.modules["typing_extensions"]
 
 
 class Options(NamedTuple):
@@ -139,6 +148,7 @@ def main(options: Options) -> NoReturn:
     """Run a hook and end the process."""
     # The process lives for a tenth of a second: neither collecting garbage nor taking the modules apart pays.
     gc.disable()
+    _import_msgspec()
     url = absolute_url(options.url or os.environ.get("MEMORIST_URL") or default_url())
     text = run_hook(
         options.event, sys.stdin.read(), agent=options.agent, url=url, user=options.user, org=options.org

@@ -26,10 +26,13 @@ class Commands(msgspec.Struct, frozen=True):
     url: str
     agent: Agent
     user: str
+    project: str = "."
+    """This is the folder of the repository, or `.` for the folder that the host starts the server in."""
 
     def mcp(self) -> tuple[str, list[str]]:
         """Return the program that serves MCP, with its arguments."""
-        return self.python, ["-m", "memorist", "--url", self.url, "--user", self.user, "mcp", "--quiet"]
+        options = ["--url", self.url, "--user", self.user]
+        return self.python, ["-m", "memorist", *options, "mcp", "--project", self.project, "--quiet"]
 
     def hook(self, event: str) -> str:
         """Return the command line of a hook."""
@@ -52,7 +55,8 @@ class NotJson(ValueError):
 
 def files_of(commands: Commands, where: Where, root: Path, home: Path) -> list[ConfigFile]:
     """Return the files that an agent's installation changes or creates."""
-    return _HOSTS[commands.agent](commands, root if where == "project" else home, where)
+    own = msgspec.structs.replace(commands, project=str(root) if where == "project" else ".")
+    return _HOSTS[commands.agent](own, root if where == "project" else home, where)
 
 
 # JSON

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ..agents.projects import Project
 from ..engine.noun import core_of
 from ..protocol.keys import ROLES, Role
 
@@ -36,20 +37,27 @@ class Caller(msgspec.Struct, frozen=True, eq=False):
     org: str = "default"
     run: Callable[[Work, bool], Coroutine[object, None, Any]] = run_here
     """Runs work within the limits of the caller's key. The flag says whether it counts as heavy."""
+    project: Project | None = None
+    """This is the repository whose notes the caller shares with the hooks of a coding agent."""
 
     @property
     def own(self) -> str:
         """This is the namespace for calls that name none."""
         return f"user:{self.user}"
 
+    @property
+    def namespaces(self) -> list[str]:
+        """These are the namespaces that an id without a namespace may refer to, in this order."""
+        return [self.own] if self.project is None else [self.own, self.project.namespace]
+
     def may(self, role: Role) -> bool:
         """Return whether the key has a role. An admin has all roles."""
         return role in self.roles or "admin" in self.roles
 
 
-def local_caller(memory: AsyncMemory) -> Caller:
+def local_caller(memory: AsyncMemory, project: Project | None = None) -> Caller:
     """Return the caller on stdio, who started the process and therefore has all roles."""
-    return Caller(memory, memory.user or LOCAL_USER, frozenset(ROLES), org=memory.org)
+    return Caller(memory, memory.user or LOCAL_USER, frozenset(ROLES), org=memory.org, project=project)
 
 
 class Me(msgspec.Struct, frozen=True):
@@ -59,12 +67,12 @@ class Me(msgspec.Struct, frozen=True):
     roles: tuple[Role, ...] = ()
 
 
-async def remote_caller(memory: AsyncMemory) -> Caller:
+async def remote_caller(memory: AsyncMemory, project: Project | None = None) -> Caller:
     """Return the caller for a remote memory, with the roles that the server reports for its key."""
     client = core_of(memory).shared.client  # type: ignore[attr-defined]  # a handle on a server has one
     answer = await client.send("GET", "/v1/me", query={}, body=None, headers={}, repeatable=True, writes=False)
     me = msgspec.json.decode(answer.body, type=Me)
-    return Caller(memory, me.user or LOCAL_USER, frozenset(me.roles), id="remote", org=memory.org)
+    return Caller(memory, me.user or LOCAL_USER, frozenset(me.roles), id="remote", org=memory.org, project=project)
 
 
 def is_remote(memory: AsyncMemory) -> bool:

@@ -20,6 +20,7 @@ from .answers import Answer
 from .callers import Caller
 from .naming import Target, resolve_memory, resolve_target
 from .person import in_first_person
+from .repository import divide, is_about_project, remember_notes, remember_project_fact
 from .shown import shown_hit, shown_memory, shown_version
 from .tools import Tool, arguments_of
 
@@ -159,6 +160,8 @@ async def _remember_fact(caller: Caller, user: str, key: str, value: Json) -> sh
     text = f"{key}: {value if isinstance(value, str) else msgspec.json.encode(value).decode()}"
     if kinds := _secret_kinds(text):
         return shown.Remembered(understood=[], refused=[shown.Refusal(text=key, why=_SECRET.format(kinds))])
+    if caller.project is not None and user == caller.user and is_about_project(key):
+        return await remember_project_fact(caller, caller.project, key, value)
     fact = await caller.memory.facts.set(f"user:{user}", key, value)
     if fact.status == "rejected" or fact.value != value:
         return shown.Remembered(understood=[], refused=[shown.Refusal(text=text, why=_REJECTED)])
@@ -178,12 +181,22 @@ async def _remember_text(caller: Caller, user: str, text: str) -> shown.Remember
         return shown.Remembered(
             understood=[], refused=[shown.Refusal(text=text, why="it states nothing that could be remembered")]
         )
+    if caller.project is None or user != caller.user:
+        return await _remember_words(caller, user, text)
+    division = divide(text, user, caller.project)
+    notes = await remember_notes(caller, caller.project, division)
+    if not division.personal:
+        return notes
+    return _joined(notes, await _remember_words(caller, user, division.personal))
+
+
+async def _remember_words(caller: Caller, user: str, text: str) -> shown.Remembered:
     words = in_first_person(text, user)
     # The words that were written stay beside those that were read, so that `why` can show both.
     message = {"role": "user", "content": words} | ({} if words == text else {"metadata": {"written": text}})
     memory = caller.memory
     understood = await memory.remember([message], user=user)
-    items = [shown_memory(item) for item in understood.stored if item.status == "active"]
+    items = [shown_memory(item, f"user:{user}") for item in understood.stored if item.status == "active"]
     waiting = [shown.Item(id=f"candidate:{row.id}", text=row.text) for row in understood.waiting]
     if not items and not waiting and not understood.ended:
         source = understood.receipts[0].message.id if understood.receipts else None
@@ -241,9 +254,11 @@ async def _profile(caller: Caller, arguments: Profiling) -> Answer:
 async def profile_answer(caller: Caller, user: str) -> Answer:
     """Return everything remembered about a user."""
     memories = await caller.memory.memories.list(ns=f"user:{user}")
+    if caller.project is not None and user == caller.user:
+        memories += await caller.memory.memories.list(ns=caller.project.namespace)
     # Learnings hold the user's wishes, which matter most if the answer has to be cut.
     memories.sort(key=lambda memory: ("learning", "fact", "event").index(memory.kind))
-    items = [shown_memory(memory) for memory in memories if memory.status == "active"]
+    items = [shown_memory(memory, f"user:{user}") for memory in memories if memory.status == "active"]
     return Answer(shown.ShownProfile(user=user, items=items), stored=True, listed="items")
 
 
@@ -252,6 +267,8 @@ async def _update(caller: Caller, arguments: Updating) -> Answer:
     if kinds := _secret_kinds(str(arguments.to)):
         raise UsageError(_SECRET.format(kinds))
     change: JsonObject = {"value": arguments.to} if memory.kind == "fact" else {"text": _sentence(arguments.to)}
+    if memory.kind == "fact" and memory.text == memory.value:
+        change["text"] = _sentence(arguments.to)  # a note of a repository, whose value is its sentence
     changed = await caller.memory.memories.update(memory.id, **change, reason=arguments.reason, ns=memory.namespace)
     return Answer(shown.Updated(id=changed.id, before=memory.text, after=changed.text), stored=True)
 

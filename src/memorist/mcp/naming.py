@@ -53,31 +53,32 @@ async def resolve_target(caller: Caller, id: str) -> Target:
 
 async def resolve_memory(caller: Caller, id: str) -> Remembered:
     """Return the memory that an id refers to."""
-    namespace, key = _split(caller, id.strip())
-    memory = await caller.memory.memories.get(key, ns=namespace)
-    if memory is not None:
-        return memory
-    candidates = [
-        item for item in await caller.memory.memories.list(ns=namespace) if item.status in ("active", "ended")
-    ]
+    namespaces, key = _split(caller, id.strip())
+    candidates: list[Remembered] = []
+    for namespace in namespaces:
+        memory = await caller.memory.memories.get(key, ns=namespace)
+        if memory is not None:
+            return memory
+        items = await caller.memory.memories.list(ns=namespace)
+        candidates += [item for item in items if item.status in ("active", "ended")]
     matches = _by_prefix(key, candidates) or _by_words(key, candidates)
     if len(matches) == 1:
         return matches[0]
     if matches:
         raise UsageError(f"{id!r} may mean several memories; pass the id of one: {_suggest(matches)}")
-    nearest = await caller.memory.memories.search(key, top_k=MAX_SUGGESTIONS, ns=namespace)
+    nearest = await caller.memory.memories.search(key, top_k=MAX_SUGGESTIONS, ns=namespaces[0])
     hint = f"; the nearest are {_suggest(nearest)}" if nearest else "; recall or profile list what there is"
     raise NotFound(f"there is no memory {id!r}{hint}")
 
 
-def _split(caller: Caller, id: str) -> tuple[str, str]:
-    """Return the namespace and the key of an id such as `user:ada/city`, or the caller's own namespace for other
+def _split(caller: Caller, id: str) -> tuple[list[str], str]:
+    """Return the namespace and the key of an id such as `user:ada/city`, or the caller's own namespaces for other
     ids.
     """
     head, slash, key = id.partition("/")
     if slash and key and (head == "global" or head.partition(":")[0] in ("user", "agent", "workflow")):
-        return head, key
-    return caller.own, id
+        return [head], key
+    return caller.namespaces, id
 
 
 def _by_prefix(key: str, candidates: list[Remembered]) -> list[Remembered]:

@@ -15,6 +15,7 @@ from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
 
 from .. import __version__
+from ..agents.projects import Project
 from ..errors import MemoristError, NotFound, UsageError
 from ..protocol.operations import BY_NAME
 from ..values import JsonMapping
@@ -46,6 +47,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """This is the maximum number of tokens in one answer."""
     used: Callable[[Use], None] | None = None
     """This function is called after every tool call, in addition to the log."""
+    project: Project | None = None
+    """This is the repository whose notes are shared with the hooks of a coding agent."""
 
 
 class Handlers:

@@ -239,9 +239,11 @@ def shown_fact(fact: Fact) -> ShownFact:
     )  # fmt: skip
 
 
-def shown_memory(memory: Memory) -> Item:
-    """Return a memory in the format of the tools' answers."""
-    return Item(id=memory.id, text=memory.text, date=_day(memory.valid_from or memory.updated_at))
+def shown_memory(memory: Memory, own: str) -> Item:
+    """Return a memory in the format of the tools' answers, for a caller whose own namespace this is."""
+    key = memory.id.removeprefix("fact:")
+    id = memory.id if memory.namespace == own else f"{memory.namespace}/{key}"
+    return Item(id=id, text=memory.text, date=_day(memory.valid_from or memory.updated_at))
 
 
 def shown_version(memory: Memory) -> Version:

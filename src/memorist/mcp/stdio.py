@@ -25,7 +25,8 @@ def serve_stdio(memory: AsyncMemory, options: Options) -> None:
 async def _serve(memory: AsyncMemory, options: Options) -> None:
     notices = Notices()
     async with memory:
-        caller = await remote_caller(memory) if is_remote(memory) else local_caller(memory)
+        project = options.project
+        caller = await remote_caller(memory, project) if is_remote(memory) else local_caller(memory, project)
 
         async def who(ctx: Context) -> Caller:
             return caller
