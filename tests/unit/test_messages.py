@@ -90,6 +90,20 @@ def test_trust_follows_the_role_unless_stated() -> None:
     assert as_message({"role": "user", "content": "x", "trust": "web"}).trust_level == "web"
 
 
+@pytest.mark.parametrize(
+    ("part", "trust"),
+    [
+        ({"type": "tool_result", "tool_use_id": "t", "content": "x"}, "tool"),
+        ({"type": "search_result", "source": "s", "title": "t", "content": [], "text": "x"}, "tool"),
+        ({"type": "text", "text": "x"}, "user"),
+        ({"type": "image_url", "image_url": {"url": "http://x.example/a.png"}}, "user"),
+    ],
+)
+def test_a_message_is_trusted_as_far_as_its_least_trusted_part(part: dict[str, Any], trust: str) -> None:
+    message = Message(role="user", content=[part, {"type": "text", "text": "Mine."}])
+    assert (message.trust_level, message.author_trust) == (trust, "user")
+
+
 def test_a_message_id_names_thread_and_place() -> None:
     assert message_id("a#b#12") == ("a#b", 12)
     for bad in ("", "a", "a#", "#1", "a#x", "a#-1", "a#1.5", "a#\u0663", "a#" + "9" * 19):

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from ..dates import parse_dates
 from ..errors import UsageError
-from ..languages import UNSPACED, language_of, languages, topic_named
+from ..languages import UNSPACED, language_of, languages
 from ..messages.message import Message
 from .extracted import Extracted
 from .keys import slug
@@ -238,7 +238,9 @@ def _cut_wish(rule: Rule, match: re.Match[str], book: RuleBook) -> str:
 def _values(rule: Rule, groups: dict[str, str], book: RuleBook, at: datetime) -> Iterator[tuple[str, object]]:
     """Yield the keys and values of a match. Words on the lists of non-names, non-places and non-things are left out."""
     topic = rule.topic
-    if topic in ("relation", "pet") and "names" in groups:
+    if rule.value:
+        yield topic, rule.value.format_map(groups)
+    elif topic in ("relation", "pet") and "names" in groups:
         names = [re.sub(r" \(\d+\)$", "", name) for name in re.split(r",? (?:and|&) |, ", groups["names"]) if name]
         if all(_is_name(name, book, called=True) for name in names):
             kind = slug(book.canonical(f"{topic}s", groups[f"{topic}s"]))
@@ -301,9 +303,7 @@ def _single(topic: str, groups: dict[str, str], book: RuleBook) -> Iterator[tupl
     elif topic == "diet":
         yield topic, book.canonical("diet", groups["diet"]) if "diet" in groups else None
     else:
-        value = groups.get("text") or groups.get("name")
-        assert topic_named(topic) is not None
-        yield topic, value
+        yield topic, book.canonical("field", groups["field"])
 
 
 def _is_name(name: str, book: RuleBook, *, called: bool = False) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection
 from functools import cache
 from typing import NamedTuple
 
@@ -18,14 +18,13 @@ import msgspec
 
 from ..languages import languages
 from ..languages.files import read
-from ..messages.message import PASSING, Message, text_of
+from ..messages.message import PASSING, Message, text_parts
 from ..messages.privacy import blank_private, is_private, open_text
 
 MAX_CHARACTERS = 4_000
 """A longer message is taken for pasted text: people rarely type that much about themselves."""
 FOREIGN = "from a tool or a file, not said by the user"
 """What a model is told about parts of a user's message that the user did not write."""
-_OWN_PARTS = ("text", "input_text")
 
 _CONTROL = re.compile(
     r"<\|[\w ]{1,40}\|>|\[/?(?:INST|SYS)\]|<</?SYS>>"
@@ -38,6 +37,12 @@ _CONTROL = re.compile(
     re.I | re.M,
 )
 """Marks of prompts, transcripts, chat exports and subtitles."""
+_CHAT_HEAD = re.compile(
+    r"^[ \t]*[^\s.!?,:][^\n.!?,:]{0,40}?(?:[ \t]{2,}|[ \t]*[—–|•·][ \t]*|[ \t]+\[)[^\n.!?]{0,24}?\d{1,2}:\d\d(?::\d\d)?"
+    r"(?:[ \t]?[ap]\.?m\.?)?\]?[ \t]*\n[ \t]*\S",
+    re.I | re.M,
+)
+"""A speaker and a time on a line of their own, as in text that was copied out of a chat: "Ada  2:03 PM"."""
 _MAIL = re.compile(
     r"^[ \t]*(?:from|sent|subject|to|cc|von|gesendet|betreff|an|de|objet|à|envoyé|asunto|para|enviado|da|oggetto"
     r"|inviato|assunto|van|aan|onderwerp|发件人|收件人|主题|差出人|宛先|件名)[ \t]?[:：][^\n]*\S"
@@ -88,6 +93,8 @@ MIN_OWN_WORDS = 3
 """Words of the user's own that must stand beside a quoted title in what a model cites."""
 _LITERAL = re.compile(r"[^\s\"'“”]{1,24}")
 """A quotation this short is a literal or a name ('_b', "Ada"), not a statement."""
+_INLINE_LITERAL = re.compile(r"`[^\s\"'“”`]{1,24}`")
+"""The same in Markdown's marks of code."""
 
 
 class Reading(NamedTuple):
@@ -114,8 +121,8 @@ def readable_text(message: Message, owner: Collection[str] = ()) -> str:
 
 def read_message(message: Message, owner: Collection[str] = ()) -> Reading:
     """Do the same as `readable_text`, and return the reason if nothing is readable."""
-    if message.role != "user" or message.trust_level != "user":
-        return Reading("", f"the words of a {message.trust_level}")
+    if message.role != "user" or message.author_trust != "user":
+        return Reading("", f"the words of a {message.author_trust}")
     if message.metadata.get(PASSING) or is_private(message):
         return Reading("", "the message is to be kept out of memory")
     if message.name is not None and fold_name(message.name) not in {fold_name(name) for name in owner}:
@@ -131,10 +138,12 @@ def read_text(text: str) -> Reading:
         return Reading("", "too long to be typed")
     text = text.replace("’", "'") if "’" in text else text
     signs = _signs()
-    if _CONTROL.search(text) or _MAIL.search(text):
+    if _is_transcript(text):
         return Reading("", "a transcript, a chat export, subtitles, a prompt or a mail")
     if _is_json(text):
         return Reading("", "data")
+    if _TITLED.match(text):
+        return Reading("", "a document")
     if signs.whole.search(text):
         return Reading("", "a text to work on, a game or a supposition")
     masked = _without_letter(text, signs.letters)
@@ -157,7 +166,7 @@ def quotable_text(message: Message) -> str:
     transcript, a mail or data is still left out.
     """
     text = blank_private(_own_text(message))
-    if _CONTROL.search(text) or _MAIL.search(text) or _is_json(text) or _signs().whole.search(text):
+    if _is_transcript(text) or _is_json(text) or _signs().whole.search(text):
         return ""
     if _TITLED.match(text):
         return ""
@@ -189,13 +198,15 @@ def labelled_text(message: Message) -> str:
         return open_text(message)
     if is_private(message):
         return ""
-    parts = (blank_private(text).strip() if own else f"[{FOREIGN}: {text}]" for text, own in _parts(message.content))
+    parts = (
+        blank_private(text).strip() if own else f"[{FOREIGN}: {text}]" for text, own in text_parts(message.content)
+    )
     return "\n".join(part for part in parts if part)
 
 
 def _own_text(message: Message) -> str:
     """Return the text of a message, with line breaks in place of the parts that the user did not write."""
-    return "\n".join(part if own else "\n" * len(part) for part, own in _parts(message.content))
+    return "\n".join(part if own else "\n" * len(part) for part, own in text_parts(message.content))
 
 
 def fold_name(name: str) -> str:
@@ -203,16 +214,8 @@ def fold_name(name: str) -> str:
     return re.sub(r"[\W_]+", " ", unicodedata.normalize("NFKC", name).casefold()).strip()
 
 
-def _parts(content: object) -> Iterator[tuple[str, bool]]:
-    """Yield the texts that make up `message.text`, each with whether the user wrote it."""
-    if isinstance(content, str):
-        yield content, True
-        return
-    for block in content if isinstance(content, list | tuple) else ():
-        text = text_of([block])
-        if text:
-            typed = isinstance(block, Mapping) and block.get("type") in _OWN_PARTS and "output" not in block
-            yield text, isinstance(block, str) or typed
+def _is_transcript(text: str) -> bool:
+    return bool(_CONTROL.search(text) or _MAIL.search(text) or _CHAT_HEAD.search(text))
 
 
 def _is_json(text: str) -> bool:
@@ -245,7 +248,7 @@ def _without_labels(text: str) -> str:
 
 
 def _blank(match: re.Match[str]) -> str:
-    return "\n" * len(match[0])
+    return match[0] if _INLINE_LITERAL.fullmatch(match[0]) else "\n" * len(match[0])
 
 
 def _unquoted(match: re.Match[str]) -> str:

@@ -58,7 +58,7 @@ _PARTS = (
     "asks",
     "end",
 )
-_FIELDS = {"topic", "say", "ends", "anywhere", "greeted"}
+_FIELDS = {"topic", "say", "ends", "anywhere", "greeted", "value"}
 _READ_BY_CODE = {
     "not_names",
     "also_names",
@@ -93,6 +93,8 @@ class Rule(msgspec.Struct, frozen=True):
     clause."""
     greeted: bool = False
     """This is True if a greeting must precede the pattern."""
+    value: str = ""
+    """The stored value, if it is not the matched words themselves: "{venture} owner" for "I run a bakery"."""
     confidence: float = PRIOR_GOOD / PRIOR_READ
     """This is the share of correct statements among those extracted for its topic."""
 
@@ -163,6 +165,7 @@ class RuleBook:
                 ends,
                 row.get("anywhere", False),
                 row.get("greeted", False),
+                row.get("value", ""),
                 confidence_of(topic),
             )
             for position, (source, ends) in enumerate(sources)

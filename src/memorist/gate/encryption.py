@@ -88,6 +88,8 @@ class Encryption:
             raise UsageError(f"encryption needs a library; run: {install_command('encryption')}") from cause
         self._cipher = AESGCM
         self._path, self._key = os.fspath(file), key
+        if "\0" in self._path or not self._path:
+            raise UsageError("the path of the key file is empty or contains a NUL")
         self._lock = threading.RLock()
         self._keys = _Keys()
         self._seen: tuple[int, int, int] | None = None
@@ -219,6 +221,8 @@ class Encryption:
             status = os.stat(self._path)
         except FileNotFoundError:
             return None
+        except OSError as cause:
+            raise self._unusable(cause) from cause
         return status.st_mtime_ns, status.st_size, status.st_ino
 
     def _load(self) -> None:
@@ -226,11 +230,13 @@ class Encryption:
         if stamp is None:
             self._keys = _Keys()
         else:
-            with open(self._path, "rb") as file:
-                try:
+            try:
+                with open(self._path, "rb") as file:
                     self._keys = msgspec.json.decode(file.read(), type=_Keys)
-                except msgspec.DecodeError as cause:
-                    raise UsageError(f"{self._path} is not a key file") from cause
+            except OSError as cause:
+                raise self._unusable(cause) from cause
+            except (msgspec.DecodeError, UnicodeDecodeError) as cause:
+                raise UsageError(f"{self._path} is not a key file") from cause
         self._seen = stamp
         self._ciphers.clear()
         self._current.clear()
@@ -247,6 +253,8 @@ class Encryption:
                 if time.monotonic() > until:
                     raise StoreError(f"{lock} is held by another process; remove it if none is running") from None
                 time.sleep(0.01)
+            except OSError as cause:
+                raise self._unusable(cause) from cause
         try:
             self._load()
             yield
@@ -254,14 +262,20 @@ class Encryption:
         finally:
             os.unlink(lock)
 
+    def _unusable(self, cause: OSError) -> UsageError:
+        return UsageError(f"the key file {self._path} cannot be used: {cause.strerror or type(cause).__name__}")
+
     def _write(self) -> None:
         fresh = f"{self._path}.new"
-        descriptor = os.open(fresh, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(msgspec.json.encode(self._keys))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(fresh, self._path)
+        try:
+            descriptor = os.open(fresh, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(msgspec.json.encode(self._keys))
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(fresh, self._path)
+        except OSError as cause:
+            raise StoreError(f"the key file {self._path} cannot be written: {cause.strerror}") from cause
         self._seen = self._stamp()
         gone = self._ciphers.keys() - self._keys.data.keys()
         for id in gone:

@@ -43,11 +43,15 @@ class Compaction(msgspec.Struct, frozen=True):
 
 
 def compacted_by(message: Message) -> Provider | None:
-    """Return the provider whose compaction item a message contains, or None if it contains none."""
+    """Return the provider whose compaction item a message contains, or None if it contains none.
+
+    An item of a failed compaction has neither content nor encrypted content, and replaces nothing.
+    """
     content = message.content
     if not isinstance(content, list | tuple):
         return None
-    if not any(isinstance(part, Mapping) and part.get("type") == "compaction" for part in content):
+    items = [part for part in content if isinstance(part, Mapping) and part.get("type") == "compaction"]
+    if not any(item.get("content") or item.get("encrypted_content") for item in items):
         return None
     return "anthropic" if message.shape == "anthropic" else "openai"
 

@@ -7,7 +7,7 @@ only if you ask for another format, and fields without an equivalent there are k
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -50,6 +50,8 @@ _ANTHROPIC_BLOCKS = frozenset(
         "compaction",
     ]
 )
+_OWN_PARTS = ("text", "input_text")
+"""The parts of a user's message that the user wrote. All other parts with text come from a tool or a file."""
 _ROLE_TRUST = {"user": "user", "assistant": "assistant", "tool": "tool", "function": "tool"}
 
 
@@ -119,9 +121,17 @@ class Message(Record, frozen=True, kw_only=True):
         return text_of(self.content)
 
     @property
-    def trust_level(self) -> str:
-        """This is the explicit trust, or the one that its role implies."""
+    def author_trust(self) -> str:
+        """This is how far its author's own words are trusted: the explicit trust, or the one that its role implies."""
         return self.trust or _ROLE_TRUST.get(self.role, "system")
+
+    @property
+    def trust_level(self) -> str:
+        """This is how far the text as a whole is trusted. A user's message with the result of a tool or a file in it
+        has the trust `tool`, because the user did not write all of it."""
+        if self.role == "user" and self.trust is None and type(self.content) is not str:
+            return "user" if all(own for _, own in text_parts(self.content)) else "tool"
+        return self.author_trust
 
     @property
     def tool_calls(self) -> list[ToolCall]:
@@ -172,6 +182,18 @@ def text_of(content: Any) -> str:
     if isinstance(content, Mapping):
         content = [content]
     return "\n".join(part for part in (_part_text(block) for block in content) if part)
+
+
+def text_parts(content: object) -> Iterator[tuple[str, bool]]:
+    """Yield the texts that make up `message.text`, each with whether the author of the message wrote it."""
+    if isinstance(content, str):
+        yield content, True
+        return
+    for block in content if isinstance(content, list | tuple) else ():
+        text = text_of([block])
+        if text:
+            is_typed = isinstance(block, Mapping) and block.get("type") in _OWN_PARTS and "output" not in block
+            yield text, isinstance(block, str) or is_typed
 
 
 def _part_text(block: object) -> str:

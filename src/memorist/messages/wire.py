@@ -137,6 +137,8 @@ def _block(block: object) -> JsonObject:
 
 
 def _is_blank(block: Mapping[str, object]) -> bool:
+    if block["type"] == "compaction":
+        return block.get("content") == ""  # a failed compaction, which Anthropic accepts only as null
     return block["type"] == "text" and not str(block.get("text") or "").strip()
 
 

@@ -112,6 +112,14 @@ def test_a_request_that_only_grows_is_not_broken() -> None:
             Usage(52, 2, 40, 7),
         ),
         (
+            {"input_tokens": 5, "output_tokens": 2, "cache_read_input_tokens": 40, "cache_creation_input_tokens": 7,
+             "iterations": [
+                 {"type": "compaction", "input_tokens": 600, "output_tokens": 90, "cache_read_input_tokens": 300},
+                 {"type": "message", "input_tokens": 5, "output_tokens": 2, "cache_read_input_tokens": 40},
+             ]},
+            Usage(952, 92, 340, 7),
+        ),
+        (
             {"usage_metadata": {"prompt_token_count": 9, "candidates_token_count": 2, "cached_content_token_count": 4}},
             Usage(9, 2, 4),
         ),

@@ -56,6 +56,21 @@ def test_a_thread_stores_them_and_forgets_them() -> None:
         assert "gAAA-opaque" not in json.dumps(items) and "First answer." in json.dumps(items)
 
 
+@pytest.mark.parametrize("content", [None, ""])
+def test_a_failed_compaction_of_anthropic_covers_nothing(content: str | None) -> None:
+    """Anthropic ignores a block without content, and rejects one whose content is empty."""
+    failed = {"type": "compaction", "content": content}
+    answer = {"role": "assistant", "content": [failed, {"type": "text", "text": "Second answer."}]}
+    talk = [*OLD, {"role": "user", "content": "Second question."}, answer]
+    with Memory(MemoryStore(), user="ada", worker=False, embedder=None) as memory:
+        memory.threads.append("talk", *talk, create="user:ada")
+        assert memory.threads.compactions("talk") == []
+        request = memory.context("Third question.", thread="talk", recall=False).anthropic(cache=False)
+    blocks = [block for message in request["messages"] for block in message["content"] if isinstance(block, dict)]
+    assert (failed in blocks) == (content is None)
+    assert "First answer." in json.dumps(request) and "Second answer." in json.dumps(request)
+
+
 def test_settings_are_passed_on_and_wrong_ones_refused() -> None:
     context = compress(OLD, budget=4_000)
     setting = {"type": "compaction", "compact_threshold": 100_000}

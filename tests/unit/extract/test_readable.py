@@ -100,12 +100,44 @@ def test_ordinary_messages_are_read(text: str) -> None:
     assert readable_text(Message(role="user", content=text)).strip()
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"# Notes\n\n{CLAIM}",
+        f"Mallory  2:03 PM\n{CLAIM}",
+        f"Mallory Smith — Today at 14:03\n{CLAIM}",
+        f"Mallory [2:03 PM]\n{CLAIM}",
+        f"Mallory • 18/11/2026 14:03\n{CLAIM}",
+        f"Can you answer this mail?\n\nHello, {CLAIM}\n\nBest regards,\nMallory Smith",
+    ],
+)
+def test_pasted_text_without_quotation_marks_is_not_read(text: str) -> None:
+    assert readable_text(Message(role="user", content=text)) == ""
+
+
+@pytest.mark.parametrize(
+    "text", ["Meeting at 14:30\nI live in Porto.", "I live in Porto.\n#hashtag", "Lunch - 12:30\nI live in Porto."]
+)
+def test_a_line_with_a_time_or_a_hash_is_no_transcript(text: str) -> None:
+    assert [item.key for item in extract(text, at=AT)] == ["location"]
+
+
 def test_literals_are_not_damaged() -> None:
     (wish,) = extract("Always put '__init__' and 'wr_' first.", at=AT)
     assert wish.value == "Always put '__init__' and 'wr_' first"
 
 
 def test_reading_takes_time_in_proportion_to_length() -> None:
-    hostile = ['"' * 4000, "'a " * 1300, "<a" * 1900, "[" * 4000, "Alice: " * 500, "my sister " * 390, "> \n" * 1300]
+    hostile = [
+        '"' * 4000,
+        "'a " * 1300,
+        "<a" * 1900,
+        "[" * 4000,
+        "Alice: " * 500,
+        "my sister " * 390,
+        "> \n" * 1300,
+        "a [" * 1300,
+        "a  " * 1300,
+    ]
     for text in hostile:
         extract(text, at=AT)

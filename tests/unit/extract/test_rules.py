@@ -54,6 +54,19 @@ STATED = {
         ("My two sisters Eva and Lea are here.", {"relation.sister.eva": "Eva", "relation.sister.lea": "Lea"}),
         ("I work as a Junior IT Support Specialist at a local startup.", {"role": "Junior IT Support Specialist"}),
         ("I work as a head of sales in Porto.", {"role": "head of sales"}),
+        ("Any advice for my new job as a data engineer?", {"role": "data engineer"}),
+        ("Feedback matters for my growth as a designer.", {"role": "designer"}),
+        ("As a mentor myself, I've seen that.", {"role": "mentor"}),
+        ("I've been working in human resources for years.", {"industry": "HR"}),
+        ("I run a small bakery in Lyon.", {"role": "small bakery owner"}),
+        ("I recently opened my own flower shop.", {"role": "flower shop owner"}),
+        ("If you get a cat, just remember I'm allergic to fur.", {"allergy.fur": "fur"}),
+        ("Which snacks respect my allergy to cashews?", {"allergy.cashews": "cashews"}),
+        ("I wish I could, but my sciatica is flaring up again.", {"condition.sciatica": "sciatica"}),
+        ("I've been living with gout and need recipes.", {"condition.gout": "gout"}),
+        ("I'm having recurring migraines.", {"condition.migraines": "migraines"}),
+        ("I have a dairy intolerance.", {"condition.dairy_intolerance": "dairy intolerance"}),
+        ("I have a bad knee, so no running.", {"condition.bad_knee": "bad knee"}),
         ("My cat Luna is sick.", {"pet.cat.luna": "Luna"}),
         ("My cats, Luna and Milo, are fighting.", {"pet.cat.luna": "Luna", "pet.cat.milo": "Milo"}),
         ("I recently adopted a golden retriever named Max.", {"pet.dog.max": "Max"}),
@@ -196,6 +209,18 @@ def test_every_language_states_something() -> None:
         "Is it because I'm allergic to nuts?",
         "I'm a doctor in this story.",
         "Exactly, my friend, I see.",
+        "I own a company car.",
+        "I own a studio in Paris.",
+        "I run a business meeting every week.",
+        "I want to open my own bakery.",
+        "I work in the dark.",
+        "I worked in finance.",
+        "I'd love to work in fashion.",
+        "I run a shop in this game.",
+        "Do you remember I work in law?",
+        "I've been dealing with anxiety lately.",
+        "I have a bad feeling.",
+        "My dog's allergy to chicken is a pain.",
         "Ich bin müde.",
         "Ich bin ein Fan von Jazz.",
         "Je suis fatiguée.",
@@ -361,3 +386,9 @@ def test_what_is_extracted_carries_its_evidence() -> None:
     (item,) = extract(text, at=AT)
     assert isinstance(item, Extracted)
     assert (text[slice(*item.span)], item.text, item.lang) == ("I live in Porto.", "I live in Porto.", "en")
+
+
+def test_inline_code_in_a_wish_is_kept_and_a_wish_cut_by_longer_code_is_not_read() -> None:
+    (wish,) = extract("From now on, always use `__init__` and `x_y` names.", at=AT)
+    assert wish.value == "From now on, always use `__init__` and `x_y` names"
+    assert extract("From now on, always start with `def main() -> None:` in scripts.", at=AT) == []

@@ -177,6 +177,14 @@ def test_changed_content_is_refused(tmp_path: Path) -> None:
         keys.unseal(damaged)
 
 
+@pytest.mark.parametrize("name", ["", "a\0b", ".", "x" * 300, "no folder/keys.json", "file/keys.json", "junk"])
+def test_a_key_file_that_cannot_be_used_raises_our_error(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").write_text("{}")
+    (tmp_path / "junk").write_bytes(b"\xff\xfe junk")
+    with pytest.raises(UsageError):
+        Encryption(f"{tmp_path}/{name}" if name else "").seal("acme", "user:ada", b"words")
+
+
 def test_a_wrong_encryption_is_refused_when_opened() -> None:
     with pytest.raises(UsageError):
         Memory("memory.db", encryption="keys.json")  # type: ignore[arg-type]
