@@ -22,7 +22,7 @@ def test_a_fact_is_rejected_edited_and_restored(opened: Open, own_site: Site, sc
     window = opened(own_site, color_scheme=scheme, by=by)
     page = window.page
     window.go(FACT)
-    window.use(page.get_by_role("button", name="Reject: not true"))
+    window.use(page.get_by_role("button", name="Reject as untrue"))
     page.get_by_text("rejected", exact=True).first.wait_for()
     window.undo()
     page.get_by_text("Undone").wait_for()
@@ -89,12 +89,12 @@ def test_learnings_move_jobs_are_retried_messages_are_pinned(
     if by == "mouse":
         page.locator("#m87").hover()
     window.use(page.get_by_role("button", name="Pin #87"))
-    page.get_by_text("Pinned: every later request").wait_for()
+    page.get_by_text("Pinned. Every later request").wait_for()
     assert window.ask("thread", id=thread)["pinned"] == [87]
     window.go("#/jobs")
-    assert page.locator("h1").inner_text() == "3 jobs were given up."
+    assert page.locator("h1").inner_text() == "3 jobs have failed."
     window.use(page.get_by_role("button", name="Retry", exact=True).first)
-    page.get_by_text("1 message will be tried again").wait_for()
+    page.get_by_text("Retrying 1 message").wait_for()
     window.silent()
 
 
@@ -113,7 +113,7 @@ def test_a_learning_is_weakened_and_deleted(opened: Open, own_site: Site, scheme
     window.undo()
     page.get_by_text("Undone").wait_for()
     window.use(row.get_by_role("button", name="delete"))
-    page.get_by_text("it is not learned again").wait_for()
+    page.get_by_text("The same words will not produce it again").wait_for()
     row.wait_for(state="detached")
     left = [one["id"] for one in window.ask("list", kind="learnings")["items"]]
     assert left == [one["id"] for one in before[1:]]
@@ -130,7 +130,7 @@ def test_a_document_is_deleted(opened: Open, own_site: Site, scheme: str, by: st
     window.use(page.get_by_role("dialog").get_by_role("button", name="Cancel"))
     window.use(page.get_by_role("button", name="Delete…"))
     window.use(page.get_by_role("dialog").get_by_role("button", name="Delete"))
-    page.get_by_text("The document and its chunks are deleted").wait_for()
+    page.get_by_text("Deleted the document and its chunks").wait_for()
     page.locator("h1", has_text="Documents").wait_for()
     assert document["id"] not in [one["id"] for one in window.ask("list", kind="documents")["items"]]
     window.silent()
@@ -153,7 +153,7 @@ def test_a_fact_is_added_and_taken_back(opened: Open, own_site: Site, scheme: st
     assert rows.get_by_role("link").inner_text() == "badge.colour"
     window.undo()
     page.get_by_text("Undone").wait_for()
-    page.get_by_text("No key or value holds “BADGE”.").wait_for()
+    page.get_by_text("No key or value contains “BADGE”.").wait_for()
     window.use(page.get_by_role("button", name="Add a fact"))
     window.write(page.get_by_label("Key", exact=True), "location")
     window.write(page.get_by_label("Value", exact=True), "Faro")
@@ -169,9 +169,9 @@ def test_all_jobs_are_retried(opened: Open, own_site: Site, scheme: str, by: str
     page = window.page
     window.go("#/jobs")
     window.use(page.get_by_role("button", name="Retry all"))
-    page.get_by_text("3 messages will be tried again").wait_for()
+    page.get_by_text("Retrying 3 messages").wait_for()
     window.go("#/overview")
-    assert page.get_by_text("could not be derived from").count() == 0
+    assert page.get_by_text("could be extracted from").count() == 0
     window.silent()
 
 
@@ -200,12 +200,12 @@ def test_a_key_is_made_shown_once_and_revoked(opened: Open, own_site: Site, sche
     window = opened(own_site, color_scheme=scheme, by=by)
     page = window.page
     window.go("#/keys")
-    window.use(page.get_by_role("button", name="Make a key"))
+    window.use(page.get_by_role("button", name="Create a key"))
     window.write(page.get_by_label("Note"), "for the desk")
-    window.use(page.get_by_role("button", name="Make it"))
+    window.use(page.get_by_role("button", name="Create", exact=True))
     key = page.get_by_role("region", name="Key").inner_text()
     assert key.startswith("rk_")
-    window.use(page.get_by_role("button", name="I have it"))
+    window.use(page.get_by_role("button", name="Done"))
     page.get_by_text("for the desk").wait_for()
     window.use(page.get_by_role("button", name="Revoke"))
     window.use(page.get_by_role("dialog").get_by_role("button", name="Revoke"))
@@ -225,7 +225,7 @@ def test_a_readers_key_sees_no_acts_and_no_others(opened: Open, own_site: Site) 
     assert [row["user"] for row in window.ask("users")["items"]] == ["mei"]
     window.go("#/fact?ns=user:mei&key=shift.pattern")
     assert page.get_by_role("button", name="Reject").count() == 0
-    assert page.get_by_text("Your key may only read.").count() == 1
+    assert page.get_by_text("Your key can only read.").count() == 1
     for view, asked in (("user", {"user": "ada"}), ("fact", {"ns": "user:ada", "key": "location"}), ("audit", {})):
         assert window.ask(view, **asked)["status"] in (403, 404)
 
@@ -238,18 +238,18 @@ def test_news_do_not_move_what_is_read(opened: Open, own_site: Site) -> None:
     page.wait_for_timeout(2500)  # what is written before the first event of the stream is no news to the page
     with Memory(str(own_site.path), worker=False) as memory:
         memory.facts.set("user:aaron", "location", "Rome")
-        page.get_by_role("button", name="Something new").wait_for()
+        page.get_by_role("button", name="New changes").wait_for()
         assert page.locator("main").inner_text() == before
         page.keyboard.press("r")
         page.get_by_role("link", name="aaron").wait_for()
-        assert page.get_by_role("button", name="Something new").count() == 0
+        assert page.get_by_role("button", name="New changes").count() == 0
         # State leaves no trace in the audit trail, and is news all the same.
         memory.state.set("counter", 1)
-        page.get_by_role("button", name="Something new").wait_for()
+        page.get_by_role("button", name="New changes").wait_for()
         window.go("#/user?user=aaron")
         memory.facts.set("user:mei", "colour", "blue")
         memory.facts.set("user:aaron", "colour", "red")
-        page.get_by_role("button", name="Something new").wait_for()
+        page.get_by_role("button", name="New changes").wait_for()
         page.keyboard.press("r")
         page.get_by_role("table", name="Facts").get_by_role("link", name="colour").wait_for()
     window.silent()

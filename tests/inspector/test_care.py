@@ -19,20 +19,20 @@ def test_the_review_queue_is_worked_through_by_keyboard(opened: Open, own_site: 
     press("r")
     window.settle()
     rows = page.locator(".review > li")
-    assert page.locator("h1").inner_text() == "2 memories wait for you."
+    assert page.locator("h1").inner_text() == "2 memories are waiting for approval."
     assert rows.first.get_attribute("class") == "here"
     allergy_is_first = "allergic" in rows.first.inner_text()
     press("e")
     page.get_by_label("Sentence").fill("Inês said so herself.")
     press("Control+Enter")
-    page.get_by_text("it still waits for approval").wait_for()
+    page.get_by_text("It is still waiting for approval").wait_for()
     page.get_by_text("Inês said so herself.").wait_for()
     for key, said in (("a", "Approved"), ("x", "Rejected")):
         press("Escape") if page.evaluate("document.activeElement.matches('input, textarea')") else None
         press(key)
         page.locator(".toast", has_text=said).wait_for()
         window.settle()
-    page.get_by_text("Nothing waits").wait_for()
+    page.get_by_text("No memories are waiting").wait_for()
     remembered = remembered_of(window, "user:ines")
     expected = ("latex", "Almada") if allergy_is_first else (None, "Braga")
     assert (remembered.get("allergy.latex"), remembered["location"]) == expected
@@ -67,10 +67,10 @@ def test_a_plan_is_applied_and_undone_as_one_step(opened: Open, own_site: Site, 
     assert "the same sentence" in page.locator("main").inner_text()
     window.use(page.get_by_role("button", name="Apply 1 change"))
     page.locator(".toast", has_text="1 change in one step").wait_for()
-    page.locator("h1", has_text="There is nothing to tidy up.").wait_for()
+    page.locator("h1", has_text="Nothing to tidy up.").wait_for()
     assert len(active(window.ask("list", kind="learnings", ns="user:joao")["items"])) == len(active(before)) - 1
     window.use(page.get_by_role("button", name="Undo the changes of"))
-    page.get_by_text("every memory is as it was before").wait_for()
+    page.get_by_text("All memories are as they were before").wait_for()
     page.locator("h1", has_text="1 change: 1 to merge.").wait_for()
     after = window.ask("list", kind="learnings", ns="user:joao")["items"]
     assert sorted(one["content"] for one in active(after)) == sorted(one["content"] for one in active(before))
@@ -90,7 +90,7 @@ def test_the_cost_of_requests_names_what_broke_the_prefix(opened: Open, demo_sit
     rows = page.get_by_role("table", name="Requests").locator("[data-row]")
     assert rows.count() == 2
     assert "the profile was changed" in rows.first.inner_text() and "$" in rows.first.inner_text()
-    assert "the first request" in rows.last.inner_text()
+    assert "first request" in rows.last.inner_text()
     window.silent()
 
 
@@ -119,10 +119,23 @@ def test_trails_say_whose_record_changed_and_who_changed_it(opened: Open, own_si
     with Memory(str(own_site.path), worker=False, actor="assistant") as memory:
         memory.scope(user="mei").facts.set("user:mei", "desk", "B12")
     window = opened(own_site)
-    for address in ("#/audit", "#/timeline"):
+    for address in ("#/audit", "#/timeline", "#/overview"):
         window.go(address)
         row = window.page.locator("[data-row]", has_text="desk").first.inner_text()
         assert "assistant for mei" in row and "desk of mei" in row, row
+    window.silent()
+
+
+def test_the_tabs_of_a_user_show_their_own_trail_and_stay_visible(opened: Open, demo_site: Site) -> None:
+    window = opened(demo_site, viewport={"width": 390, "height": 844})
+    page = window.page
+    window.go("#/user?user=ada&tab=timeline")
+    assert "talked in Launch and ward orders" in page.locator("main").inner_text()
+    window.go("#/user?user=ada&tab=audit")
+    trail = page.locator("main").inner_text()
+    assert "talked in" not in trail and "summarised Launch and ward orders" in trail
+    box = page.locator(".tabs [aria-current]").bounding_box()
+    assert box is not None and box["x"] >= 0 and box["x"] + box["width"] <= 390
     window.silent()
 
 
@@ -136,6 +149,18 @@ def test_the_dialog_closes_with_its_subject(opened: Open, demo_site: Site) -> No
     page.go_back()
     window.settle()
     assert page.get_by_role("dialog").count() == 0
+    window.silent()
+
+
+def test_the_sheet_for_a_correction_closes_with_its_fact(opened: Open, demo_site: Site) -> None:
+    window = opened(demo_site, viewport={"width": 390, "height": 844})
+    window.go("#/fact?ns=user:ada&key=role")
+    window.go("#/fact?ns=user:ada&key=location")
+    window.page.get_by_role("button", name="Correct", exact=True).click()
+    window.page.get_by_role("dialog", name="Correct it").wait_for()
+    window.page.go_back()
+    window.settle()
+    assert window.page.get_by_role("dialog").count() == 0
     window.silent()
 
 

@@ -41,9 +41,9 @@ def test_the_first_path_by_mouse(opened: Open, own_site: Site) -> None:
     page.get_by_label("Type ada to confirm").fill("ada")
     assert button.inner_text().endswith(" rows")
     button.click()
-    page.get_by_text("rows removed").first.wait_for()
+    page.get_by_text("rows deleted").first.wait_for()
     assert page.locator("h1").inner_text().startswith("Forgot user")
-    assert "No piece was found" in page.locator("main").inner_text()
+    assert "Nothing was found" in page.locator("main").inner_text()
     found = window.ask("find", text="ada")
     assert found["users"] == [] and found["facts"] == []
     window.silent(but="404")

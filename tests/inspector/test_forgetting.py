@@ -19,7 +19,7 @@ def test_a_thread_and_a_fact_are_forgotten(opened: Open, own_site: Site, scheme:
     page.get_by_role("button", name="Forget this thread").click()
     page.get_by_label("Type Launch and ward orders to confirm").fill("Launch and ward orders")
     page.get_by_role("dialog").get_by_role("button", name="Forget").click()
-    page.get_by_text("rows removed").first.wait_for()
+    page.get_by_text("rows deleted").first.wait_for()
     assert page.locator("h1").inner_text().startswith("Forgot thread")
     assert thread not in [row["id"] for row in window.ask("threads", user="ada")["items"]]
     assert window.ask("thread", id=thread)["status"] == 404

@@ -22,6 +22,7 @@ def test_the_request_is_shown_as_it_is_sent(opened: Open, demo_site: Site) -> No
     assert sum(one["tokens"] for one in made["sections"]) == made["tokens"]
     assert made["tokens"] + made["free"] + made["reserve"] == made["budget"]
     text = page.locator(".req").inner_text()
+    assert "54 messages" in page.locator("h1").inner_text() and "54 of 90 messages" in text
     assert "folded" in text and "elided" in text and "Cache-stable prefix ends here" in text
     assert 0 < made["prefix"]["tokens"] < made["tokens"] and made["prefix"]["seq"] == 89
     for name, word in (("Anthropic", '"cache_control"'), ("OpenAI", '"messages"'), ("Text", "<user_profile")):
@@ -37,7 +38,7 @@ def test_controls_change_the_request_and_the_address(opened: Open, demo_site: Si
     window = opened(demo_site)
     page = window.page
     window.go(f"#/context?thread={window.thread()}")
-    page.get_by_label("If ada now says").fill("Where do I live?")
+    page.get_by_label("If ada says next").fill("Where do I live?")
     page.get_by_label("Policy").select_option("summarize")
     page.get_by_role("button", name="standard").click()
     for part in ("policy=summarize", "layout=standard", "Where+do+I+live"):
@@ -46,9 +47,9 @@ def test_controls_change_the_request_and_the_address(opened: Open, demo_site: Si
     assert "Where do I live?" in page.locator(".b-input").inner_text()
     page.get_by_role("button", name="More", exact=True).click()
     page.get_by_label("Budget, or a model's name").fill("300")
-    page.get_by_text("What must be sent does not fit", exact=True).wait_for()
+    page.get_by_text("The required items do not fit into the budget", exact=True).wait_for()
     page.get_by_role("button", name="Budget ").last.click()
-    page.get_by_text("The model gets").wait_for()
+    page.get_by_text("The model receives").wait_for()
     window.silent()
 
 
@@ -82,9 +83,9 @@ def test_search_filters_and_says_why_not(opened: Open, demo_site: Site) -> None:
     window.settle()
     kinds = page.locator(".hr[data-row] p.small").all_inner_texts()
     assert kinds and all(text.startswith("fact") for text in kinds)
-    page.get_by_role("button", name="the sum").first.click()
-    page.get_by_text("chance that it answers").wait_for()
-    page.get_by_role("button", name="Why not").click()
+    page.get_by_role("button", name="show the sum").first.click()
+    page.get_by_text("probability that it answers").wait_for()
+    page.get_by_role("button", name="Why is it missing?").click()
     message = f"{window.thread('Launch plan')}#7"
     page.get_by_role("textbox", name="Id").fill(message)
     page.get_by_role("button", name="Ask").click()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..engine.noun import core_of
-from ..engine.profile import PREFERENCE
+from ..engine.profile import PREFERENCE_PREFIX
 from ..engine.threads.receipts import MessageReceipt, receipt_states
 from ..errors import InvalidValue, UnknownOutcome
 from ..protocol.operations import Operation, answer_of
@@ -72,7 +72,7 @@ _AGAIN: Mapping[str, Read] = {
 
 def _preference(handle: Any, arguments: JsonObject) -> JsonObject:
     user = core_of(handle).scope.subject(arguments.get("user"))
-    return {"ns": f"user:{user}", "key": PREFERENCE + arguments["key"]}
+    return {"ns": f"user:{user}", "key": PREFERENCE_PREFIX + arguments["key"]}
 
 
 def _keys(items: Iterable[Any]) -> list[object]:

@@ -106,12 +106,12 @@ test('the first item that broke a prefix is named', () => {
   assert.equal(words('profile', '#1', 'changed'), 'the profile was changed');
   assert.equal(words('tools', 'weather', 'added'), 'the tool weather was added');
   assert.equal(words('history', 't#7', 'removed'), 'the message t#7 was removed');
-  assert.match(words('model', 'gpt-5', 'changed'), /another model was asked: gpt-5/);
+  assert.match(words('model', 'gpt-5', 'changed'), /the model changed to gpt-5/);
   assert.match(words('provider', 'cache', 'expired'), /no longer had the prefix/);
 });
 
 test('a plan and a candidate are told in words', () => {
-  assert.equal(c.planSentence({ lines: [] }), 'There is nothing to tidy up.');
+  assert.equal(c.planSentence({ lines: [] }), 'Nothing to tidy up.');
   const lines = [{ op: 'merge' }, { op: 'merge' }, { op: 'end' }];
   assert.equal(c.planSentence({ lines }), '3 changes: 2 to merge, 1 to end.');
   assert.deepEqual(
@@ -131,4 +131,16 @@ test('the columns of a search are the signals that weigh most', () => {
   const hits = [{ signals: { words: 1, meaning: 4, length: -2 } }, { signals: { meaning: 1, newest: 0.5 } }];
   assert.deepEqual(c.signalColumns(hits, 3), ['meaning', 'length', 'words']);
   assert.deepEqual(c.signalColumns([]), []);
+});
+
+test('messages are counted as the thread counts them', () => {
+  const history = [
+    { state: 'folded', count: 36 },
+    { state: 'kept', count: 2 },
+    { state: 'elided', count: 2 },
+    { state: 'dropped', count: 5 },
+  ];
+  assert.equal(c.messageShare({ history, thread: { length: 1045 } }), '4 of 1,045');
+  assert.equal(c.messageShare({ history, thread: { length: 1045 } }, 43), '4 of 42');
+  assert.equal(c.messageShare({ history, thread: null }), '4 of 4');
 });

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from ...engine.entities import ENTITY_TTL, EntityLeases, Terms
+from ...engine.entities import ENTITY_TTL_SECONDS, EntityLeases, Terms
 from ...errors import Conflict
 from ...ports import ttl_micros
 from ...protocol import server_nouns
@@ -36,7 +36,7 @@ class EntityCache(ServerNoun, server_nouns.EntityCache):
         return msgspec.structs.replace(self._view(taken), owner=taken.owner, version=taken.version)
 
     async def keep(
-        self, type: str, id: str, owner: str, value: Any = None, ttl: float = ENTITY_TTL, stale: float = 0
+        self, type: str, id: str, owner: str, value: Any = None, ttl: float = ENTITY_TTL_SECONDS, stale: float = 0
     ) -> bool:
         encode_json(value, "entity")
         row = await self._held(type, id, owner)

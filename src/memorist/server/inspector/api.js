@@ -35,7 +35,7 @@ async function sent(method, path, body, headers = {}) {
     answer = await fetch(path, options);
   } catch {
     throw new Problem(
-      { title: 'Unreachable', detail: 'The server does not answer. Is it still running?' },
+      { title: 'Unreachable', detail: 'The server does not respond. Is it still running?' },
       0,
     );
   }

@@ -83,14 +83,14 @@ const NAV = [
       ['threads', 'Threads'],
       ['events', 'Events'],
       ['learnings', 'Learnings'],
-      ['working', 'Working'],
+      ['working', 'Working memory'],
       ['documents', 'Documents'],
       ['state', 'State'],
       ['records', 'Records'],
     ],
   ],
   [
-    'Care',
+    'Maintenance',
     [
       ['review', 'Review'],
       ['tidy', 'Tidy up'],
@@ -104,7 +104,7 @@ const NAV = [
     ],
   ],
   [
-    'Operation',
+    'Operations',
     [
       ['tasks', 'Tasks'],
       ['jobs', 'Jobs'],
@@ -124,7 +124,7 @@ const UNDER = {
   report: 'users',
 };
 const KEYS = [
-  ['/', 'find a user, thread, fact, id'],
+  ['/', 'find a user, thread, fact or id'],
   ['g o', 'overview'],
   ['g u', 'users'],
   ['g s', 'search'],
@@ -136,15 +136,15 @@ const KEYS = [
   ['g r', 'review'],
   ['g t', 'timeline'],
   ['g j', 'jobs'],
-  ['j k', 'next, previous row'],
+  ['j k', 'next or previous row'],
   ['↵', 'open the row'],
-  ['a x', 'approve, reject (review)'],
+  ['a x', 'approve or reject (in Review)'],
   ['e', 'edit or correct'],
-  ['w', 'why'],
-  ['c', 'compare with the last request'],
-  ['r', 'show what is new'],
+  ['w', 'why is this believed?'],
+  ['c', 'compare two settings'],
+  ['r', 'show new rows'],
   ['z', 'undo'],
-  ['Esc', 'close, back to where you were'],
+  ['Esc', 'close, or go back to the row you left'],
 ];
 const GO = {
   o: 'overview',
@@ -247,11 +247,11 @@ function Nav() {
             aria-label="Keyboard"
           >
             <kbd>?</kbd>
-            <span>keyboard</span>
+            <span>Keyboard shortcuts</span>
           </button>
           <br />
           <button onClick=${turn} aria-label=${`Colours: ${theme.value}`}>
-            <span>colours: ${theme.value}</span>
+            <span>Colours: ${theme.value}</span>
           </button>
         </div>
       </nav>
@@ -298,14 +298,16 @@ function Live() {
   return html`${
     changed &&
     html`<button class="fresh" data-key="r" onClick=${show}>
-          Something new · show
+          New changes · show
         </button>`
   }
       <button
         class=${liveOn.value && pulse.value.ok !== false ? 'live' : 'live off'}
         aria-pressed=${String(liveOn.value)}
         title=${
-          liveOn.value ? 'Looking for changes; click to stop' : 'Not looking for changes; click to start'
+          liveOn.value
+            ? 'Live updates are on; click to switch them off'
+            : 'Live updates are off; click to switch them on'
         }
         onClick=${() => {
           liveOn.value = !liveOn.value;
@@ -367,7 +369,7 @@ function Help() {
         helping.value = false;
       }}
     >
-      <h2>Keyboard</h2>
+      <h2>Keyboard shortcuts</h2>
       <ul style=${{ margin: '10px 0' }}>
         ${KEYS.map(
           ([keys, does]) =>
@@ -388,7 +390,7 @@ function Help() {
             localStorage.setItem('keys', e.target.checked ? 'on' : 'off');
           }}
         />
-        Single keys work
+        Use single-key shortcuts
       </label>
       <div class="row" style=${{ marginTop: '12px' }}>
         <span class="push"></span>
@@ -456,7 +458,7 @@ function Find() {
                 icon: 'link',
                 href: f.threadLink(found.id.thread, found.id.seq),
                 text: `${found.id.kind} ${found.id.title || ''}`,
-                note: 'by its id',
+                note: 'found by id',
               },
             ]
           : []),
@@ -550,8 +552,8 @@ function Login() {
       <p class="lead">
         ${
           expired
-            ? 'That link was used or is over ten minutes old. Ask for a new one where the server runs, or use a key.'
-            : 'Open the one-time link that the server printed, or use a key.'
+            ? 'That link was used or is over ten minutes old. Create a new one on the server, or log in with a key.'
+            : 'Open the one-time link that the server printed, or log in with a key.'
         }
       </p>
       <form onSubmit=${go} style=${{ margin: '20px 0' }}>
@@ -573,7 +575,7 @@ function Login() {
       </form>
       ${error && html`<${Failure} error=${error} />`}
       <p class="small ink2">
-        A key: <code>memorist keys create --role operator</code> · a new link:${' '}
+        Create a key: <code>memorist keys create --role operator</code> · Create a link:${' '}
         <code>memorist serve --link</code>
       </p>
     </main>`;
@@ -618,7 +620,7 @@ function App() {
           box.current.focus();
         }}
       >
-        To the page
+        Skip to the content
       </a>
       <div class="shell">
         <${Nav} />
@@ -626,11 +628,11 @@ function App() {
           ${
             Page
               ? html`<${Page} key=${page} params=${params} Top=${Top} main=${box} />`
-              : html`<${Top} crumbs=${['Nothing here']} />
+              : html`<${Top} crumbs=${['Not found']} />
               <main id="main" ref=${box} tabindex="-1">
-                <h1>There is no such page</h1>
+                <h1>This page does not exist</h1>
                 <p class="lead">
-                  <a href="#/overview">To the overview</a>
+                  <a href="#/overview">Go to the overview</a>
                 </p>
               </main>`
           }

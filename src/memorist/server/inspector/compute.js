@@ -64,7 +64,7 @@ export function settingsSentence(settings) {
   const but = own.length ? `, except ${own.join(', ')}, which you set here` : '';
   return settings.stored
     ? `Built with the settings that your program used on ${f.moment(settings.at)}${but}.`
-    : `Built with the defaults of memory.context${but}: your program has not asked for a request of this thread yet.`;
+    : `Built with the defaults of memory.context${but}. Your program has not built a request for this thread yet.`;
 }
 // What of the program's request is not stored, so that it cannot be shown.
 export function absentSentence(settings) {
@@ -74,7 +74,7 @@ export function absentSentence(settings) {
     : '';
   return (
     `Your program also sent a system prompt${tools}, ${f.num(settings.absent_tokens)} tokens. ` +
-    'Their texts are not stored; room is left for them.'
+    'Their text is not stored, so this page leaves room for them.'
   );
 }
 
@@ -113,8 +113,8 @@ const SECTIONS = {
 };
 // The first item that differed from the request before, in words.
 export function breakWords(broken) {
-  if (broken.section === 'model') return `another model was asked: ${broken.name}`;
-  if (broken.section === 'provider') return 'nothing differed, but the provider no longer had the prefix';
+  if (broken.section === 'model') return `the model changed to ${broken.name}`;
+  if (broken.section === 'provider') return 'nothing changed, but the provider no longer had the prefix';
   const named = broken.section === 'tools' || broken.section === 'history' ? ` ${broken.name}` : '';
   return `${SECTIONS[broken.section] || broken.section}${named} was ${broken.change}`;
 }
@@ -122,7 +122,7 @@ export function breakWords(broken) {
 // Tidying up: how many memories a plan touches, in words.
 export const OPERATIONS = { merge: 'Merge', end: 'End', reword: 'Reword', learn: 'Learn' };
 export function planSentence(plan) {
-  if (!plan.lines.length) return 'There is nothing to tidy up.';
+  if (!plan.lines.length) return 'Nothing to tidy up.';
   const counts = Object.entries(OPERATIONS)
     .map(([op, verb]) => [verb.toLowerCase(), plan.lines.filter((line) => line.op === op).length])
     .filter(([, n]) => n)
@@ -142,6 +142,14 @@ export const actorName = (event) =>
       : event.actor;
 // Whose record it is.
 export const ownerName = (ns) => (ns ? f.userOf(ns) || ns : '');
+
+// How many messages of the thread a request contains as messages, and how many the thread had by then.
+export const sentMessages = (d) =>
+  d.history
+    .filter((row) => row.state === 'kept' || row.state === 'elided')
+    .reduce((count, row) => count + row.count, 0);
+export const messageShare = (d, turn) =>
+  `${f.num(sentMessages(d))} of ${f.num(turn ? turn - 1 : d.thread ? d.thread.length : sentMessages(d))}`;
 
 // The signals that weigh most over all hits, in that order: the columns of a search.
 export function signalColumns(hits, most = 6) {

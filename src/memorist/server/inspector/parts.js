@@ -4,6 +4,7 @@
 import { html, signal, useEffect, useLayoutEffect, useRef, useState } from './lib.js';
 import * as f from './format.js';
 import { act, may, view } from './api.js';
+import { actorName } from './compute.js';
 
 const PATHS = {
   overview: 'M3 3h4v4H3zM9.5 3h4v4h-4zM3 9.5h4v4H3zM9.5 9.5h4v4h-4z',
@@ -79,7 +80,7 @@ export const Confidence = ({ of, wide }) =>
     ${of.toFixed(2)}
   </span>`;
 export const Id = ({ id }) =>
-  html`<button class="linkish mono" title=${`copy ${id}`} onClick=${() => copy(id, 'The id is copied')}>
+  html`<button class="linkish mono" title=${`copy ${id}`} onClick=${() => copy(id, 'Copied the id')}>
     ${f.shortId(id)}
   </button>`;
 
@@ -163,11 +164,11 @@ export async function copy(said, words = 'Copied') {
     await navigator.clipboard.writeText(said);
     toast(words);
   } catch {
-    toast('The browser did not allow copying', { bad: true });
+    toast('The browser refused to copy', { bad: true });
   }
 }
 export const CopyLink = () =>
-  html`<button class="btn bare opt" onClick=${() => copy(location.href, 'The link is copied')}>
+  html`<button class="btn bare opt" onClick=${() => copy(location.href, 'Copied the link')}>
     <${Icon} name="link" />
     Copy link
   </button>`;
@@ -192,7 +193,7 @@ export const Failure = ({ error, again, children }) =>
   html`<div class="error" role="alert">
     <${Icon} name="warn" />
     <div>
-      <b class="strong">${TITLES[error.status] || 'That did not work'}</b>
+      <b class="strong">${TITLES[error.status] || 'Something went wrong'}</b>
       <p class="ink2">${error.message}</p>
       <div class="acts">
         ${
@@ -212,10 +213,10 @@ export const Failure = ({ error, again, children }) =>
     </div>
   </div>`;
 const TITLES = {
-  404: 'There is nothing here',
-  403: 'Your key may not see this',
+  404: 'Not found',
+  403: 'Your key does not allow this',
   429: 'Too many requests at once',
-  0: 'The server does not answer',
+  0: 'The server does not respond',
   503: 'The server is busy',
 };
 export const Empty = ({ title, code, children, button }) =>
@@ -242,11 +243,13 @@ function Chunk({ rows, first, draw, as, kind, role }) {
     const seen = new IntersectionObserver(
       (found) => {
         const one = found[found.length - 1];
-        leave(
-          one.isIntersecting || box.current.contains(document.activeElement)
-            ? null
-            : one.boundingClientRect.height / Math.max(1, rows.length),
-        );
+        // The last report may arrive after the chunk has left the page.
+        if (box.current)
+          leave(
+            one.isIntersecting || box.current.contains(document.activeElement)
+              ? null
+              : one.boundingClientRect.height / Math.max(1, rows.length),
+          );
       },
       { rootMargin: '1200px 0px' },
     );
@@ -364,7 +367,7 @@ const NAMES = {
   memory: 'Memory',
   input: 'Input',
   scratchpad: 'Notes',
-  overhead: 'Frame',
+  overhead: 'Overhead',
 };
 export const sectionName = (name) => NAMES[name] || name;
 export function TokenBar({ made, thin, onPick }) {
@@ -510,7 +513,10 @@ export function Dialog({ open, onClose, label, children, kind = '' }) {
     box.current.showModal();
     const first = box.current.querySelector('[autofocus]');
     if (first) first.focus();
+    // A dialog belongs to the page it was opened on, which the back button or a link may leave.
+    addEventListener('hashchange', onClose);
     return () => {
+      removeEventListener('hashchange', onClose);
       if (from.current && from.current.isConnected) from.current.focus();
     };
   }, [open]);
@@ -534,11 +540,11 @@ const COUNTED = {
   threads: 'threads',
   summaries: 'summaries',
   facts: 'facts',
-  fact_versions: 'older versions of facts',
+  fact_versions: 'earlier versions of facts',
   learnings: 'learnings',
   documents: 'documents',
   chunks: 'chunks',
-  entries: 'index entries, vectors',
+  entries: 'index entries and vectors',
   working: 'working memory',
   state: 'state',
   records: 'records',
@@ -547,7 +553,7 @@ const COUNTED = {
   marks: 'marks',
   audit: 'audit events',
   tasks: 'tasks',
-  checkpoint_steps: 'steps',
+  checkpoint_steps: 'task steps',
   receipts: 'receipts',
 };
 export const report = signal(null);
@@ -569,11 +575,6 @@ export function Forget({ what, name, target, onClose, where }) {
     );
   };
   useEffect(count, []);
-  // The page may go elsewhere by the back button or a link: the dialog belongs to what it was opened on.
-  useEffect(() => {
-    addEventListener('hashchange', onClose);
-    return () => removeEventListener('hashchange', onClose);
-  }, []);
   const field = useRef(null);
   useEffect(() => {
     if (field.current) field.current.focus();
@@ -613,8 +614,7 @@ export function Forget({ what, name, target, onClose, where }) {
           Forget ${what} ${name}?
         </h2>
         <p class="ink2">
-          This removes everything below and all that was derived from it, in every namespace. It
-          cannot be undone.
+          This deletes everything counted below and everything derived from it, in every namespace. You cannot undo it.
         </p>
         ${seen.error && html`<${Failure} error=${seen.error} again=${count} />`}
         ${!seen.preview && !seen.error && html`<${Loading} />`}
@@ -632,8 +632,8 @@ export function Forget({ what, name, target, onClose, where }) {
                 )}
             </div>
             <p class="ink2 small">
-              Stays: fingerprints, so that nothing is derived again, and one audit event with counts
-              only.
+              Memorist keeps fingerprints, so that nothing is derived again, and one audit event that
+              contains only counts.
             </p>
             <label class="f" for="confirm" style=${{ marginTop: '12px' }}>
               Type <b>${name}</b> to confirm
@@ -657,7 +657,7 @@ export function Forget({ what, name, target, onClose, where }) {
                     checked=${physical}
                     onChange=${(e) => scrub(e.target.checked)}
                   />
-                  Also scrub the files, then search them
+                  Also scrub the files and search them
                 </label>`
               }
             </div>`
@@ -668,7 +668,7 @@ export function Forget({ what, name, target, onClose, where }) {
               seen.preview &&
               (left
                 ? `The preview is valid for ${Math.floor(left / 60)} min ${left % 60} s`
-                : html`The preview is over.${' '}
+                : html`The preview has expired.${' '}
                   <button type="button" class="linkish" onClick=${count}>
                     Count again
                   </button>`)
@@ -708,16 +708,42 @@ export const Code = ({ text, label = 'Code' }) =>
   </div>`;
 export const Json = ({ of, label }) => html`<${Code} text=${JSON.stringify(of, null, 2)} label=${label} />`;
 
-// What an event says, in plain verbs
+export const owner = (ns) =>
+  f.userOf(ns) ? html`<a href=${f.link('user', { user: f.userOf(ns) })}>${f.userOf(ns)}</a>` : ns;
+
+const VERBS = {
+  task: { create: 'started', resume: 'resumed', finish: 'finished' },
+  fact: {
+    derive: 'extracted',
+    set: 'set',
+    correct: 'corrected',
+    reject: 'rejected',
+    delete: 'deleted',
+    restore: 'restored',
+    retracted: 'retracted',
+  },
+  learning: {
+    add: 'added',
+    reinforce: 'reinforced',
+    weaken: 'weakened',
+    delete: 'deleted',
+    end: 'ended',
+    undo: 'undid a change to',
+  },
+  candidate: {
+    propose: 'proposed',
+    approve: 'approved',
+    reject: 'rejected',
+    edit: 'edited',
+    expire: 'let expire',
+  },
+  event: { add: 'added', set: 'added', update: 'changed', cancel: 'cancelled', delete: 'deleted' },
+  message: { pin: 'pinned', unpin: 'unpinned' },
+};
+// What happened, in plain verbs. `owner` draws whose record it is, where a page is not about one user alone.
 export function EventLine({ e, owner }) {
-  const fact = (id) => {
-    const i = id.indexOf('/');
-    return html`<a href=${f.factLink(id.slice(0, i), id.slice(i + 1))}>
-        <code>${id.slice(i + 1)}</code>
-      </a>`;
-  };
-  // Whose record it is, where a page is not about one user alone.
-  const whose = owner && e.of ? html`${' '}<span class="ink2">of ${owner(e.of)}</span>` : '';
+  const verb = VERBS[e.kind]?.[e.action] || e.action;
+  const about = (word) => (owner && e.of ? html`${' '}${word} ${owner(e.of)}` : '');
   const talk = (id, title) => html`<a href=${f.threadLink(id)}>${title || f.shortId(id)}</a>`;
   const from =
     e.source && e.source.includes('#')
@@ -727,79 +753,57 @@ export function EventLine({ e, owner }) {
           ${e.title || f.shortId(e.source)} #${e.source.split('#')[1]}
         </a>`
       : '';
-  if (e.action === 'said') return html`said ${f.plural(e.count, 'message')} in ${talk(e.thread, e.title)}`;
+  if (e.action === 'said')
+    return html`talked in ${talk(e.thread, e.title)} <span class="ink2">${f.plural(e.count, 'message')}</span>`;
   if (e.action === 'fold')
-    return html`folded ${talk(e.subject, e.title)}${' '}
+    return html`summarised ${talk(e.subject, e.title)}${' '}
         <span class="ink2">
           #${e.detail.first}–${e.detail.last}
         </span>
-        ${whose}`;
+        ${about('of')}`;
   if (e.action === 'forget')
-    return html`forgot ${e.kind} <code class="ink2">(fingerprint ${e.subject.slice(0, 4)}…)</code>`;
+    return html`forgot a ${e.kind} <code class="ink2">(fingerprint ${e.subject.slice(0, 4)}…)</code>`;
   if (e.kind === 'task')
-    return html`${{ create: 'began', resume: 'resumed', finish: 'finished' }[e.action] || e.action} task${' '}
+    return html`${verb} task${' '}
         <a href=${f.link('task', { id: e.subject })}>
           <code>${e.subject}</code>
         </a>`;
-  if (e.kind === 'fact')
-    return html`${
-      {
-        derive: 'derived',
-        set: 'set',
-        correct: 'corrected',
-        reject: 'rejected',
-        delete: 'deleted',
-        restore: 'restored',
-        retracted: 'retracted',
-      }[e.action] || e.action
-    }${' '}
-        ${fact(e.subject)}
+  if (e.kind === 'fact') {
+    const slash = e.subject.indexOf('/');
+    const key = e.subject.slice(slash + 1);
+    return html`${verb}${' '}
+        <a href=${f.factLink(e.subject.slice(0, slash), key)}>
+          <code>${key}</code>
+        </a>
         ${e.count > 1 ? ` and ${e.count - 1} more` : ''}
-        ${whose}
+        ${about('of')}
         ${from}`;
+  }
   if (e.kind === 'learning')
-    return html`${
-      {
-        add: 'noted',
-        reinforce: 'reinforced',
-        weaken: 'weakened',
-        delete: 'deleted',
-        end: 'ended',
-        undo: 'undid a change of',
-      }[e.action] || e.action
-    }${' '}
-        <a href=${f.link('learnings', { ns: e.of })}>a learning</a>
-        ${whose}
-        ${from}`;
+    return html`${verb}${' '}<a href=${f.link('learnings', { ns: e.of })}>a learning</a>${about('about')}${from}`;
   if (e.kind === 'candidate')
-    return html`${
-      { propose: 'proposed', approve: 'approved', reject: 'rejected', edit: 'edited', expire: 'let expire' }[
-        e.action
-      ] || e.action
-    }${' '}
-        <a href="#/review">a memory under review</a>
-        ${whose}
-        ${from}`;
+    return html`${verb}${' '}<a href="#/review">a memory for review</a>${about('about')}${from}`;
   if (e.kind === 'event')
-    return html`${
-      { add: 'noted', set: 'noted', update: 'changed', cancel: 'cancelled', delete: 'deleted' }[e.action] ||
-      e.action
-    }${' '}
-        <a href=${f.link('events', { ns: e.of })}>an event</a>
-        ${whose}
-        ${from}`;
+    return html`${verb}${' '}<a href=${f.link('events', { ns: e.of })}>an event</a>${about('about')}${from}`;
   if (e.kind === 'message')
-    return html`${e.action === 'pin' ? 'pinned' : e.action === 'unpin' ? 'unpinned' : e.action}${' '}
-        <a href=${f.messageLink(e.subject)}>${f.shortId(e.subject)}</a>${whose}`;
-  return html`${e.action} ${e.kind} <code>${e.subject}</code>
-      ${whose}
+    return html`${verb} message${' '}<a href=${f.messageLink(e.subject)}>${f.shortId(e.subject)}</a>${about('of')}`;
+  return html`${verb} ${e.kind} <code>${e.subject}</code>
+      ${about('of')}
       ${from}`;
 }
-export const eventNote = (e) =>
+const eventNote = (e) =>
   e.action === 'forget' && e.rows
-    ? `${f.num(e.rows)} rows`
+    ? f.plural(e.rows, 'row')
     : e.detail && e.detail.fence
       ? `fence ${e.detail.fence}`
       : '';
+// One change of a list: when, by whom, what. `clock` leaves out the day, where a heading names it.
+export const EventRow = ({ e, owner, clock }) =>
+  html`<li class="change" data-row=${e.id} tabindex="-1">
+    <time class="ink2" datetime=${e.at} title=${f.utc(e.at)}>${clock ? f.clock(e.at) : f.date(e.at)}</time>
+    <span class="ink2 by">${actorName(e)}</span>
+    <span class="what"><${EventLine} e=${e} owner=${owner} /></span>
+    <span class="ink2 small">${eventNote(e)}</span>
+  </li>`;
 
 export { act, may, view };

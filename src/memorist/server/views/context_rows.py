@@ -311,7 +311,10 @@ def _run(state: str, reason: str, first: int, last: int, count: int) -> Span:
 
 
 def _unit(state: str, unit: Unit, reason: str, was: Unit | None = None) -> Span:
-    row = _run(state, reason, unit.position, unit.last, len(unit.messages))
+    # A message and the memory that was recalled for it are one unit; only the message is part of the thread.
+    count = len(unit.messages)
+    attached = count > 1 and not unit.exchange
+    row = _run(state, reason, unit.position, unit.last, 1 if attached else count)
     calls = [call.name + _arguments(call.arguments) for message in unit.messages for call in message.tool_calls]
     results = [str(result.content) for message in unit.messages for result in message.tool_results]
     text = next((message.text for message in reversed(unit.messages) if message.text and not message.tool_results), "")
@@ -319,8 +322,8 @@ def _unit(state: str, unit: Unit, reason: str, was: Unit | None = None) -> Span:
         "role": unit.messages[-1].role if not unit.exchange else "tool", "text": text[:TEXT_CHARACTERS],
         "tokens": unit.tokens,
         "was": was.tokens if was is not None else None, "exchange": unit.exchange, "calls": calls,
-        "results": [result[:TEXT_CHARACTERS] for result in results], "pinned": unit.pinned, "count": len(unit.messages),
-        "attached": len(unit.messages) > 1 and not unit.exchange,
+        "results": [result[:TEXT_CHARACTERS] for result in results], "pinned": unit.pinned,
+        "attached": attached,
     })  # fmt: skip
     return row
 

@@ -56,8 +56,9 @@ class DocumentAsked(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class AuditAsked(msgspec.Struct, forbid_unknown_fields=True):
-    """Represents a page of the audit trail."""
+    """Represents a page of the audit trail of the org or of one user."""
 
+    user: str | None = None
     subject: str | None = None
     kind: str | None = None
     after: str | None = None
@@ -214,13 +215,9 @@ async def document(handle: AsyncMemory, asked: DocumentAsked) -> Row:
 
 
 async def audit(handle: AsyncMemory, asked: AuditAsked) -> Row:
-    """Return the audit trail, newest first."""
-    limit = max(1, min(asked.limit, 500))
-    events = await handle.audit.list(
-        subject=asked.subject, kind=asked.kind, after=asked.after, limit=limit, reverse=True
-    )
-    items = [await event_row(handle, event) for event in events]
-    return {"items": items, "next": events[-1].id if len(events) == limit else None}
+    """Return the audit trail of the org or of one user, newest first."""
+    items, after = await _changes(handle, asked, subject=asked.subject, kind=asked.kind)
+    return {"items": items, "next": after}
 
 
 async def timeline(handle: AsyncMemory, asked: TimelineAsked) -> Row:
@@ -228,25 +225,40 @@ async def timeline(handle: AsyncMemory, asked: TimelineAsked) -> Row:
 
     The first page also contains the threads, at the time of their last message.
     """
-    limit = max(1, min(asked.limit, 500))
-    space = None if asked.user is None else core_of(handle).scope.readable(f"user:{asked.user}")
-    items: list[EventRow] = []
-    after = asked.after
-    while len(items) < limit:
-        events = await handle.audit.list(after=after, limit=limit, reverse=True)
-        mine = [event for event in events if space is None or _concerns(event, space)]
-        items += [await event_row(handle, event) for event in mine]
-        after = events[-1].id if len(events) == limit else None
-        if after is None or asked.user is None:
-            break
+    items, after = await _changes(handle, asked)
     if asked.after is None:
-        items += await _thread_events(handle, space)
+        items += await _thread_events(handle, _space_of(handle, asked))
         items.sort(key=lambda item: item["at"], reverse=True)
     return {"items": items, "next": after}
 
 
-def _concerns(event: AuditEvent, space: str) -> bool:
-    return event.subject == space or str(event.subject).startswith(f"{space}/") or event.user == space[5:]
+async def _changes(
+    handle: AsyncMemory, asked: AuditAsked | TimelineAsked, **filters: str | None
+) -> tuple[list[EventRow], str | None]:
+    """Return a page of audit events, newest first, and where the next page begins."""
+    limit = max(1, min(asked.limit, 500))
+    space = _space_of(handle, asked)
+    items: list[EventRow] = []
+    after = asked.after
+    while len(items) < limit:
+        events = await handle.audit.list(after=after, limit=limit, reverse=True, **filters)
+        items += [await event_row(handle, event) for event in events if await _concerns(handle, event, space)]
+        after = events[-1].id if len(events) == limit else None
+        if after is None or space is None:
+            break
+    return items, after
+
+
+def _space_of(handle: AsyncMemory, asked: AuditAsked | TimelineAsked) -> str | None:
+    return None if asked.user is None else core_of(handle).scope.readable(f"user:{asked.user}")
+
+
+async def _concerns(handle: AsyncMemory, event: AuditEvent, space: str | None) -> bool:
+    """Return whether an event is about a record in a namespace, or was caused by its user."""
+    if space is None or event.subject == space or str(event.subject).startswith(f"{space}/") or event.user == space[5:]:
+        return True
+    thread = await handle.threads.get(event.subject) if event.kind == "thread" else None
+    return thread is not None and thread.ns == space
 
 
 async def _thread_events(handle: AsyncMemory, space: str | None) -> list[EventRow]:

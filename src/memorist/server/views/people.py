@@ -8,7 +8,7 @@ import msgspec
 
 from ...engine.noun import core_of
 from ...engine.profile import Profile
-from ...records import AuditEvent, Document, Fact, Learning, StateEntry, Thread, WorkingDocument
+from ...records import Document, Fact, Learning, StateEntry, Thread, WorkingDocument
 from .shared import Row, fact_row, standing
 
 if TYPE_CHECKING:
@@ -125,7 +125,6 @@ async def user(handle: AsyncMemory, asked: User) -> Row:
             {"key": row.key, "value": row.value, "at": row.updated_at}
             for row in await core.scan(StateEntry, ns, limit=PAGE_ROWS)
         ],
-        "audit": len(await core.scan(AuditEvent, index="by_subject", starts=f"{ns}/", limit=MAX_ROWS)),
         "empty": not (talks or fact_rows or learnings),
     }  # fmt: skip
 

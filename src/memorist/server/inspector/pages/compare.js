@@ -23,6 +23,8 @@ function sides(params) {
 const settings = (x) => {
   return `${f.num(x.budget)} tokens, ${x.policy_title}, ${x.layout}`;
 };
+// Why the two sides of a pair differ: what B says, else what left it out of A.
+const why = ({ a, b }) => (b || a).reason || (a && a.reason ? `left out of A: ${a.reason}` : (b || a).state);
 function reasons(section, d, params) {
   const changed = d.pairs.filter((p) => !p.same && (p.b || p.a).section === section);
   if (section === 'profile')
@@ -30,7 +32,7 @@ function reasons(section, d, params) {
       changed
         .map((p) => ((p.b || p.a).source || '').split('/')[1] || (p.b || p.a).text)
         .slice(0, 3)
-        .join(', ') + (params.at ? ' was corrected' : ' changed')
+        .join(', ') + (params.at ? ' corrected' : ' changed')
     );
   if (section === 'memory') {
     const more = changed.filter(
@@ -50,8 +52,7 @@ function reasons(section, d, params) {
         .join(', ') || 'texts changed'
     );
   }
-  if (section === 'history')
-    return [...new Set(changed.map((p) => (p.b || p.a).reason || (p.b || p.a).state))].slice(0, 2).join(', ');
+  if (section === 'history') return [...new Set(changed.map((p) => why(p)))].slice(0, 2).join(', ');
   return 'changed';
 }
 // Messages that went the same way are one row.
@@ -77,10 +78,10 @@ const joined = (pairs, side) => {
 const Item = ({ x, side }) =>
   !x
     ? html`<div class=${side === 'a' ? 'not' : 'not'}>
-      <span class="ink2 small">not there</span>
+      <span class="ink2 small">not included</span>
     </div>`
     : html`<div class=${x.state === 'dropped' ? 'not' : side}>
-      <span class="n">${x.tokens ?? ''}</span>
+      <span class="n">${x.tokens === null || x.tokens === undefined ? '' : f.num(x.tokens)}</span>
       <p class="small">
         <b class=${`t-${x.section}`}>${sectionName(x.section)}</b>${' '}
         <span class="ink2">
@@ -158,8 +159,8 @@ export function Compare({ Top, main, params }) {
     Object.entries(
       pairs.reduce((n, p) => ({ ...n, [(p.b || p.a).section]: (n[(p.b || p.a).section] || 0) + 1 }), {}),
     )
-      .map(([name, n]) => `${n} of ${sectionName(name)}`)
-      .join(' and ');
+      .map(([name, n]) => `${sectionName(name)} (${n})`)
+      .join(', ');
   const before = params.at ? `as of ${f.moment(params.at)}` : d ? settings(usedA) : '',
     after = params.at ? 'now' : d ? settings(usedB) : '';
   const saved = ok && params.at ? d.pairs.filter((p) => !p.same) : [];
@@ -169,7 +170,7 @@ export function Compare({ Top, main, params }) {
       p.b && p.b.section === 'profile'
         ? `the profile says “${p.b.text}”`
         : p.a && p.b && p.a.superseded && !p.b.superseded
-          ? 'a message is true again'
+          ? 'a message is no longer superseded'
           : p.b && p.b.state !== 'dropped' && (!p.a || p.a.state === 'dropped')
             ? 'one more memory fits'
             : null,
@@ -200,26 +201,26 @@ export function Compare({ Top, main, params }) {
         ${
           d &&
           !ok &&
-          html`<h1>One of the two does not fit</h1>
+          html`<h1>One of the two requests does not fit</h1>
             <p class="lead">${(d.a.error || d.b.error).message}</p>`
         }
         ${
           ok &&
           html`<h1 class="light">
-              ${params.at ? 'The correction' : 'The other setting'} changes${' '}
+              ${params.at ? 'The correction changes' : 'A and B differ in'}${' '}
               <b>
                 ${d.changed} of ${f.plural(d.all, 'item')}
               </b>
               ${say ? `: ${say}` : ''}.
             </h1>
             <p class="lead">
-              ${params.at ? 'Same input, budget, policy and layout. ' : ''}
-              ${d.all - d.changed} items are byte-identical.
+              ${params.at ? 'The input, budget, policy and layout are the same. ' : ''}
+              ${f.plural(d.all - d.changed, 'item is', 'items are')} byte-identical.
             </p>
             ${
               !params.at &&
               html`<div class="row" style=${{ marginTop: '12px' }}>
-                <span class="strong">A is</span>
+                <span class="strong">Settings of A</span>
                 <select
                   class="t"
                   style=${{ width: 'auto' }}
@@ -341,8 +342,10 @@ export function Compare({ Top, main, params }) {
                     <span role="cell" class="ink2">
                       ${
                         d.b.prefix.tokens < d.a.prefix.tokens
-                          ? 'The change comes before History, so the shared prefix ends there for one turn'
-                          : 'A longer beginning is the same as in the turn before'
+                          ? params.at
+                            ? 'The change comes before the history, so the shared prefix ends there for one turn'
+                            : 'B shares less of its beginning with the previous turn'
+                          : 'B shares more of its beginning with the previous turn'
                       }
                     </span>
                   </div>`
@@ -351,14 +354,14 @@ export function Compare({ Top, main, params }) {
               ${
                 same.length > 0 &&
                 html`<p class="ink2 small" style=${{ paddingTop: '6px' }}>
-                  ${same.map((s) => sectionName(s.name)).join(', ')}: the same
+                  ${same.map((s) => sectionName(s.name)).join(', ')}: identical
                 </p>`
               }
             </section>
             <section>
               <div class="head" style=${{ alignItems: 'center' }}>
                 <h2>What changed</h2>
-                <span class="small ink2">in the order it is sent</span>
+                <span class="small ink2">in the order in which items are sent</span>
                 <span class="push">
                   <${Segmented}
                     label="Which items"
@@ -385,8 +388,7 @@ export function Compare({ Top, main, params }) {
                 ${groups.map((g) =>
                   g.same
                     ? html`<button class="same" onClick=${() => show(true)}>
-                      <${Icon} name="right" /> ${told(g.pairs)} ${g.pairs.length === 1 ? 'is' : 'are'}${' '}
-                      the same
+                      <${Icon} name="right" /> Identical: ${told(g.pairs)}
                     </button>`
                     : html`<div class="pr" data-row=${(g.pairs[0].b || g.pairs[0].a).id} tabindex="-1">
                       <${Item} x=${joined(g.pairs, 'a')} side=${g.pairs[0].same ? '' : 'gone'} />

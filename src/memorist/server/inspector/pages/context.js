@@ -3,7 +3,14 @@
 import { html, useEffect, useMemo, useState } from '../lib.js';
 import * as f from '../format.js';
 import { useView, view } from '../api.js';
-import { absentSentence, askedOf, pythonCall, settingsSentence } from '../compute.js';
+import {
+  absentSentence,
+  askedOf,
+  messageShare,
+  pythonCall,
+  sentMessages,
+  settingsSentence,
+} from '../compute.js';
 import { put } from '../router.js';
 import {
   Code,
@@ -77,7 +84,7 @@ export function Controls({ params, change, thread, settings }) {
   return html`<form class="controls" onSubmit=${(e) => e.preventDefault()}>
         <div>
           <label class="f" for="c-input">
-            If ${thread && f.userOf(thread.ns) ? f.userOf(thread.ns) : 'the user'} now says
+            If ${thread && f.userOf(thread.ns) ? f.userOf(thread.ns) : 'the user'} says next
           </label>
           <input
             id="c-input"
@@ -156,10 +163,10 @@ export function Controls({ params, change, thread, settings }) {
             />
           </div>
           ${field('reserve', 'Reserve for the answer', '800')}
-          ${field('memory', 'Ceiling of memory', 'none')}
-          ${field('history', 'Ceiling of history', 'none')}
-          ${field('profile', 'Ceiling of the profile', 'a sixth, at most 600')}
-          ${field('k', 'Recall at most', 'what fits')}
+          ${field('memory', 'Limit for memory', 'none')}
+          ${field('history', 'Limit for history', 'none')}
+          ${field('profile', 'Limit for the profile', 'a sixth, at most 600')}
+          ${field('k', 'Recall at most', 'as many as fit')}
           <div>
             <span class="f" style=${{ display: 'block', marginBottom: '8px' }}>
               Recall
@@ -181,7 +188,7 @@ export function Controls({ params, change, thread, settings }) {
             <textarea
               id="m-system"
               class="t"
-              placeholder="As the thread keeps it in its metadata, or none"
+              placeholder="from the thread's metadata, or none"
               onInput=${(e) => instruct(e.target.value)}
             >
               ${system}
@@ -205,9 +212,7 @@ export function Controls({ params, change, thread, settings }) {
 }
 
 export function Sentence({ d }) {
-  const sent = d.history
-    .filter((r) => r.state === 'kept' || r.state === 'elided')
-    .reduce((n, r) => n + r.count, 0);
+  const sent = sentMessages(d);
   const summaries = d.history.filter((r) => r.summary).length,
     memories = d.memory.filter((m) => m.sent).length;
   const parts = [
@@ -218,7 +223,7 @@ export function Sentence({ d }) {
     d.tools.length && f.plural(d.tools.length, 'tool'),
   ].filter(Boolean);
   return html`<h1 class="light">
-      The model gets <b>${f.num(d.tokens)} tokens</b>: ${parts.join(', ')}.
+      The model receives <b>${f.num(d.tokens)} tokens</b>: ${parts.join(', ')}.
     </h1>`;
 }
 // Whose settings these are, and a way back to the program's own.
@@ -249,7 +254,7 @@ const Settings = ({ d }) => {
       ${absent && html`<br />${absent}`}
       ${
         d.settings.policy_functions &&
-        html`<br />The policy’s model or function is not stored: without it a summary is made from the text itself.`
+        html`<br />The policy’s model or function is not stored, so this page builds summaries from the text itself.`
       }
     </p>`;
 };
@@ -277,15 +282,15 @@ export function tally(d) {
     ['repaired', of('repaired').length, `${of('repaired').length} repaired`],
   ].filter(([, n]) => n);
 }
-export const Legend = ({ d, onPick }) => {
+export const Legend = ({ d, turn, onPick }) => {
   const over = d.sections.find((s) => s.name === 'overhead');
   const note = (s) =>
     s.name === 'tools'
       ? f.plural(s.kept, 'tool')
       : s.name === 'history'
-        ? `${s.kept} of ${d.thread ? d.thread.length : s.kept}`
+        ? messageShare(d, turn)
         : s.name === 'input' && over
-          ? `+${over.tokens} frame`
+          ? `+${over.tokens} overhead`
           : s.ceiling
             ? `of ${f.num(s.ceiling)}`
             : '';
@@ -341,13 +346,13 @@ export const CacheLine = ({ d }) =>
   d.prefix
     ? html`<div class="under">
       <span>
-        <b>${f.share(d.prefix.share)} same as the turn before</b> (${f.num(d.prefix.tokens)} tokens
+        <b>${f.share(d.prefix.share)} identical to the previous turn</b> (${f.num(d.prefix.tokens)} tokens
         from the provider’s prompt cache)
       </span>
       <span>new: ${f.num(d.tokens - d.prefix.tokens)}</span>
     </div>`
     : html`<div class="under">
-      <span>No turn before to share a beginning with</span>
+      <span>This is the first turn, so nothing can come from the prompt cache</span>
     </div>`;
 
 // Runs of one fate are one row; a click unfolds them.
@@ -390,7 +395,7 @@ function HistoryRow({ r, thread }) {
             ${r.reason}
             ${r.method ? `, ${r.method}` : ''}
             ${r.at ? `, ${f.date(r.at)}` : ''}
-            ${r.attached ? 'with what was recalled for it then' : ''}
+            ${r.attached ? 'with the memory that was recalled for it' : ''}
             ${r.pinned ? ' pinned' : ''}
             ${
               r.summary && thread
@@ -509,7 +514,7 @@ function MemoryRows({ d, only }) {
       }`;
 }
 
-function Request({ d, only, form }) {
+function Request({ d, turn, only, form }) {
   if (form === 'anthropic' || form === 'openai')
     return html`<${Json} of=${d[form]} label=${`The ${form} request`} />`;
   if (form === 'text') return html`<${Code} text=${d.text} label="The request as text" />`;
@@ -532,14 +537,13 @@ function Request({ d, only, form }) {
     prefix && !prefix.whole && prefix.section === 'history' && prefix.seq
       ? list.findIndex((r) => r.first > prefix.seq)
       : -1;
-  const sentCount = d.sections.find((s) => s.name === 'history')?.kept ?? 0;
   const history = html`<section class="b-history hist" aria-label="History">
       ${head(
         'history',
         html`<span class="ink2">
           ${
             thread
-              ? `${sentCount} of ${thread.length} messages${d.history.some((r) => r.summary) ? ', 1 summary' : ''}`
+              ? `${messageShare(d, turn)} messages${d.history.some((r) => r.summary) ? ', 1 summary' : ''}`
               : 'no thread'
           }
         </span>`,
@@ -563,7 +567,7 @@ function Request({ d, only, form }) {
         'memory',
         html`<span class="ink2">
           ${d.memory.filter((m) => m.sent).length} of ${d.memory.length} found
-          ${d.layout === 'cached' ? ', rides with this turn' : ''}, fenced as data
+          ${d.layout === 'cached' ? ', sent with this turn' : ''}, marked as data
         </span>`,
         size('memory') || '0',
       )}
@@ -602,7 +606,7 @@ function Request({ d, only, form }) {
         d.profile.length > 0 &&
         only !== 'out' &&
         html`<section class="b-profile" aria-label="Profile">
-            ${head('profile', html`<span class="ink2">always sent, in one order</span>`)}
+            ${head('profile', html`<span class="ink2">in every request, in a fixed order</span>`)}
             ${d.profile.map((p, n) => {
               const from = sourceLink(p.source);
               return html`<div
@@ -759,18 +763,14 @@ function Recall({ d, params }) {
               k: 20,
             })}
           >
-            open in Search
+            Open in Search
           </a>`
         }
       </div>
       ${
         !d.memory.length
           ? html`<p class="ink2">
-          ${
-            query
-              ? 'Nothing that is remembered speaks to this input.'
-              : 'Say something above: recall looks for what speaks to it.'
-          }
+          ${query ? 'No memory matches this input.' : 'Type an input above to see what recall finds.'}
         </p>`
           : html`<div class="row small">
             <b class="strong">In the request</b>
@@ -778,7 +778,7 @@ function Recall({ d, params }) {
             <span class="push ink2">${room ? f.num(room.tokens) : 0}</span>
           </div>
           ${part(sent, 'in', 5)}
-          <div class="roomends dash">Room for memory ends</div>
+          <div class="roomends dash">End of the memory budget</div>
           ${
             out.length > 0 &&
             html`<p class="strong small">
@@ -789,7 +789,7 @@ function Recall({ d, params }) {
           ${
             repeated.length > 0 &&
             html`<p class="strong small" style=${{ marginTop: '12px' }}>
-                Said elsewhere in the request <span class="ink2">${repeated.length}</span>
+                Already in the request <span class="ink2">${repeated.length}</span>
               </p>
               ${part(repeated, 'repeated', 2)}`
           }`
@@ -810,7 +810,7 @@ function Replay({ params, change }) {
       <span class="ink2 wrap said">
         “${here >= 0 ? turns[here].text : ''}”${' '}
         <span class="small">
-          ${here >= 0 ? f.moment(turns[here].at) : ''} · facts and summaries as they were then
+          ${here >= 0 ? f.moment(turns[here].at) : ''} · with the facts and summaries of that time
         </span>
       </span>
       <button
@@ -845,8 +845,7 @@ function Choose() {
   }, [user]);
   return html`<h1>Whose next request?</h1>
       <p class="lead">
-        Choose a user or a thread. You see the request as it would be sent now: every item, what was
-        left out, and why.
+        Choose a user or a thread to see the request that would be sent now: every item, and what is left out and why.
       </p>
       <div style=${{ maxWidth: '480px', margin: '20px 0' }}>
         <label class="f" for="choose">
@@ -868,7 +867,7 @@ function Choose() {
             (u) =>
               html`<li data-row=${u.user} tabindex="-1" data-href=${f.link('context', { user: u.user })}>
               <a href=${f.link('context', { user: u.user })}>${u.user}</a>${' '}
-              <span class="ink2">${u.name || ''}, without a thread</span>
+              <span class="ink2">${u.name || ''} without a thread</span>
             </li>`,
           )}
           ${found.threads.map(
@@ -881,7 +880,7 @@ function Choose() {
           ${
             !found.users.length &&
             !found.threads.length &&
-            html`<li class="ink2">No user and no thread begins so.</li>`
+            html`<li class="ink2">No user or thread matches.</li>`
           }
         </ul>`
       }`;
@@ -920,6 +919,7 @@ export function Context({ Top, main, params }) {
       if (at) at.scrollIntoView({ block: 'center' });
     });
   };
+  const replayed = Number(params.turn);
   const forms = [
     ['readable', 'Readable'],
     ['anthropic', 'Anthropic'],
@@ -982,7 +982,7 @@ export function Context({ Top, main, params }) {
             : html`${
                 narrow
                   ? html`<label class="f" for="n-input">
-                  If the user now says
+                  If the user says next
                 </label>
                 <input
                   id="n-input"
@@ -1013,7 +1013,7 @@ export function Context({ Top, main, params }) {
               html`<div class="error" role="alert">
                 <${Icon} name="warn" />
                 <div>
-                  <b class="strong">What must be sent does not fit</b>
+                  <b class="strong">The required items do not fit into the budget</b>
                   <p class="ink2">${d.error.message}</p>
                   <div class="acts">
                     <button
@@ -1038,7 +1038,7 @@ export function Context({ Top, main, params }) {
               html`<${Sentence} d=${d} />
                 <${Settings} d=${d} />
                 <p class="notas">
-                  <span>Not sent as it was:</span>
+                  <span>Not sent in full:</span>
                   ${
                     tally(d).length
                       ? tally(d).map(
@@ -1054,12 +1054,12 @@ export function Context({ Top, main, params }) {
                         <${State} of=${state} word=${words} />
                       </button>`,
                         )
-                      : html`<span>nothing; all of it is there</span>`
+                      : html`<span>nothing, everything is included</span>`
                   }
                 </p>
                 <${TokenBar} made=${d} onPick=${pick} />
                 <${CacheLine} d=${d} />
-                <${Legend} d=${d} onPick=${pick} />
+                <${Legend} d=${d} turn=${replayed} onPick=${pick} />
                 <div style=${{ height: '24px' }} />
                 ${
                   narrow
@@ -1084,9 +1084,9 @@ export function Context({ Top, main, params }) {
                         </a>`,
                       )}
                     </div>
-                    ${tab === 'request' && html`<${Request} d=${d} only="all" form="readable" />`}
+                    ${tab === 'request' && html`<${Request} d=${d} turn=${replayed} only="all" form="readable" />`}
                     ${tab === 'recall' && html`<${Recall} d=${d} params=${params} />`}
-                    ${tab === 'out' && html`<${Request} d=${d} only="out" form="readable" />`}
+                    ${tab === 'out' && html`<${Request} d=${d} turn=${replayed} only="out" form="readable" />`}
                     ${
                       tab === 'json' &&
                       html`<p style=${{ marginBottom: '8px' }}>
@@ -1099,6 +1099,7 @@ export function Context({ Top, main, params }) {
                         </p>
                         <${Request}
                           d=${d}
+                          turn=${replayed}
                           only="all"
                           form=${form === 'readable' ? 'anthropic' : form}
                         />`
@@ -1132,7 +1133,7 @@ export function Context({ Top, main, params }) {
                     : html`<div class="two ctx">
                     <div>
                       ${request}
-                      <${Request} d=${d} only=${only} form=${form} />
+                      <${Request} d=${d} turn=${replayed} only=${only} form=${form} />
                     </div>
                     <div>
                       <${Recall} d=${d} params=${params} />

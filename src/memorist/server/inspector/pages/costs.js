@@ -60,17 +60,15 @@ export function Costs({ Top, main, params }) {
       <main id="main" ref=${main} tabindex="-1">
         <h1>
           ${
-            reports.length
-              ? `The prompt cache served ${f.share(sums.share)} of ${f.plural(sums.requests, 'request')}.`
-              : 'Cost'
+            reports.length ? `${f.share(sums.share)} of the input tokens came from the prompt cache.` : 'Cost'
           }
         </h1>
         <p class="lead">
           ${
             sums.breaks
-              ? `${f.plural(sums.breaks, 'request')} began differently from the one before: ` +
-                `${f.num(sums.lostTokens)} tokens were processed again.`
-              : 'What the provider reported of this thread’s requests, newest first.'
+              ? `${f.plural(sums.breaks, 'request')} started differently from the previous one: ` +
+                `${f.num(sums.lostTokens)} tokens had to be processed again.`
+              : 'What the provider reported about each request in this thread, newest first.'
           }
         </p>
         ${state.error && html`<${Failure} error=${state.error} again=${load} />`}
@@ -78,8 +76,9 @@ export function Costs({ Top, main, params }) {
         ${
           (!params.thread || (state.items && !reports.length)) &&
           html`<div style=${{ marginTop: '20px' }}>
-            <${Empty} title="No costs are known yet" code=${CODE}>
-              Report what the provider answered after each request; sessions and the proxy do it by themselves.
+            <${Empty} title=${params.thread ? 'No costs reported yet' : 'Open a thread to see its costs'} code=${CODE}>
+              Your program reports the provider's usage after each request. Sessions and the proxy do this
+              automatically.
             </${Empty}>
           </div>`
         }
@@ -111,13 +110,13 @@ export function Costs({ Top, main, params }) {
                   f.num(uncached(r)),
                   f.num(r.output_tokens),
                   dollars(r.cost),
-                  r.broken ? html`<${Broken} of=${r.broken} />` : r.n === 1 ? 'the first request' : 'nothing',
+                  r.broken ? html`<${Broken} of=${r.broken} />` : r.n === 1 ? 'first request' : 'nothing',
                 ]}
               />
             </section>
             <p class="small ink2">
-              Prices are those of the installed table, or of the file that MEMORIST_PRICES names where the server
-              runs. A request of a model without a price has no cost.
+              Prices come from the installed table, or from the file that MEMORIST_PRICES names on the
+              server. A model without a price shows no cost.
             </p>`
         }
       </main>`;

@@ -3,6 +3,7 @@
 // On the right: correct it with a preview, reject it, forget it, where it is used, its audit trail.
 import { html, useEffect, useState } from '../lib.js';
 import * as f from '../format.js';
+import { actorName } from '../compute.js';
 import { act, may, useView, view } from '../api.js';
 import {
   Confidence,
@@ -28,6 +29,7 @@ const parsed = (typed, old) => {
     return typed;
   }
 };
+const SAVE_KEYS = /Mac|iPhone|iPad/.test(navigator.platform) ? '⌘↵' : 'Ctrl ↵';
 const words = (value) =>
   typeof value === 'string' ? [value] : value && typeof value === 'object' ? [] : [String(value)];
 
@@ -49,15 +51,15 @@ function Preview({ ns, fact, value }) {
       <p class="ink2">The next request will say</p>
       ${
         !seen
-          ? html`<p class="small ink2">Type another value to see the line it changes.</p>`
+          ? html`<p class="small ink2">Type a new value to see which line changes.</p>`
           : seen.gone.length || seen.new.length
             ? html`${seen.gone.map((line) => html`<del class="diffline">- ${line}</del>`)}
           ${seen.new.map((line) => html`<ins class="diffline">+ ${line}</ins>`)}
           <p class="small ink2">
-            Profile ${seen.before} → ${seen.after} tokens. The prompt cache is missed once, from
-            Profile on.
+            The profile changes from ${seen.before} to ${seen.after} tokens. The next request misses the
+            prompt cache once, from the profile onwards.
           </p>`
-            : html`<p class="small ink2">No line of the profile changes; recall finds the new value.</p>`
+            : html`<p class="small ink2">The profile does not change. Recall will find the new value.</p>`
       }
     </div>`;
 }
@@ -118,11 +120,11 @@ function Correct({ d, reload, done, inDialog }) {
   if (!may('writer'))
     return html`<div class="in">
         <h2>Correct it</h2>
-        <p class="ink2">Your key may only read.</p>
+        <p class="ink2">Your key can only read.</p>
       </div>`;
   const id = inDialog ? 'd' : 's';
   return html`<form class="in" onSubmit=${go}>
-        <h2>${d.live ? 'Correct it' : 'Say what is true'}</h2>
+        <h2>${d.live ? 'Correct it' : 'Set a new value'}</h2>
         <label class="f" for=${`${id}-value`} style=${{ marginTop: '8px' }}>
           New value
         </label>
@@ -139,7 +141,7 @@ function Correct({ d, reload, done, inDialog }) {
         />
         <p style=${{ marginTop: '10px' }}>
           <${Segmented}
-            label="What happened"
+            label="Why it changes"
             options=${[
               ['wrong', 'It was wrong'],
               ['changed', 'It changed'],
@@ -151,7 +153,7 @@ function Correct({ d, reload, done, inDialog }) {
         ${
           how === 'wrong' &&
           html`<label class="f" for=${`${id}-reason`} style=${{ marginTop: '10px' }}>
-              <b>Reason</b> kept in the history
+              <b>Reason</b> stored in the history
             </label>
             <input
               id=${`${id}-reason`}
@@ -163,12 +165,12 @@ function Correct({ d, reload, done, inDialog }) {
         }
         <p class="small ink2" style=${{ margin: '8px 0 12px' }}>
           “${f.text(x.value).slice(0, 60)}” stays in the history
-          ${how === 'wrong' ? ` and is not derived from ${f.sourceName(x.sources)} again` : ''}
+          ${how === 'wrong' ? ` and will not be extracted from ${f.sourceName(x.sources)} again` : ''}
           .
         </p>
         <div class="row">
           <button class="btn primary" disabled=${busy || !typed}>
-            Save as version ${x.version + 1} <kbd>⌘↵</kbd>
+            Save as version ${x.version + 1} <kbd>${SAVE_KEYS}</kbd>
           </button>
           <button
             type="button"
@@ -199,7 +201,11 @@ function Why({ d }) {
         <span class="small ink2">
           ${said ? f.plural(said, 'message') : 'no message'}
           ${
-            d.why.length > said ? `, ${d.why.length - said} other or gone` : said ? ', no other evidence' : ''
+            d.why.length > said
+              ? `, ${d.why.length - said} other or forgotten`
+              : said
+                ? ', no other evidence'
+                : ''
           }
         </span>
       </div>
@@ -222,23 +228,23 @@ function Why({ d }) {
         <li class="a">
           ${
             x.actor === 'processor'
-              ? html`Derived by <b class="strong">processor</b>${' '}
+              ? html`Extracted by the <b class="strong">processor</b>${' '}
               <span class="ink2">
                 queue <code>derive</code>
                 ${d.why[0] && d.why[0].message ? ` · ${late(d.why[0])}` : ''}
               </span>
               <p class="small ink2">
-                the message was committed first; this fact names${' '}
-                ${d.why.length === 1 ? 'it as its only source' : `${d.why.length} sources`}
+                from
+                ${d.why.length === 1 ? 'one source' : `${d.why.length} sources`}, shown below
               </p>`
               : html`Written by <b class="strong">${x.actor}</b> <span class="ink2">${f.moment(x.at)}</span>
-              <p class="small ink2">${x.reason || 'no message behind it: someone set it'}</p>`
+              <p class="small ink2">${x.reason || 'set directly, without a source message'}</p>`
           }
         </li>
         ${d.why.map((s) =>
           s.message
             ? html`<li class="m">
-              Said by${' '}
+Message from${' '}
               <b class="strong">${s.message.role === 'user' ? s.who || 'user' : s.message.role}</b>${' '}
               <span class="ink2">
                 <${When} at=${s.message.at} long />
@@ -275,7 +281,7 @@ function Why({ d }) {
               ${
                 s.present
                   ? html`<code>${s.kind}</code> ${s.id}`
-                  : html`a message, forgotten since <span class="ink2">${f.shortId(s.id)}</span>`
+                  : html`A message that has been forgotten <span class="ink2">${f.shortId(s.id)}</span>`
               }
             </li>`,
         )}
@@ -311,7 +317,7 @@ function History({ d, reload }) {
     if (how === 'Values' || v.first) return html`<ins>${f.text(v.value)}</ins>`;
     const parts = f.differences(v.before, v.value);
     if (!parts.length)
-      return html`<code>${f.text(v.value)}</code> <span class="small ink2">the same value</span>`;
+      return html`<code>${f.text(v.value)}</code> <span class="small ink2">same value</span>`;
     return parts.map(
       (p) =>
         html`<span>
@@ -388,7 +394,7 @@ export function Fact({ Top, main, params }) {
     const x = got.data.fact;
     try {
       await act('POST', 'fact/reject', { ns: x.ns, key: x.key }, {}, { 'If-Match': `"${x.version}"` });
-      toast(html`Rejected: <code>${x.key}</code> = ${f.text(x.value)} is not derived again`, {
+      toast(html`Rejected: <code>${x.key}</code> = ${f.text(x.value)} will not be extracted again`, {
         undo: () => view('restore', { ns: x.ns, key: x.key, version: x.version }).then(got.reload),
       });
       got.reload();
@@ -401,7 +407,7 @@ export function Fact({ Top, main, params }) {
           { text: 'Users', href: '#/users' },
           ...(user
             ? [{ text: user, href: f.link('user', { user }) }]
-            : [{ text: params.ns, href: '#/users' }]),
+            : [{ text: params.ns, href: f.link('facts', { ns: params.ns }) }]),
           { text: params.key, mono: true },
         ]}
       >
@@ -476,7 +482,7 @@ export function Fact({ Top, main, params }) {
                           may('writer') &&
                           d.live &&
                           html`<button class="btn" onClick=${reject}>
-                            Reject: not true
+                            Reject as untrue
                           </button>`
                         }
                         ${
@@ -497,11 +503,11 @@ export function Fact({ Top, main, params }) {
                           d.used.profile
                             ? html`<li style=${{ padding: '5px 0' }}>
                             <i class="sw c-profile" />
-                            Profile of every request of ${user}
+                            In the profile, which every request for ${user} contains
                           </li>`
                             : html`<li style=${{ padding: '5px 0' }}>
                             <i class="sw c-system" />
-                            Recall finds it; it is not in the profile
+                            Not in the profile; recall can find it
                           </li>`
                         }
                         <li style=${{ padding: '5px 0' }}>
@@ -514,15 +520,15 @@ export function Fact({ Top, main, params }) {
                                   html`${n ? ', ' : ''}
                                   <a href=${f.messageLink(id)}>${f.shortId(id)}</a>`,
                               )}`
-                              : 'Marks no message as superseded'
+                              : 'Does not mark any message as superseded'
                           }
                         </li>
                         <li style=${{ padding: '5px 0' }}>
                           <i class="sw c-system" />
                           ${
                             d.used.derived.length
-                              ? `${f.plural(d.used.derived.length, 'thing')} derived from it`
-                              : 'Nothing else was derived from it'
+                              ? `${f.plural(d.used.derived.length, 'other record')} derived from it`
+                              : 'Nothing else is derived from it'
                           }
                         </li>
                       </ul>
@@ -546,7 +552,7 @@ export function Fact({ Top, main, params }) {
                               <${When} at=${e.at} />
                             </span>
                             <span>
-                              ${e.actor} <${EventLine} e=${e} />
+                              ${actorName(e)} <${EventLine} e=${e} />
                             </span>
                           </li>`,
                         )}

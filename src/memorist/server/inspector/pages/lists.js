@@ -12,7 +12,7 @@ import {
   Code,
   Dialog,
   Empty,
-  EventLine,
+  EventRow,
   Failure,
   Icon,
   Json,
@@ -22,8 +22,8 @@ import {
   Table,
   When,
   copy,
-  eventNote,
   failed,
+  owner,
   report,
   toast,
 } from '../parts.js';
@@ -31,8 +31,6 @@ import { LearningRow, WorkingBox } from './people.js';
 import { actorName, ownerName } from '../compute.js';
 import { useRefresh } from './overview.js';
 
-const owner = (ns) =>
-  f.userOf(ns) ? html`<a href=${f.link('user', { user: f.userOf(ns) })}>${f.userOf(ns)}</a>` : ns;
 function Kind({ Top, main, name, lead, kind, params, empty, code, filter: Filter, children }) {
   const pages = usePages('list', { kind, ...(params.ns ? { ns: params.ns } : {}) });
   useRefresh(pages.reload);
@@ -50,7 +48,7 @@ function Kind({ Top, main, name, lead, kind, params, empty, code, filter: Filter
           !pages.items.length &&
           !pages.error &&
           html`<${Empty}
-            title=${params.ns ? `No ${name.toLowerCase()} of ${ownerName(params.ns)}` : empty[0]}
+            title=${params.ns ? `No ${name.toLowerCase()} for ${ownerName(params.ns)}` : empty[0]}
             code=${code}
           >
             ${empty[1]}
@@ -65,7 +63,7 @@ const Whose = ({ params }) =>
   html`<div class="filters">
     <input
       aria-label="Namespace"
-      placeholder="Of: everyone"
+      placeholder="About: everyone"
       value=${params.ns ? f.userOf(params.ns) || params.ns : ''}
       onChange=${(e) => {
         const typed = e.target.value.trim();
@@ -78,8 +76,8 @@ export const Facts = (p) =>
     ...${p}
     name="Facts"
     kind="facts"
-    lead="What is held to be true, of whom, and since when. Open one to see why it is believed."
-    empty=${['No facts yet', 'They are taken from what users say, or set by your program.']}
+    lead="Everything Memorist believes about each user. Open a fact to see why it is believed."
+    empty=${['No facts yet', 'Facts are extracted from messages, or set by your program.']}
     code=${'memory.facts.set("user:ada", "location", "Lisbon")'}
     filter=${Whose}
   >
@@ -88,7 +86,7 @@ export const Facts = (p) =>
         label="Facts"
         more=${pages.next !== null}
         cols="minmax(70px,1fr) minmax(60px,1fr) minmax(80px,2fr) 84px 72px 64px"
-        heads=${['Key', 'Of', 'Value', 'Confidence', 'Set by', { text: 'Changed', right: true }]}
+        heads=${['Key', 'About', 'Value', 'Confidence', 'Set by', { text: 'Changed', right: true }]}
         rows=${pages.items}
         keyOf=${(x) => x.id}
         href=${(x) => f.factLink(x.ns, x.key)}
@@ -107,8 +105,8 @@ export const Threads = (p) =>
     ...${p}
     name="Threads"
     kind="threads"
-    lead="Conversations, word for word. Nothing is cut from them; what is sent is chosen anew for each request."
-    empty=${['No threads yet', 'A thread begins with its first message.']}
+    lead="Complete conversations. Each request selects from them; the stored messages never change."
+    empty=${['No threads yet', 'A thread starts with its first message.']}
     code=${'memory.threads.append("talk", {"role": "user", "content": "Hello"}, create="user:ada")'}
     filter=${Whose}
   >
@@ -119,7 +117,7 @@ export const Threads = (p) =>
         cols="minmax(140px,2fr) minmax(100px,1fr) 90px 90px 90px"
         heads=${[
           'Title',
-          'Of',
+          'User',
           { text: 'Messages', right: true },
           { text: 'Tokens', right: true },
           { text: 'Last message', right: true },
@@ -141,8 +139,8 @@ export const Events = (p) =>
     ...${p}
     name="Events"
     kind="events"
-    lead="What happened to users, or is planned, with its time, people and place."
-    empty=${['No events yet', 'A model notes them in what users say, or your program adds them.']}
+    lead="Past and planned events, with their time, people and location."
+    empty=${['No events yet', 'A model extracts events from messages, or your program adds them.']}
     code=${'memory.events.add("Ada flies to Porto", starts_at="2026-12-01T08:00Z", ns="user:ada")'}
     filter=${Whose}
   >
@@ -151,7 +149,7 @@ export const Events = (p) =>
         label="Events"
         more=${pages.next !== null}
         cols="minmax(110px,3fr) minmax(60px,1fr) 84px 84px minmax(70px,1fr) 64px"
-        heads=${['What', 'Of', 'When', 'Status', 'With, where', 'Source']}
+        heads=${['Event', 'About', 'When', 'Status', 'People, location', 'Source']}
         rows=${pages.items}
         keyOf=${(x) => x.id}
         cells=${(x) => [
@@ -173,10 +171,10 @@ export const Learnings = (p) =>
     ...${p}
     name="Learnings"
     kind="learnings"
-    lead="What users asked for once and for all, do again and again, or put right."
+    lead="Lasting preferences, habits and corrections."
     empty=${[
       'No learnings yet',
-      'They come from what users ask for once and for all (“always”, “never”, “I prefer”), or from you.',
+      'Memorist learns them from messages such as “always…”, “never…” or “I prefer…”, or your program adds them.',
     ]}
     code=${'memory.learnings.add("Prefers short answers")'}
   >
@@ -193,10 +191,10 @@ export const Learnings = (p) =>
 export const Working = (p) =>
   html`<${Kind}
     ...${p}
-    name="Working"
+    name="Working memory"
     kind="working"
-    lead="What users look at and plan right now; it expires by itself."
-    empty=${['No working memory', 'A page, a plan, recent actions: what an agent should know of the moment.']}
+    lead="The current page, plan and recent actions of each user. It expires automatically."
+    empty=${['No working memory', 'Store the page, the plan and the recent actions that your agent should know about.']}
     code=${'memory.working.update(current_page={"route": "/orders"})'}
   >
     ${(pages) =>
@@ -226,8 +224,8 @@ export const Documents = (p) =>
     ...${p}
     name="Documents"
     kind="documents"
-    lead="Long texts, cut into chunks that recall finds."
-    empty=${['No documents yet', 'Handbooks, notes, pages: what everyone or one user should be able to ask.']}
+    lead="Long texts, split into chunks that recall can find."
+    empty=${['No documents yet', 'Add handbooks, notes or pages that everyone, or one user, can ask about.']}
     code=${'memory.documents.add("global", text, title="Handbook")'}
   >
     ${(pages) =>
@@ -262,8 +260,8 @@ export const States = (p) =>
     ...${p}
     name="State"
     kind="state"
-    lead="Small values and counters of your program."
-    empty=${['No state yet', 'Values that are read as they are, by key.']}
+    lead="Small values and counters that your program stores."
+    empty=${['No state yet', 'Your program stores and reads these values by key.']}
     code=${'memory.state.increment("orders.placed")'}
   >
     ${(pages) =>
@@ -294,8 +292,8 @@ export const Records = (p) =>
     ...${p}
     name="Records"
     kind="records"
-    lead="Bytes and JSON of integrations, under ordered keys."
-    empty=${['No records yet', 'What integrations keep for themselves.']}
+    lead="Data that integrations store under ordered keys, as JSON or bytes."
+    empty=${['No records yet', 'Integrations, such as framework adapters, store their own data here.']}
     code=${'memory.records.put("user:ada", ("orders", 1187), {"ward": 3})'}
   >
     ${(pages) =>
@@ -323,6 +321,7 @@ export const Records = (p) =>
         ]}
       />`}
   </${Kind}>`;
+const TASK_ACTIONS = { create: 'started', resume: 'resumed', finish: 'finished' };
 const TASK_CODE = `with memory.tasks.run("import-crm") as task:
     for item in task.remaining(items):
         task.complete(item)`;
@@ -331,8 +330,8 @@ export const Tasks = (p) =>
     ...${p}
     name="Tasks"
     kind="tasks"
-    lead="Long work with saved steps: what is done is not done twice, even where a process was killed."
-    empty=${['No tasks yet', 'A task saves its state after each step and goes on where it stopped.']}
+    lead="Long-running work that saves each step and can resume after a crash."
+    empty=${['No tasks yet', 'A task saves its state after each step and resumes where it stopped.']}
     code=${TASK_CODE}
   >
     ${(pages) =>
@@ -362,7 +361,7 @@ export const Tasks = (p) =>
             ${x.status}
           </span>`,
           f.num(x.completed),
-          x.owner ? `leased ${f.until(x.leased)}` : 'nobody',
+          x.owner ? `lease ends ${f.until(x.leased)}` : 'none',
           html`<${When} at=${x.at} />`,
         ]}
       />`}
@@ -373,7 +372,7 @@ export function Document({ Top, main, params }) {
   const drop = async () => {
     try {
       await act('DELETE', 'document', { ns: params.ns, id: params.id });
-      toast('The document and its chunks are deleted');
+      toast('Deleted the document and its chunks');
       location.hash = '#/documents';
     } catch (error) {
       failed(error);
@@ -415,7 +414,7 @@ export function Document({ Top, main, params }) {
         <${Dialog} open=${sure} label="Delete the document" onClose=${() => ask(false)}>
           <h2>Delete this document?</h2>
           <p class="ink2">
-            It goes with its chunks and index entries. Add it again to have it back.
+            This also deletes its chunks and index entries. To restore it, add it again.
           </p>
           <div class="row" style=${{ marginTop: '16px' }}>
             <span class="push" />
@@ -446,11 +445,7 @@ export function Task({ Top, main, params }) {
             return html`<h1 class="mono">${d.id}</h1>
                 <p class="lead">
                   ${d.status}, step ${d.step} · ${f.plural(d.completed.length, 'subtask')} complete
-                  ${
-                    resumed
-                      ? ` · resumed ${resumed === 1 ? 'once' : `${resumed} times`}, nothing done twice`
-                      : ''
-                  }${' '}
+                  ${resumed ? ` · resumed ${resumed === 1 ? 'once' : `${resumed} times`}` : ''}${' '}
                   · changed ${f.moment(d.at)}
                 </p>
                 <div class="two" style=${{ marginTop: '20px' }}>
@@ -458,7 +453,7 @@ export function Task({ Top, main, params }) {
                     <section>
                       <div class="head">
                         <h2>Steps</h2>
-                        <span class="small ink2">newest first, what each changed</span>
+                        <span class="small ink2">what each step changed, newest first</span>
                       </div>
                       <ol class="vs">
                         ${d.steps.map((s, n) => {
@@ -479,7 +474,7 @@ export function Task({ Top, main, params }) {
                                     <ins>${f.text(c.after)}</ins>
                                   </p>`,
                                 )}
-                                ${s.completed.length > 0 && html`<p>complete: ${s.completed.join(', ')}</p>`}
+                                ${s.completed.length > 0 && html`<p>completed: ${s.completed.join(', ')}</p>`}
                                 ${
                                   s.status !== 'running' &&
                                   html`<p>
@@ -489,7 +484,7 @@ export function Task({ Top, main, params }) {
                                 ${
                                   after &&
                                   html`<p class="warn">
-                                    after the lease of the one before had ended: resumed with fence${' '}
+                                    resumed after the previous worker's lease had ended; fence${' '}
                                     ${after.detail && after.detail.fence}
                                   </p>`
                                 }
@@ -509,7 +504,7 @@ export function Task({ Top, main, params }) {
                       </div>
                       <dl class="kv">
                         <dt>worker</dt>
-                        <dd>${d.owner || 'nobody'}</dd>
+                        <dd>${d.owner || 'none'}</dd>
                         <dt>until</dt>
                         <dd>${d.leased ? f.moment(d.leased) : '–'}</dd>
                         <dt>fence</dt>
@@ -520,13 +515,13 @@ export function Task({ Top, main, params }) {
                     </section>
                     <section>
                       <div class="head">
-                        <h2>State now</h2>
+                        <h2>Current state</h2>
                       </div>
                       <${Json} of=${d.state} label="State" />
                     </section>
                     <section>
                       <div class="head">
-                        <h2>What happened</h2>
+                        <h2>Events</h2>
                       </div>
                       <ul>
                         ${d.events.map(
@@ -535,8 +530,8 @@ export function Task({ Top, main, params }) {
                             <span class="ink2">
                               <${When} at=${e.at} long />
                             </span>${' '}
-                            ${e.action}
-                          </li>`,
+${actorName(e)} ${TASK_ACTIONS[e.action] || e.action} the task
+</li>`,
                         )}
                       </ul>
                     </section>
@@ -553,7 +548,7 @@ export function Jobs({ Top, main }) {
   const retry = async (item) => {
     try {
       const { revived } = await view('retry', item ? { item } : {});
-      toast(`${f.plural(revived, 'message')} will be tried again`);
+      toast(`Retrying ${f.plural(revived, 'message')}`);
       got.reload();
     } catch (error) {
       failed(error, got.reload);
@@ -568,19 +563,19 @@ export function Jobs({ Top, main }) {
             return html`<h1>
                   ${
                     dead.length
-                      ? `${f.plural(dead.length, 'job was', 'jobs were')} given up.`
+                      ? `${f.plural(dead.length, 'job has', 'jobs have')} failed.`
                       : waiting.length
-                        ? `${f.plural(waiting.length, 'job waits', 'jobs wait')}.`
+                        ? `${f.plural(waiting.length, 'job is', 'jobs are')} waiting.`
                         : 'All jobs are done.'
                   }
                 </h1>
                 <p class="lead">
-                  What follows from messages: indexing, and deriving facts.${' '}
+                  Jobs index messages and extract facts from them.${' '}
                   ${d.queues
                     .map(
                       (q) =>
                         `${q.queue}: ${q.waiting} waiting` +
-                        `${q.waiting ? ` for ${f.span(q.lag_seconds)}` : ''}, ${q.dead} dead`,
+                        `${q.waiting ? ` for ${f.span(q.lag_seconds)}` : ''}, ${q.dead} failed`,
                     )
                     .join(' · ')}
                 </p>
@@ -588,8 +583,8 @@ export function Jobs({ Top, main }) {
                   dead.length > 0 &&
                   html`<section style=${{ marginTop: '20px' }}>
                     <div class="head">
-                      <h2>Given up</h2>
-                      <span class="small ink2">the messages are safe; their facts are missing</span>
+                      <h2>Failed</h2>
+                      <span class="small ink2">the messages are stored; their facts are missing</span>
                       <span class="push">
                         <button class="btn primary" onClick=${() => retry(null)}>
                           Retry all
@@ -619,8 +614,8 @@ export function Jobs({ Top, main }) {
                             }
                           </b>${' '}
                           <span class="ink2">
-                            of ${owner(j.ns)} · queue <code>${j.queue}</code> · tried ${j.attempts}${' '}
-                            times, last <${When} at=${j.at} />
+                            of ${owner(j.ns)} · queue <code>${j.queue}</code> ·${' '}
+${f.plural(j.attempts, 'attempt')}, last <${When} at=${j.at} />
                           </span>
                           ${j.said.map((s) => html`<p>“${s.text}”</p>`)}
                           <p class="small danger">${j.error}</p>
@@ -638,7 +633,7 @@ export function Jobs({ Top, main }) {
                     <${Table}
                       label="Waiting"
                       cols="80px minmax(120px,2fr) 1fr 70px 90px"
-                      heads=${['Queue', 'Item', 'Of', 'Tried', 'Due']}
+                      heads=${['Queue', 'Item', 'User', 'Attempts', 'Due']}
                       rows=${waiting}
                       keyOf=${(j) => `${j.queue}/${j.ns}/${j.item}`}
                       cells=${(j) => [
@@ -655,9 +650,9 @@ export function Jobs({ Top, main }) {
                 ${
                   !d.jobs.length &&
                   html`<div style=${{ marginTop: '20px' }}>
-                    <${Empty} title="Nothing waits, nothing failed" code="memorist worker">
-                      Jobs are here while messages wait to be indexed or derived from, and stay here
-                      with their reason where that failed.
+                    <${Empty} title="No jobs are waiting and none have failed" code="memorist worker">
+                      A job appears here until the worker has indexed a message or extracted facts from it.
+                      Failed jobs stay here with their error.
                     </${Empty}>
                   </div>`
                 }`;
@@ -726,12 +721,12 @@ function Trail({ Top, main, name, lead, viewName, params, filters }) {
           !pages.items.length &&
           !pages.error &&
           (Object.keys(asked).length
-            ? html`<p class="ink2">Nothing that happened matches these filters.</p>`
+            ? html`<p class="ink2">No changes match these filters.</p>`
             : html`<${Empty}
-                title="Nothing has happened yet"
+                title="Nothing has changed yet"
                 code=${'memory.remember("I live in Lisbon.", user="ada")'}
               >
-                Every change of a memory is listed here, with who made it.
+                Every change to a memory appears here, with the person or program that made it.
               </${Empty}>`)
         }
         <${Chunks}
@@ -743,18 +738,7 @@ function Trail({ Top, main, name, lead, viewName, params, filters }) {
                   ${f.dayOf(e.at)}
                 </li>`
             }
-              <li data-row=${e.id} tabindex="-1">
-                <span class="r">${eventNote(e)}</span>
-                <span
-                  class="ink2"
-                  style=${{ display: 'inline-block', width: '52px' }}
-                  title=${f.utc(e.at)}
-                >
-                  ${f.clock(e.at)}
-                </span>
-                <span class="ink2 by">${actorName(e)}</span>${' '}
-                <${EventLine} e=${e} owner=${owner} />
-              </li>`}
+              <${EventRow} e=${e} owner=${owner} clock />`}
         />
         <${More} pages=${pages} what="events" />
       </main>`;
@@ -765,7 +749,7 @@ export const Timeline = (p) =>
     name="Timeline"
     viewName="timeline"
     filters=${['user']}
-    lead="What was said, derived, corrected, folded and forgotten, by whom and about whom. Newest first."
+    lead="Everything that changed, whose record it was, and who changed it. Newest first."
   />`;
 export const Audit = (p) =>
   html`<${Trail}
@@ -773,7 +757,7 @@ export const Audit = (p) =>
     name="Audit"
     viewName="audit"
     filters=${['kind', 'subject']}
-    lead="Who did what to whose record, when, and from which source. Ids only, never content."
+    lead="Who changed whose record, when, and from which source. The trail contains ids, never content."
   />`;
 
 // Folders that the server was started with: a page may not name others, since it would read the server's disk.
@@ -806,7 +790,7 @@ function Folders({ done }) {
   return html`<section style=${{ marginTop: '24px' }}>
       <div class="head">
         <h2>Folders</h2>
-        <span class="small ink2">that this server may read</span>
+        <span class="small ink2">folders that this server can read</span>
       </div>
       ${
         found.length
@@ -829,8 +813,8 @@ function Folders({ done }) {
           )}
         </ul>`
           : html`<p class="ink2">
-          None. Name one where the server starts: <code>memorist serve --analyze DIR</code>. This
-          page cannot name a folder, since that would let a browser read the server's disk.
+          None. To add a folder, start the server with <code>memorist serve --analyze DIR</code>. You
+          cannot add folders from this page, because a browser must not be able to read the server's disk.
         </p>`
       }
     </section>`;
@@ -854,7 +838,7 @@ export function Analyser({ Top, main, params }) {
                         ? d.report.languages.join(', ')
                         : Object.keys(d.report.languages || {}).join(', ')
                     }${' '}
-                    · kept ${f.moment(d.at)}
+                    · stored ${f.moment(d.at)}
                   </p>
                   <section style=${{ marginTop: '20px' }}>
                     <div class="head">
@@ -877,8 +861,8 @@ export function Analyser({ Top, main, params }) {
                   </section>
                   <section>
                     <div class="head">
-                      <h2>How history is cut</h2>
-                      <span class="small ink2">${`${(d.report.possible || []).length} more are possible`}</span>
+                      <h2>How the history is shortened</h2>
+                      <span class="small ink2">${(d.report.possible || []).length} more possible</span>
                     </div>
                     ${
                       (d.report.eviction || []).length
@@ -892,11 +876,11 @@ export function Analyser({ Top, main, params }) {
                           </li>`,
                         )}
                       </ul>`
-                        : html`<p class="ink2">Nothing is probable enough to be shown.</p>`
+                        : html`<p class="ink2">The analyser found no likely strategy.</p>`
                     }
                     ${
                       (d.report.possible || []).length
-                        ? html`<h3>Possible, please look</h3>
+                        ? html`<h3>Possible strategies to check</h3>
                         <ul class="list">
                           ${d.report.possible.map(
                             (e) =>
@@ -912,7 +896,7 @@ export function Analyser({ Top, main, params }) {
                   </section>
                   <section>
                     <div class="head">
-                      <h2>Files that matter</h2>
+                      <h2>Relevant files</h2>
                     </div>
                     <ul class="list">
                       ${Object.entries(d.report.map || {}).map(
@@ -926,14 +910,14 @@ export function Analyser({ Top, main, params }) {
                   </section>
                   <section>
                     <div class="head">
-                      <h2>The whole report</h2>
+                      <h2>Full report</h2>
                     </div>
                     <${Json} of=${d.report} label="Report" />
                   </section>`
                 : html`<${Loading} />`
               : html`<h1>Analyser</h1>
                 <p class="lead" style=${{ marginBottom: '20px' }}>
-                  How agent frameworks manage memory, read from their source.
+                  How agent frameworks manage memory, according to their source code.
                 </p>
                 ${
                   d.items && d.items.length
@@ -944,7 +928,7 @@ export function Analyser({ Top, main, params }) {
                       'Report',
                       { text: 'Files', right: true },
                       { text: 'Checks passed', right: true },
-                      { text: 'Kept', right: true },
+                      { text: 'Stored', right: true },
                     ]}
                     rows=${d.items}
                     keyOf=${(x) => x.name}
@@ -958,9 +942,9 @@ export function Analyser({ Top, main, params }) {
                       html`<${When} at=${x.at} />`,
                     ]}
                   />`
-                    : html`<${Empty} title="No reports are kept here" code="memorist analyze PATH --keep">
-                    The analyser reads a framework's source and says what it keeps, cuts and
-                    forgets. A report that is kept shows here.
+                    : html`<${Empty} title="No reports yet" code="memorist analyze PATH --keep">
+                    The analyser reads a framework's source code and reports what it stores, shortens and
+                    forgets. Stored reports appear here.
                   </${Empty}>`
                 }
                 ${may('operator') && html`<${Folders} done=${got.reload} />`}`}
@@ -1005,7 +989,7 @@ export function Keys({ Top, main }) {
   const revoke = async () => {
     try {
       await act('DELETE', 'keys', { id: ending.id });
-      toast('The key is revoked');
+      toast('Revoked the key');
       end(null);
       load();
     } catch (error) {
@@ -1017,14 +1001,14 @@ export function Keys({ Top, main }) {
         ${
           may('admin') &&
           html`<button class="btn primary" onClick=${() => make(true)}>
-            Make a key
+Create a key
           </button>`
         }
       </${Top}>
       <main id="main" ref=${main} tabindex="-1">
         <h1>Keys</h1>
         <p class="lead" style=${{ marginBottom: '20px' }}>
-          Who may ask, for which user, in which roles. A key is shown once and kept as its hash.
+          API keys, with their user and roles. A key is shown once; only its hash is stored.
         </p>
         ${state.error && html`<${Failure} error=${state.error} />`}
         ${!state.items && !state.error && html`<${Loading} />`}
@@ -1032,7 +1016,7 @@ export function Keys({ Top, main }) {
           state.items &&
           !state.items.length &&
           html`<${Empty} title="No keys yet" code="memorist keys create --role operator">
-            While there is none, only one-time links open this page. Programs need a key.
+            Until you create a key, only one-time links open this page. Programs need a key.
           </${Empty}>`
         }
         ${
@@ -1046,7 +1030,7 @@ export function Keys({ Top, main }) {
               'User',
               'Roles',
               'Note',
-              { text: 'Made', right: true },
+              { text: 'Created', right: true },
               { text: 'Last used', right: true },
               { text: 'Expires', right: true },
               '',
@@ -1055,11 +1039,11 @@ export function Keys({ Top, main }) {
             keyOf=${(k) => k.id}
             cells=${(k) => [
               html`<code>${k.id}</code>`,
-              k.user || 'the org',
+              k.user || 'whole org',
               k.roles.join(', '),
               k.note || '–',
               html`<${When} at=${k.created_at} />`,
-              k.used_at ? html`<${When} at=${k.used_at} />` : 'not yet',
+              k.used_at ? html`<${When} at=${k.used_at} />` : 'never',
               f.until(k.expires_at),
               html`<button class="btn harm" onClick=${() => end(k)}>
                 Revoke
@@ -1067,13 +1051,13 @@ export function Keys({ Top, main }) {
             ]}
           />`
         }
-        <${Dialog} open=${open} label="Make a key" onClose=${() => make(false)}>
+        <${Dialog} open=${open} label="Create a key" onClose=${() => make(false)}>
           <form onSubmit=${create}>
-            <h2>Make a key</h2>
+            <h2>Create a key</h2>
             <label class="f" for="k-user" style=${{ marginTop: '10px' }}>
-              User it is for
+              User
             </label>
-            <input id="k-user" name="user" class="t" autofocus placeholder="empty: the whole org" />
+            <input id="k-user" name="user" class="t" autofocus placeholder="leave empty for the whole org" />
             <fieldset style=${{ margin: '12px 0' }}>
               <legend class="small ink2">Roles</legend>
               ${['reader', 'writer', 'forget', 'operator', 'admin'].map(
@@ -1093,20 +1077,20 @@ export function Keys({ Top, main }) {
               <button type="button" class="btn" onClick=${() => make(false)}>
                 Cancel
               </button>
-              <button class="btn primary">Make it</button>
+              <button class="btn primary">Create</button>
             </div>
           </form>
         </${Dialog}>
-        <${Dialog} open=${!!made} label="The new key" onClose=${() => show(null)}>
+        <${Dialog} open=${!!made} label="Your new key" onClose=${() => show(null)}>
           ${
             made &&
-            html`<h2>The new key</h2>
-              <p class="ink2">This is the only time it is shown.</p>
+            html`<h2>Your new key</h2>
+              <p class="ink2">Copy it now. It is not shown again.</p>
               <${Code} text=${made.key} label="Key" />
               <div class="row" style=${{ marginTop: '12px' }}>
                 <span class="push" />
                 <button class="btn primary" autofocus onClick=${() => show(null)}>
-                  I have it
+                  Done
                 </button>
               </div>`
           }
@@ -1116,8 +1100,7 @@ export function Keys({ Top, main }) {
             ending &&
             html`<h2>Revoke ${ending.id}?</h2>
               <p class="ink2">
-                Programs that use it are refused from now on, and browsers that logged in with it
-                too.
+                Programs that use this key, and browsers that logged in with it, lose access immediately.
               </p>
               <div class="row" style=${{ marginTop: '16px' }}>
                 <span class="push" />
@@ -1139,19 +1122,19 @@ export function Report({ Top, main, params }) {
       <main id="main" ref=${main} tabindex="-1">
         ${
           !r
-            ? html`<h1>No report is at hand</h1>
+            ? html`<h1>No report to show</h1>
             <p class="lead">
-              A report is shown once, after forgetting. What was forgotten, and how many rows went,
-              is in the <a href=${f.link('audit', {})}>audit trail</a>.
+              The report is shown once, after you forget something. The${' '}
+<a href=${f.link('audit', {})}>audit trail</a> records what was forgotten and how many rows were deleted.
             </p>`
             : html`<h1>
-              Forgot ${r.what}: ${f.plural(r.rows, 'row')} removed
+              Forgot ${r.what}: ${f.plural(r.rows, 'row')} deleted
             </h1>
             <p class="lead">
               <span
                 class=${r.found && r.found.length ? 'pill danger' : r.verified ? 'pill ok' : 'pill warn'}
               >
-                ${r.found && r.found.length ? 'found' : r.verified ? 'verified' : 'not all searched'}
+                ${r.found && r.found.length ? 'still found' : r.verified ? 'verified' : 'not fully searched'}
               </span>${' '}
               ${f.moment(r.at)}
             </p>
@@ -1172,12 +1155,10 @@ export function Report({ Top, main, params }) {
                 </dl>
                 <p>
                   ${f.plural(r.rows, 'row')} in${' '}
-                  ${f.plural(Object.values(r.counts).filter(Boolean).length, 'table')} removed.
-                  ${r.checked && r.checked.length ? ` Then searched: ${r.checked.join(', ')}.` : ''}${' '}
+                  ${f.plural(Object.values(r.counts).filter(Boolean).length, 'table')} deleted.
+                  ${r.checked && r.checked.length ? ` Searched afterwards: ${r.checked.join(', ')}.` : ''}${' '}
                   ${
-                    r.found && r.found.length
-                      ? `Still found in ${r.found.join(', ')}.`
-                      : 'No piece was found.'
+                    r.found && r.found.length ? `Still found in ${r.found.join(', ')}.` : 'Nothing was found.'
                   }
                 </p>
                 ${
@@ -1186,11 +1167,11 @@ export function Report({ Top, main, params }) {
                   html`<p class="ink2">Not searched: ${r.unchecked.join('; ')}.</p>`
                 }
                 <p class="ink2">
-                  ${f.plural(r.tombstones, 'fingerprint')} stay, so that nothing is derived again.
+                  ${f.plural(r.tombstones, 'fingerprint')} remain, so that nothing is derived again.
                 </p>
                 ${
                   r.complete === false &&
-                  html`<p class="warn">Something derived from it lies where this key may not write.</p>`
+                  html`<p class="warn">Some derived records are in namespaces that this key may not change.</p>`
                 }
                 <div class="row" style=${{ marginTop: '12px' }}>
                   <button class="btn" onClick=${() => copy(JSON.stringify(r, null, 2))}>

@@ -3,7 +3,7 @@
 import { html, useEffect, useState } from '../lib.js';
 import * as f from '../format.js';
 import { may, useView, view } from '../api.js';
-import { Code, EventLine, Icon, Loaded, Segmented, When, eventNote, toast, failed } from '../parts.js';
+import { Code, EventRow, Icon, Loaded, Segmented, failed, owner, toast } from '../parts.js';
 
 const WORDS = ['', 'One thing needs', 'Two things need', 'Three things need', 'Four things need'];
 const CONNECT = {
@@ -32,7 +32,7 @@ function Attention({ d, reload }) {
   const retry = async () => {
     try {
       const { revived } = await view('retry', {});
-      toast(`${f.plural(revived, 'message')} will be tried again`);
+      toast(`Retrying ${f.plural(revived, 'message')}`);
       reload();
     } catch (error) {
       failed(error, reload);
@@ -49,10 +49,10 @@ function Attention({ d, reload }) {
           <${Icon} name="warn" />
         </span>
         <div>
-          <b class="strong">${f.plural(n, 'message')} could not be derived from</b>
+          <b class="strong">No facts could be extracted from ${f.plural(n, 'message')}</b>
           <p class="ink2">
-            ${d.dead[0] ? d.dead[0].error : ''}. The messages are safe; their facts are missing until
-            a retry succeeds.
+            ${d.dead[0] ? d.dead[0].error : ''}.
+The messages are stored; their facts are missing until a retry succeeds.
           </p>
         </div>
         <a class="btn" href="#/jobs">
@@ -74,14 +74,14 @@ function Attention({ d, reload }) {
         </span>
         <div>
           <b class="strong">
-            ${f.plural(d.replaced.length, 'fact')} replaced a correction this week
+            ${f.plural(d.replaced.length, 'correction')} ${d.replaced.length === 1 ? 'was' : 'were'} replaced this week
           </b>
           <p class="ink2">
-            What a user corrected was changed again by a processor.${' '}
+            A processor later changed a value that a user had corrected.${' '}
             ${
               keys.length === 1
-                ? html`It is in <code>${keys[0]}</code>.`
-                : html`Most are in <code>${keys[0]}</code>.`
+                ? html`The key is <code>${keys[0]}</code>.`
+                : html`The keys are ${keys.map((key, n) => html`${n ? ', ' : ''}<code>${key}</code>`)}.`
             }
           </p>
         </div>
@@ -99,7 +99,7 @@ function Attention({ d, reload }) {
         <p>${problem}</p>
       </div>`,
     );
-  if (!shown.length) return html`<p class="ink2">Nothing. Doctor found no problem.</p>`;
+  if (!shown.length) return html`<p class="ink2">No problems found.</p>`;
   return html`<div class="card">${shown}</div>`;
 }
 
@@ -124,7 +124,7 @@ function Build() {
           thread: found.id ? found.id.thread : found.threads[0].id,
           input: said,
         });
-      else tell('There is no user and no thread of that name.');
+      else tell('No user or thread has that name.');
     } catch (error) {
       tell(/** @type {Error} */ (error).message);
     }
@@ -146,12 +146,12 @@ function Build() {
           />
         </div>
         <label class="f" for="b-say" style=${{ marginTop: '10px' }}>
-          If they now say
+          If they say next
         </label>
         <input
           id="b-say"
           class="t"
-          placeholder="anything, or leave empty"
+          placeholder="anything; you can leave it empty"
           value=${said}
           onInput=${(e) => say(e.target.value)}
         />
@@ -177,7 +177,7 @@ export function Overview({ Top, main }) {
         ${
           may('operator') &&
           html`<button class="btn bare" onClick=${got.reload}>
-            Run doctor
+            Check again
           </button>`
         }
       </${Top}>
@@ -194,15 +194,17 @@ export function Overview({ Top, main }) {
               .map(([queue, n]) => `${queue} ${n}`)
               .join(', ');
             return html`<h1>
-                  Memory works.
-                  ${wrong ? ` ${WORDS[wrong] || `${wrong} things need`} you.` : ' Nothing needs you.'}
+                  The memory works.
+                  ${wrong ? WORDS[wrong] || `${wrong} things need` : 'Nothing needs'} your attention.
                 </h1>
                 <p class="lead">
-                  Checked just now: the store answers,${' '}
+                  Checked just now: the store responds,${' '}
                   ${
-                    d.store.waiting ? `${d.store.waiting} rows wait for the index` : 'the index is up to date'
+                    d.store.waiting
+                      ? `${f.plural(d.store.waiting, 'entry is', 'entries are')} waiting for the index`
+                      : 'the index is up to date'
                   }
-                  , ${f.plural(s.dead_letters, 'job')} ${s.dead_letters === 1 ? 'is' : 'are'} dead.
+                  , ${s.dead_letters ? f.plural(s.dead_letters, 'job has', 'jobs have') : 'no job has'} failed.
                 </p>
                 <div class="counts">
                   <div>
@@ -241,13 +243,13 @@ export function Overview({ Top, main }) {
                     <section>
                       <div class="head">
                         <h2>Needs attention</h2>
-                        <span class="ink2 small">what doctor found</span>
+                        <span class="ink2 small">found by memorist doctor</span>
                       </div>
                       <${Attention} d=${d} reload=${got.reload} />
                     </section>
                     <section>
                       <div class="head">
-                        <h2>Just now</h2>
+                        <h2>Latest changes</h2>
                         <span class="ink2 small">all users</span>
                         <a class="push ink2 small" href="#/timeline">
                           Timeline
@@ -256,28 +258,16 @@ export function Overview({ Top, main }) {
                       ${
                         d.recent.length
                           ? html`<ul class="list">
-                          ${d.recent.map(
-                            (e) =>
-                              html`<li data-row=${e.id} tabindex="-1">
-                              <span class="r">${eventNote(e)}</span>
-                              <span class="ink2" style=${{ display: 'inline-block', width: '64px' }}>
-                                <${When} at=${e.at} />
-                              </span>
-                              <span class="ink2" style=${{ display: 'inline-block', width: '90px' }}>
-                                ${e.actor === 'user' && e.user ? e.user : e.actor}
-                              </span>${' '}
-                              <${EventLine} e=${e} />
-                            </li>`,
-                          )}
+                          ${d.recent.map((e) => html`<${EventRow} e=${e} owner=${owner} />`)}
                         </ul>`
-                          : html`<p class="ink2">Nothing was said or derived yet.</p>`
+                          : html`<p class="ink2">Nothing has changed yet.</p>`
                       }
                     </section>
                   </div>
                   <div>
                     <section>
                       <div class="head">
-                        <h2>See what a model would get</h2>
+                        <h2>See what the model receives</h2>
                       </div>
                       <${Build} />
                     </section>
@@ -320,7 +310,7 @@ export function Overview({ Top, main }) {
                         }
                         <dt>embedder</dt>
                         <dd>
-                          <code>${d.store.embedder || 'none: words only'}</code>
+<code>${d.store.embedder || 'none: recall matches words only'}</code>
                         </dd>
                         <dt>index</dt>
                         <dd>

@@ -1,7 +1,7 @@
 // @ts-check
 // Users, and one user: first the profile exactly as it is sent, then facts; beside them threads, learnings and
 // working memory.
-import { html, useState } from '../lib.js';
+import { html, useEffect, useRef, useState } from '../lib.js';
 import * as f from '../format.js';
 import { act, may, usePages, useView } from '../api.js';
 import { put } from '../router.js';
@@ -10,7 +10,7 @@ import {
   Confidence,
   CopyLink,
   Empty,
-  EventLine,
+  EventRow,
   Failure,
   Forget,
   Icon,
@@ -19,7 +19,6 @@ import {
   More,
   Table,
   When,
-  eventNote,
   failed,
   toast,
 } from '../parts.js';
@@ -64,7 +63,7 @@ export function Users({ Top, main, params }) {
               title="No users yet"
               code=${'with memory.session(user="ada") as talk:\n    talk.add("Hi, I live in Lisbon.", "Noted.")'}
             >
-              A user is here as soon as something is said by them or known of them.
+              A user appears here after their first message or fact.
             </${Empty}>`)
         }
         ${
@@ -79,7 +78,7 @@ export function Users({ Top, main, params }) {
                 { text: 'Threads', right: true },
                 { text: 'Messages', right: true },
                 { text: 'Facts', right: true },
-                { text: 'Last spoke', right: true },
+                { text: 'Last message', right: true },
               ]}
               rows=${pages.items}
               keyOf=${(u) => u.user}
@@ -102,11 +101,11 @@ export function Users({ Top, main, params }) {
 
 const FEW = 12;
 const LANES = {
-  identity: 'who',
-  safety: 'not to miss',
-  wishes: 'wishes',
+  identity: 'identity',
+  safety: 'safety',
+  wishes: 'preference',
   corrections: 'correction',
-  facts: 'known',
+  facts: 'fact',
   now: 'now',
 };
 export const laneName = (lane) => LANES[lane] || lane;
@@ -126,7 +125,7 @@ function Profile({ d }) {
   const lines = d.profile.lines;
   if (!lines.length)
     return html`<p class="ink2">
-        Nothing is said of ${d.name || d.user} unasked: no fact or wish is sure enough yet.
+        The profile is empty: no fact or preference of ${d.name || d.user} is certain enough yet.
       </p>`;
   return html`<div class="req">
       <section class="b-profile">
@@ -246,14 +245,14 @@ function Facts({ d, reload, all, showAll }) {
       ${
         d.facts === 0
           ? html`<${Empty}
-          title=${`Nothing is known of ${d.name || d.user} yet`}
+          title=${`No facts about ${d.name || d.user} yet`}
           code=${`memory.facts.set("${d.ns}", "location", "Lisbon")`}
         >
-          Facts are derived from what users say, or set by your code.
+          Facts are extracted from messages, or set by your program.
         </${Empty}>`
           : !rows.length && !pages.loading
             ? html`<p class="ink2">
-          No key or value${pages.next === null ? '' : ' looked through so far'} holds “${word}”.
+          No key or value${pages.next === null ? '' : ' loaded so far'} contains “${word}”.
         </p>`
             : html`<${Table}
           label="Facts"
@@ -357,6 +356,8 @@ export const WorkingBox = ({ doc }) => {
     </div>`;
 };
 
+const usesOf = ({ uses }) =>
+  uses === 0 ? 'never used' : uses === 1 ? 'used once' : `used ${f.num(uses)} times`;
 export function LearningRow({ one, reload }) {
   const user = f.userOf(one.ns);
   const move = (way, back) => async () => {
@@ -373,7 +374,7 @@ export function LearningRow({ one, reload }) {
   const drop = async () => {
     try {
       await act('DELETE', 'learning', { id: one.id, user });
-      toast('Deleted; it is not learned again from the same words');
+      toast('Deleted. The same words will not produce it again.');
       reload();
     } catch (error) {
       failed(error, reload);
@@ -381,7 +382,7 @@ export function LearningRow({ one, reload }) {
   };
   return html`<p>${one.content}</p>
       <p class="small ink2">
-        ${one.type} · ${one.confidence.toFixed(2)} · used ${one.uses} times
+        ${one.type} · ${one.confidence.toFixed(2)} · ${usesOf(one)}
         ${one.last ? html`, last <${When} at=${one.last} />` : ''}
         ${
           one.sources.length > 0 &&
@@ -434,21 +435,12 @@ function UserThreads({ user }) {
       <${More} pages=${pages} what="threads" />`;
 }
 
-function UserTimeline({ user }) {
-  const pages = usePages('timeline', { user });
+function UserTimeline({ user, trail }) {
+  const pages = usePages(trail, { user });
+  useRefresh(pages.reload);
   return html`<${Chunks}
         rows=${pages.items}
-        draw=${(e) =>
-          html`<li key=${e.id} data-row=${e.id} tabindex="-1">
-            <span class="r">${eventNote(e)}</span>
-            <span class="ink2" style=${{ display: 'inline-block', width: '70px' }}>
-              <${When} at=${e.at} />
-            </span>
-            <span class="ink2" style=${{ display: 'inline-block', width: '90px' }}>
-              ${e.actor}
-            </span>${' '}
-            <${EventLine} e=${e} />
-          </li>`}
+        draw=${(e) => html`<${EventRow} key=${e.id} e=${e} />`}
       />
       <${More} pages=${pages} what="events" />`;
 }
@@ -458,6 +450,8 @@ export function User({ Top, main, params }) {
   const [forgetting, forget] = useState(false);
   useRefresh(got.reload);
   const tab = params.tab || 'memory';
+  const strip = useRef(null);
+  useEffect(() => showCurrent(strip.current), [tab, !got.data]);
   return html`<${Top} crumbs=${[{ text: 'Users', href: '#/users' }, params.user || '?']}>
         <${CopyLink} />
         ${
@@ -482,10 +476,10 @@ export function User({ Top, main, params }) {
         <${Loaded} of=${got}>
           ${(d) => {
             if (d.empty)
-              return html`<h1>Nothing is known of ${d.user}</h1>
+              return html`<h1>No memory of ${d.user}</h1>
                   <p class="lead">
-                    No message, fact or learning is stored under <code>${d.ns}</code>. If this user
-                    was forgotten, that is as it should be.
+                    No message, fact or learning is stored under <code>${d.ns}</code>. If you forgot this
+                    user, that is expected.
                   </p>`;
             const tabs = [
               ['memory', 'Memory', null],
@@ -495,7 +489,7 @@ export function User({ Top, main, params }) {
               ['working', 'Working', d.working.length],
               ['state', 'State', d.states.length],
               ['timeline', 'Timeline', null],
-              ['audit', 'Audit', d.audit],
+              ...(may('operator') ? [['audit', 'Audit', null]] : []),
             ];
             const threads = (list) =>
               html`<ul class="list">
@@ -512,20 +506,20 @@ export function User({ Top, main, params }) {
                   )}
                 </ul>`
                 : html`<p class="ink2">
-                  Nothing was learned yet. Learnings come from what a user asks for once and for
-                  all.
+                  No learnings yet. Memorist learns from lasting preferences and corrections, such as
+                  “always answer briefly”.
                 </p>`;
             return html`<div class="head" style=${{ marginBottom: 0 }}>
                   <h1>${d.name || d.user}</h1>
                   <code class="ink2">${d.ns}</code>
                 </div>
                 <p class="lead">
-                  Known since ${f.date(d.since)}
-                  ${d.last ? ` · last spoke ${f.moment(d.last)}` : ''} ·${' '}
+                  First seen ${f.date(d.since)}
+                  ${d.last ? ` · last message ${f.moment(d.last)}` : ''} ·${' '}
                   ${f.plural(d.all_threads, 'thread')}, ${f.plural(d.messages, 'message')},${' '}
                   ${f.num(d.tokens)} tokens
                 </p>
-                <nav class="tabs" aria-label="Of this user" ref=${showCurrent}>
+                <nav class="tabs" aria-label="This user's memory" ref=${strip}>
                   ${tabs.map(
                     ([id, name, n]) =>
                       html`<a
@@ -543,7 +537,7 @@ export function User({ Top, main, params }) {
                     <div>
                       <section>
                         <div class="head">
-                          <h2>What every request says of ${(d.name || d.user).split(' ')[0]}</h2>
+                          <h2>What every request says about ${(d.name || d.user).split(' ')[0]}</h2>
                           <span class="ink2 small">the profile, as it is sent</span>
                           <span class="push small ink2">
                             <i class="sw c-profile" />
@@ -568,7 +562,7 @@ export function User({ Top, main, params }) {
                         ${
                           d.threads.length
                             ? threads(d.threads)
-                            : html`<p class="ink2">No conversation is stored.</p>`
+                            : html`<p class="ink2">No conversations yet.</p>`
                         }
                         ${
                           d.all_threads > d.threads.length &&
@@ -618,10 +612,10 @@ export function User({ Top, main, params }) {
                       )}
                     </ul>`
                     : html`<${Empty}
-                      title="No documents of this user"
+                      title="This user has no documents"
                       code=${`memory.documents.add("${d.ns}", text, title="Notes")`}
                     >
-                      Documents are long texts, cut into chunks that recall finds.
+                      Documents are long texts, split into chunks that recall can find.
                     </${Empty}>`)
                 }
                 ${
@@ -641,7 +635,8 @@ export function User({ Top, main, params }) {
                       title="No working memory"
                       code="memory.working.update(current_page={...})"
                     >
-                      What a user looks at and plans now; it expires by itself.
+                      Working memory contains the user's current page, plan and recent actions. It expires
+                      automatically.
                     </${Empty}>`)
                 }
                 ${
@@ -660,10 +655,13 @@ export function User({ Top, main, params }) {
                       ]}
                     />`
                     : html`<${Empty} title="No state" code=${'memory.state.set("ui.theme", "dark")'}>
-                      Small values and counters of your own.
+                      State contains small values and counters that your program stores.
                     </${Empty}>`)
                 }
-                ${(tab === 'timeline' || tab === 'audit') && html`<${UserTimeline} user=${d.user} />`}
+                ${
+                  (tab === 'timeline' || tab === 'audit') &&
+                  html`<${UserTimeline} key=${tab} trail=${tab} user=${d.user} />`
+                }
                 <div class="docked">
                   <a
                     class="btn primary"

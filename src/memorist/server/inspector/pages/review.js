@@ -25,7 +25,7 @@ function Edit({ one, onClose, reload }) {
     };
     try {
       if (Object.keys(body).length) await act('PATCH', 'review/candidate', { id: one.id, ns: one.ns }, body);
-      toast('Changed; it still waits for approval');
+      toast('Saved. It is still waiting for approval.');
       onClose();
       reload();
     } catch (error) {
@@ -56,7 +56,9 @@ function Row({ one, here, editing, edit, reload, choose }) {
     try {
       const memory = await act('POST', 'review/approve', { id: one.id, ns: one.ns }, {});
       const undo = () => act('POST', 'memory/undo', { id: memory.id, ns: one.ns }, {}).then(reload);
-      toast('Approved: it is remembered from now on', { undo: memory && memory.id ? undo : undefined });
+      toast('Approved. Recall and requests can now use it.', {
+        undo: memory && memory.id ? undo : undefined,
+      });
       reload();
     } catch (error) {
       failed(error, reload);
@@ -65,7 +67,7 @@ function Row({ one, here, editing, edit, reload, choose }) {
   const reject = async () => {
     try {
       await act('POST', 'review/reject', { id: one.id, ns: one.ns }, {});
-      toast('Rejected: it is not proposed again from the same message');
+      toast('Rejected. The same message will not propose it again.');
       reload();
     } catch (error) {
       failed(error, reload);
@@ -93,7 +95,7 @@ function Row({ one, here, editing, edit, reload, choose }) {
         <${Confidence} of=${one.confidence} />
         ${
           source && source.includes('#')
-            ? html` · <a data-key=${here ? 'w' : null} href=${f.messageLink(source)}>the message</a>`
+            ? html` · <a data-key=${here ? 'w' : null} href=${f.messageLink(source)}>see the message</a>`
             : ''
         }
       </p>
@@ -139,9 +141,9 @@ export function Review({ Top, main, params }) {
   return html`<${Top} crumbs=${['Review']} />
       <main id="main" ref=${main} tabindex="-1">
         <h1>
-          ${rows.length ? `${f.plural(rows.length, 'memory waits', 'memories wait')} for you.` : 'Review'}
+          ${rows.length ? `${f.plural(rows.length, 'memory is', 'memories are')} waiting for approval.` : 'Review'}
         </h1>
-        <p class="lead">Nothing here is recalled or sent to a model until someone approves it.</p>
+        <p class="lead">Recall and requests ignore these memories until someone approves them.</p>
         <div class="filters">
           <input
             aria-label="User"
@@ -152,8 +154,8 @@ export function Review({ Top, main, params }) {
           ${
             rows.length > 0 &&
             html`<span class="small ink2">
-              <kbd>j</kbd> <kbd>k</kbd> next, previous · <kbd>a</kbd> approve · <kbd>x</kbd> reject ·${' '}
-              <kbd>e</kbd> edit · <kbd>w</kbd> its message
+              <kbd>j</kbd> <kbd>k</kbd> next or previous · <kbd>a</kbd> approve · <kbd>x</kbd> reject ·${' '}
+              <kbd>e</kbd> edit · <kbd>w</kbd> see the message
             </span>`
           }
         </div>
@@ -163,9 +165,9 @@ export function Review({ Top, main, params }) {
           !pages.loading &&
           !rows.length &&
           !pages.error &&
-          html`<${Empty} title="Nothing waits" code=${CODE}>
-            Memories wait here when the ${html`<code>admit=</code>`} of your program returns “review” for them,
-            for example for personal data or low confidence.
+          html`<${Empty} title="No memories are waiting" code=${CODE}>
+            Memories wait here if your program's ${html`<code>admit=</code>`} setting returns “review” for
+            them, for example for personal data or low confidence.
           </${Empty}>`
         }
         <ul class="list review">

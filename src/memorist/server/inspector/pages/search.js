@@ -65,7 +65,7 @@ function Row({ h, open, toggle, asked, words, most, columns }) {
           ${h.kind} · <a href=${hitLink(h)}>${hitName(h)}</a> · ${h.trust} · ${f.date(h.at)}${' '}
           ${h.superseded && html`<${State} of="superseded" word=${`superseded by ${h.superseded}`} />`} ·${' '}
           <button class="linkish" aria-expanded=${String(open)} onClick=${toggle}>
-            ${open ? 'close' : 'the sum'}
+            ${open ? 'hide the sum' : 'show the sum'}
           </button>
         </p>
         <div class="stackcell">
@@ -101,9 +101,9 @@ function Row({ h, open, toggle, asked, words, most, columns }) {
                 html`<span class="ink2">${name}</span>
                 <span class=${w < 0 ? 'danger' : ''}>${f.signed(w, 2)}</span>`,
             )}
-            <span class="ink2 t">signals add up to</span>
+            <span class="ink2 t">sum of the signals</span>
             <span class="t">${total.toFixed(2)}</span>
-            <b>chance that it answers</b>
+            <b>probability that it answers</b>
             <b>${f.score(h.score)}</b>
           </div>
         </div>`
@@ -124,11 +124,11 @@ function WhyNot({ asked, onClose }) {
       fail(wrong);
     }
   };
-  return html`<${Dialog} open onClose=${onClose} label="Why not?">
+  return html`<${Dialog} open onClose=${onClose} label="Why is it missing?">
       <form onSubmit=${go}>
-        <h2>Why is it not there?</h2>
+        <h2>Why is it missing?</h2>
         <p class="ink2">
-          Give the id of what you expected: a message (<code>thread#12</code>) or a fact (
+          Enter the id of the item you expected: a message (<code>thread#12</code>) or a fact (
           <code>user:ada/location</code>).
         </p>
         <label class="f" for="expected" style=${{ marginTop: '10px' }}>
@@ -154,7 +154,7 @@ function WhyNot({ asked, onClose }) {
             ${
               answer.hit &&
               html`<p class="ink2">
-                  It scored ${f.score(answer.hit.score)}; the last one shown scored${' '}
+                  It scored ${f.score(answer.hit.score)}. The last result shown scored${' '}
                   ${f.score(answer.cut)}.
                 </p>
                 <${Stack} signals=${answer.hit.signals} />
@@ -258,14 +258,14 @@ export function Search({ Top, main, params }) {
             ref=${box}
             type="search"
             aria-label="What to recall"
-            placeholder="What should be remembered?"
+            placeholder="Ask as your agent would"
             value=${typed}
             onInput=${(e) => type(e.target.value)}
           />
           <label class="small ink2">
-            read as${' '}
+            as user${' '}
             <input
-              aria-label="Read as user"
+              aria-label="As user"
               style=${{ width: '90px', flex: 'none', fontSize: '1rem', fontWeight: 600 }}
               placeholder="everyone"
               value=${params.user || ''}
@@ -299,11 +299,11 @@ export function Search({ Top, main, params }) {
             ${TRUSTS.map((k) => html`<option value=${k}>${k}</option>`)}
           </select>
           <select
-            aria-label="Said"
+            aria-label="Date"
             value=${params.since || ''}
             onChange=${(e) => put({ since: e.target.value })}
           >
-            ${Object.entries(SPANS).map(([days, name]) => html`<option value=${days}>Said: ${name}</option>`)}
+            ${Object.entries(SPANS).map(([days, name]) => html`<option value=${days}>Date: ${name}</option>`)}
           </select>
           <select
             aria-label="How many"
@@ -315,10 +315,10 @@ export function Search({ Top, main, params }) {
           ${
             d &&
             html`<button class="btn" onClick=${() => ask(true)}>
-                Why not…?
+                Why is it missing?
               </button>
               <span class="push" role="status">
-                ${d.hits.length} of ${f.num(d.findable)} findable things · ${d.milliseconds.toFixed(1)}${' '}
+                ${d.hits.length} of ${f.plural(d.findable, 'searchable item')} · ${d.milliseconds.toFixed(1)}${' '}
                 ms
               </span>`
           }
@@ -327,17 +327,16 @@ export function Search({ Top, main, params }) {
         ${asked.query.trim() && !d && !got.error && html`<${Loading} />`}
         ${
           !asked.query.trim() &&
-          html`<${Empty} title="Ask as your agent would" code=${'memory.recall("when is the launch?")'}>
-            Every hit comes with its score by signal: what the words, the session, the meaning and
-            the date each gave.
+          html`<${Empty} title="Search what your agent remembers" code=${'memory.recall("when is the launch?")'}>
+            Each result shows how much each signal, such as words, meaning, session and date, contributed to its score.
           </${Empty}>`
         }
         ${
           d &&
           !d.hits.length &&
-          html`<${Empty} title="Nothing speaks to that">
-            No message, fact, learning or document has anything of it. Take filters away, or ask
-            “Why not?” for something you expected.
+          html`<${Empty} title="No results">
+            No message, fact, learning or document matches. Remove filters, or use “Why is it missing?” for
+            an item you expected.
           </${Empty}>`
         }
         ${
@@ -346,12 +345,12 @@ export function Search({ Top, main, params }) {
           html`<div class="hits">
               <div class="hr h">
                 <span>Score</span>
-                <span>Found</span>
+                <span>Result</span>
                 ${[...columns, 'other'].map((name) => html`<span class="hs">${name}</span>`)}
               </div>
               ${d.hits.map(
                 (h, n) =>
-                  html`${n === split && html`<div class="roomends dash">Less likely than not</div>`}
+                  html`${n === split && html`<div class="roomends dash">Below 50 %</div>`}
                   <${Row}
                     key=${h.id}
                     h=${h}
@@ -365,8 +364,9 @@ export function Search({ Top, main, params }) {
               )}
             </div>
             <p class="small ink2" style=${{ paddingTop: '16px' }}>
-              The sum of the signals decides the order. A score is the chance that this answers, estimated from
-              that sum and from everything else that was found. Other is the sum of the weaker signals.
+              The sum of the signals determines the order. The score is the estimated probability that this
+              result answers the question; it also depends on the other results. “other” is the sum of the
+              weaker signals.
             </p>`
         }
         ${asking && html`<${WhyNot} asked=${asked} onClose=${() => ask(false)} />`}

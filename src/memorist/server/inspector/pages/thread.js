@@ -138,7 +138,7 @@ const Yielded = ({ y }) =>
         confidence ${y.confidence.toFixed(2)}
         ${y.had ? `, replaced ${f.text(y.replaced).slice(0, 40)}` : ''}
         ${y.expires ? `, expires ${f.date(y.expires)}` : ''}
-        ${y.holds ? '' : ' · no longer so'}
+        ${y.holds ? '' : ' · no longer current'}
       </span>
     </div>`
     : html`<div class="yield learning">
@@ -200,7 +200,7 @@ function Msg({ m, d, here, words, pin, folded }) {
               elided &&
               html`<p class="small">
                 <${State} of="elided" word="elided in requests" />${' '}
-                <span class="ink2">where the policy elides results over ${ELIDE} tokens</span>
+                <span class="ink2">if the policy elides results over ${ELIDE} tokens</span>
               </p>`
             }`
             : html`<${Long} text=${m.text || (m.stray ? f.text(m.stray.results) : '')} words=${words} />`
@@ -224,13 +224,13 @@ function Msg({ m, d, here, words, pin, folded }) {
         ${
           m.calls &&
           html`<div class="yield tool">
-            trust: tool<span>never becomes a fact of ${user || 'the user'} by itself</span>
+            trust: tool<span>a tool result alone never becomes a fact about ${user || 'the user'}</span>
           </div>`
         }
         ${
           m.attached &&
           html`<div class="yield summary">
-            recalled memory rides with it<span>later requests send the same bytes</span>
+            sent with recalled memory<span>later requests send the same bytes</span>
           </div>`
         }
         ${m.yields.map((y) => html`<${Yielded} y=${y} />`)}
@@ -289,7 +289,7 @@ export function Thread({ Top, main, params }) {
   const pin = async (m) => {
     try {
       await view('pin', { message: m.id, pinned: !m.pinned });
-      toast(m.pinned ? 'No longer pinned' : 'Pinned: every later request of this thread sends it', {
+      toast(m.pinned ? 'Unpinned' : 'Pinned. Every later request in this thread contains this message.', {
         undo: () => view('pin', { message: m.id, pinned: m.pinned }).then(() => talk.jump(m.seq)),
       });
       talk.jump(m.seq);
@@ -315,7 +315,7 @@ export function Thread({ Top, main, params }) {
             Forget this thread…
           </button>`
         }
-        <a class="btn bare opt" href=${f.link('costs', { thread: params.id })}>Cost</a>
+        <a class="btn bare" href=${f.link('costs', { thread: params.id })}>Cost</a>
         <a class="btn primary undocked" href=${f.link('context', { thread: params.id })}>
           <${Icon} name="context" />
           See the next request
@@ -331,10 +331,10 @@ export function Thread({ Top, main, params }) {
               <p class="lead">
                 ${f.plural(d.length, 'message')}, ${f.num(d.tokens)} tokens · ${f.date(d.created)} to${' '}
                 ${f.moment(d.updated)}
-                ${summary ? ` · 1 summary stands for #${summary.first}–${summary.last}` : ''}
+                ${summary ? ` · 1 summary replaces #${summary.first}–${summary.last}` : ''}
                 ${
                   Object.keys(d.yielded).length
-                    ? ` · yielded ${Object.entries(d.yielded)
+                    ? ` · derived: ${Object.entries(d.yielded)
                         .filter(([k]) => k !== 'summary')
                         .map(([k, n]) => f.plural(n, k))
                         .join(', ')}`
@@ -382,7 +382,7 @@ export function Thread({ Top, main, params }) {
                     </span>
                     <span>
                       <i class="sw c-quiet" />
-                      sent as it is
+                      sent in full
                     </span>
                     <span>
                       <i class="sw c-tools" />
@@ -390,9 +390,9 @@ export function Thread({ Top, main, params }) {
                     </span>
                     <span>
                       <i class="sw c-ink" />
-                      here
+this message
                     </span>
-                    <span class="push">height: tokens; click to jump</span>
+                    <span class="push">Height shows tokens. Click to jump.</span>
                   </div>`
               }
               <div class="talk">
@@ -424,7 +424,7 @@ export function Thread({ Top, main, params }) {
                           messages
                         </button>${' '}
                         <span class="ink2">
-                          all are still stored; requests send the summary instead
+                          All of them are still stored; requests contain the summary instead.
                         </span>
                       </p>
                     </div>
@@ -439,7 +439,7 @@ export function Thread({ Top, main, params }) {
                   </div>`
                 }
                 ${talk.error && html`<${Failure} error=${talk.error} />`}
-                ${d.length === 0 && html`<p class="ink2">Nothing was said in this thread yet.</p>`}
+                ${d.length === 0 && html`<p class="ink2">This thread has no messages yet.</p>`}
                 ${
                   talk.rows.length > 0 &&
                   talk.rows[0].seq > 1 &&

@@ -35,7 +35,7 @@ function Applied({ ns, turn, undo }) {
   return html`<section style=${{ marginTop: '32px' }}>
       <div class="head">
         <h2>Applied</h2>
-        <span class="small ink2">each can be undone as one step</span>
+        <span class="small ink2">you can undo each plan in one step</span>
       </div>
       <ul class="list">
         ${got.data.items.map(
@@ -85,7 +85,7 @@ export function Tidy({ Top, main, params }) {
   const undoNow = async (done) => {
     try {
       await undo(done);
-      toast('Undone: every memory is as it was before');
+      toast('Undone. All memories are as they were before.');
     } catch (wrong) {
       failed(wrong, make);
     }
@@ -94,7 +94,7 @@ export function Tidy({ Top, main, params }) {
     work(true);
     try {
       const done = await act('POST', 'tidy/apply', {}, { plan });
-      toast(`Applied: ${f.plural(plan.lines.length, 'change')} in one step`, { undo: () => undo(done) });
+      toast(`Applied ${f.plural(plan.lines.length, 'change')} in one step`, { undo: () => undo(done) });
       again((n) => n + 1);
       make();
     } catch (wrong) {
@@ -120,8 +120,8 @@ export function Tidy({ Top, main, params }) {
       <main id="main" ref=${main} tabindex="-1">
         <h1>${plan ? planSentence(plan) : 'Tidy up'}</h1>
         <p class="lead">
-          Duplicates are merged; with a model, what is no longer true is ended and what is long is shortened. Nothing
-          changes until you apply the plan, and it can be undone as one step.
+          A plan merges duplicates. With a model, it also ends outdated memories and shortens long ones.
+          Nothing changes until you apply the plan, and you can undo it in one step.
         </p>
         <form class="filters" onSubmit=${go}>
           <input aria-label="User" placeholder="A user" value=${typed} onInput=${(e) => type(e.target.value)} />
@@ -132,7 +132,7 @@ export function Tidy({ Top, main, params }) {
         ${
           !ns &&
           html`<${Empty} title="Choose a user" code=${'memory.tidy(user="ada")'}>
-            A plan is made for one user at a time. The same plan is available in Python and as a command.
+            A plan is for one user. You can also make it in Python or with memorist tidy.
           </${Empty}>`
         }
         ${
@@ -143,7 +143,7 @@ export function Tidy({ Top, main, params }) {
             ${
               plan.refused.length > 0 &&
               html`<p class="small ink2" style=${{ marginTop: '12px' }}>
-                ${f.plural(plan.refused.length, 'proposal')} of the model left out: ${plan.refused.join('; ')}.
+                Rejected ${f.plural(plan.refused.length, 'proposal')} from the model: ${plan.refused.join('; ')}.
               </p>`
             }`
         }
