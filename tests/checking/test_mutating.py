@@ -50,7 +50,7 @@ def test_a_case_that_fails_anyway_is_named(memorist: Memorist, tmp_path: Path) -
     ran = memorist("test", "--mutate")
     assert ran.code == 1 and "fails without any change: a.memory.yaml: a" in ran.out
     (tmp_path / "a.memory.yaml").write_text(text.replace("Bonn", "Ulm"), "utf-8")
-    assert "every memory is tested, and every case can fail" in memorist("test", "--mutate").out
+    assert "every memory affects a case, and every case can fail" in memorist("test", "--mutate").out
     assert memorist("test", "--mutate", "--json").json()["untested"] == []
 
 

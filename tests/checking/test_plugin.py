@@ -104,8 +104,8 @@ def test_cases_and_fixtures_work_in_a_fresh_project(python: Path, tmp_path: Path
     (tmp_path / "conftest.py").write_text('pytest_plugins = ["memorist.checking.plugin"]\n', "utf-8")
     first = run_pytest(python, tmp_path)
     assert first.returncode == 1, first.stdout + first.stderr
-    assert "2 failed, 3 passed" in first.stdout and "no request is recorded yet" in first.stdout
-    assert "never stored: nothing that user may read holds it" in first.stdout and "Traceback" not in first.stdout
+    assert "2 failed, 3 passed" in first.stdout and "no request has been recorded yet" in first.stdout
+    assert "never stored: no record that user can read contains it" in first.stdout and "Traceback" not in first.stdout
     assert "city.memory.yaml" in first.stdout
     run_pytest(python, tmp_path, "--memorist-update", "city.memory.yaml")
     assert (tmp_path / "snapshots" / "city" / "the-request-is-recorded.txt").exists()

@@ -161,13 +161,14 @@ def test_the_command_reports_and_its_status_says_how_it_ended(memorist: Memorist
     assert passed.code == 0 and "1 passed" in passed.out and "ok    moving.memory.yaml: the newest city" in passed.out
     (tmp_path / "moving.memory.yaml").write_text(MOVING.replace("newest: {location: Porto}", "contains: Ulm"), "utf-8")
     ran = memorist("test", "moving.memory.yaml", "--junit", "out.xml")
-    assert ran.code == 1 and "never stored: nothing that ada may read holds it" in ran.out
+    assert ran.code == 1 and "never stored: no record that ada can read contains it" in ran.out
     assert "memorist test moving.memory.yaml -k 'the newest city' --keep ." in ran.out
     [case] = ElementTree.parse(tmp_path / "out.xml").getroot().iter("testcase")
     failure = case.find("failure")
     assert failure is not None and "never stored" in str(failure.get("message"))
     told = memorist("test", "--json").json()
     assert told["failed"] == 1 and told["cases"][0]["failures"][0]["stage"] == "never stored"
+    assert told["cases"][0]["reproduce"][0].endswith("-k 'the newest city' --keep .")
     assert memorist("test", "--keep", ".").code == 1
     assert "Porto" in memorist("--url", "the-newest-city.db", "facts", "get", "location", "--user", "ada").out
 
@@ -176,7 +177,7 @@ def test_the_command_reports_and_its_status_says_how_it_ended(memorist: Memorist
     ("text", "says"),
     [
         ("cases: [{name: a, ask: b, expect: [{contain: x}]}]", "no expectation 'contain'"),
-        ("cases: [{name: a, ask: b}]", "expects nothing"),
+        ("cases: [{name: a, ask: b}]", "it has no expectation"),
         ("cases: [{name: a, ask: b, exepct: []}]", "exepct"),
         ("cases: [{name: a, ask: b, conversation: [{bot: x}], expect: {contains: x}}]", "a message is a text"),
         ("cases: [{name: a, ask: b, fixture: none, expect: {contains: x}}]", "no fixture 'none'"),
@@ -233,7 +234,7 @@ def test_snapshots_are_recorded_compared_and_updated(memorist: Memorist, tmp_pat
     text = MOVING.replace("    expect:\n      - newest: {location: Porto}\n", "    snapshot: true\n")
     (tmp_path / "moving.memory.yaml").write_text(text, "utf-8")
     first = memorist("test")
-    assert first.code == 1 and "no request is recorded yet" in first.out
+    assert first.code == 1 and "no request has been recorded yet" in first.out
     assert memorist("test", "--update").code == 0
     assert memorist("test").code == 0
     recorded = tmp_path / "snapshots" / "moving" / "the-newest-city.txt"
@@ -241,4 +242,5 @@ def test_snapshots_are_recorded_compared_and_updated(memorist: Memorist, tmp_pat
     (tmp_path / "moving.memory.yaml").write_text(text.replace("Porto", "Braga"), "utf-8")
     changed = memorist("test")
     assert changed.code == 1 and "-Lives in Porto" in changed.out and "+Lives in Braga" in changed.out
+    assert "memorist test moving.memory.yaml -k 'the newest city' --update" in changed.out
     assert memorist("test", "--update").code == 0 and "Braga" in recorded.read_text("utf-8")

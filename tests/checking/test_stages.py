@@ -98,7 +98,7 @@ def test_a_message_behind_others_was_ranked_out(monkeypatch: pytest.MonkeyPatch)
     plant_in_hits(monkeypatch, last)
     talk = [*TALK, *(f"My dentist note number {number} is called note {number}." for number in range(40))]
     failure = only(failures(conversation=talk, budget=400, expect={"contains": "Mr Brown"}))
-    assert failure.stage == "ranked out" and "the request takes" in failure.message
+    assert failure.stage == "ranked out" and "the request includes at most" in failure.message
 
 
 def test_a_message_for_a_question_that_seems_unrelated_was_below_the_floor(monkeypatch: pytest.MonkeyPatch) -> None:

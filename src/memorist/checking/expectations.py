@@ -59,7 +59,7 @@ def _contains(asked: Asked, text: Any) -> Iterator[Failure]:
 def _not_contains(asked: Asked, text: Any) -> Iterator[Failure]:
     if asked.says(str(text)):
         parts = asked.parts_with(str(text))
-        yield _unwanted(asked, f"not_contains {str(text)!r}", f"the request holds {str(text)!r}", parts)
+        yield _unwanted(asked, f"not_contains {str(text)!r}", f"the request contains {str(text)!r}", parts)
 
 
 def _nothing_about(asked: Asked, subject: object) -> Iterator[Failure]:
@@ -86,7 +86,7 @@ def _newest(asked: Asked, values: Any) -> Iterator[Failure]:
             parts = [part for part in asked.parts_with(text) if not part.superseded and part.section != "history"]
             parts = [part for part in parts if plain(str(value)) not in plain(part.text)]
             if parts:
-                yield _unwanted(asked, name, f"the former value {text!r} is there as if it still held", parts)
+                yield _unwanted(asked, name, f"the earlier value {text!r} appears as if it were still true", parts)
 
 
 def _pairs(values: JsonMapping) -> list[tuple[str, object]]:
@@ -99,7 +99,7 @@ def _unextracted(asked: Asked, key: str, value: str, current: object) -> Loss:
     instead = "there is no such fact" if current is None else f"the fact says {str(current)!r}"
     messages = [carrier for carrier in find_carriers(asked, value) if carrier.kind == "message"]
     if messages:
-        return not_extracted(asked, messages[-1].text, f"{instead}, though a message holds {value!r}")
+        return not_extracted(asked, messages[-1].text, f"{instead}, although a message contains {value!r}")
     loss = find_loss(asked, value)
     return msgspec.structs.replace(loss, detail=f"{instead}; {loss.detail}")
 
@@ -115,7 +115,7 @@ def _source(asked: Asked, wanted: Any) -> Iterator[Failure]:
     sources = [source for part in parts for source in _messages_behind(asked, part)]
     if not any(plain(message) in plain(source) for source in sources):
         behind = "; ".join(repr(shorten(source)) for source in sources) or "no message"
-        yield _unwanted(asked, name, f"it goes back to {behind}", parts)
+        yield _unwanted(asked, name, f"it comes from {behind}", parts)
 
 
 def _messages_behind(asked: Asked, part: Part) -> list[str]:
@@ -135,7 +135,7 @@ def _tokens(asked: Asked, limits: object) -> Iterator[Failure]:
     """Check the tokens of the whole request against a maximum or `{min, max}`, and yield the failures."""
     problem = _outside(asked.context.tokens, limits)
     if problem:
-        message = f"the request has {asked.context.tokens}, {problem}"
+        message = f"the request has {asked.context.tokens} tokens, {problem}"
         yield Failure(expectation=f"tokens {_shown(limits)}", message=message)
 
 
@@ -166,7 +166,7 @@ def _sees_nothing_of(asked: Asked, other: object) -> Iterator[Failure]:
     ]  # fmt: skip
     if parts:
         name = f"sees_nothing_of {other!r}"
-        yield _unwanted(asked, name, f"{asked.case.user} sees what belongs to {other}", parts)
+        yield _unwanted(asked, name, f"{asked.case.user} sees data that belongs to {other}", parts)
 
 
 def _own_words(asked: Asked) -> Iterator[str]:

@@ -33,7 +33,7 @@ class MutationReport(msgspec.Struct, frozen=True):
 
     mutants: tuple[Mutant, ...]
     untested: tuple[tuple[str, str], ...]
-    """No case depends on these memories, which are listed with their file. Leaving them out changed no result."""
+    """No case noticed any change to these memories. They are listed with their file."""
     toothless: tuple[tuple[str, str], ...]
     """These cases passed with every change. They are listed with their file."""
     broken: tuple[tuple[str, str], ...] = ()
@@ -70,7 +70,7 @@ def report_lines(report: MutationReport) -> Iterator[str]:
     ):
         yield from (f"{title}: {file}: {shorten(text)}" for file, text in rows)
     if not (report.broken or report.untested or report.toothless):
-        yield "every memory is tested, and every case can fail"
+        yield "every memory affects a case, and every case can fail"
 
 
 def _changes(case: Case, pieces: Material) -> Iterator[tuple[str, str, Material, Options]]:
@@ -129,7 +129,7 @@ def _later(pieces: Material, piece: Piece) -> Piece:
 
 
 def _untested(mutants: Sequence[Mutant]) -> tuple[tuple[str, str], ...]:
-    """Return the memories that no case in a file notices when they are removed, contradicted or leaked."""
+    """Return the memories for which no case in their file noticed any change."""
     noticed = {(mutant.file, mutant.memory) for mutant in mutants if mutant.noticed}
     memories = dict.fromkeys((mutant.file, mutant.memory) for mutant in mutants)
     return tuple(memory for memory in memories if memory not in noticed)

@@ -25,7 +25,9 @@ ENDINGS = (".memory.yaml", ".memory.yml", ".memory.json")
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option `--memorist-update`."""
     group = parser.getgroup("memorist", "tests of memory")
-    group.addoption("--memorist-update", action="store_true", help="Record the requests of memory cases anew.")
+    group.addoption(
+        "--memorist-update", action="store_true", help="Record new snapshots of the requests of memory cases."
+    )
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:

@@ -42,7 +42,7 @@ def find_files(paths: Iterable[Path]) -> Iterator[Path]:
         elif path.exists():
             yield path
         else:
-            raise UsageError(f"there is no {str(path)!r}")
+            raise UsageError(f"{str(path)!r} does not exist")
 
 
 def read_cases(path: Path) -> CaseFile:
@@ -55,10 +55,10 @@ def read_cases(path: Path) -> CaseFile:
         return _checked(path, [msgspec.structs.replace(case, file=str(path)) for case in cases], {})
     content = _read_data(path)
     if not isinstance(content, Mapping) or not isinstance(content.get("cases"), list):
-        raise InvalidValue(f"{path.name}: a file of cases has a list `cases`")
+        raise InvalidValue(f"{path.name}: a case file needs a list `cases`")
     unknown = set(content) - {"cases", "defaults", "fixtures"}
     if unknown:
-        raise InvalidValue(f"{path.name}: a file of cases has `cases`, `defaults` and `fixtures`, no {sorted(unknown)}")
+        raise InvalidValue(f"{path.name}: unknown fields {sorted(unknown)}; use `cases`, `defaults` and `fixtures`")
     defaults = content.get("defaults") or {}
     cases = [_convert(path, {**defaults, **fields}) for fields in content["cases"]]
     return _checked(path, cases, dict(content.get("fixtures") or {}))
@@ -93,10 +93,10 @@ def _checked(path: Path, cases: list[Case], fixtures: JsonObject) -> CaseFile:
     seen: set[str] = set()
     for case in cases:
         if case.slug in seen:
-            raise InvalidValue(f"{path.name}: two cases are called {case.name!r}")
+            raise InvalidValue(f"{path.name}: two cases have the name {case.name!r}")
         seen.add(case.slug)
         if not any(case.expectations()) and not case.snapshot:
-            raise InvalidValue(f"{path.name}, case {case.name!r}: it expects nothing, so it could never fail")
+            raise InvalidValue(f"{path.name}, case {case.name!r}: it has no expectation, so it can never fail")
         try:
             check_forms(case)
             case.pieces(fixtures)

@@ -22,12 +22,18 @@ def result_lines(result: CaseResult) -> Iterator[str]:
         yield f"      {result.error}"
     for failure in result.failures:
         yield from (f"      {line}" for line in failure_lines(failure))
-    commands = list(dict.fromkeys(command for failure in result.failures for command in failure.reproduce))
+    commands = reproduce_commands(result)
     if commands:
         yield "      reproduce:"
-        if any(".db" in command for command in commands):
-            commands.insert(0, shlex.join(["memorist", "test", result.file, "-k", result.name, "--keep", "."]))
         yield from (f"        {command}" for command in commands)
+
+
+def reproduce_commands(result: CaseResult) -> list[str]:
+    """Return the commands that show a case's failures again, starting with the one that keeps its store."""
+    commands = list(dict.fromkeys(command for failure in result.failures for command in failure.reproduce))
+    if any(".db" in command for command in commands):
+        commands.insert(0, shlex.join(["memorist", "test", result.file, "-k", result.name, "--keep", "."]))
+    return commands
 
 
 def failure_lines(failure: Failure) -> Iterator[str]:
@@ -47,7 +53,8 @@ def summary_line(results: Sequence[CaseResult]) -> str:
 def as_json(results: Sequence[CaseResult]) -> JsonObject:
     """Return the results for programs."""
     counts = {status: sum(result.status == status for result in results) for status in ("passed", "failed", "error")}
-    return {**counts, "cases": msgspec.to_builtins(list(results))}
+    cases = [{**msgspec.to_builtins(result), "reproduce": reproduce_commands(result)} for result in results]
+    return {**counts, "cases": cases}
 
 
 def junit(results: Sequence[CaseResult]) -> str:

@@ -99,7 +99,7 @@ def check_request(
     """
     name = user or memory.user
     if name is None:
-        raise InvalidValue("whose request? pass user=, or a handle of one user")
+        raise InvalidValue("pass user=, or use a memory that is limited to one user")
     case = Case(name=ask, ask=ask, user=name, thread=thread, **fields)
     return check(_ask(case, memory, memory.scope(user=name)))
 
@@ -183,7 +183,9 @@ def _opened(case: Case, writes: bool, clock: Callable[[], datetime], model: Any,
         parts["model"] = model
     if _is_server(case.store):
         if writes:
-            raise InvalidValue(f"case {case.name!r}: a server is only read; leave out the conversation, or name a file")
+            raise InvalidValue(
+                f"case {case.name!r}: cases only read from a server; remove the conversation, or use a file"
+            )
         # Its rows have the times of a real clock.
         with Memory(case.store, **{**parts, "clock": None}) as memory:
             yield memory

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from difflib import unified_diff
 from pathlib import Path
 
@@ -25,15 +26,18 @@ def compare_snapshot(asked: Asked, *, update: bool) -> list[Failure]:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(request, "utf-8")
         return []
-    command = ("memorist test --update",)
+    command = (shlex.join(["memorist", "test", asked.case.file, "-k", asked.case.name, "--update"]),)
     if not path.exists():
-        return [Failure(expectation="snapshot", message="no request is recorded yet", reproduce=command)]
+        return [Failure(expectation="snapshot", message="no request has been recorded yet", reproduce=command)]
     recorded = path.read_text("utf-8")
     if recorded == request:
         return []
     lines = unified_diff(recorded.splitlines(), request.splitlines(), "recorded", "now", lineterm="", n=2)
     return [
         Failure(
-            expectation="snapshot", message="the request is not the recorded one", parts=tuple(lines), reproduce=command
+            expectation="snapshot",
+            message="the request differs from the recorded one",
+            parts=tuple(lines),
+            reproduce=command,
         )
     ]

@@ -35,14 +35,14 @@ def find_loss(asked: Asked, text: str) -> Loss:
     if not carriers:
         reader = asked.memory.user or asked.case.user
         return Loss(
-            "never stored", f"nothing that {reader} may read holds it",
+            "never stored", f"no record that {reader} can read contains it",
             (_memorist(asked, "threads", "list"), _memorist(asked, "memories", "list")),
         )  # fmt: skip
     indexed = [carrier for carrier in carriers if _is_indexed(asked, carrier)]
     if not indexed:
-        return not_extracted(asked, carriers[0].text, "it is stored, but no memory was made of it")
+        return not_extracted(asked, carriers[0].text, "it is stored, but no memory was extracted from it")
     return Loss(
-        "not retrieved", f"the question does not lead to {indexed[0]}",
+        "not retrieved", f"recall does not find {indexed[0]} for this question",
         (_memorist(asked, "recall", asked.case.ask, "--top", str(MAX_HITS), "--min-score", "0"),),
     )  # fmt: skip
 
@@ -132,12 +132,12 @@ def _in_ranking(asked: Asked, text: str) -> Loss | None:
     commands = (_memorist(asked, "recall", asked.case.ask, "--top", str(rank + 1), "--min-score", "0"),)
     name = f"{hit.kind} {hit.id}"
     if rank >= limit:
-        return Loss("ranked out", f"{name} is number {rank + 1}; the request takes {limit}", commands)
+        return Loss("ranked out", f"{name} is number {rank + 1}; the request includes at most {limit}", commands)
     unfloored = asked.memory.context(asked.case.ask, budget=asked.budget, recall=Recall(min_score=0.0))
     if any(plain(text) in plain(fate.item.text) for fate in unfloored.recalled):
-        detail = f"{name} scores {hit.score:.5f}, and the question or the hit is below the relevance floor"
+        detail = f"{name} scores {hit.score:.5f}, and the question or the result is below the relevance floor"
         return Loss("below the floor", detail, commands)
-    return Loss("ranked out", f"{name} is number {rank + 1}, but repeats the question or another hit", commands)
+    return Loss("ranked out", f"{name} is number {rank + 1}, but it repeats the question or another result", commands)
 
 
 def _is_indexed(asked: Asked, carrier: Carrier) -> bool:
