@@ -16,7 +16,7 @@ from .errors import InvalidFilter
 from .values import JsonMapping
 
 MAX_FILTER_DEPTH = 20
-COMPARE = ("$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$in", "$nin", "$exists", "$contains")
+COMPARISONS = ("$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$in", "$nin", "$exists", "$contains")
 MISSING: object = msgspec.UNSET
 
 
@@ -93,8 +93,8 @@ def _test(path: tuple[str, ...], op: str, operand: object, depth: int) -> Filter
         if not isinstance(operand, Mapping):
             raise InvalidFilter("$not takes a filter")
         return Not(_all([_test(path, inner, value, depth) for inner, value in operand.items()]))
-    if op not in COMPARE:
-        raise InvalidFilter(f"unknown operator {op!r}; use one of {', '.join(COMPARE)}")
+    if op not in COMPARISONS:
+        raise InvalidFilter(f"unknown operator {op!r}; use one of {', '.join(COMPARISONS)}")
     if op in ("$in", "$nin") and not isinstance(operand, list | tuple | set | frozenset):
         raise InvalidFilter(f"{op} takes a list")
     if op == "$exists" and not isinstance(operand, bool):

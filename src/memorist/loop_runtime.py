@@ -22,7 +22,7 @@ T = TypeVar("T")
 A = TypeVar("A")
 CALLS_BEFORE_YIELD = 16
 """After so many calls in place the coroutine yields to the event loop once."""
-MOST_TOGETHER = 64
+MAX_BATCH_CALLS = 64
 """The most items in one batch for the worker thread; the first of a batch waits for the last."""
 
 
@@ -144,7 +144,7 @@ class _Batches(Generic[A, T]):
 
     def _send(self, loop: asyncio.AbstractEventLoop, queue: _Queue[A, T]) -> None:
         batch: list[tuple[A, asyncio.Future[T]]] = []
-        while queue.waiting and len(batch) < MOST_TOGETHER:
+        while queue.waiting and len(batch) < MAX_BATCH_CALLS:
             item, future = queue.waiting.popleft()
             if not future.done():
                 batch.append((item, future))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
-FLOAT_EXACT = (1 << 33) * 1_000_000
+MAX_EXACT_FLOAT_MICROS = (1 << 33) * 1_000_000
 """Below this many microseconds (the year 2242), a float of seconds round-trips to the microsecond."""
 
 Clock = Callable[[], datetime]
@@ -71,7 +71,7 @@ def to_micros(when: datetime) -> int:
 
 def to_datetime(micros: int) -> datetime:
     """Convert microseconds since the epoch to an aware UTC datetime."""
-    if 0 <= micros < FLOAT_EXACT:
+    if 0 <= micros < MAX_EXACT_FLOAT_MICROS:
         return datetime.fromtimestamp(micros / 1e6, UTC)  # half the cost of adding to the epoch
     return EPOCH + timedelta(microseconds=micros)
 

@@ -6,13 +6,12 @@ rest.
 
 from __future__ import annotations
 
-import inspect
 import os
 import threading
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
-from types import TracebackType
+from types import CoroutineType, TracebackType
 from typing import Protocol, TypeVar, Union
 
 from .errors import SuspendedError, UsageError
@@ -162,8 +161,8 @@ class BlockingRuntime:
                 coro.close()  # after a failure the remaining ones were never started
 
     async def resolve(self, value: T | Awaitable[T]) -> T:
-        if inspect.isawaitable(value):
-            if inspect.iscoroutine(value):
+        if isinstance(value, Awaitable):
+            if isinstance(value, CoroutineType):
                 stepped: T = run_blocking(value)
                 return stepped
             raise UsageError("an async function was passed to a blocking Memory; use AsyncMemory")
@@ -182,6 +181,7 @@ class BlockingRuntime:
         return run_in_thread(work)
 
     def home(self) -> object:
+        # A forked child must not use the sockets of its parent, because both would read the same replies.
         return os.getpid()
 
     def start(self, work: Callable[[], Coroutine[object, None, None]], name: str) -> Background:
@@ -206,6 +206,7 @@ class _ThreadLock:
 
 class _ThreadBackground:
     def __init__(self, work: Callable[[], Coroutine[object, None, None]], name: str) -> None:
+        # A daemon, because a worker that waits for jobs must not keep the interpreter from exiting.
         self._thread = threading.Thread(target=lambda: run_blocking(work()), name=name, daemon=True)
         self._thread.start()
 

@@ -16,7 +16,7 @@ Actor = str
 """Who makes a change: one of ACTORS, or an agent such as `agent:planner`."""
 _seen: set[str] = set()
 """A cache of namespaces found valid: checking one costs more than reading a fact."""
-_SEEN_MOST = 10_000
+_MAX_CHECKED_NAMES = 10_000
 ACTORS = ("user", "assistant", "tool", "import", "processor")
 MAX_ACTOR_CHARACTERS = 128
 
@@ -299,6 +299,6 @@ def _covers(grant: str, ns: str) -> bool:
 
 def _parsed(ns: Ns) -> str:
     text = str(Namespace.parse(ns))
-    if len(_seen) < _SEEN_MOST:
+    if len(_seen) < _MAX_CHECKED_NAMES:
         _seen.add(text)
     return text

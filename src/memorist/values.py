@@ -26,11 +26,11 @@ JsonMapping = Mapping[str, Any]
 
 MAX_NAME_BYTES = 512
 MAX_TAGS = 50
-RESERVED = "memorist."
+RESERVED_PREFIX = "memorist."
 """The prefix of metadata keys that only Memorist sets."""
 MAX_VALUE_BYTES = 4 * 1024 * 1024
 MAX_DEPTH = 64
-SHORT_TEXT = MAX_VALUE_BYTES // 6
+MAX_UNCHECKED_CHARACTERS = MAX_VALUE_BYTES // 6
 """Text of so many ASCII characters is always accepted: JSON writes a control character in six bytes."""
 INT_MIN, INT_MAX = -(2**63), 2**63 - 1
 
@@ -105,8 +105,8 @@ def check_metadata(metadata: Mapping[str, object] | None, what: str = "metadata"
     fields = dict(metadata or {})
     encode_json(fields, what)
     for key in fields:
-        if key.startswith(RESERVED):
-            raise InvalidValue(f"{what} keys that begin with {RESERVED!r} are reserved")
+        if key.startswith(RESERVED_PREFIX):
+            raise InvalidValue(f"{what} keys that begin with {RESERVED_PREFIX!r} are reserved")
     return fields
 
 

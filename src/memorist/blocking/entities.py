@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ..engine.entities import ENTITY_TTL, EntityStats, Loader
+from ..engine.entities import ENTITY_TTL_SECONDS, EntityStats, Loader
 from ..engine.entities import Entities as EngineEntities
 from ..ports import Ttl
 from ..runtime import run_blocking
@@ -21,7 +21,7 @@ class Entities:
     def __init__(self, engine: EngineEntities) -> None:
         self._engine = engine
 
-    def register(self, type: str, load: Loader, ttl: Ttl = ENTITY_TTL, *, stale: Ttl | None = None) -> None:
+    def register(self, type: str, load: Loader, ttl: Ttl = ENTITY_TTL_SECONDS, *, stale: Ttl | None = None) -> None:
         """Register the loader of a type, so that `get` needs no `load`.
 
         Args:

@@ -32,7 +32,7 @@ from .plan import Aid, Policy, Reach, Searcher, Summarizer, needs_of, total_toke
 from .policies import SlidingWindow, checked_policy
 from .profile import ProfileLine
 from .stash import check_stash
-from .summaries import awaitable_model, summary_message, write_summary, write_summary_async
+from .summaries import Completer, awaitable_model, summary_message, write_summary, write_summary_async
 from .tokens import Counter, open_counter
 from .units import EMPTY_MESSAGE, Grouper, Unit, group
 
@@ -320,9 +320,23 @@ class Reading:
             parts = msgspec.structs.replace(parts, written=written)
         return self._assembled(units, parts)
 
+    @property
+    def memory_characters(self) -> int:
+        """This is the length of all recalled texts together, which must be read to shorten them."""
+        return sum(len(item.text) for item in self._memory or ())
+
+    @property
+    def awaits_model(self) -> bool:
+        """This is True if the policy's language model has to be awaited."""
+        return self._awaitable_model is not None
+
+    @property
+    def _awaitable_model(self) -> Completer | None:
+        return awaitable_model(self._needs.model) if self._needs.summary and self._summarize is None else None
+
     async def finish_async(self) -> Context:
         """Return the request like `finish`, and await the policy's language model if it has one."""
-        model = awaitable_model(self._needs.model) if self._needs.summary and self._summarize is None else None
+        model = self._awaitable_model
         if model is None:
             return self.finish()
         units, parts = self._prepared()

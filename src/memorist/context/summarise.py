@@ -139,7 +139,7 @@ def _spoken(message: Message) -> Iterator[tuple[str, str]]:
 def _speaker(message: Message) -> str:
     if message.name and message.name.casefold() not in _RESERVED:
         return message.name.replace(":", " ").replace("\n", " ")[:40]
-    if message.trust in ("web", "document"):
+    if message.trust in ("web", "document", "tool"):
         return message.trust.capitalize()
     return message.role.capitalize()
 

@@ -112,7 +112,7 @@ def read_usage(reported: object) -> Usage:
         read = _number(fields.get("cache_read_input_tokens"))
         creation = _number(fields.get("cache_creation_input_tokens"))
         whole = _number(fields.get("input_tokens")) + read + creation
-        return Usage(whole, _number(fields.get("output_tokens")), read, creation)
+        return _with_compactions(Usage(whole, _number(fields.get("output_tokens")), read, creation), fields)
     kind = "prompt" if "prompt_tokens" in fields else "input"
     if f"{kind}_tokens" not in fields:
         raise UsageError("usage is a provider's answer or its `usage`, with the tokens of the input in it")
@@ -121,6 +121,20 @@ def read_usage(reported: object) -> Usage:
     written = fields.get("written_tokens") or details.get("cache_write_tokens")
     output = "completion_tokens" if kind == "prompt" else "output_tokens"
     return _usage(fields, f"{kind}_tokens", output, cached, written)
+
+
+def _with_compactions(usage: Usage, fields: JsonMapping) -> Usage:
+    """Add the tokens of Anthropic's compactions, which are billed but missing from the totals of a response."""
+    for iteration in map(_fields, fields.get("iterations") or ()):
+        if iteration.get("type") == "compaction":
+            spent = read_usage({"cache_read_input_tokens": 0, **iteration})
+            usage = Usage(
+                usage.input_tokens + spent.input_tokens,
+                usage.output_tokens + spent.output_tokens,
+                usage.cached_tokens + spent.cached_tokens,
+                usage.written_tokens + spent.written_tokens,
+            )
+    return usage
 
 
 def _usage(fields: JsonMapping, whole: str, output: str, cached: object, written: object = 0) -> Usage:

@@ -65,10 +65,10 @@ T = TypeVar("T")
 RETRY_SECONDS = 60.0
 """How long to retry a read-then-write while other writers are faster. A fixed number of attempts would not work: if
 eight processes edit one thread, each loses most attempts, and among thousands of edits some lose forty in a row."""
-KEPT_VECTORS = 3_000_000
-"""The name of the mark that shows that someone is watching an org."""
+MAX_CACHED_VECTORS = 3_000_000
+"""How many vectors the cached scopes of recall contain together before the oldest scope is dropped."""
 LOOK_SECONDS = 0.5
-"""Every writing process notices that mark within this time."""
+"""Every writing process notices within this time that someone watches an org."""
 _UNKNOWN = (0.0, False)
 _METADATA = attrgetter("metadata")
 _NO_POLICY: tuple[float, Gate | None] = (0.0, None)
@@ -350,7 +350,9 @@ class Scopes:
         with self._lock:
             scopes = self._kept
             scopes[key] = scoped
-            while len(scopes) > 1 and sum(len(scope.vectors or ()) + 64 for scope in scopes.values()) > KEPT_VECTORS:
+            while (
+                len(scopes) > 1 and sum(len(scope.vectors or ()) + 64 for scope in scopes.values()) > MAX_CACHED_VECTORS
+            ):
                 del scopes[next(iter(scopes))]
 
     def drop(self, org: str) -> None:
@@ -550,6 +552,8 @@ class Core:
         from .gating import pass_changes
 
         passed = await pass_changes(self, apart)
+        # The gate and the separate parts append their own changes at the end, so the first results are those of the
+        # caller's changes.
         return Results(changes, (await self._apply_in_order(passed))[: len(changes)], passed)
 
     async def _with_parts_apart(self, changes: Sequence[Change]) -> Sequence[Change]:
@@ -574,6 +578,7 @@ class Core:
                     return True
             elif type(change) is Append:
                 until, policy = self.shared.policies.get(self.org, _NO_POLICY)
+                # Another process may have changed the policy, so a cached one is only trusted for a short time.
                 if policy is None or policy.messages != "keep" or time.monotonic() > until:
                     return True
         return False
@@ -592,6 +597,8 @@ class Core:
             await self.shared.open()
         if self.batch is not None:
             return await self.batch.apply(changes, now=self.now())
+        # Notices and companions belong to the same transaction as the changes: a watcher never hears of a write that
+        # was rolled back, and a request key never outlives the write that it stands for.
         notices, companions = await self._noticed(changes), self.companions
         together = [*changes, *companions, *notices] if companions or notices else changes
         if self._deletes_entries(changes):
@@ -601,6 +608,7 @@ class Core:
         if companions:  # if the commit fails, they stay for the next attempt
             self.companions = []
         if self.shared.events.listening:
+            # Hooks run after the commit and outside of it: a hook that fails or reads must not affect the write.
             self._tell(changes, done)
         return done
 
@@ -664,6 +672,8 @@ class Core:
     async def commit(self, batch: Core) -> None:
         """Apply the changes that a batch collected."""
         changes = [] if batch.batch is None else batch.batch.changes
+        # From here on the handle of the batch writes to the store, so that it cannot collect changes that nobody
+        # commits.
         batch.batch, batch.store = None, self.store
         _check_keys(changes)
         if not changes or not batch.watched:

@@ -25,10 +25,10 @@ from .core import Core, Shared
 Loader = Callable[..., object]
 """A function, sync or async, from an id to JSON, or to None if there is no such entity."""
 
-ENTITY_TTL = 3600
-MISSING_TTL = 30
-LOAD_LEASE = 30
-_MOST_FAILURES = 256
+ENTITY_TTL_SECONDS = 3600
+MISSING_TTL_SECONDS = 30
+LOAD_LEASE_SECONDS = 30
+_MAX_CACHED_FAILURES = 256
 
 
 class EntityStats(msgspec.Struct):
@@ -99,7 +99,7 @@ class EntityLeases:
     async def take(self, key: tuple[str, str, str], row: CachedEntity | None) -> CachedEntity | None:
         """Take the lease by compare-and-set. Return the leased row, or None if another process was faster."""
         now, at = self._core.now(), self._core.at()
-        until = to_datetime(now + LOAD_LEASE * 1_000_000)
+        until = to_datetime(now + LOAD_LEASE_SECONDS * 1_000_000)
         if row is None:
             row = CachedEntity(
                 org=key[0], type=key[1], id=key[2], status="loading", fresh_until=at, created_at=at, updated_at=at
@@ -120,7 +120,7 @@ class EntityLeases:
     async def keep(self, lease: CachedEntity, value: object, source: Terms) -> None:
         """Write a value that was loaded under a lease."""
         now = self._core.now()
-        ttl = source.ttl if value is not None else min(source.ttl, MISSING_TTL * 1_000_000)
+        ttl = source.ttl if value is not None else min(source.ttl, MISSING_TTL_SECONDS * 1_000_000)
         row = msgspec.structs.replace(
             lease,
             value=value,
@@ -160,7 +160,7 @@ class Entities:
         self._leases = EntityLeases(core)
         self._state = entity_cache(core.shared)
 
-    def register(self, type: str, load: Loader, ttl: Ttl = ENTITY_TTL, *, stale: Ttl | None = None) -> None:
+    def register(self, type: str, load: Loader, ttl: Ttl = ENTITY_TTL_SECONDS, *, stale: Ttl | None = None) -> None:
         """Register the loader of a type, so that `get` needs no `load`.
 
         Args:
@@ -293,7 +293,7 @@ class Entities:
         source = self._state.sources.get((self._core.org, type))
         if load is None and source is None:
             raise UsageError(f"no loader for entities of type {type!r}; pass load=… or register one")
-        chosen = source if load is None else _source(load, ENTITY_TTL, None)
+        chosen = source if load is None else _source(load, ENTITY_TTL_SECONDS, None)
         assert chosen is not None
         return _Source(
             ttl=chosen.ttl if ttl is None else ttl_micros(ttl) or 0,
@@ -351,7 +351,7 @@ class Entities:
         state.finished += 1
         if isinstance(error, Exception):
             state.failed[key] = (state.finished, error)
-            while len(state.failed) > _MOST_FAILURES:
+            while len(state.failed) > _MAX_CACHED_FAILURES:
                 state.failed.pop(next(iter(state.failed)))
 
     async def _call(self, load: Loader, id: str) -> object:

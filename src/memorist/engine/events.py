@@ -28,7 +28,7 @@ from .options import check_reason, checked_limit, version_of
 
 EventStatus = Literal["planned", "done", "cancelled"]
 STATUSES: tuple[EventStatus, ...] = ("planned", "done", "cancelled")
-MAX_TEXT_BYTES = 10_000
+MAX_TEXT_CHARACTERS = 10_000
 MAX_PEOPLE = 50
 
 
@@ -91,14 +91,14 @@ class Events:
         event = Event(
             org=core.org,
             ns=space,
-            id=event_key(check_text(text, "text", limit=MAX_TEXT_BYTES), begins),
+            id=event_key(check_text(text, "text", limit=MAX_TEXT_CHARACTERS), begins),
             text=text,
             starts_at=begins,
             ends_at=None if ends_at is None else as_datetime(ends_at, "ends_at"),
             status=("planned" if begins > at else "done") if status is None else status,
             subject=None if subject is None else check_name(subject, "subject"),
             people=_names(people),
-            location=None if location is None else check_text(location, "location", limit=MAX_TEXT_BYTES),
+            location=None if location is None else check_text(location, "location", limit=MAX_TEXT_CHARACTERS),
             tags=check_tags(tags),
             metadata=check_metadata(metadata),
             confidence=check_confidence(confidence),
@@ -221,12 +221,12 @@ class Events:
             'Porto'
         """
         fields: dict[str, Any] = {
-            "text": None if text is None else check_text(text, "text", limit=MAX_TEXT_BYTES),
+            "text": None if text is None else check_text(text, "text", limit=MAX_TEXT_CHARACTERS),
             "starts_at": None if starts_at is None else as_datetime(starts_at, "starts_at"),
             "ends_at": None if ends_at is None else as_datetime(ends_at, "ends_at"),
             "status": status,
             "people": None if people is None else _names(people),
-            "location": None if location is None else check_text(location, "location", limit=MAX_TEXT_BYTES),
+            "location": None if location is None else check_text(location, "location", limit=MAX_TEXT_CHARACTERS),
             "tags": None if tags is None else check_tags(tags),
             "metadata": None if metadata is None else check_metadata(metadata),
         }

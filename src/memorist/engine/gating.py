@@ -30,18 +30,18 @@ COUNTER_PREFIX = "memorist.gate."
 POLICY_SECONDS = 2.0
 """The time within which every process notices that an org's policy has changed."""
 MAX_CHECKED_BYTES = 1_000_000
-DEFAULT = Gate()
+DEFAULT_GATE = Gate()
 _replace = msgspec.structs.replace
 
 
 async def policy_of(core: Core) -> Gate:
     """Return the policy of the handle's org: its own, or the one that the memory was opened with."""
-    until, policy = core.shared.policies.get(core.org, (0.0, DEFAULT))
+    until, policy = core.shared.policies.get(core.org, (0.0, DEFAULT_GATE))
     if time.monotonic() <= until:
         return policy
     await core.shared.open()
     row = await core.shared.store.get(StateEntry, (core.org, "global", POLICY_KEY), now=core.now())
-    policy = (core.shared.parts.gate or DEFAULT) if row is None else read_gate(row.value)
+    policy = (core.shared.parts.gate or DEFAULT_GATE) if row is None else read_gate(row.value)
     core.shared.policies[core.org] = time.monotonic() + POLICY_SECONDS, policy
     return policy
 

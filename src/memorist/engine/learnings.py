@@ -33,12 +33,12 @@ from .options import check_reason, checked_limit
 
 TYPES = ("preference", "pattern", "correction")
 LearningType = Literal["preference", "pattern", "correction"]
-MAX_CONTENT = 10_000
+MAX_CONTENT_CHARACTERS = 10_000
 REINFORCED_DOUBT = 0.2
 WEAKENED_CONFIDENCE = 0.7
 CORRECTED_CONFIDENCE = 0.5
-SAME_THING = 0.5
-BEFORE = "before"
+MIN_SAME_SIMILARITY = 0.5
+PREVIOUS_KEY = "before"
 """The metadata key that contains what a learning said before its last change, for undoing it."""
 
 
@@ -201,7 +201,7 @@ class Learnings:
             )
             if (learning.content, learning.confidence) != (old.content, old.confidence):
                 before = {"content": old.content, "confidence": old.confidence}
-                learning = msgspec.structs.replace(learning, metadata={**learning.metadata, BEFORE: before})
+                learning = msgspec.structs.replace(learning, metadata={**learning.metadata, PREVIOUS_KEY: before})
             results = await self._core.apply(*self._changes(learning, old, "update"))
             return results.written(learning)
 
@@ -458,7 +458,7 @@ class Learnings:
 
 
 def _check_content(content: str) -> str:
-    check_text(content, "content", limit=MAX_CONTENT)
+    check_text(content, "content", limit=MAX_CONTENT_CHARACTERS)
     if not fold(content):
         raise InvalidValue("a learning needs content")
     return content
@@ -497,7 +497,7 @@ def _generic() -> frozenset[str]:
 
 def _same_thing(terms: frozenset[str], other: frozenset[str]) -> bool:
     shorter = min(len(terms), len(other))
-    return shorter > 0 and len(terms & other) >= SAME_THING * shorter
+    return shorter > 0 and len(terms & other) >= MIN_SAME_SIMILARITY * shorter
 
 
 def _again(old: Learning, new: Learning) -> Learning:

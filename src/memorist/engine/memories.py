@@ -27,7 +27,7 @@ from .core import Bounds, Core
 from .events import Events
 from .facts.facts import Facts
 from .index_jobs import index_job
-from .learnings import BEFORE, Learnings
+from .learnings import PREVIOUS_KEY, Learnings
 from .options import checked_limit
 from .recalling import Recalling
 
@@ -376,7 +376,7 @@ class Memories:
 
     async def _undo_learning(self, learning: Learning) -> Remembered | None:
         core = self._core
-        before = learning.metadata.get(BEFORE)
+        before = learning.metadata.get(PREVIOUS_KEY)
         if learning.status == "retracted":
             active = msgspec.structs.replace(learning, status="active", updated_at=core.at())
             results = await core.apply(
@@ -568,10 +568,10 @@ def _sentence(fact: Fact) -> str:
 
 def _learning_versions(learning: Learning) -> list[Learning]:
     """Return what a learning said before its last change, if there was one, and what it says now."""
-    before = learning.metadata.get(BEFORE)
+    before = learning.metadata.get(PREVIOUS_KEY)
     if not isinstance(before, dict):
         return [learning]
-    metadata = {name: value for name, value in learning.metadata.items() if name != BEFORE}
+    metadata = {name: value for name, value in learning.metadata.items() if name != PREVIOUS_KEY}
     return [
         msgspec.structs.replace(learning, **before, metadata=metadata, reason=None, version=learning.version - 1),
         learning,

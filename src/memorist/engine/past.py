@@ -34,7 +34,7 @@ _BEGINS = {
     "documents": "updated_at", "working": "updated_at", "fact_versions": "updated_at", "event_versions": "updated_at",
 }  # fmt: skip
 """By table: the column that says since when a row has had its current values."""
-CHANGED = ("fact", "event", "learning")
+VERSIONED_KINDS = ("fact", "event", "learning")
 """The kinds whose index entries do not cover earlier versions."""
 PAGE_ROWS = 500
 
@@ -164,7 +164,7 @@ async def changed_drafts(past: Core, ns: str, only: EntryFilter) -> list[Draft]:
     """Return the records of a namespace that were different at that time, as index entries without terms."""
     present = Core(past.shared, past.scope)
     drafts: list[Draft] = []
-    for name in CHANGED:
+    for name in VERSIONED_KINDS:
         kind = FINDABLE[name]
         if only.kinds is not None and name not in only.kinds:
             continue

@@ -55,14 +55,14 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 PAGE_ROWS = 500
-MOST_NUMBER = 2**53
-TYPED = frozenset(
+MAX_NUMBER = 2**53
+TYPED_RECORDS = frozenset(
     {Message, Receipt, Thread, Fact, FactVersion, StateEntry, Learning, WorkingDocument, CachedEntity, Document, Task}
 )
 """Kinds whose keys are chosen by users, and which are therefore checked like names."""
-HARMLESS = ("index", "derive", "fold", "archive", "embed", "dedup", "tidy", "count")
+HARMLESS_QUEUES = ("index", "derive", "fold", "archive", "embed", "dedup", "tidy", "count")
 """Queues whose jobs only process stored data. Jobs of other queues contain commands, which no file may give."""
-UNPORTABLE = (ChangeNotice, RequestKey, StoreIdentity)
+UNPORTABLE_RECORDS = (ChangeNotice, RequestKey, StoreIdentity)
 """Kinds that have a meaning only in their own database."""
 Progress = Callable[[int, int | None], None]
 """Called with the number of rows done and, if known, the total."""
@@ -131,7 +131,7 @@ class Portable:
     async def _lines(self, counts: Counter[str]) -> AsyncIterator[bytes]:
         yield _encode(_Header("export", FORMAT)) + b"\n"
         gate = await policy_of(self._core)
-        for kind in [kind for kind in RECORDS if kind not in UNPORTABLE]:
+        for kind in [kind for kind in RECORDS if kind not in UNPORTABLE_RECORDS]:
             async for rows in self._pages(kind):
                 rows = [mask_message(gate, row) if isinstance(row, Message) else row for row in rows]
                 counts[kind.table.name] += len(rows)
@@ -202,7 +202,7 @@ class Portable:
         loads: list[Change] = []
         for row in rows:
             if isinstance(row, Job):
-                if row.queue in HARMLESS and row.payload is None:
+                if row.queue in HARMLESS_QUEUES and row.payload is None:
                     fields = {"status": "ready", "owner": None, "leased_until": None, "attempts": 0, "error": None}
                     loads.append(Load(msgspec.structs.replace(row, **fields)))
             elif _is_further(row, current.get(row.row_key)):
@@ -248,6 +248,8 @@ def file_errors(path: Path, doing: str) -> Iterator[None]:
     """Convert file system errors to ours: NotFound, StoreUnavailable for a full or broken disk, otherwise
     UsageError.
     """
+    if "\0" in path.name:
+        raise UsageError(f"a path cannot be {doing} if it contains a NUL")
     try:
         yield
     except FileNotFoundError as cause:
@@ -359,13 +361,13 @@ def _check_names(record: Record) -> None:
         value = getattr(record, name)
         if name == "ns" and value:
             Namespace.parse(value)
-        elif isinstance(value, str) and type(record) in TYPED and (value or name != "session"):
+        elif isinstance(value, str) and type(record) in TYPED_RECORDS and (value or name != "session"):
             check_name(value, name)
     if isinstance(record, Thread | Task | Summary):
         Namespace.parse(record.ns)
     for name in ("version", "seq", "length", "tokens", "position", "fence", "number", "first", "last"):
         value = getattr(record, name, 0)
-        if isinstance(value, int) and not 0 <= value < MOST_NUMBER:
+        if isinstance(value, int) and not 0 <= value < MAX_NUMBER:
             raise InvalidValue(f"{name} is out of range")
 
 

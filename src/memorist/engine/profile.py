@@ -23,20 +23,20 @@ from .working import Working, WorkingMemory
 if TYPE_CHECKING:
     from ..context.profile import ProfileLine
 
-PREFERENCE = "preference."
+PREFERENCE_PREFIX = "preference."
 MIN_CONFIDENCE = 0.7
 """The minimum confidence of a fact in the block; a learning's confidence must exceed it."""
 MAX_ADDED_LEARNINGS = 5
 """How many learnings to show that a program added without a source."""
 MAX_FACTS = 1_000
 """For a user with more facts than this, only those about important topics are read."""
-VERSIONS_READ = 4
+MAX_READ_VERSIONS = 4
 """How many earlier versions of a fact to read to find when its value changed."""
-MAX_VALUES = 8
+MAX_SHOWN_VALUES = 8
 """A list or a set of named values with more entries than this is treated as data for a program."""
 MAX_FACT_CHARACTERS, MAX_WISH_CHARACTERS = 160, 400
 """Longer lines are left out, because a shortened line may mean something else. Recall still finds them."""
-TRUSTED = ("user", "system", "processor", "assistant")
+TRUSTED_ACTORS = ("user", "system", "processor", "assistant")
 _LANES = {"identity": "identity", "contact": "facts", "safety": "safety", "wish": "wishes", "fact": "facts"}
 
 
@@ -84,8 +84,12 @@ class Profile:
         learnings = await self._learnings.list(min_confidence=min_confidence, limit=None, user=name)
         return UserProfile(
             name,
-            [fact for fact in facts if not fact.key.startswith(PREFERENCE)],
-            {fact.key[len(PREFERENCE) :]: fact.value for fact in facts if fact.key.startswith(PREFERENCE)},
+            [fact for fact in facts if not fact.key.startswith(PREFERENCE_PREFIX)],
+            {
+                fact.key[len(PREFERENCE_PREFIX) :]: fact.value
+                for fact in facts
+                if fact.key.startswith(PREFERENCE_PREFIX)
+            },
             learnings,
         )
 
@@ -120,7 +124,7 @@ class Profile:
             >>> memory.profile.set_preference("ada", "language", "Portuguese").key
             'preference.language'
         """
-        name = PREFERENCE + check_name(key, "preference")
+        name = PREFERENCE_PREFIX + check_name(key, "preference")
         return await self._facts.set(f"user:{self._core.scope.subject(user)}", name, value)
 
     async def block(
@@ -222,7 +226,7 @@ class Profile:
         keys = [
             (fact.ns, fact.key, version)
             for fact in facts
-            for version in range(max(1, fact.version - VERSIONS_READ), fact.version)
+            for version in range(max(1, fact.version - MAX_READ_VERSIONS), fact.version)
         ]
         versions = await self._core.get_many(FactVersion, keys) if keys else []
         past = {(version.key, version.version): version for version in versions if version is not None}
@@ -264,14 +268,16 @@ class Profile:
 
 def _is_certain(fact: Fact) -> bool:
     is_standing = fact.scope == "standing"  # what matters for one conversation or task is no part of who the user is
-    return fact.status == "active" and is_standing and fact.confidence >= MIN_CONFIDENCE and fact.trust in TRUSTED
+    return (
+        fact.status == "active" and is_standing and fact.confidence >= MIN_CONFIDENCE and fact.trust in TRUSTED_ACTORS
+    )
 
 
 def _importance(fact: Fact) -> tuple[float, str]:
     """Return the sort key of a fact: the importance of its topic, then its key, so that the order is stable."""
     from ..languages import topic_of
 
-    topic = None if fact.key.startswith(PREFERENCE) else topic_of(fact.key)
+    topic = None if fact.key.startswith(PREFERENCE_PREFIX) else topic_of(fact.key)
     return -(topic.importance if topic is not None else 0.5), fact.key
 
 
@@ -283,7 +289,7 @@ def fact_line(fact: Fact, since: datetime | None, now: datetime) -> ProfileLine 
     from ..context.profile import ProfileLine
     from ..languages import topic_of
 
-    key = fact.key.removeprefix(PREFERENCE)
+    key = fact.key.removeprefix(PREFERENCE_PREFIX)
     topic = topic_of(fact.key) if key == fact.key else None
     value = _in_words(fact.value)
     if value is None:
@@ -318,7 +324,7 @@ def _in_words(value: object, depth: int = 0) -> str | None:
         return "yes" if value else "no"
     if isinstance(value, str | int | float):
         return str(value).strip() or None
-    if depth or not isinstance(value, dict | list) or not 0 < len(value) <= MAX_VALUES:
+    if depth or not isinstance(value, dict | list) or not 0 < len(value) <= MAX_SHOWN_VALUES:
         return None
     if isinstance(value, dict) and "amount" in value:
         return f"{value['amount']} {value.get('unit', '')}".strip()

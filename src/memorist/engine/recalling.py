@@ -31,8 +31,8 @@ Spaces = Sequence[Ns] | Ns | None
 NAMESPACES = view_of(NamespaceStats)
 """The names of namespaces that have index entries, without their statistics."""
 """Where to search: namespaces, one of them, or None for all that the handle may read."""
-MOST_CANDIDATES = 5_000
-MOST_HOPS = 4
+MAX_CANDIDATES = 5_000
+MAX_HOPS = 4
 HITS_FOR_MODEL = 8
 """How many hits the model reads before it says what to search for next."""
 MAX_PAST_ENTRIES = 200
@@ -153,8 +153,8 @@ class Recalling:
     # -- further questions proposed by the model
 
     def _check_model(self, expand: bool, hops: int) -> None:
-        if isinstance(hops, bool) or not isinstance(hops, int) or not 1 <= hops <= MOST_HOPS:
-            raise UsageError(f"hops is a whole number from 1 to {MOST_HOPS}")
+        if isinstance(hops, bool) or not isinstance(hops, int) or not 1 <= hops <= MAX_HOPS:
+            raise UsageError(f"hops is a whole number from 1 to {MAX_HOPS}")
         if (expand or hops > 1) and self._core.shared.model is None:
             raise UsageError("expand= and hops= ask a language model; open the memory with model=")
 
@@ -381,7 +381,7 @@ class Recalling:
             matches = await candidates.take(scopes, count)
             rows = list(matches.entries.values())
             allowed = rows if unfiltered else [entry for entry in rows if only.allows(entry)]
-            if len(allowed) >= min(3 * top_k, CANDIDATES) or not matches.full or count >= MOST_CANDIDATES:
+            if len(allowed) >= min(3 * top_k, CANDIDATES) or not matches.full or count >= MAX_CANDIDATES:
                 break
             count *= 4
         if self._past is not None:

@@ -27,7 +27,7 @@ from .core import Core
 from .options import checked_limit, version_of
 
 PIECE_BYTES = 512 * 1024
-AT_ONCE = 8
+PIECES_AT_ONCE = 8
 """How many pieces to write or read at a time."""
 MAX_RECORD_BYTES = 1024 * 1024 * 1024
 UPLOADS = "uploads"
@@ -382,7 +382,7 @@ class Records:
         changes: list[Change] = [Put(_upload_job(head, to_datetime(core.now() + UPLOAD_MICROS)))]
         for number in range(head.pieces):
             changes.append(Put(_piece(head, number, data)))
-            if len(changes) >= AT_ONCE or number == head.pieces - 1:
+            if len(changes) >= PIECES_AT_ONCE or number == head.pieces - 1:
                 await core.shared.store.apply(changes, now=core.now())
                 changes = []
 
@@ -441,7 +441,7 @@ class Records:
         parts: list[bytes] = []
         while len(parts) < row.pieces:
             page = await self._core.scan(
-                RecordPiece, row.ns, row.key, row.upload or "", after=(len(parts) - 1,), limit=AT_ONCE
+                RecordPiece, row.ns, row.key, row.upload or "", after=(len(parts) - 1,), limit=PIECES_AT_ONCE
             )
             if not page:
                 break

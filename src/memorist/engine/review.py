@@ -21,7 +21,7 @@ from .options import check_reason, checked_limit
 if TYPE_CHECKING:
     from ..extract.writer.checks import Note
 
-MAX_TEXT_BYTES = 10_000
+MAX_TEXT_CHARACTERS = 10_000
 WAITING = parse_filter({"approved_as": None})
 """The candidates that no one has approved."""
 
@@ -104,7 +104,7 @@ class Review:
         """
         candidate = await self._existing(id, ns)
         fields = {
-            "text": None if text is None else check_text(text, "text", limit=MAX_TEXT_BYTES),
+            "text": None if text is None else check_text(text, "text", limit=MAX_TEXT_CHARACTERS),
             "value": value,
             "key": None if key is None else check_name(key, "fact key"),
             "subject": None if subject is None else check_name(subject, "subject"),

@@ -16,17 +16,17 @@ import msgspec
 from ..ports import to_micros
 from ..records import Entry, Job, Key, NamespaceStats, Sweep, view_of
 from ..stores.base import Change, Delete, DeleteRange, Expect, Put, RowId, Scan
-from .core import Core
+from .core import Core, R
 
-COUNT = "count"
+COUNT_QUEUE = "count"
 """The queue of namespaces that must be counted again."""
 RECOUNT_DELAY = timedelta(seconds=60)
 """A namespace is counted at most this often, because a count reads all its entries."""
 MAX_SPEAKERS = 64
-MAX_STANDING = 64
+MAX_STANDING_ENTRIES = 64
 """How many of a namespace's newest standing instructions are candidates for every request."""
 PAGE_ROWS = 1000
-COUNTED = view_of(Entry, "terms", "role", "speaker", "signals", "created_at")
+COUNTED_COLUMNS = view_of(Entry, "terms", "role", "speaker", "signals", "created_at")
 """The columns of an entry that are counted, without its vector."""
 
 
@@ -49,7 +49,7 @@ def count_entries(stats: NamespaceStats, entries: Sequence[Entry], removed: Sequ
             speakers[entry.speaker] = None
         if _is_standing(entry):
             standing.add((to_micros(entry.created_at), entry.kind, entry.parent, entry.id))
-    newest = tuple(sorted(standing, reverse=True)[:MAX_STANDING])
+    newest = tuple(sorted(standing, reverse=True)[:MAX_STANDING_ENTRIES])
     return msgspec.structs.replace(stats, **counts, speakers=tuple(speakers), standing=newest)
 
 
@@ -71,7 +71,7 @@ async def replaced_entries(core: Core, ns: str, entries: Sequence[Entry], change
             *(change.key for change in changes if isinstance(change, Delete) and change.kind is Entry),
         ]
     )
-    rows = await core.get_many(COUNTED, [key[1:] for key in keys if key[1] == ns]) if keys else []
+    rows = await core.get_many(COUNTED_COLUMNS, [key[1:] for key in keys if key[1] == ns]) if keys else []
     return [row for row in rows if row is not None]
 
 
@@ -90,6 +90,14 @@ def counted_rows(changes: Sequence[Change]) -> set[RowId]:
     return {(NamespaceStats.table.name, key[:2]) for key in keys if len(key) > 1 and key[:2] not in written}
 
 
+async def deleted_rows(core: Core, change: Delete | DeleteRange, view: type[R]) -> list[R]:
+    """Return the rows that a change deletes, including expired ones, with the columns of `view`."""
+    if isinstance(change, DeleteRange):
+        return await core.store.scan(Scan(view, change.prefix, after=change.after, before=change.before), now=0)
+    row = await core.store.get(view, change.key, now=0)
+    return [] if row is None else [row]
+
+
 async def subtract_deleted(core: Core, changes: Sequence[Change]) -> list[Change]:
     """Return changes that subtract the entries which `changes` delete.
 
@@ -98,14 +106,8 @@ async def subtract_deleted(core: Core, changes: Sequence[Change]) -> list[Change
     removed: dict[Key, dict[Key, Entry]] = {key: {} for _, key in sorted(counted_rows(changes))}
     for change in _entry_deletions(changes):
         stats_key = (change.prefix if isinstance(change, DeleteRange) else change.key)[:2]
-        if stats_key not in removed:
-            continue
-        if isinstance(change, Delete):
-            row = await core.store.get(COUNTED, change.key, now=0)
-            rows = [] if row is None else [row]
-        else:
-            rows = await core.store.scan(Scan(COUNTED, change.prefix, after=change.after, before=change.before), now=0)
-        removed[stats_key].update({row.row_key: row for row in rows})
+        if stats_key in removed:
+            removed[stats_key] |= {row.row_key: row for row in await deleted_rows(core, change, COUNTED_COLUMNS)}
     out: list[Change] = []
     for key, entries in removed.items():
         stats = await core.store.get(NamespaceStats, key, now=core.now()) if entries else None
@@ -123,7 +125,7 @@ def recount_jobs(changes: Sequence[Change], at: datetime) -> list[Change]:
     return [
         Put(
             Job(
-                org=str(org), queue=COUNT, ns=str(ns), item=str(ns), run_at=at + RECOUNT_DELAY, created_at=at,
+                org=str(org), queue=COUNT_QUEUE, ns=str(ns), item=str(ns), run_at=at + RECOUNT_DELAY, created_at=at,
                 updated_at=at,
             ),
             absent=True,
@@ -152,7 +154,7 @@ async def recount_changes(core: Core, ns: str) -> list[Change]:
         updated_at=core.at(),
     )  # fmt: skip
     after = None
-    while page := await core.scan(COUNTED, ns, after=after, limit=PAGE_ROWS):
+    while page := await core.scan(COUNTED_COLUMNS, ns, after=after, limit=PAGE_ROWS):
         counted, after = count_entries(counted, page), page[-1].row_key[2:]
     expected = Expect(NamespaceStats, stats.row_key, stats.version)
     if not counted.entries:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import msgspec
 
 from ..context.context import Context
-from ..engine.entities import ENTITY_TTL
+from ..engine.entities import ENTITY_TTL_SECONDS
 from ..engine.forgetting.forget import Erasure
 from ..engine.portable import Transfer
 from ..engine.sessions.inject import TASK_HITS
@@ -281,7 +281,7 @@ class EntityCache(ABC):
 
     @abstractmethod
     async def keep(
-        self, type: str, id: str, owner: str, value: Any = None, ttl: float = ENTITY_TTL, stale: float = 0
+        self, type: str, id: str, owner: str, value: Any = None, ttl: float = ENTITY_TTL_SECONDS, stale: float = 0
     ) -> bool:
         """Store a value loaded under a lease. Returns False if the entity is no longer cached."""
 

@@ -25,6 +25,7 @@ ROLE_NAMES = frozenset({"assistant", "ai", "bot", "chatbot", "model", "system", 
 _RULES = rules("en", "query", "talk")
 _MOMENTS = rules("en", "moments", "talk")
 _PERSONAL = _RULES.words("personal")
+_HOW_TO = _RULES.how_to
 _PAST = _RULES.past
 _ASKS_ASSISTANT = _RULES.asks_assistant
 _PART_END = re.compile(
@@ -115,7 +116,7 @@ def analyse(
         past=bool(_PAST.search(text)),
         asks=bool(_ASKS.search(text)),
         bare=_bare(text),
-        personal=spoken != "english" or not text.isascii() or not _PERSONAL.isdisjoint(words(text)),
+        personal=spoken != "english" or not text.isascii() or not _PERSONAL.isdisjoint(words(_HOW_TO.sub(" ", text))),
         asks_assistant=bool(_ASKS_ASSISTANT.search(text)),
         language=spoken,
         now=now,

@@ -27,9 +27,9 @@ from zlib import crc32
 import msgspec
 
 from ..errors import CorruptRecord, InvalidValue
-from ..ports import FLOAT_EXACT, to_datetime, to_micros
+from ..ports import MAX_EXACT_FLOAT_MICROS, to_datetime, to_micros
 from ..records import Key, Record
-from ..values import SHORT_TEXT, encode_json
+from ..values import MAX_UNCHECKED_CHARACTERS, encode_json
 
 Row = tuple[Any, ...]
 pack = msgspec.msgpack.Encoder().encode
@@ -277,7 +277,7 @@ def _encoder(column: Column, field: msgspec.structs.FieldInfo) -> str:
         if _is_empty_default(field):
             return empty
         # Short text, as most messages are, needs no check, and no call of ours.
-        short = f"type({name}) is str and len({name}) <= {SHORT_TEXT} and {name}.isascii()"
+        short = f"type({name}) is str and len({name}) <= {MAX_UNCHECKED_CHARACTERS} and {name}.isascii()"
         source = f"(dump({name}).decode() if {short} else value({name}, {column.name!r}))"
         return f"(None if {name} is None else {source})" if field.default is None else source
     if column.kind == "time":
@@ -313,7 +313,7 @@ def _filled_decoder(cell: str, column: Column, field: msgspec.structs.FieldInfo)
         return f"(() if {cell} is None else load_{column.name}({cell}))"
     if column.kind == "time":
         # As `to_datetime` does it, without the call.
-        exact_time = f"(when({cell} / 1e6, UTC) if 0 <= {cell} < {FLOAT_EXACT} else exact({cell}))"
+        exact_time = f"(when({cell} / 1e6, UTC) if 0 <= {cell} < {MAX_EXACT_FLOAT_MICROS} else exact({cell}))"
         return f"(None if {cell} is None else {exact_time})" if column.nullable else exact_time
     if column.kind == "bool":
         return f"bool({cell})"

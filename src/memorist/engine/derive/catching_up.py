@@ -38,7 +38,7 @@ time, when the worker loads the rules."""
 MAX_SECONDS_BESIDE_WRITER = 0.02
 """How long the rules read messages of a namespace in which a thread is growing; the rest waits for the worker or for a
 pause."""
-REST_FACTOR = 20
+REST_FACTOR = 30
 """After catching up with a busy thread, recalls leave it alone for so many times as long as that took."""
 MAX_BUSY_THREADS = 10_000
 _ALIVE = parse_filter({"status": {"$ne": "dead"}})

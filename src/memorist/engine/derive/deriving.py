@@ -385,7 +385,7 @@ class Deriver:
         verdict, reason = admission.verdict, admission.reason
         if verdict == "active" and self._extraction is not None:
             # The gate comes first: what the policy refuses or holds, the application's rules cannot admit.
-            verdict, reason = self._extraction.verdict(note, message.trust_level), "the application asks for review"
+            verdict, reason = self._extraction.verdict(note, message.author_trust), "the application asks for review"
         if verdict == "review":
             await noting.propose(note, Source(message.id, self._said_at(message)), reason)
         return verdict != "active"

@@ -51,7 +51,7 @@ from ..statistics import count_entries, replaced_entries
 BATCH_ENTRIES = 500
 FIRST_BATCH = 64
 """The first batch of a recall is small: afterwards it shows whether others are writing just now."""
-MAX_SCANNED_MESSAGES = 500
+MAX_SCANNED_MESSAGES = 200
 """How many of a thread's newest messages a recall searches without an index, while somebody keeps writing there."""
 MAX_SCANNED_MATCHES = 20
 """How many of them become candidates: those with the most words of the question."""

@@ -28,13 +28,13 @@ from ...records import Derivation, Job, as_dict
 from ...scope import Scope
 from ...stores.base import Change, Delete, Expect, Put
 from ..core import Core, Shared
-from ..statistics import COUNT, recount
+from ..statistics import COUNT_QUEUE, recount
 from ..threads.receipts import MessageReceipt, receipt_states
 from .deriving import REREAD, Deriver, permanent
 from .indexing import Indexer
 from .limits import OverLimit
 
-QUEUES = ("index", "derive", REREAD, COUNT)
+QUEUES = ("index", "derive", REREAD, COUNT_QUEUE)
 SHOWN = {"index": ("index",), "derive": ("derive", REREAD)}
 """The queues, in the groups that `backlog` uses."""
 MAX_ATTEMPTS = 5
@@ -65,6 +65,10 @@ POLL_SECONDS = 15.0
 AGAIN_SECONDS = 1.0
 BUSY_SECONDS = 0.01
 """How often `drain` checks whether the in-process worker has finished its job."""
+CONFLICT_DELAY_MICROSECONDS = 50_000
+"""The longest wait before a job that lost against a concurrent write is claimed again."""
+MAX_CONFLICT_WAITS = 20
+"""How often one `drain` waits for such jobs. Without a limit, a clock that stands still would never end it."""
 
 
 class Backlog(msgspec.Struct, frozen=True):
@@ -124,17 +128,23 @@ class Outbox:
         """Work until no job is due, or for at most `seconds`, and return how many jobs were claimed.
 
         It waits for a job that this process's own worker holds, because the worker may add others when it is done
-        (deriving after indexing).
+        (deriving after indexing), and for a job that lost against a concurrent write and is due again in a moment.
         """
-        total, end = 0, None if seconds is None else monotonic() + seconds
+        total, end, waits = 0, None if seconds is None else monotonic() + seconds, 0
         while end is None or monotonic() < end:
             if claimed := await self.step(queues):
                 total += claimed
+            elif self._is_due_soon() and waits < MAX_CONFLICT_WAITS:
+                waits += 1
+                await self._shared.runtime.sleep(BUSY_SECONDS)
             elif self._worker_is_busy():
                 await self._shared.runtime.sleep(BUSY_SECONDS)
             else:
                 break
         return total
+
+    def _is_due_soon(self) -> bool:
+        return self.due is not None and self.due - self._shared.now() <= CONFLICT_DELAY_MICROSECONDS
 
     def _worker_is_busy(self) -> bool:
         """Return whether a worker of this process, blocking or async, holds jobs."""
@@ -145,7 +155,7 @@ class Outbox:
     async def _do(self, job: Job) -> None:
         shared, core = self._shared, Core(self._shared, Scope(job.org, None, "processor"))
         if job.attempts > MAX_ATTEMPTS:
-            await self._give_up(core, job, POISON, skip=job.queue != COUNT)
+            await self._give_up(core, job, POISON, skip=job.queue != COUNT_QUEUE)
             return
         status = "done"
         try:
@@ -155,7 +165,8 @@ class Outbox:
             # An append or another worker interfered: release the job to be done again at once. That is nobody's fault,
             # so it does not count as an attempt.
             status = "conflict"
-            await self._release(core, job, job.error, delay=int(spread(50_000)), attempts=job.attempts - 1)
+            delay = int(spread(CONFLICT_DELAY_MICROSECONDS))
+            await self._release(core, job, job.error, delay=delay, attempts=job.attempts - 1)
         except Exception as problem:
             if isinstance(problem, StoreError) and not isinstance(problem, CorruptRecord):
                 raise
@@ -164,7 +175,7 @@ class Outbox:
             shared.emit("job", org=job.org, queue=job.queue, item=job.item, status=status, attempts=job.attempts)
 
     async def _work(self, core: Core, job: Job) -> None:
-        if job.queue == COUNT:
+        if job.queue == COUNT_QUEUE:
             await recount(core, job.ns, [Expect(Job, job.row_key, job.version), Delete(Job, job.row_key)])
             return
         if job.queue != "index":
@@ -186,7 +197,7 @@ class Outbox:
         is_unreachable = isinstance(problem, ModelError) and not permanent(problem)
         if is_unreachable and job.queue == "derive":
             await self._stand_in(core, job)
-        waits = is_unreachable or job.queue in ("index", COUNT)
+        waits = is_unreachable or job.queue in ("index", COUNT_QUEUE)
         if not waits and (permanent(problem) or job.attempts >= MAX_ATTEMPTS):
             # An unexpected error was caused by a message and would recur with each append, so that message is skipped.
             await self._give_up(core, job, reason, skip=not isinstance(problem, MemoristError))
@@ -260,7 +271,9 @@ def needed_lease(shared: Shared, model: object) -> int:
 
 async def _receipt_changes(core: Core, job: Job, *, given_up: bool) -> list[Change]:
     """Return changes that tell receipts that a derivation has failed for good, or is being retried."""
-    if job.queue == COUNT or (job.queue == "index" and not (core.shared.derives and job.item.startswith("thread:"))):
+    if job.queue == COUNT_QUEUE or (
+        job.queue == "index" and not (core.shared.derives and job.item.startswith("thread:"))
+    ):
         return []
     thread, rereads = job.item.partition(":")[2], job.queue == REREAD
     current = await core.get(Derivation, thread)

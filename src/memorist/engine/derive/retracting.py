@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ...messages.message import Message
+from ...messages.message import Message, text_parts
 from ...records import Entry, Fact, FactVersion, Learning
 from ...stores.base import Change, Delete, EntryFilter, Load, Put
 from ..core import Core
@@ -77,7 +77,13 @@ def is_about_learning(learning: Learning, request: str) -> bool:
 async def message_before(core: Core, message: Message) -> Message | None:
     """Return the user's message before this one, which "forget this" refers to."""
     before = await core.scan(Message, message.thread, before=(message.seq,), reverse=True, limit=MAX_BEFORE)
-    return next((row for row in before if row.role == "user" and row.trust_level == "user" and row.text.strip()), None)
+    return next(
+        (row for row in before if row.role == "user" and row.author_trust == "user" and _has_own_words(row)), None
+    )
+
+
+def _has_own_words(message: Message) -> bool:
+    return any(own and text.strip() for text, own in text_parts(message.content))
 
 
 async def messages_about(core: Core, ns: str, request: str, asked: Message) -> list[str]:

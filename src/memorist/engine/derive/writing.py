@@ -242,7 +242,7 @@ class Writer:
         `read_from`.
         """
         if message.role == "user":
-            return "user" in self._extraction.read_from and message.trust_level == "user"
+            return "user" in self._extraction.read_from and message.author_trust == "user"
         return message.role in self._extraction.read_from
 
     async def is_over_limit(self) -> bool:
@@ -387,4 +387,4 @@ def _said_at(message: Message, now: datetime) -> datetime:
 
 
 def _trust(message: Message) -> str:
-    return str(message.trust_level)
+    return str(message.author_trust)

@@ -15,8 +15,8 @@ from ..core import Core
 from .facts import Facts
 
 WEEK = timedelta(days=7)
-MOST_EVENTS = 5_000
-MAX_REPLACED = 100
+MAX_EVENTS = 5_000
+MAX_SEARCHED_EVENTS = 100
 """How many recent audit events to search for derivations that replaced a correction."""
 
 
@@ -58,7 +58,7 @@ async def replaced_corrections(core: Core) -> list[Replaced]:
     """Return the facts whose correction a derivation has replaced in the last week, newest first."""
     start = to_datetime(core.now()) - WEEK
     first = event_id(int(start.timestamp() * 1e6))
-    events = await core.scan(AuditEvent, after=(first,), reverse=True, limit=MOST_EVENTS)
+    events = await core.scan(AuditEvent, after=(first,), reverse=True, limit=MAX_EVENTS)
     derived = dict.fromkeys(event.subject for event in events if event.kind == "fact" and event.action == "derive")
     replaceds: list[Replaced] = []
     for id in derived:
@@ -69,6 +69,6 @@ async def replaced_corrections(core: Core) -> list[Replaced]:
         correction = replaced_correction([version for version in versions if version.status == "active"])
         if correction is not None and type(versions[-1]) is Fact:
             replaceds.append(Replaced(versions[-1], correction))
-        if len(replaceds) >= MAX_REPLACED:
+        if len(replaceds) >= MAX_SEARCHED_EVENTS:
             break
     return replaceds

@@ -40,7 +40,7 @@ GUARD_TRIES = 40
 PAGE_ROWS = 1000
 FactScope = Literal["standing", "conversation", "task"]
 SCOPES: tuple[FactScope, ...] = ("standing", "conversation", "task")
-MAX_TEXT_BYTES = 10_000
+MAX_TEXT_CHARACTERS = 10_000
 
 
 FORGOTTEN = "forgotten."
@@ -119,7 +119,7 @@ class Facts:
         fact = self._new(space, key_about(name, subject), value, ttl, confidence, source, index)
         fact = msgspec.structs.replace(
             fact,
-            text=None if text is None else check_text(text, "text", limit=MAX_TEXT_BYTES),
+            text=None if text is None else check_text(text, "text", limit=MAX_TEXT_CHARACTERS),
             subject=subject,
             valid_from=None if valid_from is None else as_datetime(valid_from, "valid_from"),
             valid_until=None if valid_until is None else as_datetime(valid_until, "valid_until"),
@@ -290,7 +290,7 @@ class Facts:
         encode_json(value)
         fields: dict[str, Any] = {
             "value": value,
-            "text": None if text is None else check_text(text, "text", limit=MAX_TEXT_BYTES),
+            "text": None if text is None else check_text(text, "text", limit=MAX_TEXT_CHARACTERS),
             "valid_from": None if valid_from is None else as_datetime(valid_from, "valid_from"),
             "valid_until": None if valid_until is None else as_datetime(valid_until, "valid_until"),
             "tags": None if tags is None else check_tags(tags),

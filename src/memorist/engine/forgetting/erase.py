@@ -19,21 +19,23 @@ from ...filters import Test, same
 from ...kinds import LINKED, message_ref, namespaced, parse_refs, summary_ref, thread_ref
 from ...messages.compactions import COMPACTED_BY, PROVIDERS
 from ...messages.message import ATTACHED, Message
-from ...records import AuditEvent, Document, Fact, Key, Learning, Link, NamespaceStats, Ref, Summary, Thread
+from ...records import AuditEvent, Document, Key, Link, NamespaceStats, Ref, Summary, Thread
 from ...stores.base import Change, Delete, Expect, Load
 from ..core import Core
 from ..derive.carried import DERIVED
 from ..statistics import recount_changes
 from .fingerprints import ref_fingerprint
-from .guard import epochs, owners
+from .guard import epochs, is_present, owners
 from .rows import WITH_SOURCES, Node, Rows
 
 THINGS_PER_COMMIT = 100
 DELETIONS_PER_COMMIT = 2000
 MAX_WALKS = 50
 """How often the graph is walked while others go on deriving; each walk after the first deletes what they derived."""
-WITHIN = ("carried", "written", "imported")
+MESSAGE_RELATIONS = ("carried", "written", "imported")
 """Relations to messages of a thread, which stays itself."""
+
+End = Callable[[dict[str, int]], Sequence[Change]]
 
 
 class Eraser(Rows):
@@ -45,10 +47,8 @@ class Eraser(Rows):
         """Everything reached so far. Every walk begins at all of it, because the rows that led on are gone by then."""
         self._erased: set[Ref] = set()
         self._edges: set[tuple[Ref, Ref]] = set()
-        self._links: dict[Key, tuple[Link, list[Ref] | None]] = {}
-        """The links that the last walk followed, and where each leads."""
-        self._inward: dict[Ref, list[Link]] = {}
-        """The links to each thing, as the last walk read them before it followed those that begin at the thing."""
+        self._links: dict[Key, tuple[Link, list[Ref]]] = {}
+        """The links that the last walk followed, those that lead to erased things, and where each leads."""
         self._held: set[Ref] = set()
         """Things from which something came that this handle may not write."""
         self._epochs: dict[Key, Change] = {}
@@ -57,21 +57,34 @@ class Eraser(Rows):
         """What the handle commits with its next write: an erasure takes several commits, and it belongs to the last, so
         that an interrupted one is done again."""
 
-    async def erase(self, root: Ref, *, instead: Message | None = None) -> bool:
+    async def erase(self, root: Ref, end: End, *, instead: Message | None = None, everywhere: bool = False) -> bool:
         """Delete a thing and everything that came from it, even if the thing itself is already gone.
 
         Args:
             root: The thing: a namespace, thread, message, fact or source.
+            end: A function that returns the changes of the last commit from the number of deleted rows by table.
             instead: A redacted message that replaces a message and its copies.
+            everywhere: Recompute the statistics of all namespaces, as after an interrupted erasure.
 
         Returns:
             Whether nothing that came from it is left.
+
+        Raises:
+            Conflict: Others kept deriving from it.
         """
         roots = await self._start(root, instead)
         self._seen = {node.ref: node for node in roots}
-        await self._walk_until_nothing_is_found()
-        # What others have from a source that they share is theirs to keep, and nothing that the caller should hear of.
-        return not any(node.ref in self._held for node in roots if not node.passive)
+        for _ in range(MAX_WALKS):
+            await self._walk()
+            if await self._delete_reached() and not self._preview:
+                continue  # others may have derived more before this deletion raised the epochs
+            try:
+                await self._finish(end, everywhere)
+            except Conflict:
+                continue  # something was created again since the walk
+            # Other users may keep their derivations from a shared source, and the caller must not learn of them.
+            return not any(node.ref in self._held for node in roots if not node.passive)
+        raise Conflict("what is being forgotten is written again and again; forget it once more")
 
     async def _start(self, root: Ref, instead: Message | None) -> list[Node]:
         """Return the things that a caller named: the root, the contents of a namespace, and everything that names a
@@ -114,26 +127,23 @@ class Eraser(Rows):
 
     # -- the walk
 
-    async def _walk_until_nothing_is_found(self) -> None:
-        for _ in range(MAX_WALKS):
-            await self._walk()
-            doomed = [node for node in self._seen.values() if node.ref not in self._erased or await self._exists(node)]
-            # What was derived goes before its sources: if this is interrupted, what is left can still be reached.
-            doomed.reverse()
-            doomed.sort(key=_in_order)
-            for start in range(0, len(doomed), THINGS_PER_COMMIT):
-                await self._core.retry(partial(self._delete, doomed[start : start + THINGS_PER_COMMIT]))
-            self._erased |= {node.ref for node in doomed}
-            if self._preview or not doomed:
-                return
-        raise Conflict("what is being forgotten is written again and again; forget it once more")
+    async def _delete_reached(self) -> bool:
+        """Delete everything that the walk reached, and return whether there was anything."""
+        doomed = [node for node in self._seen.values() if node.ref not in self._erased or await self._exists(node)]
+        # Derived things are deleted before their sources, so that a repeated erasure still reaches the rest. The first
+        # message of a thread decides from where the thread is indexed again.
+        doomed.reverse()
+        doomed.sort(key=lambda node: int(node.ref.part) if node.ref.kind == "message" else 0)
+        for start in range(0, len(doomed), THINGS_PER_COMMIT):
+            await self._core.retry(partial(self._delete, doomed[start : start + THINGS_PER_COMMIT]))
+        self._erased |= {node.ref for node in doomed}
+        return bool(doomed)
 
     async def _walk(self) -> None:
         """Reach everything that came from the things seen before, and record the links between them."""
-        self._links, self._inward, self._held, level = {}, {}, set(), list(self._seen.values())
+        self._links, self._held, level = {}, set(), list(self._seen.values())
         if not self._preview:
-            mine = [node.ref for node in level if not (node.passive or node.before)]
-            expected = await epochs(self._core, *mine)
+            expected = await epochs(self._core, *(node.ref for node in level if not node.is_spared))
             self._epochs = {change.key: change for change in expected if isinstance(change, Expect)}
         while level:
             reached = {after.ref: after for node in level for after in await self._reached(node)}
@@ -156,15 +166,18 @@ class Eraser(Rows):
     async def _reached(self, node: Node) -> list[Node]:
         """Return the things that came from a thing."""
         ref, reached = node.ref, list[Node]()
-        if not (node.passive or node.before):
-            self._inward[ref] = await self._links_to(ref)
+        # The links to a thing are read before those that begin at it, and their versions of that time win:
+        # `_link_deletions` notices by them that the thing was derived again after its own links were read.
+        for link in [] if node.is_spared else await self._links_to(ref):
+            self._links[link.row_key] = (link, [link.target if ref.kind == "namespace" else ref])
         for link in await self._links_from(node):
             targets = await self._targets(link)
-            self._links[link.row_key] = (link, None if targets is None else [target.ref for target in targets])
             if targets is None:
                 self._held |= {ref, link.source}
-            reached += targets or ()
-            self._edges |= {(link.source, target.ref) for target in targets or ()}
+                continue
+            self._links.setdefault(link.row_key, (link, [target.ref for target in targets]))
+            reached += targets
+            self._edges |= {(link.source, target.ref) for target in targets}
         if ref.kind == "message":
             reached += [*await self._copies(node), *await self._covering(ref)]
         elif ref.kind == "document" and (row := await self._row(ref)) is not None and row.source:
@@ -264,54 +277,33 @@ class Eraser(Rows):
 
     # -- the end
 
-    async def finish(self, end: Callable[[dict[str, int]], Sequence[Change]], *, everywhere: bool = False) -> None:
-        """Delete links and traces, and recompute statistics, in one transaction with the changes that end the erasure.
-        `end` creates these changes from the counts of all deleted rows.
+    async def _finish(self, end: End, everywhere: bool) -> None:
+        """Delete links and traces, and recompute statistics, in one transaction with the changes that end the
+        erasure."""
+        locks, deletions = await self._link_deletions()
+        deletions += await self._traces()
+        sums = [] if self._preview else await self._statistics(everywhere)
+        while len(deletions) > DELETIONS_PER_COMMIT:
+            await self._apply(deletions[:DELETIONS_PER_COMMIT], locks)
+            deletions = deletions[DELETIONS_PER_COMMIT:]
+        gone = Counter(change.kind.table.name for change in deletions if isinstance(change, Delete))
+        endings = end(dict(sorted((self.counts + gone).items())))
+        await self._apply([*deletions, *sums, *endings, *self._companions], locks)
+        self._companions.clear()
 
-        If something was created again in the meantime, the graph is followed once more. With `everywhere`, the
-        statistics of all namespaces are recomputed, as after an interrupted erasure.
-        """
-        for _ in range(MAX_WALKS):
-            locks, deletions = await self._loose_links()
-            deletions += await self._traces()
-            sums = [] if self._preview else await self._statistics(everywhere)
-            try:
-                while len(deletions) > DELETIONS_PER_COMMIT:
-                    await self._apply(deletions[:DELETIONS_PER_COMMIT], locks)
-                    deletions = deletions[DELETIONS_PER_COMMIT:]
-                gone = Counter(change.kind.table.name for change in deletions if isinstance(change, Delete))
-                endings = end(dict(sorted((self.counts + gone).items())))
-                await self._apply([*deletions, *sums, *endings, *self._companions], locks)
-            except Conflict:
-                await self._walk_until_nothing_is_found()
-            else:
-                self._companions.clear()
-                return
-        raise Conflict("what is being forgotten is written again and again; forget it once more")
-
-    async def _loose_links(self) -> tuple[list[Change], list[Change]]:
-        """Return deletions of the links that were followed to their end, and of those that lead to deleted things, with
-        the locks that they need.
+    async def _link_deletions(self) -> tuple[list[Change], list[Change]]:
+        """Return deletions of the links that lead to nothing more, with the locks that they need.
 
         Each deletion expects the link as it was before the links from its target were read. Whoever derives that target
         again writes the link again, and whoever deletes it again raises its epoch. Both make the commit fail, and the
         graph is followed once more.
         """
-        links = {
-            key: link
-            for key, (link, targets) in self._links.items()
-            if targets is not None and self._held.isdisjoint(targets)
-        }
-        for ref, inward in self._inward.items():
-            for link in inward:
-                if (link.target if ref.kind == "namespace" else ref) not in self._held:
-                    links[link.row_key] = link
         locks: dict[Key, Change] = {}
         changes: list[Change] = []
-        for key, link in links.items():
+        for key, (link, targets) in self._links.items():
             is_document = link.target_kind == "document"
             target = Ref("document", link.source_ns, link.target_key) if is_document else link.target
-            if self._preview or not await self._leads_on(link, target):
+            if self._held.isdisjoint(targets) and (self._preview or not await self._leads_on(link, target)):
                 changes += [Expect(Link, key, link.version), Delete(Link, key)]
                 epoch = (self._org, ref_fingerprint(target.owner))
                 locks |= {epoch: self._epochs[epoch]} if epoch in self._epochs else {}
@@ -320,7 +312,7 @@ class Eraser(Rows):
     async def _leads_on(self, link: Link, target: Ref) -> bool:
         """Return whether a link leads to a thing that was created since the walk began and that names its source."""
         node = self._seen.get(target.owner)
-        if link.relation in WITHIN or (node is not None and node.before is not None):
+        if link.relation in MESSAGE_RELATIONS or (node is not None and node.before is not None):
             return False
         row = await self._row(target)
         return row is not None and link.source.id in getattr(row, "sources", (link.source.id,))
@@ -340,7 +332,7 @@ class Eraser(Rows):
         events: list[AuditEvent] = []
         for node in self._seen.values():
             ref = node.ref
-            if node.passive or node.before is not None or node.instead is not None:
+            if node.is_spared or node.instead is not None:
                 continue
             events += await self._scan(AuditEvent, ref.id, index="by_subject")
             if ref.kind == "namespace":
@@ -349,7 +341,8 @@ class Eraser(Rows):
                 events += await self._scan(AuditEvent, where=same("user", ref.ns.removeprefix("user:")))
             elif ref.kind == "thread":
                 under = await self._scan(AuditEvent, index="by_subject", starts=f"{ref.key}#")
-                events += [event for event in under if _is_part(event, ref.key)]
+                parts = [event for event in under if event.kind != "thread"]
+                events += [event for event in parts if event.subject.rpartition("#")[0] == ref.key]
         return [Delete(AuditEvent, key) for key in dict.fromkeys(event.row_key for event in events)]
 
     async def _under(self, event: AuditEvent, ns: str) -> bool:
@@ -357,21 +350,10 @@ class Eraser(Rows):
         begin in the same way."""
         if event.kind == "thread":  # its id may look like that of something in the namespace
             return False
-        for space, key in namespaced(event.subject):
-            if space != ns and key and (await self._get(Fact, space, key) or await self._get(Learning, space, key)):
-                return False
-        return True
+        others = [Ref("source", space, key) for space, key in namespaced(event.subject) if key and space != ns]
+        return not any([await is_present(self._core, ref) for ref in others])
 
     async def _statistics(self, everywhere: bool) -> list[Change]:
         """Recompute the recall statistics of the affected namespaces, which name speakers and standing items."""
         spaces = {stats.ns for stats in await self._scan(NamespaceStats)} if everywhere else self._touched
         return [change for ns in sorted(spaces) for change in await recount_changes(self._core, ns)]
-
-
-def _in_order(node: Node) -> int:
-    """Return messages by number, because the first one decides from where its thread is indexed again."""
-    return int(node.ref.part) if node.ref.kind == "message" else 0
-
-
-def _is_part(event: AuditEvent, thread: str) -> bool:
-    return event.kind != "thread" and event.subject.rpartition("#")[0] == thread

@@ -6,7 +6,7 @@ every forgetting calls first) finishes it.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -14,7 +14,7 @@ from ...errors import Forbidden, NotFound, StoreError, Unsupported, UsageError
 from ...kinds import namespaced, thread_ref
 from ...messages.message import message_id
 from ...records import ChangeNotice, Fact, Job, Key, Ref, Thread, as_dict
-from ...stores.base import Absence, Change, Delete, DeleteRange, Put, Scrubbed, Scrubs, Store, Verifies
+from ...stores.base import Absence, Change, Delete, DeleteRange, Put, Scrubbed, Scrubs, Verifies
 from ...values import JsonObject, check_name
 from ..audit import audit
 from ..core import Core
@@ -24,8 +24,11 @@ from .erase import Eraser
 from .fingerprints import fingerprint
 from .guard import owners
 
-QUEUE = "forget"
-SCRUB = "scrub"
+if TYPE_CHECKING:
+    from ...gate.encryption import Encryption
+
+FORGET_QUEUE = "forget"
+SCRUB_ITEM = "scrub"
 
 
 FactRef = str | tuple[str, str] | Fact
@@ -97,8 +100,7 @@ class Forgetting:
         if len(named) != 1:
             raise UsageError("say one thing to forget: user=, thread=, message=, fact= or source=")
         kind, value = named[0]
-        if shred:
-            self._check_shred(kind)
+        encryption = self._encryption(kind) if shred else None
         if not preview:
             await self.resume()
         root = await self._root(kind, value)
@@ -108,29 +110,35 @@ class Forgetting:
         # The Delete makes this batch count as a deletion, which succeeds on a full disk.
         await self._core.apply(Delete(Job, job.row_key), Put(job))
         erasure = await self._erase(job.row_key, root, physical)
-        return erasure if not shred else msgspec.structs.replace(erasure, shredded=await self._shred(root.ns))
+        if encryption is None:
+            return erasure
+        return msgspec.structs.replace(erasure, shredded=await self._shred(encryption, root.ns))
 
-    def _check_shred(self, kind: str) -> None:
+    def _encryption(self, kind: str) -> Encryption:
+        """Return the keys that `shred` destroys. Raises an error if there are none for this kind of thing."""
         if kind != "user":
             raise UsageError("shred=True destroys the key of a user; say forget(user=…, shred=True)")
-        if getattr(self._core.shared.store, "encryption", None) is None:
+        encryption: Encryption | None = getattr(self._core.shared.store, "encryption", None)
+        if encryption is None:
             raise Unsupported("there is no key to destroy: this memory was opened without encryption=")
+        return encryption
 
-    async def _shred(self, ns: str) -> list[str]:
+    async def _shred(self, encryption: Encryption, ns: str) -> list[str]:
         """Destroy the keys of a user at the very end, because erasing has to read the data it removes."""
         from ...gate.encryption import destroy_and_prove
 
-        encryption = getattr(self._core.shared.store, "encryption", None)
-        assert encryption is not None  # checked before anything was erased
         return await self._core.runtime.call(destroy_and_prove, encryption, self._core.org, ns)
 
     async def resume(self) -> list[Erasure]:
         """Finish forgettings that earlier processes began, each with the rights of the handle that requested it."""
         done = []
         scope = self._core.scope
-        for job in await self._core.scan(Job, QUEUE):
-            if job.item == SCRUB:
-                await self._scrub_late(job.row_key)
+        for job in await self._core.scan(Job, FORGET_QUEUE):
+            if job.item == SCRUB_ITEM:
+                try:
+                    await self._scrub(job.row_key)
+                except (StoreError, Unsupported) as error:  # the job stays, and other forgettings continue
+                    warn("deleted bytes are still in the files of the store: %s", error)
             elif scope.user is None or job.ns == scope.own():
                 user = job.ns.removeprefix("user:") if job.ns.startswith("user:") else None
                 asked = Forgetting(self._core.narrowed(scope.narrow(user=user)) if user else self._core)
@@ -175,21 +183,19 @@ class Forgetting:
 
     def _job(self, root: Ref | None, physical: bool) -> Job:
         """Return the write-ahead job of a forgetting. Without a root, it is the job of a scrub, which names nothing."""
-        at, item = self._core.at(), SCRUB if root is None else f"{root.kind}:{fingerprint(root.id)}"
+        at, item = self._core.at(), SCRUB_ITEM if root is None else f"{root.kind}:{fingerprint(root.id)}"
         ns = "global" if root is None else self._core.scope.own()
         payload = {"root": msgspec.to_builtins(root), "physical": physical}
-        job = index_job(self._core.org, ns, item, at, QUEUE)
+        job = index_job(self._core.org, ns, item, at, FORGET_QUEUE)
         return msgspec.structs.replace(job, payload=payload)
 
     async def _preview(self, root: Ref) -> Erasure:
         eraser = Eraser(self._core, preview=True)
-        complete = await eraser.erase(root)
-        await eraser.finish(lambda counts: ())
+        complete = await eraser.erase(root, lambda counts: ())
         return Erasure(_kind(root), dict(sorted(eraser.counts.items())), 0, preview=True, complete=complete)
 
     async def _erase(self, job: Key, root: Ref, physical: bool, resumed: bool = False) -> Erasure:
         eraser, kind = Eraser(self._core), _kind(root)
-        complete = await eraser.erase(root)
         # The job names what was forgotten, so it is deleted before the files are scrubbed; a scrub job, which names
         # nothing, replaces it, so that a failed scrub is done by the next forgetting.
         scrub = self._job(None, False)
@@ -203,11 +209,11 @@ class Forgetting:
                 event = Put(msgspec.structs.replace(event.record, user=None))
             return [Delete(Job, job), event, *notices, *([Put(scrub)] if physical else [])]
 
-        await eraser.finish(end, everywhere=resumed)
+        complete = await eraser.erase(root, end, everywhere=resumed)
         self._core.shared.drop_cached(self._core.org)
         if physical:
             await self._scrub(scrub.row_key)
-        report = await self._search(eraser) if physical else Absence(unchecked=_unsearched(self._core.store))
+        report = await self._search(eraser.needles.bytes, physical)
         return Erasure(
             kind, dict(sorted(eraser.counts.items())), eraser.tombstones, physical, report.verified, report.found,
             report.checked, report.unchecked, complete=complete,
@@ -228,21 +234,22 @@ class Forgetting:
         await self._own_files().scrub()
         await self._core.apply(Delete(Job, job))
 
-    async def _scrub_late(self, job: Key) -> None:
-        """Repeat a scrub that failed before. If it fails again, its job stays, and other forgettings continue."""
-        try:
-            await self._scrub(job)
-        except (StoreError, Unsupported) as error:
-            warn("deleted bytes are still in the files of the store: %s", error)
-
-    async def _search(self, eraser: Eraser) -> Absence:
-        """Search the store for pieces of the deleted data."""
+    async def _search(self, needles: set[bytes], physical: bool) -> Absence:
+        """Search the rewritten files for pieces of the deleted data, or say what has not been searched and why."""
         store = self._core.store
-        if not isinstance(store, Verifies):
-            return Absence(unchecked=[f"the {store.name} store (it cannot be searched)"])
-        if not eraser.needles.bytes:
-            return Absence(unchecked=["all of it (nothing that went is long enough to be told from what others wrote)"])
-        return await store.verify_absent(sorted(eraser.needles.bytes), org=self._core.org)
+        if not physical and store.name == "memory":
+            return Absence()
+        if not physical:
+            own = isinstance(store, Scrubs) and store.owns_files
+            how = "physical=True removes them" if own else "an operator removes them with `memorist scrub`"
+            reason = f"files of the {store.name} store (deleted bytes stay there until they are rewritten: {how})"
+        elif not isinstance(store, Verifies):
+            reason = f"the {store.name} store (it cannot be searched)"
+        elif not needles:
+            reason = "all of it (nothing that went is long enough to be told from what others wrote)"
+        else:
+            return await store.verify_absent(sorted(needles), org=self._core.org)
+        return Absence(unchecked=[reason])
 
 
 class Scrubbing:
@@ -267,18 +274,6 @@ class Scrubbing:
                 "`memorist scrub`, or a handle opened with all_orgs=True"
             )
         return await store.scrub()
-
-
-def _unsearched(store: Store) -> list[str]:
-    """Return a sentence about bytes that stay in the store's files until they are rewritten.
-
-    Return None for a store without files.
-    """
-    if store.name == "memory":
-        return []
-    own = isinstance(store, Scrubs) and store.owns_files
-    how = "physical=True removes them" if own else "an operator removes them with `memorist scrub`"
-    return [f"files of the {store.name} store (deleted bytes stay there until they are rewritten: {how})"]
 
 
 def _kind(root: Ref) -> str:

@@ -94,7 +94,7 @@ async def forgotten(core: Core, refs: Sequence[Ref], *, since: datetime | None =
         marks = dict.fromkeys((ref_fingerprint(ref), ref_fingerprint(ref.owner)))
         tombstones = await core.get_many(Tombstone, [("source", mark) for mark in marks])
         times = [tombstone.created_at for tombstone in tombstones if tombstone is not None]
-        if times and ((since is not None and max(times) >= since) or not await _present(core, ref)):
+        if times and ((since is not None and max(times) >= since) or not await is_present(core, ref)):
             return True
     return False
 
@@ -113,7 +113,8 @@ async def owners(core: Core, kind: str, id: str) -> list[Link]:
     return await core.scan(Link, "", id, kind, "", "owns", index="by_target")
 
 
-async def _present(core: Core, ref: Ref) -> bool:
+async def is_present(core: Core, ref: Ref) -> bool:
+    """Return whether a reference leads to a row, by any of its readings."""
     for kind in LINKED.values():
         assert kind.key is not None
         key = kind.key(ref)

@@ -10,8 +10,8 @@ from ...kinds import kind_of
 from ...records import Record
 from ...values import encode_json
 
-LONG_CHARACTERS = 16
-SHORT_CHARACTERS = 8
+LONG_TEXT_CHARACTERS = 16
+SHORT_TEXT_CHARACTERS = 8
 NEEDLE_CHARACTERS = 64
 MAX_NEEDLES = 64
 SAMPLED_ROWS = 16
@@ -35,7 +35,7 @@ class Needles:
 def _opaque(data: bytes) -> set[bytes]:
     """Return a sample from the middle of opaque data, because such data often begins in the same way."""
     start = max(0, (len(data) - NEEDLE_CHARACTERS) // 2)
-    return {data[start : start + NEEDLE_CHARACTERS]} if len(data) >= LONG_CHARACTERS else set()
+    return {data[start : start + NEEDLE_CHARACTERS]} if len(data) >= LONG_TEXT_CHARACTERS else set()
 
 
 def _written(piece: str | None) -> set[bytes]:
@@ -67,4 +67,4 @@ def _texts(value: object) -> list[str]:
 def _telling(text: str) -> bool:
     """Return whether a text is unlikely to occur in other people's texts, because it is long, or short but more than a
     word."""
-    return len(text) >= LONG_CHARACTERS or (len(text) >= SHORT_CHARACTERS and not text.isalpha())
+    return len(text) >= LONG_TEXT_CHARACTERS or (len(text) >= SHORT_TEXT_CHARACTERS and not text.isalpha())

@@ -34,6 +34,7 @@ from ...records import (
 from ...stores.base import Change, Delete, DeleteRange, Load, Put, Scan
 from ..core import Core, R
 from ..index_jobs import NAMESPACE_QUEUES, THREAD_QUEUES, index_job
+from ..statistics import deleted_rows
 from ..threads.numbering import numbering_changes
 from ..threads.parts import released_parts
 from .fingerprints import fingerprint, ref_fingerprint, value_fingerprint
@@ -63,6 +64,11 @@ class Node(msgspec.Struct, frozen=True):
     passive: bool = False
     """This is True if only derived data is deleted, because the thing may also be a source of other users."""
 
+    @property
+    def is_spared(self) -> bool:
+        """Return whether only derived data is deleted, and not the thing itself."""
+        return self.passive or self.before is not None
+
 
 class Rows:
     """Deletes the rows of things and counts them by table. A preview only counts them."""
@@ -88,7 +94,7 @@ class Rows:
 
     async def _exists(self, node: Node) -> bool:
         """Return whether there is something to delete."""
-        if node.passive or node.before is not None:
+        if node.is_spared:
             return False
         row = await self._row(node.ref)
         if node.ref.kind == "thread" and row is None:  # an interrupted fork has messages and no thread yet
@@ -97,7 +103,7 @@ class Rows:
 
     async def _changes(self, node: Node) -> tuple[list[Change], list[Change]]:
         """Return the locks and the changes that delete a thing. Its epoch is raised in the same transaction."""
-        if node.passive or node.before is not None:
+        if node.is_spared:
             return [], []
         ref, row, locks = node.ref, await self._row(node.ref), list[Change]()
         thread = await self._get(Thread, ref.key) if ref.owner.kind == "thread" else None
@@ -247,30 +253,20 @@ class Rows:
 
     async def _apply(self, changes: Sequence[Change], locks: Sequence[Change] = ()) -> None:
         """Commit changes, and count the rows they deleted; the deletions among the locks are not counted."""
-        if self._preview:
-            for change in changes:
-                await self._count(change)
-            return
         changes = _once(changes)
-        if not changes:
-            return
-        results = await self._core.apply(*locks, *changes)
-        for change in changes:
-            if isinstance(change, Delete | DeleteRange) and change.kind is Entry:
-                self._touched.add(str((change.key if isinstance(change, Delete) else change.prefix)[1]))
-            if isinstance(change, Delete | DeleteRange) and (rows := results.total(change)):
-                self.counts[change.kind.table.name] += rows
-
-    async def _count(self, change: Change) -> None:
-        """Count the rows that a change would delete, each row once."""
-        rows: list[Any] = []
-        if isinstance(change, Delete):
-            rows = [await self._core.store.get(change.kind, change.key, now=0)]
-        elif isinstance(change, DeleteRange):
-            rows = [*await self._core.store.scan(Scan(change.kind, change.prefix), now=0)]
-        keys = {(row.table.name, row.row_key) for row in rows if row is not None} - self._counted
-        self._counted |= keys
-        self.counts.update(name for name, _ in keys)
+        deletions = [change for change in changes if isinstance(change, Delete | DeleteRange)]
+        if self._preview:
+            for change in deletions:
+                rows = await deleted_rows(self._core, change, change.kind)
+                keys = {(change.kind.table.name, row.row_key) for row in rows} - self._counted
+                self._counted |= keys
+                self.counts.update(name for name, _ in keys)
+        elif changes:
+            results = await self._core.apply(*locks, *changes)
+            for change in deletions:
+                self.counts += Counter({change.kind.table.name: results.total(change)})
+                if change.kind is Entry:
+                    self._touched.add(str((change.key if isinstance(change, Delete) else change.prefix)[1]))
 
 
 def _once(changes: Sequence[Change]) -> list[Change]:

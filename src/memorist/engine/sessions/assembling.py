@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 NEIGHBOUR_MESSAGES = 10
 """How many messages around a pinned one to search for the rest of its tool exchange."""
 DEFAULT_BUDGET = 8000
+LONG_MEMORY_CHARACTERS = 200_000
+"""If the recalled texts are longer than this, the request is assembled in another thread."""
 MAX_SIZES = 4096
 """Of so many threads a process remembers the size of their messages."""
 MIN_ITEMS, MAX_ITEMS, ITEM_TOKENS = 12, 100, 30
@@ -157,7 +159,11 @@ class Assembling:
     async def _finished(self, reading: Reading) -> Context:
         shared = self._core.shared
         with shared.events.span("context", org=self._core.org):
-            context = await reading.finish_async()
+            if reading.memory_characters > LONG_MEMORY_CHARACTERS and not reading.awaits_model:
+                # Others on this event loop must not wait while a message of megabytes is read and shortened.
+                context = await self._core.runtime.offload(reading.finish)
+            else:
+                context = await reading.finish_async()
         if shared.events.listening:
             shared.emit("context", org=self._core.org, tokens=context.tokens, memory=context.account.memory_kept)
         used = [item.source.rpartition("/")[2] for item in context.memory_items if item.kind == "learning"]

@@ -27,7 +27,7 @@ from .steps import Saved, load, refuse_taken, restore, save_changes
 
 Keep = int | Literal["all", "latest"]
 """How many saved steps of a task stay readable."""
-KEPT_TEXTS = 16
+CACHED_STATES = 16
 """For how many tasks a handle caches the last saved state, so that `save` does not have to read it."""
 
 
@@ -140,7 +140,7 @@ class Tasks:
     def _remember(self, saved: Saved) -> None:
         self._saved.pop(saved.task.task_id, None)
         self._saved[saved.task.task_id] = saved
-        while len(self._saved) > KEPT_TEXTS:
+        while len(self._saved) > CACHED_STATES:
             self._saved.pop(next(iter(self._saved)))
 
     async def resume(self, task_id: str) -> Checkpoint | None:

@@ -31,7 +31,7 @@ from .receipts import MessageReceipt, may_ask_to_forget, receipt_states
 
 Keys = str | Sequence[str | None] | None
 """One idempotency key for all messages of a call, or one per message."""
-KNOWN_THREADS = 10_000
+MAX_CACHED_THREADS = 10_000
 JOB_AGE = timedelta(seconds=1)
 """How long appends to a thread reuse one outbox row object."""
 _replace = msgspec.structs.replace
@@ -182,7 +182,7 @@ class Appending:
         jobs, key = self._core.shared.jobs, (self._core.org, id, ns)
         recent = jobs.get(key)
         if recent is None or not recent[0] <= at < recent[1]:
-            if len(jobs) >= KNOWN_THREADS:
+            if len(jobs) >= MAX_CACHED_THREADS:
                 jobs.clear()
             job = Put(index_job(self._core.org, ns, f"thread:{id}", at), absent=True)
             recent = jobs[key] = at, at + JOB_AGE, job
@@ -211,7 +211,7 @@ class Appending:
         derived: Literal["none", "pending"] = "pending" if core.shared.derives else "none"
         durable = core.batch is None
         appended = core.shared.appended
-        if len(appended) >= KNOWN_THREADS:
+        if len(appended) >= MAX_CACHED_THREADS:
             appended.clear()
         # In a batch the numbers are given at the commit only, so all that the thread has counts as this process's.
         appended[core.org, change.thread] = done.first + len(change.messages) - 1 if durable else INT_MAX

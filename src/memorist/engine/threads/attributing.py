@@ -13,7 +13,7 @@ from ...records import as_dict
 
 MAX_SOURCES = 3
 """How many messages to name for one line."""
-MIN_SHARE = 0.6
+MIN_SHARED_FRACTION = 0.6
 """Further messages are named if they share at least this fraction of what the best one shares."""
 
 
@@ -47,6 +47,6 @@ def attribute_lines(text: str, messages: Sequence[Message]) -> list[SummaryLine]
         ]
         best = max(scores, default=0.0)
         ranked = sorted(range(len(scores)), key=lambda index: (-scores[index], index))
-        chosen = [index for index in ranked if best and scores[index] >= MIN_SHARE * best][:MAX_SOURCES]
+        chosen = [index for index in ranked if best and scores[index] >= MIN_SHARED_FRACTION * best][:MAX_SOURCES]
         names.append(SummaryLine(text=line, messages=tuple(messages[index].id for index in chosen)))
     return names

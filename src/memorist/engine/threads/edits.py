@@ -26,9 +26,9 @@ from ..index_jobs import index_job
 from ..options import version_of
 from .parts import release_parts
 
-COPIED_MESSAGES = 500
+COPIED_MESSAGES_PER_COMMIT = 500
 """How many messages a fork copies in one commit."""
-REDACTED = "[redacted]"
+REDACTED_TEXT = "[redacted]"
 _replace = msgspec.structs.replace
 
 
@@ -87,9 +87,8 @@ class ThreadEdits:
         count, name = self._core.shared.counting
         bare = _redacted(message)
         bare = _replace(bare, tokens=count(bare), counter=name)
-        eraser = Eraser(self._core)
-        await eraser.erase(message_ref(message), instead=bare)
-        await eraser.finish(lambda counts: [audit(self._core, "redact", "message", message.id)])
+        event = audit(self._core, "redact", "message", message.id)
+        await Eraser(self._core).erase(message_ref(message), lambda counts: [event], instead=bare)
         return bare
 
     async def pin(self, thread: Thread, seq: int, pinned: bool) -> Message:
@@ -142,7 +141,9 @@ class ThreadEdits:
         await core.apply(
             *guards, Put(link), DeleteRange(Message, (fork.org, fork.id)), DeleteRange(Receipt, (fork.org, fork.id))
         )
-        while page := await core.scan(Message, source.id, after=(after,), before=(last + 1,), limit=COPIED_MESSAGES):
+        while page := await core.scan(
+            Message, source.id, after=(after,), before=(last + 1,), limit=COPIED_MESSAGES_PER_COMMIT
+        ):
             copies = [_replace(message, thread=fork.id, expires_at=fork.expires_at) for message in page]
             if is_prefix_shared:
                 copies = [
@@ -244,7 +245,7 @@ def _redacted(message: Message) -> Message:
     elif isinstance(content, list) and message.shape == "responses" and "type" not in extra:
         content = [_bare_item(item) for item in content]
     elif content:
-        content = REDACTED
+        content = REDACTED_TEXT
     return _replace(message, content=content, extra=fields, metadata={}, name=None, raw=None)
 
 
@@ -259,7 +260,7 @@ def _bare_item(item: Any) -> JsonObject:
     fields: JsonObject = {name: item[name] for name in ("type", "id", "call_id", "name") if name in item}
     kind = str(fields["type"])
     if kind.endswith("_output"):
-        return {**fields, "output": REDACTED}
+        return {**fields, "output": REDACTED_TEXT}
     blank: dict[str, JsonObject] = {
         "function_call": {"arguments": "{}"}, "custom_tool_call": {"input": ""}, "reasoning": {"summary": []},
     }  # fmt: skip
@@ -271,8 +272,8 @@ def _bare_block(block: Any) -> JsonObject:
     if kind == "tool_use":
         return {"type": kind, "id": block.get("id", ""), "name": block.get("name", ""), "input": {}}
     if kind == "tool_result":
-        return {"type": kind, "tool_use_id": block.get("tool_use_id", ""), "content": REDACTED}
-    return {"type": "text", "text": REDACTED}
+        return {"type": kind, "tool_use_id": block.get("tool_use_id", ""), "content": REDACTED_TEXT}
+    return {"type": "text", "text": REDACTED_TEXT}
 
 
 def taken(id: str) -> Conflict:

@@ -26,7 +26,7 @@ from ..core import Core
 from ..forgetting.guard import epochs, owned, raised
 from ..index_jobs import THREAD_QUEUES
 from ..options import checked_limit, page
-from .appending import KNOWN_THREADS, Appending, Keyed, keyed
+from .appending import MAX_CACHED_THREADS, Appending, Keyed, keyed
 from .attributing import SummaryLine, attribute_lines
 from .edits import ThreadEdits, another_version, checked_roles, child_link, sorted_threads, taken
 from .numbering import fresh, numbered, numbering_changes, used_before
@@ -806,7 +806,7 @@ class Threads:
             check_name(id, "thread id")
             namespace = (await self._existing_or_fail(id)).ns
             if core.batch is None:  # a thread of an open batch may never be committed
-                if len(core.shared.threads) >= KNOWN_THREADS:
+                if len(core.shared.threads) >= MAX_CACHED_THREADS:
                     core.shared.threads.clear()
                 core.shared.threads[(core.org, id)] = namespace
         if not core.scope.may_read(namespace):

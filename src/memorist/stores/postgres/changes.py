@@ -112,6 +112,8 @@ class _Planner:
     def _put(self, index: int, change: Put) -> None:
         kind = type(change.record)
         sql, cells = writes(kind), row_cells(kind, codec(kind).encode(change.record), put_cells(kind))
+        # Nobody can lock a row that does not exist, so the Expect alone would let two writers through. The INSERT of
+        # the second one waits for the first to commit, then meets its row and fails the transaction.
         fresh = (kind, change.record.row_key) in self._absent
         self._absent.discard((kind, change.record.row_key))
         text = sql.put
@@ -156,6 +158,8 @@ class _Planner:
             step = Step(BEGIN_APPEND, [cell(change.org), cell(change.thread), *begin])
             self._answer(index, step, lambda reply: _appended(reply, count))
             return
+        # The first statement locks the row of the thread and reserves all numbers. The others count back from the new
+        # length of the thread, which nobody else can change before the commit.
         rows = [_message_cells(change, message) for message in change.messages]
         self._answer(index, Step(append_first_sql(), [*rows[0], *begin]), lambda reply: _appended(reply, count))
         for back, cells in zip(range(count - 2, -1, -1), rows[1:], strict=True):
@@ -200,6 +204,7 @@ def _lock_order(changes: Sequence[Change]) -> list[int]:
             order.append(position)
             run = {}
             continue
+        # Two changes of one row keep their order.
         if row in run:
             order += [run[row] for row in sorted(run)]
             run = {}

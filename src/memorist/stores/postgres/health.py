@@ -40,7 +40,7 @@ _LOCKED_TABLES = 4
 """How many tables an ordinary transaction uses. A generic plan, which serves any org, locks all their partitions."""
 _USED = b"SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'"
 _PAGE_ROWS = 1000
-MAX_COUNTED = 10_000
+MAX_COUNTED_ROWS = 10_000
 """Tables with at most so many rows are counted; of larger ones the server's estimate is reported."""
 
 
@@ -86,10 +86,10 @@ async def _counted(session: Session, server: Server, tables: list[Row]) -> dict[
     if not (server.owner or server.superuser or server.bypasses):
         return {}
     part = "SELECT '{0}', count(*) FROM (SELECT FROM memorist.\"{0}\" LIMIT {1}) AS counted"
-    counts = " UNION ALL ".join(part.format(name, MAX_COUNTED + 1) for name, *_ in tables)
+    counts = " UNION ALL ".join(part.format(name, MAX_COUNTED_ROWS + 1) for name, *_ in tables)
     upkeep = Step(b"SELECT set_config('memorist.upkeep', 'on', true)", ())
     rows = (await session.run([upkeep, Step(counts.encode(), ())], repeatable=True))[1].rows
-    return {name: count for name, count in rows if count <= MAX_COUNTED}
+    return {name: count for name, count in rows if count <= MAX_COUNTED_ROWS}
 
 
 def _notes(server: Server, indexed: bool, settings: dict[str, str]) -> list[str]:

@@ -29,7 +29,7 @@ MAX_PREPARED = 500
 """Statements a connection keeps prepared; there are a few dozen in ordinary use. Those of users' filters get half of
 them at most."""
 IDLE_CHECK_SECONDS = 60.0
-STALE = ("0A000", "26000", "42P05")
+STALE_STATEMENT_SQLSTATES = ("0A000", "26000", "42P05")
 """SQLSTATEs of prepared statements that no longer fit: the result type changed, no such statement, it exists
 already."""
 _OK = (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK)
@@ -96,6 +96,7 @@ class State:
         Raises an error if it is dead, which means that it has something to read, because a server sends a message
         before it closes a connection.
         """
+        # Nothing was sent, so a healthy connection has nothing to read.
         if self._readable():
             self.pgconn.finish()
             raise psycopg.OperationalError("the server closed the connection")
@@ -104,7 +105,8 @@ class State:
     def settle(self, error: BaseException | None) -> None:
         """Close the connection after an exchange, unless all replies were read and its statements still fit."""
         self.used_at = time.monotonic()
-        stale = isinstance(error, Failed) and error.state in STALE
+        stale = isinstance(error, Failed) and error.state in STALE_STATEMENT_SQLSTATES
+        # A connection that is not idle still has replies underway, and the next caller would read them as its own.
         if stale or self.pgconn.transaction_status != pq.TransactionStatus.IDLE:
             self.pgconn.finish()
 
@@ -143,6 +145,7 @@ class Exchange:
         """Send the steps and read their replies."""
         self._queue()
         yield from send(self._state.pgconn)
+        # From here on the server may commit without our hearing of it, so a lost reply means an unknown outcome.
         self._sent = True
         while True:
             for result in (yield from fetch_many(self._state.pgconn)):
@@ -164,6 +167,8 @@ class Exchange:
         pgconn, names, position = self._state.pgconn, self._state.names, 0
         for sql, cells, binary, ours in self._steps:
             name = names.get(sql) if self._prepare else None
+            # Filters produce any number of texts. They use at most half of the room, so that they never keep out the
+            # statements that every operation uses.
             room = MAX_PREPARED if ours else MAX_PREPARED // 2
             if name is None and (not self._prepare or len(names) >= room):
                 pgconn.send_query_params(sql, cells, None, binary, _BINARY)
@@ -175,6 +180,8 @@ class Exchange:
                     position += 1
                 pgconn.send_query_prepared(name, cells, binary, _BINARY)
             position += 1
+        # There is no BEGIN or COMMIT: in pipeline mode, the server runs all statements up to a sync message as one
+        # implicit transaction. It commits at the sync, or rolls back and skips the rest after the first error.
         pgconn.pipeline_sync()
 
     def _replies(self) -> list[Reply]:

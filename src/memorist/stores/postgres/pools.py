@@ -89,6 +89,7 @@ class BlockingClient:
         self._pool = ConnectionPool(
             options.conninfo,
             connection_class=BlockingConnection,
+            # Each exchange is its own implicit transaction, so psycopg must not send a BEGIN before it.
             kwargs={"autocommit": True},
             min_size=0,
             max_size=options.pool_size,
@@ -255,6 +256,7 @@ class Pools:
             self.round_trips += 1
             return await client.exchange(connection, steps, self._prepare, seconds)
         finally:
+            # `settle` has closed a connection with unread replies, and the pool replaces closed ones.
             await client.give_back(connection)
 
     async def client(self) -> Client:
@@ -327,4 +329,5 @@ async def _close(client: Client) -> None:
 def _abandon(client: Client) -> None:
     """Close the connections of a pool whose loop has ended, so that nobody can use it any more."""
     for connection in list(client.connections):
+        # psycopg's own close has to be awaited on the loop, and that loop has ended. This closes the socket at once.
         connection.pgconn.finish()

@@ -22,7 +22,7 @@ from .options import Options
 from .pipeline import Reply, Step
 from .session import Session
 
-AWAY_SECONDS = 5.0
+REPLICA_PAUSE_SECONDS = 5.0
 """How long no reads are sent to a replica after it failed."""
 CONNECT_SECONDS = 2.0
 _POSITION = Step(b"SELECT pg_current_wal_insert_lsn()::text", ())
@@ -101,7 +101,7 @@ class ReplicatedSession(Session):
             raise
         except StoreError:
             self.counts["failed"] += 1
-            self._away_until = time.monotonic() + AWAY_SECONDS
+            self._away_until = time.monotonic() + REPLICA_PAUSE_SECONDS
             return None
         answered = bool(reached.rows[0][0])
         self.counts["served" if answered else "behind"] += 1

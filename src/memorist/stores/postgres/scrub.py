@@ -20,7 +20,7 @@ _TABLES = b"""
 SELECT relname::text, pg_has_role(relowner, 'USAGE') FROM pg_class
 WHERE relnamespace = 'memorist'::regnamespace AND relkind = 'r' AND relname <> 'migrations' ORDER BY relname
 """
-_NOT_ALLOWED = "42501"
+_NOT_ALLOWED_SQLSTATE = "42501"
 _MAX_LOG_SWITCHES = 20
 # How many segments of the write-ahead log lie after and before the current one. Those before hold old rows; those after
 # are recycled segments, renamed for later use with their old content still in them.
@@ -42,7 +42,7 @@ async def scrub(session: Session, runtime: Runtime) -> Scrubbed:
     try:
         report += await _drop_log(session, runtime)
     except Failed as failed:
-        if failed.state != _NOT_ALLOWED:
+        if failed.state != _NOT_ALLOWED_SQLSTATE:
             raise StoreError(f"the log could not be dropped ({failed.state}: {failed.message})") from failed
         report += Scrubbed(left=["write-ahead log (only a superuser can remove it; the server reuses it in time)"])
     return report + await _copies(session)

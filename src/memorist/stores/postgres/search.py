@@ -24,7 +24,7 @@ MAX_EXACT_ENTRIES = 5_000
 MIN_INDEXED_FRACTION = 20
 """So is a namespace that has less than one in so many of all entries (of its partition, where tables are split): the
 index, which covers all namespaces, would mostly find entries of others."""
-INDEXED = (256, 384, 512, 768, 1024, 1536)
+INDEXED_DIMENSIONS = (256, 384, 512, 768, 1024, 1536)
 """Numbers of dimensions that have an index; see migrations/vectors.sql."""
 INDEX_TUPLES = 60_000
 """So many entries a search of the index looks at, at most, to find enough that pass a filter."""
@@ -93,7 +93,7 @@ class Search:
             return []
         width = len(vector)
         size, everything = await self._size(org, ns)
-        indexed = width in INDEXED and size > MAX_EXACT_ENTRIES and size * MIN_INDEXED_FRACTION >= everything
+        indexed = width in INDEXED_DIMENSIONS and size > MAX_EXACT_ENTRIES and size * MIN_INDEXED_FRACTION >= everything
         text = "[" + ",".join(map(repr, map(float, vector))) + "]"
 
         async def ask(condition: Condition, count: int, by_index: bool = indexed) -> list[tuple[Entry, float]]:

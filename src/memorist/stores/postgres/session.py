@@ -18,11 +18,11 @@ from .options import Options
 from .pipeline import Failed, Lost, Reply, Step, cell
 from .pools import Pools
 
-OURS = ("MM001", "MM002", "MM003", "MM004", "MM005")
+OUR_SQLSTATES = ("MM001", "MM002", "MM003", "MM004", "MM005")
 """SQLSTATEs that our SQL functions raise; the first migration lists them."""
-POOLED = ("26000", "42P05")
+POOLER_SQLSTATES = ("26000", "42P05")
 """A prepared statement does not exist, or exists already: a pooler gave us another server connection."""
-_COLLISIONS = ("40001", "40P01", "23505")
+_COLLISION_SQLSTATES = ("40001", "40P01", "23505")
 """Serialization failure, deadlock, unique violation: another transaction was faster."""
 _MAX_ATTEMPTS = 12
 
@@ -85,15 +85,19 @@ class Session:
             try:
                 return await self.pools.run(steps, self._reply_seconds(len(steps)))
             except Failed as failed:
-                if failed.state in OURS:
+                if failed.state in OUR_SQLSTATES:
                     raise
-                if failed.state in POOLED and (self.pools.stop_preparing() or tries <= _MAX_ATTEMPTS):
+                if failed.state in POOLER_SQLSTATES and (self.pools.stop_preparing() or tries <= _MAX_ATTEMPTS):
                     # A pooler in transaction mode without support for prepared statements: try again without them.
                     continue
                 if tries > _MAX_ATTEMPTS or not _worth_repeating(failed):
                     raise refused(failed, self.options) from failed
+                # The server has rolled back, so the whole transaction can be sent again. The pause is random, because
+                # two writers that collided once would otherwise collide again.
                 await self.runtime.sleep(pause(tries, first=0.002, longest=0.05))
             except Lost as lost:
+                # Once a transaction may have been committed, every later error is about an unknown outcome, even one
+                # that came before anything was sent again.
                 unsure = unsure or lost.sent
                 if tries > _MAX_ATTEMPTS or lost.slow or (unsure and not repeatable):
                     raise broken(lost, self.options, unsure=unsure and not repeatable) from lost
@@ -117,4 +121,4 @@ class Session:
 def _worth_repeating(failed: Failed) -> bool:
     """Return whether a failed transaction, which was rolled back, is likely to succeed when tried again."""
     stale_plan = failed.state == "0A000" and "cached plan" in failed.message
-    return failed.state in _COLLISIONS or stale_plan or (failed.fatal and failed.state.startswith("57P"))
+    return failed.state in _COLLISION_SQLSTATES or stale_plan or (failed.fatal and failed.state.startswith("57P"))

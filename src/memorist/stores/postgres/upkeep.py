@@ -14,21 +14,23 @@ from ...errors import StoreError
 from .pipeline import Failed
 from .session import Session
 
-LOCK_MS = 900
+LOCK_TIMEOUT_MS = 900
 """The lock timeout of a statement that takes an exclusive lock: while it waits, others queue up behind it."""
 RETRY_SECONDS = 3600.0
-_MIGRATING = 7_265_636_811
+_MIGRATION_LOCK_ID = 7_265_636_811
 """The advisory lock that a process holds during one script."""
-_BUILDING = 7_265_636_812
+_INDEX_LOCK_ID = 7_265_636_812
 """The advisory lock that a process holds while it fills a column and builds indexes."""
-_BUSY = "MM010"
+_BUSY_SQLSTATE = "MM010"
 # Tried and not waited for: CREATE INDEX CONCURRENTLY waits for every open transaction, also for one that waits here, a
 # deadlock that the server does not see.
 _HOLD = f"""
 BEGIN;
 SET LOCAL idle_in_transaction_session_timeout = 0;
 DO $memorist$ BEGIN
-  IF NOT pg_try_advisory_xact_lock({_BUILDING}) THEN RAISE EXCEPTION 'busy' USING ERRCODE = '{_BUSY}'; END IF;
+  IF NOT pg_try_advisory_xact_lock({_INDEX_LOCK_ID}) THEN
+    RAISE EXCEPTION 'busy' USING ERRCODE = '{_BUSY_SQLSTATE}';
+  END IF;
 END $memorist$;
 """
 
@@ -41,8 +43,8 @@ BEGIN;
 SET LOCAL statement_timeout = 0;
 SET LOCAL lock_timeout = 0;
 SET LOCAL client_min_messages = warning;
-SELECT pg_advisory_xact_lock({_MIGRATING});
-SET LOCAL lock_timeout = {LOCK_MS};
+SELECT pg_advisory_xact_lock({_MIGRATION_LOCK_ID});
+SET LOCAL lock_timeout = {LOCK_TIMEOUT_MS};
 CREATE SCHEMA IF NOT EXISTS memorist;
 CREATE TABLE IF NOT EXISTS memorist.migrations (
   version integer PRIMARY KEY, name text NOT NULL, needs integer NOT NULL,
@@ -84,7 +86,7 @@ async def only_builder(session: Session) -> AsyncIterator[bool]:
         try:
             await client.script(connection, _HOLD)
         except psycopg.Error as busy:
-            if busy.sqlstate != _BUSY:
+            if busy.sqlstate != _BUSY_SQLSTATE:
                 raise StoreError(f"a migration did not begin ({busy.sqlstate})") from busy
             ours = False
         yield ours

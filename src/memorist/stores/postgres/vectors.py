@@ -13,9 +13,9 @@ from pathlib import Path
 
 from ...errors import StoreUnavailable
 from .pipeline import Failed, Lost, Step, cell
-from .search import INDEXED
+from .search import INDEXED_DIMENSIONS
 from .session import Session
-from .upkeep import LOCK_MS, once, only_builder, patiently
+from .upkeep import LOCK_TIMEOUT_MS, once, only_builder, patiently
 
 MAX_ENTRIES_AT_ONCE = 10_000
 """Up to so many entries are copied in one transaction."""
@@ -63,7 +63,10 @@ async def add_vectors(session: Session, home: str | None) -> bool:
     try:
         many = (await session.run([_UPKEEP, Step(_MANY, [cell(MAX_ENTRIES_AT_ONCE)])], repeatable=True))[1].rows[0][0]
         if not many:
-            indexes = [f"CREATE INDEX {_index(width)} ON memorist.entries {_what(schema, width)};" for width in INDEXED]
+            indexes = [
+                f"CREATE INDEX {_index(width)} ON memorist.entries {_what(schema, width)};"
+                for width in INDEXED_DIMENSIONS
+            ]
             await patiently(session, once(missing, column, "\n".join([_FILL, *indexes])))
             return True
         async with only_builder(session) as ours:
@@ -94,7 +97,7 @@ async def _build(session: Session, schema: str) -> None:
     for (name,) in (await session.run([_INVALID], repeatable=True))[0].rows:  # left by an interrupted build
         await _alone(session, f"DROP INDEX CONCURRENTLY IF EXISTS {name}")
     parts = [name for (name,) in (await session.run([_PARTS], repeatable=True))[0].rows]
-    for width in INDEXED:
+    for width in INDEXED_DIMENSIONS:
         index, what = _index(width), _what(schema, width)
         if not parts:
             await _alone(session, f"CREATE INDEX CONCURRENTLY IF NOT EXISTS {index} ON memorist.entries {what}")
@@ -108,7 +111,7 @@ async def _build(session: Session, schema: str) -> None:
 
 async def _alone(session: Session, statement: str) -> None:
     # A concurrent build waits for old transactions while nobody waits for it, so it needs no lock timeout.
-    limit = 0 if "CONCURRENTLY" in statement else LOCK_MS
+    limit = 0 if "CONCURRENTLY" in statement else LOCK_TIMEOUT_MS
     await patiently(session, f"SET statement_timeout = 0; SET lock_timeout = {limit}", statement)
 
 

@@ -25,7 +25,7 @@ from redis.retry import Retry
 from ...errors import UsageError
 from .urls import Address, Servers
 
-_UNLIMITED = 2**31
+_MAX_CONNECTIONS = 2**31
 _FOR_SENTINELS = ("socket_connect_timeout", "socket_timeout", "protocol", "retry")
 """The settings that connections to Sentinels share with those to the servers: all but user, password and database."""
 
@@ -63,7 +63,7 @@ class Factory:
         self._settings: dict[str, object] = {**defaults, **settings, "retry": retry, "decode_responses": False}
         if blocking:
             self._pool_types: tuple[Any, Any] = redis.ConnectionPool, redis.sentinel.SentinelConnectionPool
-            self._limits: dict[str, object] = {"max_connections": _UNLIMITED}
+            self._limits: dict[str, object] = {"max_connections": _MAX_CONNECTIONS}
         else:
             self._pool_types = redis.asyncio.BlockingConnectionPool, _AsyncSentinelPool
             self._limits = {"max_connections": connections, "timeout": None}
@@ -95,7 +95,7 @@ class Factory:
             startup_nodes=[self._driver.cluster.ClusterNode(*seed) for seed in self._servers.seeds],
             # After some redirections redis-py would otherwise close connections that other calls use.
             reinitialize_steps=0,
-            max_connections=_UNLIMITED,
+            max_connections=_MAX_CONNECTIONS,
             ssl=issubclass(self._base, self._driver.SSLConnection),
             **settings,
         )

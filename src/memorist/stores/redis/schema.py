@@ -8,7 +8,7 @@ from .connection import Client
 from .keys import SCHEMA_KEY
 
 SCHEMA = 1
-NEEDS = 1
+OLDEST_READING_SCHEMA = 1
 """The oldest schema that a program must know to use what this one writes; both numbers are stored on the server."""
 
 
@@ -16,7 +16,7 @@ async def prepare(client: Client) -> None:
     """Record our schema version on a new server; raise SchemaError on one whose rows this version cannot read."""
     stored = await client.command(SCHEMA_KEY, "GET", SCHEMA_KEY)
     if stored is None:
-        await client.command(SCHEMA_KEY, "SET", SCHEMA_KEY, b"%d %d" % (SCHEMA, NEEDS), "NX")
+        await client.command(SCHEMA_KEY, "SET", SCHEMA_KEY, b"%d %d" % (SCHEMA, OLDEST_READING_SCHEMA), "NX")
         return
     parts = bytes(stored).split()
     if len(parts) != 2 or not all(part.isdigit() for part in parts):

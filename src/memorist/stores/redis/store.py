@@ -166,10 +166,15 @@ class RedisStore:
         merges: batch.Merges = {}
         args = batch.arguments(changes, now, self._slack_ms, merges)
         if not batch.only_removes(changes):
+            # The registers may be on other nodes than the rows of the org, so no script can write both. The org is
+            # entered first: an entry without rows costs a request and is removed later, but workers and the purge would
+            # not find rows without an entry.
             await self._register(org, removing=batch.removes(changes))
             await self._work.enter(org, changes)
             await self._expiries.enter(org, changes)
         while True:
+            # A Lua script runs alone on its node, so its checks and its writes are one transaction. A reply that was
+            # lost is only asked for again if the changes have the same effect twice.
             reply = await self._commit(base, args, again=repeatable(changes))
             if reply[0] != b"unknown":
                 return batch.results(changes, reply)
@@ -219,6 +224,7 @@ class RedisStore:
             for rank in reply
         ]
         await self._leave(set(orgs) - {name for _, name in due})
+        # The look took no lease, so another worker may claim these jobs first. `_claim` then returns fewer.
         taken = [name for _, name in sorted(due)[:limit]]
         jobs = []
         for name in dict.fromkeys(taken):
@@ -275,6 +281,8 @@ class RedisStore:
             out += records if where is None else [record for record in records if matches(where, document_of(record))]
             if last is None:
                 break
+            # The next page begins behind the last key instead of at an offset, so rows that others insert or delete
+            # between two pages cause no row to be skipped or repeated.
             low, high = (low, last) if reverse else (last + b"\0", high)
         return out if limit is None else out[:limit]
 

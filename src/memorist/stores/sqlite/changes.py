@@ -74,6 +74,7 @@ def _append(cursor: apsw.Cursor, change: Append, rows: list[Row], now: int) -> A
     for message in change.messages:
         tokens += message.tokens or 0
     values = (count, tokens, to_micros(change.at), change.org, change.thread, now, change.ns)
+    # BEGIN IMMEDIATE has locked the file for writing, so nobody else can take these numbers before the commit.
     grown = cursor.execute(_GROW, values).fetchone()
     if grown is None:
         raise no_thread(change)
@@ -100,6 +101,7 @@ def _put(cursor: apsw.Cursor, change: Put, row: Row, now: int) -> Stored | None:
     held = cursor.execute(statements(kind).there, change.record.row_key).fetchone()
     if held is not None and live(held[0], now):
         return None
+    # An expired row counts as absent, but it is still there: it is replaced, and its version counts on.
     return _write(cursor, change, codec(kind).encode(change.record))
 
 

@@ -164,6 +164,8 @@ class Connections:
     def _after_fork(self) -> None:
         if self._stale:
             raise StoreUnavailable(self._stale, path=self._real)
+        # Closing a connection of the parent would drop its POSIX locks and could reset its log. So the child keeps
+        # these objects for good and opens its own.
         _abandoned.extend((self._idle, list(self._all), self._writer))
         _open_here.pop(self._real, None)
         self._all.clear()
@@ -176,6 +178,7 @@ class Connections:
         self._forks = _forks
         self._closed = False
         with driver_errors("opening it"), _directory_lock(self._real):
+            # Two processes that open a new file at the same moment would both create and migrate it, so one waits.
             _refuse_strangers(self._real)
             created = _create(self._real)
             try:
@@ -257,6 +260,7 @@ class Connections:
             if isinstance(cause, apsw.Error | UnicodeDecodeError):
                 raise translated(cause, "reading") from cause
             raise
+        # `list.pop` and `list.append` are atomic, so the pool of readers needs no lock.
         self._idle.append(cursor)
         return rows
 
@@ -297,6 +301,8 @@ class Connections:
             except apsw.ConstraintError:
                 return False
             except apsw.IOError as cause:
+                # The statement commits by itself, so an error of the disk may have come before or after the commit
+                # record reached the log.
                 raise UnknownOutcome(_UNKNOWN) from cause
             except apsw.Error as cause:
                 raise translated(cause, "writing") from cause
@@ -308,6 +314,9 @@ class Connections:
         with self._lock:
             try:
                 cursor = self._writer or self._new_writer()
+                # A plain BEGIN would take the write lock at the first write only. If another process had committed
+                # since the first read, SQLite could not upgrade the snapshot, and would fail at once instead of
+                # waiting.
                 cursor.execute("BEGIN IMMEDIATE")
                 try:
                     result = work(cursor)

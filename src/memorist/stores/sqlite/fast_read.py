@@ -15,7 +15,7 @@ from zlib import crc32
 import msgspec
 
 from ...messages.message import Message
-from ...ports import FLOAT_EXACT
+from ...ports import MAX_EXACT_FLOAT_MICROS
 from ..codec import Row, codec, pack
 
 _PLAIN = ("seq", "role", "content", "tokens", "created_at", "raw", "crc")
@@ -50,7 +50,7 @@ def plain_messages(prefix: Row, rows: Sequence[Row]) -> list[Message] | None:
     when, add = datetime.fromtimestamp, out.append
     before, at = None, None  # messages that were appended together have the same time
     for seq, role, content, tokens, created, raw, _, rest in rows:
-        if rest is not None or created is None or not 0 <= created < FLOAT_EXACT:
+        if rest is not None or created is None or not 0 <= created < MAX_EXACT_FLOAT_MICROS:
             return None
         # JSON text without a backslash needs no decoding, only its quotes removed.
         text = content[1:-1] if content[0] == '"' and "\\" not in content else _load(content)

@@ -159,8 +159,10 @@ class FastWrite:
             return None
         if len(self._facts) >= MAX_CACHED_ROWS:
             self._facts.clear()
+        # The key is added even if the write fails, because the fact then most likely exists.
         self._facts.add(key)
         row = _fact_row(fact, 1)
+        # The three rows are written by one statement, so SQLite undoes all of them if one key is taken.
         if not write(_SET_NEW, (*row, _FACT_SUM | crc32(pack(row)), *_job_row(job, 1), *_event_row(event))):
             return None
         return [Stored(1, fact.created_at), Stored(1, job.created_at), Stored(0, event.created_at)]
@@ -168,6 +170,7 @@ class FastWrite:
     def _append(self, change: Append, changes: Sequence[Change], write: Write) -> list[ChangeResult] | None:
         org, thread = key = change.org, change.thread
         length, alone = self._known.get(key, (0, False))
+        # An idempotency key needs a receipt, and several messages need several rows. The general path writes both.
         if not alone or len(changes) != 2 or len(change.messages) != 1 or change.key is not None:
             return None
         ensured = changes[1]
@@ -178,6 +181,8 @@ class FastWrite:
         row = _message_row(message, org, thread, seq, None)
         grown_at = row[_CREATED] if message.created_at is change.at else to_micros(change.at)
         if not write(_APPEND, (*row, _MESSAGE_SUM | crc32(pack(row)), grown_at, job.queue, job.ns, job.item)):
+            # The guard failed: another process has appended, or the thread was deleted, moved or given an expiry. The
+            # general path reads the thread again.
             self._known.pop(key, None)
             return None
         self._known[key] = (seq, True)

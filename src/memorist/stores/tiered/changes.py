@@ -33,7 +33,7 @@ from .copies import Copy, HotSide
 
 ROW_KINDS = (WorkingDocument, CachedEntity, StateEntry, Thread)
 WINDOW_MESSAGES = 200
-LARGEST_COPY = 256 * 1024
+MAX_COPY_BYTES = 256 * 1024
 FILLED, NEWEST = "}", "~"
 """Keys of two copies of a thread that sort after those of its messages: what a fill read, and the newest number."""
 MISS = object()
@@ -220,7 +220,7 @@ def state_of(row: Record) -> object:
     kind = type(row)
     cells = cells_of(kind, codec(kind).encode(row))
     size = sum(len(cell) for cell in cells.values() if isinstance(cell, str))
-    return None if size > LARGEST_COPY else {"r": cells, "s": codec(kind).shape}
+    return None if size > MAX_COPY_BYTES else {"r": cells, "s": codec(kind).shape}
 
 
 def _row(kind: type[Record], body: Any) -> Any:

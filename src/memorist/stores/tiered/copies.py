@@ -27,12 +27,12 @@ from ...records import Key, StateEntry
 from ..base import Change, Claims, DeleteRange, Expect, Load, Put, Scan, Store
 
 T = TypeVar("T")
-FIRST_PAUSE = 0.1
-LONGEST_PAUSE = 5.0
+FIRST_PAUSE_SECONDS = 0.1
+MAX_PAUSE_SECONDS = 5.0
 WRITING_MICROS = 10_000_000
 # How often a mark or a read may find that the generation changed before the hot store counts as failed.
 GENERATION_TRIES = 8
-TIDY_EVERY = 64
+MARKS_PER_TIDYING = 64
 _random = random.SystemRandom()
 
 
@@ -224,7 +224,7 @@ class HotSide:
         """Remove expired copies from the hot store's indexes after every few marks."""
         self._marks += 1
         tidy = getattr(self.store, "tidy", None)
-        if tidy is not None and self._marks % TIDY_EVERY == 0:
+        if tidy is not None and self._marks % MARKS_PER_TIDYING == 0:
             await tidy(org, now=now)
 
     # -- trust
@@ -301,6 +301,6 @@ class HotSide:
 
     def _failed(self) -> None:
         self._failures += 1
-        self._until = time.monotonic() + pause(self._failures, first=FIRST_PAUSE, longest=LONGEST_PAUSE)
+        self._until = time.monotonic() + pause(self._failures, first=FIRST_PAUSE_SECONDS, longest=MAX_PAUSE_SECONDS)
         self._generations.clear()
         self._connections = -1
