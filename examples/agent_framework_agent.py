@@ -1,4 +1,4 @@
-"""A Microsoft Agent Framework agent that goes on after its process was killed.
+"""A Microsoft Agent Framework agent that continues after its process is killed.
 
 python examples/agent_framework_agent.py
 """
@@ -9,13 +9,13 @@ import asyncio
 from typing import Any
 
 from agent_framework import Agent, BaseChatClient, ChatResponse, Message
-from killed import answer, goes_on_after_a_kill
+from killed import answer, survive_a_kill
 
 from memorist.adapters.agent_framework import MemoristHistoryProvider
 
 
 class Scripted(BaseChatClient):
-    """The scripted model."""
+    """A scripted model, so that the example needs no key."""
 
     def _inner_get_response(self, *, messages: Any, stream: bool = False, **options: Any) -> Any:
         async def reply() -> ChatResponse:
@@ -26,7 +26,7 @@ class Scripted(BaseChatClient):
 
 
 async def turn(path: str, text: str) -> str:
-    """One turn of the agent."""
+    """Run one turn of the agent and return its reply."""
     history = MemoristHistoryProvider(path)
     agent = Agent(Scripted(), context_providers=[history])
     result = await agent.run(text, session=agent.create_session(session_id="ada"))
@@ -35,9 +35,9 @@ async def turn(path: str, text: str) -> str:
 
 
 def talk(path: str, text: str) -> str:
-    """The same, without a loop around it."""
+    """Run one turn in a new event loop."""
     return asyncio.run(turn(path, text))
 
 
 if __name__ == "__main__":
-    goes_on_after_a_kill(talk)
+    survive_a_kill(talk)

@@ -1,4 +1,4 @@
-"""An agent with Anthropic's memory tool that goes on after its process was killed.
+"""An agent with Anthropic's memory tool that continues after its process is killed.
 
 python examples/anthropic_memory_agent.py
 """
@@ -6,13 +6,13 @@ python examples/anthropic_memory_agent.py
 from __future__ import annotations
 
 from anthropic.lib.tools._beta_functions import ToolError
-from killed import answer, goes_on_after_a_kill
+from killed import answer, survive_a_kill
 
 from memorist.adapters.anthropic_memory import MemoristMemoryTool
 
 
 def talk(path: str, text: str) -> str:
-    """One turn: the scripted model looks at its notes and writes down what it was told."""
+    """Run one turn: the scripted model reads its notes, and adds the user's message to them."""
     tool = MemoristMemoryTool(path)
     try:
         notes = str(tool.call({"command": "view", "path": "/memories/notes.txt"}))
@@ -25,4 +25,4 @@ def talk(path: str, text: str) -> str:
 
 
 if __name__ == "__main__":
-    goes_on_after_a_kill(talk)
+    survive_a_kill(talk)

@@ -1,4 +1,4 @@
-"""An agent with an AutoGen memory that goes on after its process was killed.
+"""An agent with an AutoGen memory that continues after its process is killed.
 
 python examples/autogen_agent.py
 """
@@ -10,13 +10,13 @@ import asyncio
 from autogen_core.memory import MemoryContent, MemoryMimeType
 from autogen_core.model_context import BufferedChatCompletionContext
 from autogen_core.models import UserMessage
-from killed import answer, goes_on_after_a_kill
+from killed import answer, survive_a_kill
 
 from memorist.adapters.autogen import MemoristMemory
 
 
 async def turn(path: str, text: str) -> str:
-    """One turn: what is remembered goes into the model's context, what was said into the memory."""
+    """Run one turn: put the memory into the model's context, then store the user's message in the memory."""
     memory = MemoristMemory(path)
     context = BufferedChatCompletionContext(buffer_size=10)
     await context.add_message(UserMessage(content=text, source="user"))
@@ -28,9 +28,9 @@ async def turn(path: str, text: str) -> str:
 
 
 def talk(path: str, text: str) -> str:
-    """The same, without a loop around it."""
+    """Run one turn in a new event loop."""
     return asyncio.run(turn(path, text))
 
 
 if __name__ == "__main__":
-    goes_on_after_a_kill(talk)
+    survive_a_kill(talk)

@@ -1,6 +1,6 @@
-"""A chat agent with memory: Anthropic, OpenAI, or no model at all.
+"""A chat agent with memory that uses Anthropic, OpenAI, or no model at all.
 
-python examples/chat_agent.py                               # a scripted talk, no key needed
+python examples/chat_agent.py                               # a scripted conversation; needs no key
 python examples/chat_agent.py --model anthropic:claude-haiku-4-5 --talk
 python examples/chat_agent.py --model openai:llama3@http://localhost:11434/v1 --talk
 """
@@ -19,7 +19,7 @@ SCRIPT = ("Hi, I'm Ada and I live in Lisbon.", "I prefer short answers.", "Where
 
 
 def without_model(context: Context, asked: str) -> str:
-    """Answers with what was recalled, so that the memory can be seen working."""
+    """Answer with the first recalled line, so that you can see the memory at work."""
     known = [line for line in context.memory_text.splitlines() if line and not line.startswith(("<", "Recalled"))]
     return f"I remember: {known[0]}" if known else "Nice to meet you."
 
@@ -54,8 +54,8 @@ def typed() -> Iterable[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", help="anthropic:ID or openai:ID[@URL]")
-    parser.add_argument("--file", help="the memory; a temporary one otherwise")
-    parser.add_argument("--talk", action="store_true", help="type instead of the script")
+    parser.add_argument("--file", help="the file of the memory (default: a temporary file)")
+    parser.add_argument("--talk", action="store_true", help="type your own messages instead of using the script")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         path = asked.file or str(Path(folder) / "chat.db")
@@ -64,7 +64,7 @@ def main() -> None:
             with Memory(path, user="ada", model=asked.model) as memory:
                 talk(memory, typed() if asked.talk else SCRIPT, answer)
         with Memory(path, user="ada", worker=False) as memory:
-            print("known of ada:", {fact.key: fact.value for fact in memory.profile.get("ada").facts})
+            print("about ada:", {fact.key: fact.value for fact in memory.profile.get("ada").facts})
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""CrewAI's memory over Memorist: a storage backend, and an agent's memory that goes on after its process was killed.
+"""A storage backend for CrewAI's memory, and an agent whose memory survives the kill of its process.
 
-CrewAI is large, so it is no extra of this package: `pip install . crewai`, then run this file, or do both with
-`make test-crewai`. Copy `MemoristStorage` into your project and pass it on:
+CrewAI is large, so this package has no extra for it. Run `pip install . crewai` and then this file, or do both with
+`make test-crewai`. Copy `MemoristStorage` into your project and pass it to CrewAI:
 `Crew(..., memory=crewai.Memory(storage=MemoristStorage("agent.db")))`.
 """
 
@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import Any
 
 import numpy as np
-from killed import answer, goes_on_after_a_kill
+from killed import answer, survive_a_kill
 
 os.environ["CREWAI_DISABLE_TELEMETRY"] = os.environ["OTEL_SDK_DISABLED"] = "true"
 from crewai.memory.types import MemoryRecord, ScopeInfo
@@ -27,7 +27,7 @@ SPACE, ROOT = "workflow:crewai", "crewai"
 
 
 class MemoristStorage:
-    """CrewAI's `StorageBackend`: a memory of theirs is a record of ours, its vector beside its fields."""
+    """A `StorageBackend` for CrewAI that stores each memory as one record, together with its vector."""
 
     def __init__(self, url: str) -> None:
         self._memory = Memory(url, embedder=None, extract=None, worker=False)
@@ -37,7 +37,7 @@ class MemoristStorage:
         self._memory.close()
 
     def save(self, records: list[MemoryRecord]) -> None:
-        """Keep records, all or none."""
+        """Store all of the records in one transaction."""
         with self._memory.batch() as batch:
             for record in records:
                 data = {**record.model_dump(mode="json"), "embedding": record.embedding}
@@ -48,7 +48,7 @@ class MemoristStorage:
         self.save([record])
 
     def get_record(self, record_id: str) -> MemoryRecord | None:
-        """One record."""
+        """Return one record, or None."""
         found = self._memory.records.get(SPACE, (ROOT, record_id))
         return None if found is None else MemoryRecord(**_data(found))
 
@@ -61,7 +61,7 @@ class MemoristStorage:
         limit: int = 10,
         min_score: float = 0.0,
     ) -> list[tuple[MemoryRecord, float]]:
-        """The records nearest to a vector, by cosine."""
+        """Return the records whose vectors are most similar to a vector, by cosine."""
         asked = np.asarray(query_embedding)
         ranked = []
         for record in self._passing(scope_prefix, categories, metadata_filter):
@@ -79,7 +79,7 @@ class MemoristStorage:
         older_than: datetime | None = None,
         metadata_filter: dict[str, Any] | None = None,
     ) -> int:
-        """Delete what passes all that is asked; how many went."""
+        """Delete the records that match all of the conditions, and return how many there were."""
         going = [
             record.id
             for record in self._passing(scope_prefix, categories, metadata_filter)
@@ -92,12 +92,12 @@ class MemoristStorage:
         return len(going)
 
     def list_records(self, scope_prefix: str | None = None, limit: int = 200, offset: int = 0) -> list[MemoryRecord]:
-        """Records of a scope and below it, newest first."""
+        """Return the records in a scope and below it, newest first."""
         found = sorted(self._passing(scope_prefix), key=lambda record: record.created_at, reverse=True)
         return found[offset : offset + limit]
 
     def get_scope_info(self, scope: str) -> ScopeInfo:
-        """What a scope holds."""
+        """Return a summary of a scope."""
         found = list(self._passing(scope))
         times = sorted(record.created_at for record in found)
         categories = sorted({one for record in found for one in record.categories})
@@ -108,35 +108,35 @@ class MemoristStorage:
         )  # fmt: skip
 
     def list_scopes(self, parent: str = "/") -> list[str]:
-        """The scopes right below one."""
+        """Return the scopes directly below a scope."""
         base = parent.rstrip("/")
         below = {record.scope[len(base) + 1 :].split("/")[0] for record in self._passing(parent)}
         return sorted(f"{base}/{name}" for name in below if name)
 
     def list_categories(self, scope_prefix: str | None = None) -> dict[str, int]:
-        """How often each category occurs."""
+        """Return how often each category occurs."""
         return dict(Counter(one for record in self._passing(scope_prefix) for one in record.categories))
 
     def count(self, scope_prefix: str | None = None) -> int:
-        """How many records there are."""
+        """Return the number of records in a scope."""
         return sum(1 for _ in self._passing(scope_prefix))
 
     def reset(self, scope_prefix: str | None = None) -> None:
-        """Delete all of a scope."""
+        """Delete all records in a scope."""
         self.delete(scope_prefix)
 
     async def asave(self, records: list[MemoryRecord]) -> None:
-        """Keep records."""
+        """Store records."""
         await asyncio.to_thread(self.save, records)
 
     async def asearch(
         self, query_embedding: list[float], *args: Any, **options: Any
     ) -> list[tuple[MemoryRecord, float]]:
-        """The records nearest to a vector."""
+        """Return the records whose vectors are most similar to a vector."""
         return await asyncio.to_thread(self.search, query_embedding, *args, **options)
 
     async def adelete(self, *args: Any, **options: Any) -> int:
-        """Delete what passes all that is asked."""
+        """Delete the records that match all of the conditions."""
         return await asyncio.to_thread(self.delete, *args, **options)
 
     def _passing(
@@ -159,13 +159,13 @@ def _data(found: Any) -> dict[str, Any]:
 
 
 def letters(texts: list[str]) -> list[list[float]]:
-    """Stands for an embedder: how often each letter occurs."""
+    """Embed texts by counting their letters, so that the example needs no model."""
     return [[float(text.lower().count(chr(letter))) for letter in range(97, 123)] for text in texts]
 
 
 def talk(path: str, text: str) -> str:
-    """One turn: what is remembered is found by its vector, what was said is remembered."""
-    # No model is asked where scope, categories and importance are given, and only equal vectors count as the same.
+    """Run one turn: search the memory for the message, then store the message in it."""
+    # CrewAI calls no model if scope, categories and importance are set. At 1.0, it merges only equal vectors.
     memory = CrewMemory(storage=MemoristStorage(path), embedder=letters, consolidation_threshold=1.0)
     known = [match.record.content for match in memory.recall(text, scope="/ada", depth="shallow")]
     if text not in known:
@@ -176,4 +176,4 @@ def talk(path: str, text: str) -> str:
 
 
 if __name__ == "__main__":
-    goes_on_after_a_kill(talk)
+    survive_a_kill(talk)

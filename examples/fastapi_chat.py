@@ -1,6 +1,7 @@
-"""A chat backend with FastAPI: a session per request, streaming, tenants, a worker and a deletion endpoint.
+"""A chat backend with FastAPI that has a session per request, streaming, tenants, a worker and a deletion endpoint.
 
-Run it with `uvicorn examples.fastapi_chat:app`; run as a program, it talks to itself once and ends.
+Start the server with `uvicorn examples.fastapi_chat:app`. If you run this file directly, it sends itself a few requests
+and exits.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from memorist import AsyncMemory
 
 @asynccontextmanager
 async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-    # One memory per process: it has a pool, caches and the worker, which derives facts in the background.
+    # Open one memory per process. It owns the connections, the caches and the worker that derives facts.
     async with AsyncMemory(os.environ.get("MEMORIST_URL", "chat.db"), all_orgs=True) as memory:
         app.state.memory = memory
         yield
@@ -29,7 +30,7 @@ app = FastAPI(lifespan=lifespan)
 
 
 def user_memory(x_tenant: Annotated[str, Header()] = "default", x_user: Annotated[str, Header()] = "") -> AsyncMemory:
-    """The handle of the caller: it reaches one user of one tenant, whatever a request asks for."""
+    """Return the caller's handle, which can reach only one user of one tenant, whatever the request says."""
     if not x_user:
         raise HTTPException(401, "name the user; in production your authentication does")
     handle: AsyncMemory = app.state.memory.scope(org=x_tenant, user=x_user)
@@ -44,7 +45,7 @@ class Question(BaseModel):
 
 
 async def stream_answer(messages: list[dict[str, str]]) -> AsyncIterator[str]:
-    """Stands for your model: streams the answer in pieces."""
+    """Stream an answer in pieces; replace this with a call to your model."""
     remembered = " ".join(message["content"] for message in messages)
     place = "in Lisbon" if "Lisbon" in remembered else "somewhere"
     for piece in ("I think ", "you live ", f"{place}."):
@@ -53,17 +54,17 @@ async def stream_answer(messages: list[dict[str, str]]) -> AsyncIterator[str]:
 
 @app.post("/conversations/{conversation}/messages")
 async def ask(conversation: str, question: Question, memory: Caller) -> StreamingResponse:
-    """Answer in a conversation; it is created under your own id with its first message."""
+    """Answer in a conversation, which the first message creates under your own id."""
 
     async def pieces() -> AsyncIterator[str]:
-        # The id is made unique per user, because ids of threads are unique in a tenant.
+        # Thread ids are unique within a tenant, so the id contains the user.
         async with memory.session(f"{memory.user}/{conversation}", system="Answer briefly.") as talk:
             context = await talk.context(question.text)
             answer = []
             async for piece in stream_answer(context.messages()):
                 answer.append(piece)
                 yield piece
-            # The turn is one transaction: if the client hangs up before this point, nothing is stored.
+            # The turn is stored in one transaction. If the client disconnects before this point, nothing is stored.
             await talk.add(question.text, "".join(answer))
 
     return StreamingResponse(pieces(), media_type="text/plain")
@@ -71,18 +72,18 @@ async def ask(conversation: str, question: Question, memory: Caller) -> Streamin
 
 @app.get("/me")
 async def me(memory: Caller) -> list[str]:
-    """What is remembered about the caller."""
+    """Return the memories about the caller."""
     return [item.text for item in await memory.memories.list()]
 
 
 @app.delete("/me")
 async def delete_me(memory: Caller) -> dict[str, int]:
-    """Erase everything about the caller, with what was derived from it."""
+    """Delete everything about the caller, including everything derived from it."""
     return {"erased": (await memory.forget(user=memory.user)).total}
 
 
 def main() -> None:
-    """Two users of two tenants with the same conversation id."""
+    """Let two users of two tenants talk under the same conversation id."""
     from fastapi.testclient import TestClient
 
     ada = {"x-tenant": "acme", "x-user": "ada"}

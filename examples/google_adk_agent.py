@@ -1,4 +1,4 @@
-"""A Google ADK agent that goes on after its process was killed.
+"""A Google ADK agent that continues after its process is killed.
 
 python examples/google_adk_agent.py
 """
@@ -12,13 +12,13 @@ from google.adk.agents import BaseAgent
 from google.adk.events.event import Event
 from google.adk.runners import Runner
 from google.genai import types
-from killed import answer, goes_on_after_a_kill
+from killed import answer, survive_a_kill
 
 from memorist.adapters.google_adk import MemoristSessionService
 
 
 class Scripted(BaseAgent):
-    """The scripted agent."""
+    """A scripted agent, so that the example needs no key."""
 
     async def _run_async_impl(self, ctx: Any) -> Any:
         said = " ".join(
@@ -29,7 +29,7 @@ class Scripted(BaseAgent):
 
 
 async def turn(path: str, text: str) -> str:
-    """One turn of the agent."""
+    """Run one turn of the agent and return its reply."""
     sessions = MemoristSessionService(path)
     who: Any = {"user_id": "ada", "session_id": "chat"}
     if await sessions.get_session(app_name="demo", **who) is None:
@@ -44,9 +44,9 @@ async def turn(path: str, text: str) -> str:
 
 
 def talk(path: str, text: str) -> str:
-    """The same, without a loop around it."""
+    """Run one turn in a new event loop."""
     return asyncio.run(turn(path, text))
 
 
 if __name__ == "__main__":
-    goes_on_after_a_kill(talk)
+    survive_a_kill(talk)

@@ -1,6 +1,7 @@
-"""What the agents of this folder share: a scripted model, and a process that is killed while it talks.
+"""Shared parts of the example agents: a scripted model, and a process that is killed in the middle of a conversation.
 
-Each `*_agent.py` is run as it stands: `python examples/langgraph_agent.py`. Nothing is sent anywhere.
+You can run each `*_agent.py` directly, for example `python examples/langgraph_agent.py`. The examples send nothing over
+the network.
 """
 
 from __future__ import annotations
@@ -14,18 +15,18 @@ from pathlib import Path
 
 
 def answer(said: str) -> str:
-    """Stands for a language model: it knows what the conversation says."""
+    """Answer as a language model would that has read the conversation."""
     name = re.search(r"my name is (\w+)", said, re.IGNORECASE)
     return f"Your name is {name[1]}." if name else "I do not know your name."
 
 
-def goes_on_after_a_kill(talk: Callable[[str, str], str]) -> None:
-    """Kill a process in the middle of its talk, then ask in this one for what was said there.
+def survive_a_kill(talk: Callable[[str, str], str]) -> None:
+    """Kill a process in the middle of a conversation, then check that this process remembers it.
 
-    `talk` takes a file and what is said, and gives the agent's reply.
+    `talk` accepts the path of the memory and the user's message, and returns the agent's reply.
     """
     if len(sys.argv) > 1:
-        while True:  # it is killed somewhere in its second turn, or later
+        while True:  # the other process kills this one during its second turn or later
             talk(sys.argv[1], "My name is Ada.")
             print("said", flush=True)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:

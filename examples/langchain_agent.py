@@ -1,4 +1,4 @@
-"""A LangChain chat that goes on after its process was killed.
+"""A LangChain chat that continues after its process is killed.
 
 python examples/langchain_agent.py
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from killed import answer, goes_on_after_a_kill
+from killed import answer, survive_a_kill
 from langchain_core.chat_history import BaseChatMessageHistory
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableLambda
@@ -17,7 +17,7 @@ from memorist.adapters.langchain import MemoristChatMessageHistory
 
 
 def talk(path: str, text: str) -> str:
-    """One turn of the chat."""
+    """Run one turn of the chat and return the reply."""
     model: Any = RunnableLambda(lambda messages: AIMessage(answer(str(messages))))
     history = MemoristChatMessageHistory("ada", path)
 
@@ -31,4 +31,4 @@ def talk(path: str, text: str) -> str:
 
 
 if __name__ == "__main__":
-    goes_on_after_a_kill(talk)
+    survive_a_kill(talk)

@@ -1,4 +1,4 @@
-"""A LangGraph agent that goes on after its process was killed.
+"""A LangGraph agent that continues after its process is killed.
 
 python examples/langgraph_agent.py
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, TypedDict
 
-from killed import answer, goes_on_after_a_kill
+from killed import answer, survive_a_kill
 from langgraph.graph import START, StateGraph
 from langgraph.graph.message import add_messages
 
@@ -17,19 +17,19 @@ THREAD: Any = {"configurable": {"thread_id": "ada"}}
 
 
 class State(TypedDict):
-    """What the graph remembers."""
+    """The state that the graph saves between turns."""
 
     messages: Annotated[list[Any], add_messages]
 
 
 def model(state: State) -> dict[str, Any]:
-    """Stands for a language model: it knows what the conversation says."""
+    """Answer as a language model would that has read the conversation."""
     said = " ".join(str(message.content) for message in state["messages"])
     return {"messages": [("ai", answer(said))]}
 
 
 def talk(path: str, text: str) -> str:
-    """One turn of the agent."""
+    """Run one turn of the agent and return its reply."""
     with MemoristSaver(path) as saver:
         graph = StateGraph(State).add_node("model", model).add_edge(START, "model").compile(checkpointer=saver)
         done = graph.invoke({"messages": [("user", text)]}, THREAD)
@@ -37,4 +37,4 @@ def talk(path: str, text: str) -> str:
 
 
 if __name__ == "__main__":
-    goes_on_after_a_kill(talk)
+    survive_a_kill(talk)

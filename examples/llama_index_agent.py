@@ -1,4 +1,4 @@
-"""A LlamaIndex chat that goes on after its process was killed.
+"""A LlamaIndex chat that continues after its process is killed.
 
 python examples/llama_index_agent.py
 """
@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import asyncio
 
-from killed import answer, goes_on_after_a_kill
+from killed import answer, survive_a_kill
 from llama_index.core.base.llms.types import ChatMessage
 
 from memorist.adapters.llama_index import MemoristChatStore
 
 
 async def turn(path: str, text: str) -> str:
-    """One turn of the chat."""
+    """Run one turn of the chat and return the reply."""
     store = MemoristChatStore(path)
     await store.add_message("ada", ChatMessage(role="user", content=text))
     reply = answer(" ".join(message.content or "" for message in await store.get_messages("ada")))
@@ -24,9 +24,9 @@ async def turn(path: str, text: str) -> str:
 
 
 def talk(path: str, text: str) -> str:
-    """The same, without a loop around it."""
+    """Run one turn in a new event loop."""
     return asyncio.run(turn(path, text))
 
 
 if __name__ == "__main__":
-    goes_on_after_a_kill(talk)
+    survive_a_kill(talk)

@@ -1,4 +1,4 @@
-"""A Pydantic AI agent that goes on after its process was killed.
+"""A Pydantic AI agent that continues after its process is killed.
 
 python examples/pydantic_ai_agent.py
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from killed import answer, goes_on_after_a_kill
+from killed import answer, survive_a_kill
 from pydantic_ai import Agent
 from pydantic_ai.conversation import Conversation
 from pydantic_ai.messages import ModelResponse, TextPart
@@ -18,12 +18,12 @@ from memorist.adapters.pydantic_ai import MemoristConversationStore
 
 
 def model(messages: Any, info: Any) -> ModelResponse:
-    """The scripted model."""
+    """Answer as a scripted model, so that the example needs no key."""
     return ModelResponse([TextPart(answer(str(messages)))])
 
 
 async def turn(path: str, text: str) -> str:
-    """One turn of the agent."""
+    """Run one turn of the agent and return its reply."""
     store = MemoristConversationStore(path)
     conversation = await store.load("ada") or Conversation(conversation_id="ada")
     result = await Agent(FunctionModel(model)).run(text, conversation=conversation)
@@ -33,9 +33,9 @@ async def turn(path: str, text: str) -> str:
 
 
 def talk(path: str, text: str) -> str:
-    """The same, without a loop around it."""
+    """Run one turn in a new event loop."""
     return asyncio.run(turn(path, text))
 
 
 if __name__ == "__main__":
-    goes_on_after_a_kill(talk)
+    survive_a_kill(talk)

@@ -1,4 +1,4 @@
-"""A long import that may be stopped anywhere and goes on where it was: each record and its checkpoint in one commit.
+"""A long import that you can stop anywhere and resume, because each record and its checkpoint share one commit.
 
 python examples/resumable_import.py --file import.db --stop-after 3
 python examples/resumable_import.py --file import.db
@@ -18,7 +18,7 @@ CUSTOMERS = {
 
 
 def run(path: str, stop_after: int | None) -> int:
-    """Import what is left; how many were imported in this run."""
+    """Import the remaining records, and return how many this run imported."""
     done = 0
     with Memory(path, worker=False) as memory, memory.tasks.run("import-customers", lease=5) as task:
         for item in task.remaining(CUSTOMERS):

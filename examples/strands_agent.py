@@ -1,4 +1,4 @@
-"""A Strands agent that goes on after its process was killed.
+"""A Strands agent that continues after its process is killed.
 
 python examples/strands_agent.py
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from killed import answer, goes_on_after_a_kill
+from killed import answer, survive_a_kill
 from strands import Agent
 from strands.models import Model
 from strands.session import RepositorySessionManager
@@ -16,22 +16,22 @@ from memorist.adapters.strands import MemoristSessionRepository
 
 
 class Scripted(Model):
-    """The scripted model."""
+    """A scripted model, so that the example needs no key."""
 
     def update_config(self, **config: Any) -> None:
-        """Nothing to set."""
+        """Ignore the settings, because a scripted model has none."""
 
     def get_config(self) -> Any:
-        """Nothing is set."""
+        """Return no settings."""
         return {}
 
     async def structured_output(self, *given: Any, **options: Any) -> Any:
-        """Not needed here."""
+        """Raise an error, because the example does not use structured output."""
         raise NotImplementedError
         yield
 
     async def stream(self, messages: Any, *given: Any, **options: Any) -> Any:
-        """One answer, in the events of a stream."""
+        """Yield one answer as the events of a stream."""
         yield {"messageStart": {"role": "assistant"}}
         yield {"contentBlockDelta": {"delta": {"text": answer(str(messages))}}}
         yield {"contentBlockStop": {}}
@@ -39,7 +39,7 @@ class Scripted(Model):
 
 
 def talk(path: str, text: str) -> str:
-    """One turn of the agent."""
+    """Run one turn of the agent and return its reply."""
     repository = MemoristSessionRepository(path)
     manager = RepositorySessionManager(session_id="ada", session_repository=repository)
     agent = Agent(model=Scripted(), agent_id="assistant", session_manager=manager, callback_handler=None)
@@ -49,4 +49,4 @@ def talk(path: str, text: str) -> str:
 
 
 if __name__ == "__main__":
-    goes_on_after_a_kill(talk)
+    survive_a_kill(talk)

@@ -1,4 +1,5 @@
-"""A support agent: customers through the entity cache, tool calls in the thread, what users prefer in their profile.
+"""A support agent that reads orders through the entity cache, and keeps tool calls in the thread and preferences in the
+profile.
 
 python examples/support_agent.py
 """
@@ -16,13 +17,13 @@ LOOKED_UP: list[str] = []
 
 
 def load_order(order: str) -> dict[str, Any] | None:
-    """Stands for a slow service."""
+    """Load an order from what would be a slow service."""
     LOOKED_UP.append(order)
     return ORDERS.get(order)
 
 
 def answer(shop: Memory, memory: Memory, thread: str, asked: str) -> str:
-    """One turn with a tool call: the call, its result and the answer are committed together."""
+    """Run one turn, and store the tool call, its result and the answer in one transaction."""
     order = shop.entities.get("order", "o-17")
     reply = f"It is {order['status']} and should arrive on {order['eta']}."
     memory.threads.append(
@@ -45,7 +46,7 @@ def main() -> None:
     warnings.simplefilter("ignore", NothingLasts)
     with Memory() as shop:
         shop.entities.register("order", load_order, ttl=600)
-        memory = shop.scope(user="ada")  # reads and writes what is ada's; the cache of orders is the shop's
+        memory = shop.scope(user="ada")  # this handle reaches only Ada's memory; the order cache belongs to the shop
         memory.working.record_action("opened the orders page", "o-17")
         thread = memory.threads.create("user:ada", "Where is my order?")
         for asked in ("Where is order o-17? I prefer e-mail over phone calls.", "And when will it come?"):

@@ -1,6 +1,6 @@
 """Charts of the benchmarks, drawn from the tables in `bench/*.md` that the benchmarks write.
 
-A chart names a table by the heading above it and the rows it takes; no number is written here.
+A chart names the heading above a table and the rows to draw. This file contains no numbers of its own.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from svg import Drawing
 BENCH = Path(__file__).resolve().parents[2] / "bench"
 OURS, THEIRS = "green", "blue"
 Bar = tuple[str, float, str, str]
-"""A label, a value, the text beside the bar, and its colour."""
+"""A label, a value, the text next to the bar, and the colour of the bar."""
 
 
 def rows(page: str, heading: str) -> list[list[str]]:
-    """The cells of the table under a heading, without its head."""
+    """Return the cells of the table under a heading, without its header row."""
     text = (BENCH / page).read_text("utf-8")
     start = text.find(heading)
     if start < 0:
@@ -35,7 +35,7 @@ def rows(page: str, heading: str) -> list[list[str]]:
 
 
 def number(cell: str) -> float:
-    """The first number of a cell, in its unit's smallest: microseconds for times."""
+    """Return the first number of a cell in the smallest unit, which is microseconds for times."""
     found = re.search(r"([\d,.]+)\s*(µs|ms|s\b)?", cell)
     if found is None:
         raise SystemExit(f"no number in {cell!r}")
@@ -51,7 +51,7 @@ def time(micros: float) -> str:
 
 
 def bars(title: str, note: str, data: list[Bar], *, log: bool = False, top: float | None = None) -> Drawing:
-    """Horizontal bars under a title; on a logarithmic scale where values span magnitudes."""
+    """Draw horizontal bars under a title, on a logarithmic scale if the values differ by orders of magnitude."""
     height = 74 + 30 * len(data) + 20
     d = Drawing(880, height, title)
     d.words(20, 28, title, "title")

@@ -1,4 +1,4 @@
-"""The drawings of the docs: what stands in `docs/drawings/`, one function each."""
+"""The drawings in `docs/drawings/`, with one function for each."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What the site needs beside its pages: files from the root of the repository, and `llms.txt`.
+"""Hooks that add files from the root of the repository, and `llms.txt`, to the site.
 
-The README, the changelog and the benchmark results live where people look for them on a code host. The site shows them
-too: each is added as a page, and links in all pages are rewritten so that they lead to the site's own copy.
+The README, the changelog and the benchmark results are where people look for them on a code host. The hooks add each of
+them to the site as a page, and rewrite the links in all pages so that they lead to the site's own copy.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ BORROWED = {
     "SECURITY.md": "reporting-a-flaw.md",
     **{str(path.relative_to(ROOT)): str(path.relative_to(ROOT)) for path in sorted((ROOT / "bench").rglob("*.md"))},
 }
-"""Files outside `docs/`, by the address they get on the site."""
+"""Files outside `docs/`, with their addresses on the site."""
 PICTURES = sorted((ROOT / "bench" / "charts").glob("*.svg"))
 LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!https?://|#|mailto:)([^)#\s]+)(#[^)\s]*)?\)")
 IMAGE = re.compile(r'(src|srcset)="(?!https?://)([^"]+)"')
@@ -42,7 +42,7 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def _results() -> dict[str, str]:
-    """The benchmark results, one page per section, because the whole is too long for one page."""
+    """Return the benchmark results with one page per section, because they are too long for a single page."""
     head, *parts = re.split(r"^## ", RESULTS.read_text("utf-8"), flags=re.MULTILINE)
     titles = [part.partition("\n")[0] for part in parts]
     lists = "".join(f"- [{title}](results/{slugify(title, '-')}.md)\n" for title in titles)
@@ -53,7 +53,7 @@ def _results() -> dict[str, str]:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
-    """Point links at the site's own pages; a link to a file that is not on the site becomes its name."""
+    """Rewrite links to the site's own pages. A link to a file that is not on the site becomes plain text."""
     address = page.file.src_uri
     sources = {site: source for source, site in BORROWED.items()} | dict.fromkeys(_results(), "bench/RESULTS.md")
     home = posixpath.dirname(sources.get(address, f"docs/{address}"))
@@ -77,7 +77,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
 
     def image(match: re.Match[str]) -> str:
         site = on_site(match.group(2))
-        up = "" if address == "index.md" else "../"  # pages are folders on the site
+        up = "" if address == "index.md" else "../"  # each page is a folder on the site
         return f'{match.group(1)}="{up}{site}"' if site else match.group(0)
 
     if address.startswith("bench/results/") or address == "bench/RESULTS.md":
@@ -86,7 +86,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
 
 
 def on_post_build(config: Any) -> None:
-    """Write `llms.txt`, the list of pages for language models, and `llms-full.txt`, all their text."""
+    """Write `llms.txt`, a list of the pages for language models, and `llms-full.txt`, which contains their text."""
     pages = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md"]
     lines, texts = [f"# {config['site_name']}", "", f"> {config['site_description']}", ""], []
     for path in pages:

@@ -1,4 +1,4 @@
-"""Boxes, arrows, bars and words as an SVG that carries its own light and dark colours."""
+"""Draw boxes, arrows, bars and words as an SVG file that contains both light and dark colours."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STYLE = """
 
 @dataclass
 class Drawing:
-    """An SVG of boxes, arrows and words, in a coordinate system of pixels."""
+    """An SVG drawing of boxes, arrows and words, measured in pixels."""
 
     width: int
     height: int
@@ -60,7 +60,7 @@ class Drawing:
             )
 
     def bar(self, x: int, y: int, h: int, parts: list[tuple[str, int, str]]) -> None:
-        """One bar of neighbouring parts: the name, the width and the colour of each."""
+        """Draw one bar that consists of parts, each with a name, a width and a colour."""
         for name, width, fill in parts:
             self.parts.append(f'<rect class="box" x="{x}" y="{y}" width="{width}" height="{h}" fill="var(--{fill})"/>')
             self.words(x + width // 2, y + h / 2 + 5, name, "small", "middle")
