@@ -189,7 +189,7 @@ async def test_only_the_users_own_words_become_memory(name: str) -> None:
         await WRITERS[name](opened if name.startswith("google_adk") else memory)
         opened.jobs.drain()  # a recall catches up within bounds only
         texts = [f"{item.id} {item.value} {item.text}" for item in memory.memories.list()]
-        assert any("Porto" in text for text in texts), texts
+        assert any("Porto" in text for text in texts), (texts, opened.jobs.backlog(), opened.jobs.dead())
         planted = [text for text in texts if any(word in text for word in ("Mallory", "penicillin", "evil"))]
         assert planted == []
         request = str(memory.context("Hello, who am I?").messages())

@@ -10,7 +10,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from memorist import AsyncMemory, Memory, StoreUnavailable
+import pytest
+
+from memorist import AsyncMemory, Conflict, Memory, StoreUnavailable
 from memorist.engine.derive import outbox
 from memorist.engine.derive.outbox import Outbox
 from memorist.records import IndexProgress
@@ -226,3 +228,21 @@ async def test_an_awaited_drain_waits_for_the_job_that_the_worker_holds(tmp_path
         release.set()
         await draining
         assert [fact.value for fact in await memory.facts.list("user:ada")] == ["Lisbon"]
+
+
+def test_drain_finishes_a_job_that_lost_against_a_concurrent_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work, losses = Outbox._work, iter([True])
+
+    async def lose_once(self: Outbox, core: Any, job: Any) -> None:
+        if job.queue == "derive" and next(losses, False):
+            raise Conflict("another worker interfered")
+        await work(self, core, job)
+
+    monkeypatch.setattr(Outbox, "_work", lose_once)
+    monkeypatch.setattr(outbox, "spread", lambda longest: longest)
+    with Memory(tmp_path / "memory.db", embedder=None, worker=False) as memory:
+        memory.threads.append("talk", "I live in Lisbon.", create="user:ada")
+        memory.jobs.drain()
+        assert [fact.value for fact in memory.facts.list("user:ada")] == ["Lisbon"]

@@ -18,7 +18,7 @@ TYPES = {
     "text": "text", "json": "text", "int": "bigint", "time": "bigint", "real": "double precision",
     "bool": "boolean", "bytes": "bytea",
 }  # fmt: skip
-OURS = {"checksum", "lexemes", "embedding"}
+OUR_SQLSTATES = {"checksum", "lexemes", "embedding"}
 KINDS = kinds()
 
 
@@ -46,7 +46,7 @@ def test_a_table_has_the_columns_of_its_record(postgres_url: str, kind: type[Rec
         (c.name, TYPES[c.kind], "YES" if c.nullable else "NO", "C" if c.kind == "text" and c.name in ordered else None)
         for c in codec(kind).columns
     ]
-    assert [row for row in found if row[0] not in OURS] == wanted
+    assert [row for row in found if row[0] not in OUR_SQLSTATES] == wanted
     assert ("checksum" in {row[0] for row in found}) is kind.table.checksum
 
 

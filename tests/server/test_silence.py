@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
+from memorist.context import reading
 from memorist.engine.documents import chunking
 from memorist.engine.documents.documents import Documents
 from memorist.engine.limits import CallLimits
@@ -96,6 +97,27 @@ def test_health_is_answered_while_a_document_is_cut(server: Running, monkeypatch
             go_on.set()
             sending.join()
         assert answers[0].status_code == 200
+
+
+@pytest.mark.parametrize(("repeats", "is_apart"), [(10, False), (6_000, True)])
+def test_a_context_out_of_a_long_message_is_assembled_beside_the_lane(
+    server: Running, repeats: int, is_apart: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names: list[str] = []
+    assemble = reading.assemble
+
+    def noting_thread(*args: Any) -> Any:
+        names.append(threading.current_thread().name)
+        return assemble(*args)
+
+    monkeypatch.setattr(reading, "assemble", noting_thread)
+    text = "The pump in hall seven ran for nine hours. " * repeats
+    with client(server, user="ada") as http:
+        http.post("/v1/thread/messages?id=log", json={"messages": [text], "create": "user:ada"})
+        answer = http.post("/v1/context", json={"input": "pump", "budget": 4_000})
+        assert answer.status_code == 200, answer.text
+    (name,) = names
+    assert (name != "memorist-lane") is is_apart
 
 
 def test_repeated_chunks_are_named_in_linear_time() -> None:

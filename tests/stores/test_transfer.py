@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from memorist import Memory
-from memorist.engine.portable import UNPORTABLE
+from memorist.engine.portable import UNPORTABLE_RECORDS
 from memorist.records import Job, Record
 from memorist.runtime import run_blocking
 from memorist.stores.base import Change, Load, Put
@@ -32,7 +32,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
         program.run(memory, clock, folder / "some.jsonl")
         run_blocking(store.apply([Load(row) for row in rows], now=clock.micros))
         assert set(memory.export(folder / "first.jsonl").counts) == {
-            kind.table.name for kind in kinds() if kind not in UNPORTABLE
+            kind.table.name for kind in kinds() if kind not in UNPORTABLE_RECORDS
         }
     return folder / "first.jsonl"
 

@@ -85,8 +85,8 @@ def durable() -> Counted:
 @pytest.fixture(autouse=True)
 def quick_recovery(monkeypatch: pytest.MonkeyPatch) -> None:
     """The breaker rests for a moment only, so that tests need not sleep."""
-    monkeypatch.setattr(copies, "FIRST_PAUSE", 0.0)
-    monkeypatch.setattr(copies, "LONGEST_PAUSE", 0.0)
+    monkeypatch.setattr(copies, "FIRST_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(copies, "MAX_PAUSE_SECONDS", 0.0)
 
 
 @pytest.fixture

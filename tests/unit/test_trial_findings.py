@@ -38,6 +38,9 @@ def test_files_that_cannot_be_used_raise_our_errors(memory: Memory, tmp_path: Pa
         memory.export(tmp_path / "no folder" / "all.jsonl")
     with pytest.raises(UsageError):
         memory.export(tmp_path)
+    for use in (memory.export, memory.import_):
+        with pytest.raises(UsageError, match="NUL"):
+            use(f"{tmp_path}/a\0b")
     with pytest.raises(NotFound):
         memory.import_(tmp_path / "gone.jsonl")
     with pytest.raises(UsageError):

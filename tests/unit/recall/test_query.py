@@ -124,6 +124,13 @@ def test_a_question_about_the_assistants_words_is_told_apart() -> None:
     assert not analyse("What hotel did I book?").asks_assistant
 
 
+def test_how_something_is_done_is_no_personal_question() -> None:
+    assert not analyse("How do I reverse a list in Python?").personal
+    assert analyse("How do I take my coffee?").personal
+    assert analyse("How do I like to travel?").personal
+    assert analyse("What should I eat?").personal
+
+
 @given(st.text(max_size=200), st.lists(st.text(max_size=20), max_size=4))
 def test_any_text_can_be_asked(text: str, speakers: list[str]) -> None:
     asked = analyse(text, speakers=speakers, now=NOW)
