@@ -47,8 +47,7 @@ class ReadBack:
         return tools(shape)
 
     def call(self, name: str, arguments: str | JsonMapping) -> str:
-        """Run a model's call. Wrong arguments produce an answer that says what is wrong, so that the model can try
-        again."""
+        """Run a model's call. If the arguments are wrong, the answer says why, so that the model can try again."""
         call = parse_call(name, arguments)
         if isinstance(call, str):
             return call
@@ -87,8 +86,7 @@ class AsyncReadBack:
         return tools(shape)
 
     async def call(self, name: str, arguments: str | JsonMapping) -> str:
-        """Run a model's call. Wrong arguments produce an answer that says what is wrong, so that the model can try
-        again."""
+        """Run a model's call. If the arguments are wrong, the answer says why, so that the model can try again."""
         call = parse_call(name, arguments)
         if isinstance(call, str):
             return call

@@ -36,8 +36,7 @@ class ToolFinder:
         return find_tool_definition(shape)
 
     def call(self, name: str, arguments: str | JsonMapping) -> str:
-        """Run a model's call. Wrong arguments produce an answer that says what is wrong, so that the model can try
-        again."""
+        """Run a model's call. If the arguments are wrong, the answer says why, so that the model can try again."""
         call = parse_find(name, arguments)
         if isinstance(call, str):
             return call
@@ -62,8 +61,7 @@ class AsyncToolFinder:
         return find_tool_definition(shape)
 
     async def call(self, name: str, arguments: str | JsonMapping) -> str:
-        """Run a model's call. Wrong arguments produce an answer that says what is wrong, so that the model can try
-        again."""
+        """Run a model's call. If the arguments are wrong, the answer says why, so that the model can try again."""
         call = parse_find(name, arguments)
         if isinstance(call, str):
             return call

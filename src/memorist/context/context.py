@@ -285,7 +285,7 @@ class Context:
         """Return what this request cost, from the usage that the provider reported.
 
         Args:
-            usage: The answer of OpenAI, Anthropic or Gemini, or its `usage`.
+            usage: The response from OpenAI, Anthropic or Gemini, or its `usage`.
             before: The previous request, to find what broke the prompt cache.
             model: The name of the model, to look up its prices.
             prices: Prices of your own; see `memorist.context.usage`.

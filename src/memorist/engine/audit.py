@@ -90,9 +90,9 @@ class Audit:
         Args:
             subject: Return only events about this id, such as `user:ada/city`.
             kind: Return only events of this kind.
-            limit: How many to return at most.
+            limit: The maximum number to return.
             after: The id or time of the last event of the previous page.
-            reverse: Whether to list the newest first.
+            reverse: Whether to list the newest events first.
 
         Returns:
             The events.
@@ -115,7 +115,7 @@ class Audit:
         return await self._core.listed(AuditEvent, check_name(subject, "subject"), **bounds)
 
     async def expire(self, older_than: Ttl) -> int:
-        """Delete events that are older than this, and return how many were deleted.
+        """Delete events older than a given age, and return how many were deleted.
 
         Args:
             older_than: Seconds or a timedelta.
@@ -140,7 +140,7 @@ _ID = re.compile(r"\d{16}[0-9a-f]{14}")
 
 
 def _event_bound(after: When, reverse: bool) -> str:
-    """Return an event's id unchanged, or convert a time to the id after (or before) all events of its microsecond."""
+    """Return an event's id unchanged, or convert a time to the id after (or before) all events in that microsecond."""
     if isinstance(after, str) and _ID.fullmatch(after):
         return after
     return event_id(to_micros(as_datetime(after, "after"))) + ("" if reverse else "g")

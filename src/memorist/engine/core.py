@@ -1,4 +1,4 @@
-"""Defines the base of every noun: `Shared` (store, runtime, clock and plugged-in parts) and `Core` (one handle with a
+"""Defines what every noun builds on: `Shared` (store, runtime, clock and plugged-in parts) and `Core` (a handle with a
 scope)."""
 
 from __future__ import annotations
@@ -64,18 +64,18 @@ R = TypeVar("R", bound=Record)
 T = TypeVar("T")
 RETRY_SECONDS = 60.0
 """How long to retry a read-then-write while other writers are faster. A fixed number of attempts would not work: if
-eight processes edit one thread, each loses most attempts, and among thousands of edits some lose forty in a row."""
+eight processes edit one thread, most attempts fail, and among thousands of edits some fail forty times in a row."""
 MAX_CACHED_VECTORS = 3_000_000
-"""How many vectors the cached scopes of recall contain together before the oldest scope is dropped."""
+"""The maximum number of vectors in all cached scopes of recall. Beyond it, the oldest scope is dropped."""
 LOOK_SECONDS = 0.5
-"""Every writing process notices within this time that someone watches an org."""
+"""Every writing process notices within this time that someone is watching an org."""
 _UNKNOWN = (0.0, False)
 _METADATA = attrgetter("metadata")
 _NO_POLICY: tuple[float, Gate | None] = (0.0, None)
 
 
 class Bounds(TypedDict, total=False):
-    """Holds the arguments of a scan of one org besides the prefix, which are the other fields of `Scan`."""
+    """Holds the arguments of a scan of one org, except the prefix. They are the other fields of `Scan`."""
 
     index: str | None
     after: Key | None
@@ -98,7 +98,7 @@ class Parts(msgspec.Struct):
     extract: object = None
     """This is `auto`, `rules`, an `Extraction`, or None to extract no facts from messages."""
     record_bytes: int | None = None
-    """This says how many bytes of records each org may store."""
+    """This is the maximum number of bytes of records that each org may store."""
     gate: Gate | None = None
     """This is the policy for orgs without their own. None means the default policy."""
 
@@ -113,7 +113,7 @@ class Shared:
         self.now: Callable[[], int] = _micros if clock is None else lambda: to_micros(clock())
         """Returns the time in microseconds."""
         self.at: Callable[[], datetime] = partial(datetime.now, UTC) if clock is None else lambda: _in_utc(clock())
-        """Returns the time as a datetime, as in records."""
+        """Returns the time as a datetime, as records contain it."""
         self.parts = parts or Parts()
         self.derives = self.parts.extract is not None
         """Whether facts and learnings are derived from users' messages."""
@@ -122,14 +122,15 @@ class Shared:
         self.request_settings: dict[tuple[str, str], tuple[float, object]] = {}
         """By thread: when this process last stored the settings of a request, and the settings."""
         self.message_tokens: dict[tuple[str, str], int] = {}
-        """By thread: the average tokens of the messages last read, which sets the size of the next page."""
+        """By thread: the average number of tokens of the messages read last, which determines the size of the next
+        page."""
         self.jobs: dict[tuple[str, str, str], tuple[datetime, datetime, Put]] = {}
         """A cache of the outbox rows that appends create: when each was created, how long it is used, and the row."""
         self.appended: dict[tuple[str, str], int] = {}
         """By thread: the number of the last message that this process has appended to it."""
         self.busy_threads: dict[tuple[str, str], tuple[float, bool]] = {}
-        """By thread that others keep writing to: until when recalls leave it alone, on the monotonic clock, and whether
-        it grew while it was being indexed."""
+        """For each thread that others keep writing to: the time (on the monotonic clock) until which recalls leave it
+        alone, and whether it grew while it was being indexed."""
         self.wrote: Callable[[], None] = _nothing
         """Called after each append to wake the in-process worker, if there is one."""
         self.record_bytes: dict[str, tuple[int, int]] = {}
@@ -137,13 +138,13 @@ class Shared:
         self.problems: dict[str, str] = {}
         """The last failure of each plugged-in part, for `doctor`."""
         self.watched: dict[str, tuple[float, bool]] = {}
-        """By org: whether some process is watching it, and how long this is cached."""
+        """By org: whether any process is watching it, and how long this is cached."""
         self.policies: dict[str, tuple[float, Gate]] = {}
-        """By org: the policy of its gate, and how long this is cached."""
+        """By org: the policy of its gate, and how long it is cached."""
         self.tool_vectors: dict[tuple[str, str], NDArray[np.float32]] = {}
         """Vectors of tool descriptions, by the embedder's name and the text."""
         self.limits = NO_LIMITS
-        """The maximum that one call may ask for; a server sets it."""
+        """The most that a single call may request; a server sets this."""
         self.events = Events()
         self.scopes = Scopes()
         self.recall_lock = runtime.lock()
@@ -152,7 +153,7 @@ class Shared:
         """The loaders and running loads of entities, created on first use and shared by blocking and async callers."""
         self.working_locks = KeyedLocks(runtime)
         self.twin: Twin | None = None
-        """Finds the shared parts of the other variant (blocking or async) over the same store; see `opening.Twin`."""
+        """Returns the shared parts of the other variant (blocking or async) over the same store; see `opening.Twin`."""
         self.closed = False
         self.closing = False
         """Whether the memory is being closed. Long jobs then stop after their current batch, and stay in the outbox."""
@@ -197,7 +198,7 @@ class Shared:
 
     @property
     def earlier(self) -> Earlier:
-        """These are the embedders that made older vectors, by the name stored with each vector."""
+        """These are the embedders that computed older vectors, by the name stored with each vector."""
         if self._earlier is None:
             from ..recall.embedding import Earlier
 
@@ -239,16 +240,15 @@ class Shared:
         self.events.emit(name, str(data.pop("org", "")), data)
 
     def note(self, part: str, problem: Exception) -> None:
-        """Remember a part's failure for `doctor`.
-
-        For errors that are not ours, only the type is kept, because they may contain content.
+        """Store a part's failure for `doctor`. Only the type of a foreign error is stored, because its text may contain
+        content.
         """
         kind = type(problem).__name__
         self.problems[part] = f"{kind}: {problem}" if isinstance(problem, MemoristError) else kind
 
     @contextmanager
     def reading_on(self, part: str) -> Iterator[None]:
-        """Let a read continue even if the store refuses what it writes along the way."""
+        """Let a read continue even if the store refuses the writes that it makes along the way."""
         try:
             yield
         except StoreError as problem:
@@ -257,8 +257,8 @@ class Shared:
             self.problems.pop(part, None)
 
     def unwritten(self, part: str, problem: StoreError) -> None:
-        """Log what a read could not write (for example on a full disk) and tell `doctor`, but raise errors that also
-        prevent reading.
+        """Log a write that failed during a read (for example on a full disk) and report it to `doctor`. Errors that
+        also prevent reading are raised.
         """
         if not problem.refuses_writes:
             raise problem
@@ -275,7 +275,7 @@ class Shared:
         return max(shared.appended.get((org, thread), 0) for shared in (self, other) if shared is not None)
 
     def drop_cached(self, org: str) -> None:
-        """Drop this process's cached data of an org, for blocking and async callers, because part of it was
+        """Drop the data of an org that this process has cached, for blocking and async callers, because part of it was
         forgotten.
         """
         other = None if self.twin is None else self.twin.beside(self)
@@ -317,7 +317,7 @@ class Shared:
         await self.close_own()
 
     async def close_own(self) -> None:
-        """Close everything that this variant opened. Every later call raises an error."""
+        """Close everything that this variant (blocking or async) opened. Every later call raises an error."""
         self.closed = True
         if self._opened and self.worker is not None:
             await self.worker.close()
@@ -346,7 +346,7 @@ class Scopes:
             return scoped
 
     def put(self, key: tuple[str, str], scoped: Scoped) -> None:
-        """Cache an index, and evict the least recently used while there are too many vectors."""
+        """Cache an index, and evict the least recently used ones while there are too many vectors."""
         with self._lock:
             scopes = self._kept
             scopes[key] = scoped
@@ -365,7 +365,7 @@ class Scopes:
 class Results:
     """Holds the results of a commit, by change or by the record that was put.
 
-    They are not looked up by position, because guards shift it.
+    They are not looked up by position, because guards would shift it.
     """
 
     def __init__(
@@ -394,7 +394,7 @@ class Results:
         return stored
 
     def written(self, record: R) -> R:
-        """Return a record as it was written: masked if the gate masked it, with the version and time from its Put."""
+        """Return a record as it was written, masked if the gate masked it, with the version and time from its Put."""
         change, stored = self._passed[self._index_of(record)], self.stored(record)
         passed = cast("Any", change).record
         written: R = msgspec.structs.replace(
@@ -428,19 +428,17 @@ _facades: dict[bool, Callable[[object], object]] = {}
 
 
 def register_facades(*, blocking: Callable[[Any], object], awaited: Callable[[Any], object]) -> None:
-    """Let the engine create a memory for its users (for processors, and as `task.batch()`) without importing
-    upwards.
-    """
+    """Let the engine create memories (for processors, and for `task.batch()`) without importing upwards."""
     _facades.update({True: blocking, False: awaited})
 
 
 def facade_of(core: Any) -> object:
-    """Return a `Memory` over a handle whose callers block, else an `AsyncMemory`."""
+    """Return a `Memory` over a handle if its callers block, otherwise an `AsyncMemory`."""
     return _facades[core.runtime.blocking](core)
 
 
 class Core:
-    """Represents a handle: the shared parts, seen through a scope.
+    """Represents a handle, which is the shared parts together with a scope.
 
     A batch is a core whose store is an overlay, which collects changes and shows them to the batch's own reads.
     """
@@ -465,28 +463,22 @@ class Core:
         self.now = shared.now
         self.at = shared.at
         self.moment: datetime | None = None
-        """The time whose memory this handle reads, or None for the present. See `past.core_at`."""
+        """The time at which this handle looks at the memory, or None for the present. See `past.core_at`."""
         self.counts_deletions = True
         """Whether a job counts deleted entries. It is False if the caller counts them itself."""
         self.companions: list[Change] = []
         """Changes that are committed in the same transaction as the next write."""
 
     def part(self, kind: Callable[[Core], T]) -> T:
-        """Return one of the engine's nouns for this handle.
-
-        The core of a remote handle returns one that sends requests.
-        """
+        """Return one of the engine's nouns for this handle. For a remote handle, this is one that sends requests."""
         return kind(self)
 
     def kind(self, wanted: type[T]) -> type[T]:
-        """Return the class to instantiate, for example for a session.
-
-        The core of a remote handle returns a remote one.
-        """
+        """Return the class to instantiate, for example for a session. For a remote handle, this is a remote class."""
         return wanted
 
     def expiry(self, ttl: Ttl | None, now: int) -> datetime | None:
-        """Return the expiry of a row with this TTL."""
+        """Return when a row with this TTL expires."""
         micros = ttl_micros(ttl)
         return None if micros is None else to_datetime(now + micros)
 
@@ -537,7 +529,7 @@ class Core:
         return await self.store.scan(scan, now=self.now())
 
     async def listed(self, kind: type[R], *prefix: str | int, **bounds: Unpack[Bounds]) -> list[R]:
-        """Return the same as `scan` for rows that are only shown to the caller, so that a replica may answer."""
+        """Return the same as `scan`. The rows are only shown to the caller, so a replica may answer."""
         with replica_reads():
             return await self.scan(kind, *prefix, **bounds)
 
@@ -571,7 +563,7 @@ class Core:
         return changes
 
     def _is_gated(self, changes: Sequence[Change]) -> bool:
-        """Return whether the gate must look at these changes."""
+        """Return whether the gate must check these changes."""
         for change in changes:
             if type(change) is Put or type(change) is Load:
                 if type(change.record) in GATED:
@@ -687,14 +679,13 @@ class Core:
         await self.retry(attempt, rows=self.guards(changes, batch.watched))
 
     def watch_thread(self, id: str, ns: str) -> None:
-        """Make the open batch fail to commit if the thread is in another namespace by then."""
+        """Make the open batch fail when it is committed if the thread is in another namespace by then."""
         if self.batch is not None:
             self.watched.setdefault(id, ns)
 
     def guards(self, changes: Sequence[Change], watched: Iterable[str]) -> set[RowId]:
-        """Return the threads whose versions only `guarded` relies on.
-
-        If the changes expect a version themselves, that is the caller's responsibility.
+        """Return the threads whose versions only `guarded` checks. If the changes themselves expect a version, the
+        caller checks it.
         """
         expected = {change.key for change in changes if isinstance(change, Expect) and change.kind is Thread}
         threads: set[Key] = {(self.org, id) for id in watched}
@@ -722,9 +713,8 @@ class Core:
     async def retry(
         self, attempt: Callable[[], Coroutine[object, None, T]], *, rows: Collection[RowId] | None = None
     ) -> T:
-        """Repeat a read-then-write, with back-off, as long as its Expect fails with Conflict (optimistic retry).
-
-        With `rows`, retry only if the Expect was on one of these rows, because any other would fail each time.
+        """Repeat a read-then-write, with back-off, as long as its Expect fails with Conflict (optimistic retry). With
+        `rows`, retry only if the Expect was on one of these rows, because any other would fail every time.
         """
         until, tries = time.monotonic() + RETRY_SECONDS, 0
         while True:
@@ -759,7 +749,7 @@ class Core:
         return _facades[False](self)
 
     def uncounted(self) -> Core:
-        """Return this handle for a caller that counts the entries it deletes itself."""
+        """Return this handle for a caller that does its own counting of deleted entries."""
         core = Core(self.shared, self.scope, self.batch, self.watched)
         core.counts_deletions = False
         return core

@@ -1,7 +1,7 @@
 """Entities are a read-through cache of records from other systems, kept for an hour by default.
 
-Concurrent callers share one load. Within a process they queue on a lock; between processes the row has a lease on
-loading it, and the others poll until it is loaded. A value whose row was invalidated while it was loading is not
+Concurrent callers share one load. Within a process they queue on a lock. Between processes, one caller gets a lease to
+load the row, and the others poll until it is loaded. A value whose row was invalidated while it was loading is not
 cached, because the load may have read the old data.
 """
 
@@ -23,7 +23,7 @@ from ..values import Json, as_list, as_name, check_name, encode_json
 from .core import Core, Shared
 
 Loader = Callable[..., object]
-"""A function, sync or async, from an id to JSON, or to None if there is no such entity."""
+"""A function, sync or async, that accepts an id and returns JSON, or None if there is no such entity."""
 
 ENTITY_TTL_SECONDS = 3600
 MISSING_TTL_SECONDS = 30
@@ -44,7 +44,7 @@ class EntityStats(msgspec.Struct):
 
 
 class Terms(msgspec.Struct, frozen=True):
-    """Says how long a cached entity is fresh, and how long it may be served stale after that, in microseconds."""
+    """Defines how long a cached entity is fresh, and how long it may be served stale after that, in microseconds."""
 
     ttl: int
     stale: int = 0
@@ -57,7 +57,7 @@ class _Source(Terms, frozen=True, kw_only=True):
 
 
 class EntityCache(msgspec.Struct):
-    """Holds what all handles on one memory share: loaders by org and type, counts, and the loads that have just
+    """Holds the data that all handles on one memory share: loaders by org and type, counts, and loads that have just
     failed."""
 
     sources: dict[tuple[str, str], _Source] = {}
@@ -74,7 +74,7 @@ def entity_cache(shared: Shared) -> EntityCache:
 
 
 class EntityLeases:
-    """Manages the rows of the cache, and the leases that let only one of many callers load an entity.
+    """Manages the cached rows, and the leases that let only one caller at a time load an entity.
 
     The server uses it too, because its clients load entities themselves.
     """
@@ -97,7 +97,7 @@ class EntityLeases:
         return row.owner is not None and until is not None and to_micros(until) > self._core.now()
 
     async def take(self, key: tuple[str, str, str], row: CachedEntity | None) -> CachedEntity | None:
-        """Take the lease by compare-and-set. Return the leased row, or None if another process was faster."""
+        """Acquire the lease by compare-and-set. Return the leased row, or None if another process was faster."""
         now, at = self._core.now(), self._core.at()
         until = to_datetime(now + LOAD_LEASE_SECONDS * 1_000_000)
         if row is None:
@@ -139,7 +139,7 @@ class EntityLeases:
         await self._write_over(lease, Delete(CachedEntity, lease.row_key) if before is None or empty else Put(before))
 
     async def abandon(self, lease: CachedEntity, before: CachedEntity | None) -> None:
-        """Release a lease that may or may not have been taken."""
+        """Release a lease that may or may not have been acquired."""
         held = await self.row(lease.type, lease.id)
         if held is not None and held.owner == lease.owner:
             await self.give_back(held, before)
@@ -165,9 +165,9 @@ class Entities:
 
         Args:
             type: The type, such as `customer`.
-            load: A function from an id to JSON, or to None if there is no such entity.
+            load: A function that accepts an id and returns JSON, or None if there is no such entity.
             ttl: How long to cache a value; an hour by default.
-            stale: Return a value that expired less than this ago at once, and reload it in the background.
+            stale: If a value expired less than this long ago, return it immediately and reload it in the background.
 
         Examples:
             >>> memory.entities.register("customer", lambda id: {"id": id}, ttl=3600)
@@ -196,7 +196,7 @@ class Entities:
             id: The id, as your loader knows it.
             load: The loader, if the type is not registered.
             ttl: How long to cache the value.
-            stale: Return a value that expired less than this ago at once, and reload it in the background.
+            stale: If a value expired less than this long ago, return it immediately and reload it in the background.
 
         Returns:
             The entity as JSON, or None.
@@ -237,7 +237,7 @@ class Entities:
             ids: The ids, as your loader knows them.
             load: The loader, if the type is not registered.
             ttl: How long to cache each value.
-            stale: Return a value that expired less than this ago at once, and reload it in the background.
+            stale: If a value expired less than this long ago, return it immediately and reload it in the background.
 
         Returns:
             One entity or None per id.

@@ -94,7 +94,7 @@ class Memories:
 
         Args:
             id: The id, such as `fact:city`.
-            ns: The namespace; by default the user's own, and `global` on a handle without a user.
+            ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
 
         Returns:
             The memory, or None.
@@ -179,7 +179,7 @@ class Memories:
             metadata: JSON values, which replace the current metadata.
             confidence: How certain it is, from 0 to 1.
             reason: The reason, for the history.
-            ns: The namespace; by default the user's own, and `global` on a handle without a user.
+            ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
 
         Returns:
             The memory with its new version.
@@ -221,7 +221,7 @@ class Memories:
 
         Args:
             id: The id, such as `fact:city`.
-            ns: The namespace; by default the user's own, and `global` on a handle without a user.
+            ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
 
         Returns:
             Whether the memory existed.
@@ -249,7 +249,7 @@ class Memories:
 
         Args:
             id: The id, such as `fact:city`.
-            ns: The namespace; by default the user's own, and `global` on a handle without a user.
+            ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
 
         Returns:
             All versions.
@@ -288,7 +288,7 @@ class Memories:
 
         Args:
             id: The id, such as `fact:city`.
-            ns: The namespace; by default the user's own, and `global` on a handle without a user.
+            ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
 
         Returns:
             The memory after the undo, or None if it no longer exists.
@@ -481,7 +481,7 @@ class Memories:
             kinds: Return only these kinds.
             subject: Return only memories about this person or thing.
             tag: Return only memories with this tag.
-            limit: How many to return at most.
+            limit: The maximum number to return.
             after: The id of the last memory of the previous page.
             ns: The namespace; by default the user's own.
 

@@ -62,7 +62,7 @@ class Overlay:
         return (await self.get_many(kind, [key], now=now))[0]
 
     async def get_many(self, kind: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
-        """Return the live rows under several keys, in their order."""
+        """Return the live rows under several keys, in the order of the keys."""
         await self._replay(kind, now)
         below = [key for key in keys if not self._hidden(kind, key)]
         rows = dict(zip(below, await self.below.get_many(kind, below, now=now) if below else [], strict=True))

@@ -65,8 +65,8 @@ class Profile:
         """Return all facts, preferences and learnings of a user.
 
         Args:
-            user: The user it is about; by default the user of this handle.
-            min_confidence: Leave out memories that are less certain than this.
+            user: The user it is about. Defaults to the user of this handle.
+            min_confidence: Leave out memories with a lower confidence.
             as_of: Return the profile of this time.
 
         Returns:
@@ -98,7 +98,7 @@ class Profile:
 
         Args:
             users: The ids of the users.
-            min_confidence: Leave out memories that are less certain than this.
+            min_confidence: Leave out memories with a lower confidence.
 
         Returns:
             One profile per user.
@@ -137,7 +137,7 @@ class Profile:
         that prompt caches keep it.
 
         Args:
-            user: The user it is about; by default the user of this handle.
+            user: The user it is about. Defaults to the user of this handle.
             max_tokens: The maximum size of the block.
             as_of: Return the block of this time.
 

@@ -96,7 +96,7 @@ class Records:
         """Write bytes or a JSON value.
 
         Args:
-            ns: The namespace; on a user's handle, the user's own by default.
+            ns: The namespace. On a user's handle, it defaults to the user's own.
             key: A tuple of texts and numbers.
             data: Bytes or JSON.
             meta: JSON that `scan` can filter by.
@@ -131,7 +131,7 @@ class Records:
         """Write several records in one transaction.
 
         Args:
-            ns: The namespace; on a user's handle, the user's own by default.
+            ns: The namespace. On a user's handle, it defaults to the user's own.
             items: Pairs of key and data, or `RecordPut` objects with their own options.
             ttl: How long to keep the records that are not given as a `RecordPut`.
             absent: Leave existing records unchanged, for those that are not given as a `RecordPut`.
@@ -162,7 +162,7 @@ class Records:
         """Return the record under a key, or None if there is none.
 
         Args:
-            ns: The namespace; on a user's handle, the user's own by default.
+            ns: The namespace. On a user's handle, it defaults to the user's own.
             key: The key.
 
         Returns:
@@ -188,7 +188,7 @@ class Records:
         """Return the records under several keys, in order, with None for those that do not exist.
 
         Args:
-            ns: The namespace; on a user's handle, the user's own by default.
+            ns: The namespace. On a user's handle, it defaults to the user's own.
             keys: The keys to read.
 
         Returns:
@@ -222,12 +222,12 @@ class Records:
         """List the records whose key starts with `prefix`, in the order of their keys.
 
         Args:
-            ns: The namespace; on a user's handle, the user's own by default.
+            ns: The namespace. On a user's handle, it defaults to the user's own.
             prefix: The beginning of the key.
             after: Return only keys after this one.
             before: Return only keys before this one.
-            reverse: Whether to list from the end.
-            limit: How many to return at most.
+            reverse: Whether to list in reverse order.
+            limit: The maximum number to return.
             where: A filter on `meta`.
             keys_only: Whether to skip reading the data.
 
@@ -268,7 +268,7 @@ class Records:
         """Delete a record, and return whether it existed.
 
         Args:
-            ns: The namespace; on a user's handle, the user's own by default.
+            ns: The namespace. On a user's handle, it defaults to the user's own.
             key: The key.
             expect: Delete only if this is the current version.
 
@@ -300,7 +300,7 @@ class Records:
         """Delete all records whose key starts with `prefix` and is between the bounds, and return how many.
 
         Args:
-            ns: The namespace; on a user's handle, the user's own by default.
+            ns: The namespace. On a user's handle, it defaults to the user's own.
             prefix: The beginning of the keys; the default matches every key.
             after: Delete only keys after this one.
             before: Delete only keys before this one.

@@ -37,7 +37,7 @@ class Review:
 
         Args:
             id: The id of the candidate.
-            ns: The namespace; by default the user's own, and `global` on a handle without a user.
+            ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
 
         Returns:
             The candidate, or None.
@@ -54,7 +54,7 @@ class Review:
 
         Args:
             id: The id of the candidate.
-            ns: The namespace; by default the user's own, and `global` on a handle without a user.
+            ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
 
         Returns:
             The memory, or None.
@@ -94,7 +94,7 @@ class Review:
             value: The new value of a fact.
             key: The new key of a fact.
             subject: The person or thing that it is about.
-            ns: The namespace; by default the user's own, and `global` on a handle without a user.
+            ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
 
         Returns:
             The changed candidate.
@@ -128,7 +128,7 @@ class Review:
         Args:
             id: The id of the candidate.
             reason: The reason, for the audit trail.
-            ns: The namespace; by default the user's own, and `global` on a handle without a user.
+            ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
 
         Returns:
             Whether the candidate existed.
@@ -203,9 +203,9 @@ class Review:
         """Return the candidates that are waiting for approval, in the order of their ids.
 
         Args:
-            limit: How many to return at most.
+            limit: The maximum number to return.
             after: The id of the last candidate of the previous page.
-            ns: The namespace; by default the user's own, and `global` on a handle without a user.
+            ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
 
         Returns:
             The candidates.

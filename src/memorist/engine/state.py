@@ -163,9 +163,9 @@ class State:
 
         Args:
             prefix: Return only keys that start with this.
-            limit: How many to return at most.
+            limit: The maximum number to return.
             after: The last key of the previous page.
-            reverse: Whether to list from the end.
+            reverse: Whether to list in reverse order.
 
         Returns:
             The entries.

@@ -78,7 +78,7 @@ class Plans:
         """Look for memories that can be tidied up in a namespace, and return a plan. Nothing changes.
 
         Args:
-            ns: The namespace; by default the user's own, and `global` on a handle without a user.
+            ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
 
         Returns:
             The plan.
@@ -158,7 +158,7 @@ class Plans:
 
         Args:
             id: The id of the plan.
-            ns: The namespace; by default the user's own, and `global` on a handle without a user.
+            ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
 
         Returns:
             How many memories were restored.

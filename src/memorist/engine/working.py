@@ -130,8 +130,8 @@ class WorkingMemory(Generic[W]):
         """Return the document, or None if there is none or it has expired.
 
         Args:
-            user: The user of the document; by default the user of this handle.
-            session: The session; by default the document that belongs to no session.
+            user: The user whose document it is. Defaults to the user of this handle.
+            session: The session; by default, the document that belongs to no session.
 
         Returns:
             The document, or None.
@@ -149,7 +149,7 @@ class WorkingMemory(Generic[W]):
 
         Args:
             sessions: The sessions; None means the document that belongs to no session.
-            user: The user of the document; by default the user of this handle.
+            user: The user whose document it is. Defaults to the user of this handle.
 
         Returns:
             One document or None per session.
@@ -165,14 +165,14 @@ class WorkingMemory(Generic[W]):
 
         Args:
             doc: The document, or its fields.
-            user: The user of the document; by default the user of this handle.
-            session: The session; by default the document that belongs to no session.
+            user: The user whose document it is. Defaults to the user of this handle.
+            session: The session; by default, the document that belongs to no session.
 
         Returns:
             The stored document.
 
         Raises:
-            InvalidValue: A field does not have the type that the template declares.
+            InvalidValue: A field's type differs from the one in the template.
 
         Examples:
             >>> from memorist import Working
@@ -194,7 +194,7 @@ class WorkingMemory(Generic[W]):
             The changed document.
 
         Raises:
-            InvalidValue: A field does not have the type that the template declares.
+            InvalidValue: A field's type differs from the one in the template.
 
         Examples:
             >>> memory.working.update(user="ada", scratchpad="the invoice").scratchpad
@@ -213,8 +213,8 @@ class WorkingMemory(Generic[W]):
         Args:
             action: What the user did.
             entity_id: The id of the entity that the action concerned.
-            user: The user of the document; by default the user of this handle.
-            session: The session; by default the document that belongs to no session.
+            user: The user whose document it is. Defaults to the user of this handle.
+            session: The session; by default, the document that belongs to no session.
 
         Returns:
             The changed document.
@@ -236,8 +236,8 @@ class WorkingMemory(Generic[W]):
         """Remove the newest action and return it, or None if there is none.
 
         Args:
-            user: The user of the document; by default the user of this handle.
-            session: The session; by default the document that belongs to no session.
+            user: The user whose document it is. Defaults to the user of this handle.
+            session: The session; by default, the document that belongs to no session.
 
         Returns:
             The removed action, or None.
@@ -262,8 +262,8 @@ class WorkingMemory(Generic[W]):
 
         Args:
             *messages: The messages of the turn.
-            user: The user of the document; by default the user of this handle.
-            session: The session; by default the document that belongs to no session.
+            user: The user whose document it is. Defaults to the user of this handle.
+            session: The session; by default, the document that belongs to no session.
 
         Returns:
             The changed document.
@@ -283,8 +283,8 @@ class WorkingMemory(Generic[W]):
         """Delete the document, and return whether there was one.
 
         Args:
-            user: The user of the document; by default the user of this handle.
-            session: The session; by default the document that belongs to no session.
+            user: The user whose document it is. Defaults to the user of this handle.
+            session: The session; by default, the document that belongs to no session.
 
         Returns:
             Whether the document existed.

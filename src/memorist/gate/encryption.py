@@ -312,7 +312,7 @@ class SealedStore:
         return (await self.get_many(kind, [key], now=now))[0]
 
     async def get_many(self, kind: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
-        """Return the live rows under several keys, in their order."""
+        """Return the live rows under several keys, in the order of the keys."""
         whole = _whole(kind)
         rows = await self.below.get_many(whole, keys, now=now)
         return [None if row is None else self._read(kind, row) for row in rows]

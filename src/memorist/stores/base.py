@@ -203,7 +203,7 @@ class Store(Protocol):
         ...
 
     async def get_many(self, kind: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
-        """Return the live rows under several keys, in their order."""
+        """Return the live rows under several keys, in the order of the keys."""
         ...
 
     async def scan(self, scan: Scan[R], *, now: int) -> list[R]:

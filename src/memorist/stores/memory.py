@@ -69,11 +69,11 @@ class MemoryStore:
         return None if row is None else _record(kind, row)
 
     async def get_many(self, kind: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
-        """Return the live rows under several keys, in their order."""
+        """Return the live rows under several keys, in the order of the keys."""
         return [await self.get(kind, key, now=now) for key in keys]
 
     async def scan(self, scan: Scan[R], *, now: int) -> list[R]:
-        """Return live rows in key (or index) order within the bounds."""
+        """Return the live rows within the bounds, in key (or index) order."""
         out: list[R] = []
         with self._lock:
             rows = self._rows(scan.kind)

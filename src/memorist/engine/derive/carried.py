@@ -1,4 +1,5 @@
-"""Handles text that a message carries from elsewhere: items recalled for it, and the sources of a task's output."""
+"""Handles text in a message that comes from elsewhere, such as items recalled for it or the sources of a task's
+output."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ _replace = msgspec.structs.replace
 
 
 def carried(message: Message) -> dict[str, list[str]]:
-    """Return the sources of the text that a message carries, and the sources it was written from, by relation."""
+    """Return the sources of the text that a message contains, and the sources it was written from, by relation."""
     attached = message.metadata.get(ATTACHED)
     named = {
         "carried": attached.get("sources", ()) if isinstance(attached, dict) else (),
@@ -32,8 +33,8 @@ def carried(message: Message) -> dict[str, list[str]]:
 
 
 def carried_links(message: Message, at: datetime) -> list[Link]:
-    """Return lineage links from the sources of a message, or of text it carries, to its thread, so that forgetting
-    finds it.
+    """Return lineage links from the sources of a message, or of the text in it, to its thread, so that `forget` can
+    follow them.
     """
     return [
         Link.of(message.org, ref, thread_ref(message.thread), at, relation)
@@ -44,9 +45,8 @@ def carried_links(message: Message, at: datetime) -> list[Link]:
 
 
 def bare(message: Message) -> Message:
-    """Return a message without the text it carried.
-
-    A message that a task wrote from that text is replaced by a note.
+    """Return a message without the text from elsewhere. A message that a task wrote from such text is replaced by a
+    note.
     """
     left = {name: value for name, value in message.metadata.items() if name not in (ATTACHED, DERIVED)}
     if DERIVED not in message.metadata:
@@ -59,7 +59,7 @@ def bare(message: Message) -> Message:
 
 
 def _bare_part(part: object) -> JsonObject:
-    """Return a content block without its text. Results and outputs keep the id of the call that they answer."""
+    """Return a content block without its text. Results and outputs keep the id of their call."""
     if isinstance(part, dict) and part.get("type") == "tool_result":
         return {"type": "tool_result", "tool_use_id": part.get("tool_use_id", ""), "content": FORGOTTEN}
     if isinstance(part, dict) and str(part.get("type", "")).endswith("_output"):

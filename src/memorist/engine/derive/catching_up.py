@@ -1,13 +1,13 @@
 """Brings namespaces up to date before they are read: indexes new records, and lets the local rules read new messages.
 
 So the next recall, context or profile includes what a user has just said, even if no worker has run. This never calls a
-language model, because that takes seconds. Facts that need the model appear once the worker has run. While it cannot be
-reached, the rules stand in for it here too. A backlog of more than `MAX_MESSAGES`, such as an import, is left to the
-worker.
+language model, because that takes seconds. Facts that need the model appear once the worker has run. While the model
+cannot be reached, the rules do its work here too. A backlog of more than `MAX_MESSAGES`, such as an import, is left to
+the worker.
 
 This covers everything written before the call. Anything written during the call is left for the next one. A reader that
-tried to follow a busy writer to the end would never return. While somebody keeps writing to a thread, recalls index
-only a part of it, spend at most a twentieth of the time on that, and search the rest by words (`unindexed_drafts`).
+tried to keep up with a busy writer would never return. While somebody keeps writing to a thread, recalls index only a
+part of it, spend at most a twentieth of the time on that, and search the rest by words (`unindexed_drafts`).
 """
 
 from __future__ import annotations
@@ -31,15 +31,16 @@ MAX_MESSAGES = 2_000
 """The maximum number of messages to read before answering; the rules need about half a second for them."""
 MAX_THREADS = 200
 MAX_SECONDS = 30.0
-"""After this time the answer comes from what is already indexed, however much is left."""
+"""After this time, the answer uses only what is already indexed, however much is left."""
 MAX_WAIT_SECONDS = 5.0
 """How long to wait while this process's own worker reads the same messages. This takes milliseconds, except the first
 time, when the worker loads the rules."""
 MAX_SECONDS_BESIDE_WRITER = 0.02
-"""How long the rules read messages of a namespace in which a thread is growing; the rest waits for the worker or for a
+"""How long the rules read messages in a namespace where a thread is growing; the rest waits for the worker or for a
 pause."""
 REST_FACTOR = 30
-"""After catching up with a busy thread, recalls leave it alone for so many times as long as that took."""
+"""After recall has caught up with a busy thread, it leaves the thread alone for this many times as long as that
+took."""
 MAX_BUSY_THREADS = 10_000
 _ALIVE = parse_filter({"status": {"$ne": "dead"}})
 
@@ -47,11 +48,9 @@ _ALIVE = parse_filter({"status": {"$ne": "dead"}})
 async def catch_up(core: Core, namespaces: Sequence[str]) -> dict[str, int]:
     """Index everything new in these namespaces, extract facts and learnings from it, and index those.
 
-    If the store refuses to write, for example because the disk is full, the answer comes from what is already indexed.
-
-    Returns:
-        The threads that others keep writing to and that are not indexed to their end, with the number of the last
-        message that is.
+    If the store refuses to write, for example because the disk is full, the answer uses only what is already indexed.
+        Returns: The threads that others keep writing to and that are only partly indexed, with the number of the last
+            indexed message.
     """
     if core.moment is not None:  # the past is read from what the present knows
         core = Core(core.shared, core.scope)
@@ -99,7 +98,7 @@ async def _read(core: Core, ns: str, until: float, busy: Collection[str]) -> boo
 
 
 async def _stand_in(core: Core, ns: str, until: float, busy: Collection[str]) -> bool:
-    """Let the rules read messages that are waiting for an unreachable model, and return whether there were any."""
+    """Let the rules read the messages that are waiting for an unreachable model, and return whether there were any."""
     waiting = await core.scan(Job, "derive", ns, where=_ALIVE, limit=MAX_THREADS + 1)
     failed = [job for job in waiting if job.status == "ready" and job.error]
     jobs = [job for job in failed if job.item.partition(":")[2] not in busy]
@@ -129,7 +128,7 @@ async def _backlog(core: Core, jobs: Sequence[Job]) -> int:
 
 
 async def _done(core: Core, deriver: Deriver, job: Job, until: float) -> bool:
-    """Run a job that no worker holds and that has not failed before, and return whether it is done."""
+    """Run a job that no worker has claimed and that has not failed before, and return whether it is done."""
     if job.status != "ready" or job.error:
         return False
     try:

@@ -1,11 +1,11 @@
-"""Derives memories from messages: runs the `derive` jobs of threads.
+"""Derives memories from messages by running the `derive` jobs of threads.
 
-One transaction writes the memories from a run of messages, their lineage, the watermark and the end of the job. So a
+A single transaction writes the memories from several messages, their lineage and the watermark, and ends the job. So a
 killed worker leaves nothing half done, and nothing is derived twice. With a model, each call of the memory writer
-(`writing.py`) contains several messages, and the cost of the calls is added up in the thread's watermark. Without a
-model, the rules (`memorist.extract`) read the user's own words. If the model's answer for a message is unusable, or
-workers died on it, the rules read the message instead. It becomes a dead letter of the `reread` queue, and reading
-continues after it. While the model cannot be reached, the rules stand in for it. The rules always carry out requests to
+(`writing.py`) contains several messages, and the thread's watermark adds up the cost of the calls. Without a model, the
+rules (`memorist.extract`) read the user's own words. If the model's answer for a message is unusable, or if the message
+crashed workers, the rules read the message instead. It becomes a dead letter in the `reread` queue, and reading
+continues after it. While the model cannot be reached, the rules do its work. The rules always carry out requests to
 forget, even if the model misunderstands them.
 """
 
@@ -62,21 +62,21 @@ EARLIER_MESSAGES = 6
 """How many earlier messages to read again for context, so that "no, I meant …" finds what it corrects."""
 JOB_LEASE_MICROSECONDS = 60_000_000
 MAX_SOURCES = 8
-"""A fact keeps this many of its newest sources."""
+"""How many of its newest sources a fact keeps."""
 MAX_UNREAD_MESSAGES = 200
 """How many of the newest messages in unknown languages to remember, for receipts."""
 MAX_REFUSED = 50
 """For how many of the newest messages to keep the reasons why items were refused, for receipts."""
 MAX_ENDED = 50
-"""How many of the newest requests to forget to keep, with what they ended, for receipts."""
+"""How many of the newest requests to forget to keep for receipts, with a list of what each ended."""
 SPEAKER = "speaker"
-"""The metadata key of a thread that names its owner, as in the `name` of their messages."""
+"""The key in a thread's metadata for the owner's name, as it appears in the `name` of their messages."""
 DOUBT_REMOVED = 0.3
 """How much of the remaining doubt (1 - confidence) is removed when the same value is stated again."""
 
 
 class Deriver:
-    """Reads threads for facts and learnings."""
+    """Derives facts and learnings from threads."""
 
     def __init__(self, core: Core, model: Model | None = None, lease: int = JOB_LEASE_MICROSECONDS) -> None:
         self._core = core
@@ -84,11 +84,11 @@ class Deriver:
         self._model = core.shared.extraction_model if model is None else model
         self._foreign: list[int] = []
         self._ended: dict[str, list[str]] = {}
-        """What requests to forget have ended since the last commit, by the number of the message."""
+        """What requests to forget have ended since the last commit, by message number."""
         self._alone = 0
         """How many of the next messages to read one at a time, because the model failed when it read them together."""
         self._refused: dict[str, list[str]] = {}
-        """Why items were refused since the last commit, by the number of the message."""
+        """Why items were refused since the last commit, by message number."""
         self._by_rules: list[int] = []
         """The messages that the rules have read instead of the model since the last commit."""
         self._by_model: list[int] = []
@@ -107,8 +107,8 @@ class Deriver:
     async def run(self, job: Job, *, until: float | None = None) -> int:
         """Read a thread from its watermark to its current end, and return how many facts and learnings were written.
 
-        If it grows meanwhile, or after the time `until` (monotonic), the job is left ready for the rest, because a busy
-        writer is never caught up with.
+        If the thread grows in the meantime, or after the time `until` (monotonic), the job stays ready for the rest,
+        because reading can never catch up with a busy writer.
         """
         if job.queue == REREAD:
             return await self._again(job)
@@ -149,7 +149,8 @@ class Deriver:
             done = messages[-1].seq
 
     def _stood_in(self, thread: str, current: Derivation | None) -> list[Change]:
-        """Return changes that tell receipts that the rules have read messages which are still waiting for the model."""
+        """Return changes that record, for receipts, that the rules have read messages which are still waiting for the
+        model."""
         before = current or Derivation(org=self._core.org, thread=thread, updated_at=self._core.at())
         by_rules = sorted({*before.by_rules, *self._by_rules})[-MAX_UNREAD_MESSAGES:]
         self._by_rules = []
@@ -235,7 +236,7 @@ class Deriver:
         return True
 
     async def _again(self, job: Job) -> int:
-        """Read a thread's dead letters again with the model. Those on which it fails again stay dead letters."""
+        """Let the model read a thread's dead letters again. If it fails again, they stay dead letters."""
         core, id = self._core, job.item.partition(":")[2]
         guards = await epochs(core, thread_ref(id))
         thread, mark = await core.get(Thread, id), await core.get(Derivation, id)
@@ -268,7 +269,7 @@ class Deriver:
         return written
 
     async def _unread(self, job: Job, messages: Sequence[Message], reason: str) -> list[Change]:
-        """Add messages to their thread's dead letter (one job contains all their numbers)."""
+        """Add messages to their thread's dead letter, a single job that contains all their numbers."""
         core, at = self._core, self._core.at()
         held = await core.get(Job, REREAD, job.ns, job.item)
         seqs = [*(held.payload["seqs"] if held else ()), *(message.seq for message in messages)]
@@ -405,8 +406,8 @@ class Deriver:
         return [*forgotten, *_untouched(changes, _expected(forgotten))], len(outcome.stored)
 
     async def _forgotten(self, ns: str, messages: Sequence[Message], owner: Sequence[str]) -> list[Change]:
-        """Return the changes of requests to forget. The rules find them, because a user's right does not depend on how
-        a model understands the words."""
+        """Return the changes that requests to forget make. The rules find these requests, because a user's right must
+        not depend on how a model understands the words."""
         asking = [message for message in messages if may_ask_to_forget(message)]
         readings = await self._readings(asking, owner, []) if asking else []
         requests = [(item, message) for message, items in readings for item in items if item.kind == "forget"]
@@ -450,7 +451,8 @@ class Deriver:
     async def _wishes(
         self, ns: str, extracted: Sequence[tuple[Extracted, Message]], changes: list[Change]
     ) -> list[tuple[Extracted, Message]]:
-        """Return the learnings to store. A request to forget ends those it names, whether stored or about to be."""
+        """Return the learnings to store. A request to forget ends those it names, whether they are already stored or
+        not."""
         wishes: list[tuple[Extracted, Message]] = []
         for item, message in extracted:
             if item.kind == "learning":
@@ -564,8 +566,8 @@ class Deriver:
         return changes
 
     async def _asked(self, ns: str, item: Extracted, message: Message, now_known: dict[str, Fact | None]) -> list[Fact]:
-        """Return the facts that a request to forget is about, or, if it has no words, those from the user's previous
-        message.
+        """Return the facts that a request to forget is about. If it names nothing, these are the facts from the user's
+        previous message.
         """
         from ...extract import extract
 
@@ -594,7 +596,7 @@ class Deriver:
         )
 
     def _said_at(self, message: Message) -> datetime:
-        """Return when a message was written, which is not the time of the import for imported messages."""
+        """Return when a message was written. For an imported message, this is not the time of the import."""
         now = self._core.at()
         return now if message.created_at is None else min(message.created_at, now)
 
@@ -606,7 +608,7 @@ class Deriver:
         return last[0] if last and last[0].status != "active" else None
 
     async def _past(self, current: Fact | None, drafts: Sequence[Fact]) -> list[Change]:
-        """Return changes that insert values from before the current one into the history, at their own time."""
+        """Return changes that insert older values into the history, each at its own time."""
         first = drafts[0]
         changes = await spliced(self._core, current, drafts, first.ns, first.key, before=True)
         if not changes:
@@ -639,7 +641,7 @@ class Deriver:
 
 
 def _readable(message: Message, owner: Sequence[str]) -> str:
-    """Return the readable part of a message. The module is loaded with the first message that is read."""
+    """Return the readable part of a message. The module is loaded when the first message is read."""
     from ...extract.readable import readable_text
 
     return readable_text(message, owner)
@@ -650,7 +652,7 @@ def _same_words(text: str, other: str) -> bool:
 
 
 def _of_the_user(change: Change, stated_at: datetime) -> Change:
-    """Give a learning derived from a user's own words the user's trust and the message's time."""
+    """Return a learning from the user's own words with the user's trust and the message's time."""
     if isinstance(change, Put) and isinstance(change.record, Learning):
         learning = change.record
         created_at = min(learning.created_at, stated_at)
@@ -670,8 +672,8 @@ def _expected(changes: Sequence[Change]) -> set[tuple[type, Key]]:
 
 
 def _untouched(changes: Sequence[Change], touched: set[tuple[type, Key]]) -> list[Change]:
-    """Return the changes without those for rows that this `apply` already changes, because their Expect could not hold
-    twice.
+    """Return the changes without those for rows that this `apply` already changes, because a second Expect on the same
+    row would fail.
     """
     mine = {(change.kind, change.key) for change in changes if isinstance(change, Expect)}
     taken = mine & touched
@@ -687,7 +689,8 @@ def _untouched(changes: Sequence[Change], touched: set[tuple[type, Key]]) -> lis
 
 
 def _said_since(held: Fact, message: Message, stated_at: datetime) -> bool:
-    """Return whether a fact was stated after a message. This compares numbers within a thread, and times otherwise."""
+    """Return whether a fact was stated after a message. Within a thread, this compares message numbers; otherwise it
+    compares times."""
     thread, _, seq = (held.source or "").rpartition("#")
     if held.actor == "processor" and thread == message.thread and seq.isdecimal():
         return int(seq) > message.seq
@@ -734,9 +737,8 @@ def _same(old: object, new: object) -> bool:
 
 
 def _joined(old: Fact | None, new: Fact) -> Fact:
-    """Return a new fact merged with the old one.
-
-    The same value raises the confidence, and another value replaces it.
+    """Return a new fact merged with the old one. Repeating the value raises its confidence, and a different value
+    replaces it.
     """
     if old is None or not _same(old.value, new.value):
         return new

@@ -1,7 +1,7 @@
-"""Folds stored threads: writes a summary of the oldest messages, which later contexts show instead of them.
+"""Folds stored threads by writing a summary of the oldest messages. Later contexts contain the summary instead of them.
 
-Nothing is deleted, and folded messages stay readable. A thread is folded when its messages take too many tokens
-(`fold`), or by age (`archive`), in which case only messages older than a given time are folded.
+Nothing is deleted, and you can still read folded messages. `fold` folds a thread when its messages use too many tokens.
+`archive` folds messages that are older than a given time.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 MOST_MESSAGES = 20_000
 """The maximum number of messages in one fold; a longer thread is folded in several steps."""
 RESULT_MESSAGES = 200
-"""How many messages after the age limit to search for the results of a tool call."""
+"""How many messages after the age limit to search for results of a tool call."""
 ARCHIVED_SHARE, LEAST_ARCHIVED, MOST_ARCHIVED = 0.25, 128, 1000
 """The length of an archive's summary, as a share of the messages' tokens and between these bounds."""
 MAX_UNITS_BACK = 8
@@ -44,7 +44,7 @@ MAX_ATTEMPTS = 5
 
 
 class Read(msgspec.Struct, frozen=True):
-    """Holds the data that a fold was computed from. It must still be the same when the summary is written."""
+    """Holds the data that a fold was computed from. It must not have changed when the summary is written."""
 
     thread: Thread
     previous: Summary | None
@@ -71,7 +71,7 @@ class Folding:
         stash: int | None = None,
         model: Model | None = None,
     ) -> Summary | None:
-        """Fold a thread's oldest unfolded messages if they take more than `compact_at` of the room; otherwise return
+        """Fold a thread's oldest unfolded messages if they use more than `compact_at` of the room; otherwise return
         None.
 
         Tool results over `stash` tokens are counted and summarised as the previews that requests send.
@@ -99,11 +99,9 @@ class Folding:
         return None if planned is None or digest is None else await self._write(read, planned, digest)
 
     async def archive(self, job: Job, before: int, *, pause: int = 0, model: Model | None = None) -> bool:
-        """Fold messages older than `before`, and return whether there were any.
-
-        The job is then due when the next message becomes old enough.
-
-        `pause` is the minimum time until then, so that not every message causes a summary.
+        """Fold messages older than `before`, and return whether there were any. The job is due again when the next
+        message becomes old enough. `pause` is the minimum time until then, so that not every message leads to a new
+        summary.
         """
         changed = False
         while True:
@@ -269,7 +267,8 @@ class Folding:
         return False
 
     async def _all_there(self, read: Read, summary: Summary, seqs: Sequence[int]) -> bool:
-        """Return whether the thread, the previous summary and every message to fold still exist as they were read."""
+        """Return whether the thread, the previous summary and every message to fold are still the same as when they
+        were read."""
         core, previous = self._core, read.previous
         thread = await core.get(Thread, summary.thread)
         if thread is None or thread.created_at != read.thread.created_at:
@@ -282,7 +281,7 @@ class Folding:
 
 
 def old_units(units: Sequence[Unit], before: datetime) -> int:
-    """Return how many of the oldest units are entirely older than a time.
+    """Return how many of the oldest units are entirely older than a given time.
 
     A tool call is never separated from its results.
     """

@@ -1,4 +1,4 @@
-"""Indexes records for recall: turns jobs of the `index` queue into entries, by a worker or by the next recall.
+"""Indexes records for recall. A worker, or the next recall, turns jobs in the `index` queue into entries.
 
 One transaction per batch writes the entries, moves the watermarks and deletes the jobs, so a crash leaves nothing half
 indexed. The namespace's mark counts batches (`stamp`) and contains the statistics that ranking needs. A compare-and-set
@@ -50,23 +50,23 @@ from ..statistics import count_entries, replaced_entries
 
 BATCH_ENTRIES = 500
 FIRST_BATCH = 64
-"""The first batch of a recall is small: afterwards it shows whether others are writing just now."""
+"""The first batch of a recall is small. After it, recall can tell whether others are writing at the moment."""
 MAX_SCANNED_MESSAGES = 200
 """How many of a thread's newest messages a recall searches without an index, while somebody keeps writing there."""
 MAX_SCANNED_MATCHES = 20
-"""How many of them become candidates: those with the most words of the question."""
+"""How many of them become candidates, starting with those that contain the most words of the question."""
 MAX_SMALL_BACKLOG = 4
-"""So few messages are always indexed, as those of one turn are."""
+"""A backlog of at most this many messages, such as a single turn, is always indexed."""
 MAX_CONTEXT_TERMS = 60
-"""How many terms of the previous turn are indexed with a turn; more would outweigh the turn's own."""
+"""How many terms of the previous turn are indexed together with a turn; more would outweigh the turn's own terms."""
 MAX_VERSIONS = 16
 """How many earlier versions of a fact to search for the messages that stated them."""
 LANGUAGE_CHARACTERS = 400
 """How many characters are used to detect a text's language."""
 FOLDABLE_TOKENS = 500
 MAX_LOST_RACES = 8
-"""How often `catch_up` retries jobs that others changed in the meantime, which takes about a third of a second in
-total."""
+"""How often `catch_up` retries jobs that others changed in the meantime. All retries together take about a third of a
+second."""
 INDEX = "the index"
 """The name of the part that `doctor` reports while the store refuses to write entries."""
 _ALIVE = parse_filter({"status": {"$ne": "dead"}})
@@ -80,7 +80,7 @@ class Draft(msgspec.Struct, frozen=True):
 
 
 class IndexWork(msgspec.Struct):
-    """The work of a batch of jobs: the entries to write, and the changes that go with them."""
+    """Holds the work of a batch of jobs: the entries to write, and the changes that go with them."""
 
     drafts: list[Draft] = msgspec.field(default_factory=list)
     changes: list[Change] = msgspec.field(default_factory=list)
@@ -99,18 +99,18 @@ class Indexer:
         """When to stop after the current batch, on the monotonic clock."""
         self._batch = BATCH_ENTRIES
         self.left: dict[str, int] = {}
-        """By thread: the last message that is indexed, where the rest was left because somebody keeps writing."""
+        """The last indexed message of each thread whose rest was left because somebody keeps writing."""
         self.busy: dict[str, bool] = {}
-        """The threads that others keep writing to: True if a thread grew while it was being indexed, False if it had a
-        backlog of another process."""
+        """The threads that others keep writing to. The value is True if a thread grew while it was being indexed, and
+        False if another process left a backlog."""
         self._goals: dict[str, int] = {}
         """By item: the length of a thread when its job was first read. Messages appended later wait for the next call,
-        because following a thread to its end never finishes while someone keeps writing."""
+        because indexing would otherwise never finish while someone keeps writing."""
 
     async def catch_up(self, namespaces: Sequence[str], *, threads: bool = True) -> int:
         """Run the index jobs that are waiting in these namespaces, and return how many entries were written.
 
-        Jobs that are added in the meantime are left alone. Without `threads`, the jobs of threads are left alone too.
+        Jobs that are added in the meantime are left for later. Without `threads`, so are the jobs of threads.
         """
         total = 0
         for ns in namespaces:
@@ -122,7 +122,7 @@ class Indexer:
         return total
 
     async def _rests(self, job: Job) -> bool:
-        """Return whether a busy thread was indexed a short time ago, so that this recall only searches the rest."""
+        """Return whether a busy thread was indexed so recently that this recall only searches the rest."""
         id = job.item.partition(":")[2]
         until, grew = self._core.shared.busy_threads.get((self._core.org, id), (0.0, False))
         return monotonic() < until and await self._leaves(id, grew=grew)
@@ -320,8 +320,8 @@ class Indexer:
         await self._mark(old[0], old, true, plan)
 
     async def _mark(self, fact: Fact, old: Sequence[FactVersion], true: set[str], plan: IndexWork) -> None:
-        """Mark the messages behind versions of a fact, except the `true` ones, both indexed ones and those in the
-        plan.
+        """Mark the messages behind versions of a fact, except the `true` ones. This covers indexed messages and those
+        in the plan.
         """
         source_ids = dict.fromkeys(id for version in old for id in version.sources)
         keys = [(fact.ns, "message", id.rpartition("#")[0], id) for id in source_ids]
@@ -393,7 +393,7 @@ class Indexer:
         return len(entries)
 
     async def _apply(self, changes: Sequence[Change], ends: Sequence[Change]) -> None:
-        """Commit a batch and end its jobs, unless one of the threads has grown; then the jobs stay for the rest."""
+        """Commit a batch and end its jobs. If one of the threads has grown, the jobs stay for the rest."""
         threads = {(change.kind.table.name, change.key) for change in ends if isinstance(change, Expect)}
         try:
             await self._core.apply(*changes, *ends)
@@ -407,7 +407,7 @@ class Indexer:
     async def _finished(
         self, drafts: Sequence[Draft], stamp: int, languages: dict[str, int]
     ) -> tuple[list[Entry], dict[str, int]]:
-        """Return entries with their terms and, if the embedder answers, vectors, and the number of texts per
+        """Return the entries with their terms (and vectors, if the embedder answers), and the number of texts per
         language.
         """
         if not drafts:
@@ -433,7 +433,8 @@ class Indexer:
 
 
 def _version_of(stats: NamespaceStats) -> str:
-    """Return the analysis that made the oldest entries of a namespace, or the current one if it has no entries."""
+    """Return the version of the analysis that produced the oldest entries of a namespace, or the current version if it
+    has no entries."""
     from ...recall.analyze import analysis_version
 
     return stats.analysis if stats.entries else analysis_version()
@@ -503,7 +504,7 @@ def draft_of(kind: Kind, record: Record) -> Draft | None:
 
 
 def _marked(entry: Entry, fact: str, true: set[str]) -> Entry | None:
-    """Return a message's entry with or without the mark of a fact, or None if it is already right."""
+    """Return a message's entry with or without the mark of a fact, or None if the entry is already correct."""
     if (entry.metadata.get(SUPERSEDED) == fact) == (entry.id not in true):
         return None
     metadata = {name: value for name, value in entry.metadata.items() if name != SUPERSEDED}
@@ -519,7 +520,7 @@ def _aging(thread: Thread, item: str, oldest: Message) -> Change:
 
 
 def _sweeps(entries: Sequence[Entry]) -> list[str]:
-    """Return the queues of processors that run over a namespace once it contains something new."""
+    """Return the queues of the processors that run on a namespace once it contains something new."""
     kinds = {entry.kind for entry in entries}
     return [
         "embed",
@@ -578,7 +579,8 @@ async def unindexed_drafts(core: Core, threads: Mapping[str, int], terms: Sequen
 
 
 def _count_terms(texts: Sequence[str], terms: Sequence[str]) -> dict[int, int]:
-    """Return how many of the terms each text seems to contain, by the text's index, without texts that contain none."""
+    """Return how many of the terms each text seems to contain, by the text's index. Texts that contain none are left
+    out."""
     from ...recall.analyze import fold, normalise
 
     # A stem may end otherwise than its word ("citi", city), and has no accents.
@@ -592,12 +594,12 @@ def _count_terms(texts: Sequence[str], terms: Sequence[str]) -> dict[int, int]:
 
 
 async def texts_of(core: Core, entries: Sequence[Entry]) -> dict[Key, str]:
-    """Return the texts that entries were made from, by the entries' keys, without those of deleted records."""
+    """Return the texts that entries were built from, by the entries' keys. Texts of deleted records are left out."""
     return {draft.entry.row_key: draft.text for draft in await drafts_of(core, entries)}
 
 
 async def drafts_of(core: Core, entries: Sequence[Entry]) -> list[Draft]:
-    """Return stored entries with the texts to rebuild them from, without those of deleted records."""
+    """Return stored entries with the texts to rebuild them from. Entries of deleted records are left out."""
     drafts: list[Draft] = []
     gate = await policy_of(core)
     for kind in {entry.kind for entry in entries}:

@@ -1,4 +1,4 @@
-"""Counts the tokens that an org's model has used today, and defines the error that is raised beyond the daily limit."""
+"""Counts the tokens that an org's model has used today, and defines the error for exceeding the daily limit."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Carries out accepted notes: each becomes a fact, an event or a learning, a new version of one, or its end.
+"""Carries out accepted notes. Each note adds a fact, an event or a learning, changes one, or ends one.
 
-The writer, the review queue and the tidy-up all use this module. The time of a statement, not of its arrival, decides
-which version is the newest, so an older statement becomes an earlier version. Carrying out the same note twice changes
-nothing.
+The writer, the review queue and the tidy-up all use this module. The time at which something was said, not when it
+arrived, decides which version is the newest. So an older statement becomes an earlier version. Carrying out the same
+note twice changes nothing.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ CONFIRMED_SHARE = 0.3
 
 
 class Source(msgspec.Struct, frozen=True):
-    """Holds the source of a note: the message, when it was written, and how far it is trusted."""
+    """Holds the source of a note: the message, when it was written, and how much it is trusted."""
 
     message: str
     said: datetime
@@ -278,18 +278,19 @@ class Noting:
 
 
 def _metadata(note: Note) -> JsonObject:
-    """Return the metadata of an event or a learning: its quote, and the scope of one that does not stand."""
+    """Return the metadata of an event or a learning: its quote, and its scope unless it is a standing one."""
     return {"quote": note.quote, **({} if note.scope == "standing" else {SCOPE: note.scope})}
 
 
 def _exclusive(key: str) -> bool:
-    """Return whether a person has only one such fact at a time, or an application's schema has one such field."""
+    """Return whether a person can have only one such fact at a time, or whether the key is a single field of an
+    application's schema."""
     return key in EXCLUSIVE_KEYS or "." in key
 
 
 def _said_later(fact: Fact, source: Source) -> bool:
-    """Return whether a fact was stated after a statement. This compares numbers within a thread, and times
-    otherwise."""
+    """Return whether a fact was stated after a statement. Within a thread, this compares message numbers; otherwise it
+    compares times."""
     thread, _, number = source.message.rpartition("#")
     other, _, later = (fact.source or "").rpartition("#")
     if fact.actor == "processor" and thread == other and number.isdecimal() and later.isdecimal():
@@ -298,8 +299,8 @@ def _said_later(fact: Fact, source: Source) -> bool:
 
 
 def _says_more(current: Fact, note: Note, source: Source) -> bool:
-    """Return whether a note with an existing value is more than a repetition: it has a new wording, or the rules had
-    read it.
+    """Return whether a note with an existing value is more than a repetition, because it has a new wording or the rules
+    extracted the old value.
     """
     if note.op == "update":
         return note.text != current.text

@@ -2,10 +2,10 @@
 
 A job is leased to one worker. A failed job is retried with exponential back-off. After `ATTEMPTS`, a derivation becomes
 a dead letter with its reason, which `memorist doctor` shows. `retry_dead` or the next append to its thread revives it.
-A message for which the model's answer was unusable, or on which workers died, becomes a dead letter of the `reread`
-queue while the rest of its thread continues. Two kinds of jobs are retried forever, unless workers die on them. One is
-index jobs, because everything else waits for them. The other is jobs whose model is down or too slow, because the rules
-read the messages in the meantime.
+If the model's answer for a message is unusable, or if a message crashes workers, it becomes a dead letter in the
+`reread` queue, and the rest of its thread continues. Two kinds of jobs are retried forever, unless they crash workers.
+One is index jobs, because everything else waits for them. The other is jobs whose model is down or too slow, because
+the rules read the messages in the meantime.
 """
 
 from __future__ import annotations
@@ -55,20 +55,20 @@ _NEEDED = (
 )
 """The modules that indexing and deriving import lazily."""
 QUIET_SECONDS = 0.25
-"""How long the in-process worker waits for a pause in the writes, so that it does not slow down a burst of appends."""
+"""How long the in-process worker waits for writes to pause, so that it does not slow down a burst of appends."""
 JOIN_SECONDS = 30.0
 """How long closing waits for the worker to finish its current batch or model call."""
 CLOSE_STEPS = 4
 """How many more steps closing takes: enough for the last few messages, but not for a backlog."""
 POLL_SECONDS = 15.0
-"""How often the worker polls without being woken, for jobs that another process has left behind."""
+"""How often the worker wakes by itself to look for jobs that another process has left behind."""
 AGAIN_SECONDS = 1.0
 BUSY_SECONDS = 0.01
 """How often `drain` checks whether the in-process worker has finished its job."""
 CONFLICT_DELAY_MICROSECONDS = 50_000
-"""The longest wait before a job that lost against a concurrent write is claimed again."""
+"""The maximum wait before a job that conflicted with a concurrent write is claimed again."""
 MAX_CONFLICT_WAITS = 20
-"""How often one `drain` waits for such jobs. Without a limit, a clock that stands still would never end it."""
+"""How often one `drain` waits for such jobs. Without a limit, it would never end if the clock stood still."""
 
 
 class Backlog(msgspec.Struct, frozen=True):
@@ -100,8 +100,8 @@ class Outbox:
         self._model = model
         self._owner = f"{os.getpid()}-{new_id()}"
         self._take = 1
-        """How many jobs to claim. This is one at first and after workers died, because a job that was claimed together
-        with a poisonous one would also count an attempt."""
+        """How many jobs to claim. This is one at first and after a worker has died, because a job claimed together with
+        a poisonous one would also lose an attempt."""
         self.due: int | None = None
         """When the first of the jobs that were sent back is due again."""
 
@@ -127,8 +127,9 @@ class Outbox:
     async def drain(self, queues: Sequence[str] = QUEUES, *, seconds: float | None = None) -> int:
         """Work until no job is due, or for at most `seconds`, and return how many jobs were claimed.
 
-        It waits for a job that this process's own worker holds, because the worker may add others when it is done
-        (deriving after indexing), and for a job that lost against a concurrent write and is due again in a moment.
+        It waits for jobs that this process's own worker has claimed, because the worker may add others when it is done
+        (deriving follows indexing). It also waits for a job that conflicted with a concurrent write and is due again in
+        a moment.
         """
         total, end, waits = 0, None if seconds is None else monotonic() + seconds, 0
         while end is None or monotonic() < end:
@@ -147,7 +148,7 @@ class Outbox:
         return self.due is not None and self.due - self._shared.now() <= CONFLICT_DELAY_MICROSECONDS
 
     def _worker_is_busy(self) -> bool:
-        """Return whether a worker of this process, blocking or async, holds jobs."""
+        """Return whether a worker in this process, blocking or async, has claimed jobs."""
         shared = self._shared
         other = None if shared.twin is None else shared.twin.beside(shared)
         return any(each is not None and each.worker is not None and each.worker.busy for each in (shared, other))
@@ -233,7 +234,7 @@ class Outbox:
         )  # fmt: skip
 
     async def _bury(self, core: Core, job: Job, reason: str) -> None:
-        """Mark a job as dead. The receipts of the messages it did not reach then say `failed`."""
+        """Mark a job as dead. The receipts of messages that it did not process then say `failed`."""
         await self._update(core, job, status="dead", owner=None, leased_until=None, error=reason, updated_at=core.at())
 
     async def _update(self, core: Core, job: Job, **fields: object) -> None:
@@ -270,7 +271,7 @@ def needed_lease(shared: Shared, model: object) -> int:
 
 
 async def _receipt_changes(core: Core, job: Job, *, given_up: bool) -> list[Change]:
-    """Return changes that tell receipts that a derivation has failed for good, or is being retried."""
+    """Return changes that record, for receipts, that a derivation has failed for good or is being retried."""
     if job.queue == COUNT_QUEUE or (
         job.queue == "index" and not (core.shared.derives and job.item.startswith("thread:"))
     ):
@@ -292,7 +293,7 @@ class Jobs:
         self._core = core
 
     async def backlog(self) -> list[Backlog]:
-        """Return the state of each queue of this org, as far as this handle can see it.
+        """Return the state of each of this org's queues, as far as this handle can see it.
 
         Returns:
             One entry per queue.
@@ -399,7 +400,7 @@ class Waiting:
     async def wait(
         self, receipts: MessageReceipt | Iterable[MessageReceipt], *, timeout: float | None = 30.0
     ) -> list[MessageReceipt]:
-        """Work until messages are indexed and facts were derived from them, or until that has failed."""
+        """Work until messages are indexed and facts are derived from them, or until that has failed."""
         many = [receipts] if isinstance(receipts, MessageReceipt) else list(receipts)
         deadline = None if timeout is None else monotonic() + timeout
         outbox, tries = Outbox(self._core.shared, self._core.org), 0
@@ -428,8 +429,8 @@ class Waiting:
 
 
 _imports = threading.Lock()
-"""Held while the worker's thread imports. A fork waits for it, because a child would otherwise find a half-imported,
-locked module."""
+"""Held while the worker's thread imports modules. A fork waits for it, because the child would otherwise inherit a
+locked, half-imported module."""
 
 
 def _forked() -> None:
@@ -475,7 +476,7 @@ class InProcess:
 
     @property
     def busy(self) -> bool:
-        """This is True while the worker holds jobs."""
+        """This is True while the worker has claimed jobs."""
         return self._catching_up and self._pid == os.getpid() and self._running is not None and self._running.alive()
 
     def wake(self) -> None:
@@ -549,7 +550,7 @@ class InProcess:
 
 
 def _letters(job: Job) -> int:
-    """Return how many dead letters a job stands for: one for each message that it names."""
+    """Return how many dead letters a job represents: one for each message that it names."""
     return len(job.payload["seqs"]) if job.queue == REREAD else 1
 
 
@@ -560,7 +561,7 @@ def _errors(jobs: Iterable[Job]) -> tuple[str, ...]:
 def _reason(problem: Exception) -> str:
     """Return the reason why a job failed.
 
-    For errors that are not ours, only the type is returned, because they may contain content.
+    For a foreign error, only its type is returned, because its text may contain content.
     """
     kind = type(problem).__name__
     if not isinstance(problem, MemoristError):

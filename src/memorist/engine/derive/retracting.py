@@ -1,4 +1,4 @@
-"""Carries out requests to forget ("Forget that I …"): finds the facts, learnings and messages that a request is about.
+"""Carries out requests to forget ("Forget that I …") by finding the facts, learnings and messages that they are about.
 
 Nothing is deleted: facts and learnings end, and the messages behind them are marked, so that recall shows that they
 were retracted. One ended version under `forgotten.<words>` records what a request did, and `facts.unforget` undoes it.
@@ -30,13 +30,13 @@ MIN_SCORE = 0.01
 """The minimum relevance, as recall computes it."""
 RECENT_MESSAGES = 8
 MIN_RECENT_COSINE = 0.04
-"""People ask to forget what was just discussed, so this many messages before a request need only resemble it, by a
-shared word or by this cosine (which is about zero for unrelated sentences)."""
+"""People often want something forgotten that was just discussed. So the messages right before a request only have to
+share a word with it, or have this cosine similarity (which is about zero for unrelated sentences)."""
 SEARCHED_MESSAGES = 40
 MAX_BEFORE = 24
 """How many earlier messages of the thread to search for the one that "forget this" refers to."""
 MAX_OTHER_WORDS = 4
-"""How many words a request may have besides those of the fact that it ends."""
+"""How many words a request may contain in addition to those of the fact that it ends."""
 
 
 def terms(text: str) -> frozenset[str]:
@@ -47,8 +47,8 @@ def terms(text: str) -> frozenset[str]:
 
 
 def is_about(fact: Fact, request: str, stated: Sequence[Extracted]) -> bool:
-    """Return whether a request names this fact, either by stating it (`stated` is what the rules extract from it) or by
-    its words."""
+    """Return whether a request refers to this fact, either by stating it (`stated` contains what the rules extract from
+    the request) or by its words."""
     for item in stated:
         if item.kind == "fact" and item.key == fact.key:
             return item.value is None or terms(str(item.value)) <= terms(str(fact.value)) | terms(fact.key)
@@ -68,7 +68,7 @@ def is_about(fact: Fact, request: str, stated: Sequence[Extracted]) -> bool:
 
 
 def is_about_learning(learning: Learning, request: str) -> bool:
-    """Return whether a request names this learning, because most words of one are in the other."""
+    """Return whether a request refers to this learning, which is the case if most words of one are in the other."""
     request_terms, content = terms(request), terms(learning.content)
     both = request_terms & content
     return bool(both) and len(both) >= 0.75 * min(len(request_terms), len(content))
@@ -87,7 +87,8 @@ def _has_own_words(message: Message) -> bool:
 
 
 async def messages_about(core: Core, ns: str, request: str, asked: Message) -> list[str]:
-    """Return the ids of messages that mention what a request is about, found by recall and older than the request."""
+    """Return the ids of messages that mention the subject of a request. Recall finds them, and they are older than the
+    request."""
     from ...recall.hits import Hits, Wanted
     from ..recalling import Recalling
 

@@ -53,12 +53,12 @@ MAX_CONSIDERED = 400
 """How many memories of each kind to compare with the messages."""
 TOKENS_PER_MESSAGE = 170
 BASE_TOKENS = 900
-"""The answer to ten messages may have twice the tokens of the longest recorded answer."""
+"""The answer to ten messages may use twice as many tokens as the longest recorded answer."""
 BRIEF_TOKENS_PER_MESSAGE = 80
 MAX_SHOWN_CHARACTERS = 8_000
 """How much of its own answer a model sees when it is asked to repair it."""
 REPEATED_CHARACTERS = 300
-"""An answer whose last characters, this many of them, were in it before goes round in circles."""
+"""If this many characters at the end of an answer also occur earlier in it, the model is repeating itself."""
 NOT_JSON = 'That is not the JSON I asked for. Answer {"operations": [...]} and nothing else.'
 REPAIR = """Some of your operations cannot be carried out:
 {problems}
@@ -144,7 +144,7 @@ class Writer:
             await noting.note(typed, source)
 
     async def _judged(self, noting: Noting, note: Note) -> Admission:
-        """Return the gate's verdict on a note. Notes that it holds back or refuses are counted."""
+        """Return the gate's verdict on a note, and count the notes that it holds for review or refuses."""
         if note.op not in ("add", "update"):
             return Admission()
         gate = await policy_of(self._core)
@@ -172,7 +172,7 @@ class Writer:
         return note
 
     async def _ask(self, request: Request) -> tuple[list[Note], list[Refused]]:
-        """Return the notes that the model may make, and why the rest is refused.
+        """Return the notes that are accepted, and why the others are refused.
 
         The model is asked once more for items that it can repair.
         """
@@ -319,8 +319,8 @@ class Writer:
 
 
 def _relation(item: Remembered, words: frozenset[str], tokens: Callable[[str], Iterable[str]]) -> float:
-    """Return how likely the messages are about a memory, from shared words and, to a small degree, from who the user
-    is.
+    """Return how likely it is that the messages are about a memory. This depends on shared words and, to a small
+    degree, on whether the memory says who the user is.
     """
     own = frozenset(tokens(f"{item.text} {item.subject or ''} {(item.key or '').replace('_', ' ')}"))
     shared = len(own & words) / (1 + len(own) ** 0.5)
@@ -357,7 +357,7 @@ def _whole_part(problem: ModelError, cut: Completion, request: Request) -> Compl
     """Return the complete part of an answer that was cut off, if it is about a single message, repeats itself or comes
     from a small model. Otherwise raise the problem.
 
-    For other answers about several messages, the model is asked again message by message, so that nothing is lost. A
+    For other answers about several messages, the model is asked again about each message, so that nothing is lost. A
     small model would only make the same mistake again.
     """
     data = parse_cut_json(cut.text)
@@ -382,7 +382,7 @@ def _speaker(message: Message) -> str:
 
 
 def _said_at(message: Message, now: datetime) -> datetime:
-    """Return when a message was written, which is not the time of the import for imported messages."""
+    """Return when a message was written. For an imported message, this is not the time of the import."""
     return now if message.created_at is None else min(message.created_at, now)
 
 

@@ -51,7 +51,7 @@ class _Section(msgspec.Struct, frozen=True):
 def chunk(
     text: str, count: Callable[[str], int], *, target_tokens: int = TARGET_TOKENS, overlap_tokens: int = OVERLAP_TOKENS
 ) -> list[Piece]:
-    """Split a text into chunks, in order. `count` returns how many tokens a piece of it takes."""
+    """Split a text into chunks, in order. `count` returns how many tokens a piece of text has."""
     pieces: list[Piece] = []
     for section in _sections(text):
         spans = list(_sentences(text, section.start, section.stop, count, target_tokens))
@@ -131,7 +131,8 @@ def _sentences(
 
 
 def _ends(text: str, start: int, stop: int) -> Iterator[tuple[int, str]]:
-    """Yield where sentences may end, each with its mark. Table rows and lines of code end only with their line."""
+    """Yield the positions where sentences may end, each with its punctuation mark. Table rows and lines of code end
+    only with their line."""
     at, prose, fenced = start, start, False
     for line in text[start:stop].splitlines(keepends=True):
         begin, at = at, at + len(line)
@@ -150,8 +151,8 @@ def _ends(text: str, start: int, stop: int) -> Iterator[tuple[int, str]]:
 def _sentence_ends(text: str, start: int, stop: int) -> Iterator[tuple[int, str]]:
     """Yield the ends of sentences in prose.
 
-    The search works window by window, because a search holds the interpreter. A mark longer than `_WINDOW_MARGIN` may
-    be seen as two at the end of a window.
+    The search works window by window, because a single long search would block the interpreter. A mark longer than
+    `_WINDOW_MARGIN` may count as two at the end of a window.
     """
     for window in range(start, stop, _WINDOW):
         end = window + _WINDOW

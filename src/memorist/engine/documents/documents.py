@@ -55,8 +55,9 @@ class Documents:
             ns: The namespace it belongs to.
             text: The text, or a file as bytes or as a `Path`: Markdown, HTML, PDF, Word (.docx) or plain text. HTML,
                 PDF and Word need the extra `documents`.
-            title: The title; by default a file's own, or the last part of its source.
-            source: Where it came from, by default a file's path. Adding the same source again replaces the document.
+            title: The title. By default, this is the file's own title, or the last part of its source.
+            source: Where it came from; by default, the path of the file. Adding the same source again replaces the
+                document.
             metadata: JSON values that you want to filter by.
             id: Your own id for the document.
             ttl: How long to keep it.
@@ -117,7 +118,7 @@ class Documents:
         """Return a document with its text, or None if there is none.
 
         Args:
-            ns: The namespace; on a user's handle, the user's own by default.
+            ns: The namespace. On a user's handle, it defaults to the user's own.
             id: The id of the document.
 
         Returns:
@@ -140,7 +141,7 @@ class Documents:
         """Return several documents at once, in the order of the ids, with None for those that do not exist.
 
         Args:
-            ns: The namespace; on a user's handle, the user's own by default.
+            ns: The namespace. On a user's handle, it defaults to the user's own.
             ids: The ids of the documents.
 
         Returns:
@@ -162,7 +163,7 @@ class Documents:
         """List the chunks of a document, in the order of its text.
 
         Args:
-            ns: The namespace; on a user's handle, the user's own by default.
+            ns: The namespace. On a user's handle, it defaults to the user's own.
             id: The id of the document.
 
         Returns:
@@ -184,7 +185,7 @@ class Documents:
         """Delete a document with its chunks and their index entries, and return whether it existed.
 
         Args:
-            ns: The namespace; on a user's handle, the user's own by default.
+            ns: The namespace. On a user's handle, it defaults to the user's own.
             id: The id of the document.
 
         Returns:
@@ -275,8 +276,8 @@ class Documents:
         return chunks
 
     def _moves(self, had: list[Chunk], has: dict[str, Chunk]) -> list[Change]:
-        """Return the changes from old chunks to new ones: put those that are new or moved, and delete the others with
-        their entries.
+        """Return the changes that turn old chunks into new ones: put the chunks that are new or have moved, and delete
+        the others with their entries.
         """
         before = {piece.part: piece for piece in had}
         changes: list[Change] = [
@@ -303,11 +304,11 @@ class Documents:
         """List the documents of a namespace, in the order of their ids.
 
         Args:
-            ns: The namespace; on a user's handle, the user's own by default.
+            ns: The namespace. On a user's handle, it defaults to the user's own.
             where: A filter on metadata and the other fields.
-            limit: How many to return at most.
+            limit: The maximum number to return.
             after: The last id of the previous page.
-            reverse: Whether to list from the end.
+            reverse: Whether to list in reverse order.
 
         Returns:
             The documents.
@@ -339,9 +340,7 @@ def removal(org: str, ns: str, id: str) -> list[Change]:
 
 
 def _refs(ns: str, id: str) -> tuple[Ref, Ref]:
-    """Return the references to a document by its namespace and id, and by its id alone, because sources may use
-    either.
-    """
+    """Return both ways to refer to a document, with and without its namespace, because sources may use either."""
     return Ref("document", ns, id), Ref("document", key=id)
 
 

@@ -28,7 +28,7 @@ DocumentSource: TypeAlias = str | bytes | os.PathLike[str]
 """Text, the bytes of a file, or the path of one."""
 MAX_FILE_BYTES = 64 * 1024 * 1024
 MAX_UNPACKED_BYTES = 256 * 1024 * 1024
-"""The maximum unpacked size of a Word file's parts; a larger one was made to fill memory."""
+"""The maximum unpacked size of the parts of a Word file. A larger file is probably a zip bomb."""
 
 _HTML = re.compile(rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body)\b", re.I | re.S)
 _FORMATS: dict[str, DocumentFormat] = {
@@ -46,7 +46,7 @@ class ReadableFile(msgspec.Struct, frozen=True):
     text: str
     title: str | None = None
     page_starts: tuple[int, ...] = ()
-    """This is the offset of each page in the text, or empty for formats without pages."""
+    """These are the offsets of the pages in the text. The list is empty for formats without pages."""
 
     def page_at(self, offset: int) -> int | None:
         """Return the number of the page, counted from 1, that contains an offset of the text."""
@@ -58,7 +58,7 @@ def read_document(source: DocumentSource) -> ReadableFile:
 
     Raises:
         InvalidValue: The file is missing, damaged, encrypted, or in an unknown format.
-        TooLarge: The file has more than 64 MB.
+        TooLarge: The file is larger than 64 MB.
         Unsupported: Its format needs the extra `documents`, which is not installed.
     """
     if isinstance(source, str):
@@ -176,7 +176,7 @@ def _parse_pdf(data: bytes, name: str) -> ReadableFile:
 
 
 def _outline_by_page(reader: PdfReader) -> dict[int, list[tuple[int, str]]]:
-    """Return the titles of the outline with their depth, by the index of the page that they point to."""
+    """Return the titles in the outline with their depth, by the index of the page that they point to."""
     by_page: dict[int, list[tuple[int, str]]] = {}
 
     def walk(items: OutlineType, depth: int) -> None:

@@ -28,8 +28,8 @@ class Replaced(msgspec.Struct, frozen=True):
 
 
 def is_correction(version: Fact, before: Fact | None) -> bool:
-    """Return whether a version corrected a value: it was derived from words of correction, or written by hand over
-    another value.
+    """Return whether a version corrected a value. It did if it was derived from a correction in a message, or if a
+    person overwrote another value.
     """
     if (version.reason or "").startswith("correction"):
         return True
@@ -38,8 +38,8 @@ def is_correction(version: Fact, before: Fact | None) -> bool:
 
 
 def replaced_correction(versions: Sequence[Fact]) -> Fact | None:
-    """Return the correction that the newest version (the last) replaced without being one itself, or None if there is
-    none.
+    """Return the correction that the newest version (the last) replaced, if that version is not a correction itself;
+    otherwise None.
 
     """
     if len(versions) < 2 or versions[-1].actor != "processor" or is_correction(versions[-1], versions[-2]):
@@ -50,7 +50,7 @@ def replaced_correction(versions: Sequence[Fact]) -> Fact | None:
 
 
 def same_value(fact: Fact, other: Fact) -> bool:
-    """Return whether two facts or versions hold the same value."""
+    """Return whether two facts or versions have the same value."""
     return fingerprint_json(fact.value) == fingerprint_json(other.value)
 
 

@@ -358,8 +358,8 @@ class AsyncSession:
         """Record what the last request of this session cost, and return a report that says what broke the prompt cache.
 
         Args:
-            reported: The answer of OpenAI, Anthropic or Gemini, or its `usage`.
-            model: The model that answered, which decides the prices.
+            reported: The response from OpenAI, Anthropic or Gemini, or its `usage`.
+            model: The model that answered, which determines the prices.
 
         Returns:
             The report of the request.

@@ -146,9 +146,9 @@ class AsyncTaskRun:
         Args:
             item: The subtask.
             state: The new state, if you replace it.
-            update: Top-level keys of the state to set. Saving only the change is cheaper than saving a large state.
-            extend: Top-level lists of the state to append to.
-            step: The number of the step; by default one more than the last.
+            update: Top-level keys to set in the state. Saving only the change is cheaper than saving a large state.
+            extend: Top-level lists in the state to append to.
+            step: The number of the step; by default, the previous number plus one.
 
         Raises:
             LeaseLost: Another worker took over; nothing was written.
@@ -175,9 +175,9 @@ class AsyncTaskRun:
 
         Args:
             state: The new state, if you replace it.
-            update: Top-level keys of the state to set.
-            extend: Top-level lists of the state to append to.
-            step: The number of the step; by default one more than the last.
+            update: Top-level keys to set in the state.
+            extend: Top-level lists in the state to append to.
+            step: The number of the step; by default, the previous number plus one.
 
         Raises:
             LeaseLost: Another worker took over; nothing was written.

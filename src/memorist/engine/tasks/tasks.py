@@ -273,9 +273,9 @@ class Tasks:
 
         Args:
             ns: The namespace; by default all that this handle may read.
-            limit: How many to return at most.
+            limit: The maximum number to return.
             after: The last id of the previous page.
-            reverse: Whether to list from the end.
+            reverse: Whether to list in reverse order.
 
         Returns:
             The tasks.

@@ -120,7 +120,7 @@ class PostgresStore:
         return (await self._reader.records(kind, rows))[0] if rows else None
 
     async def get_many(self, kind: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
-        """Return the live rows under several keys, in their order."""
+        """Return the live rows under several keys, in the order of the keys."""
         records: list[R | None] = [None] * len(keys)
         orgs: dict[str, list[int]] = {}
         for position, key in enumerate(keys):
@@ -136,7 +136,7 @@ class PostgresStore:
         return records
 
     async def scan(self, scan: Scan[R], *, now: int) -> list[R]:
-        """Return live rows in key (or index) order within the bounds."""
+        """Return the live rows within the bounds, in key (or index) order."""
         if scan.limit is not None and scan.limit <= 0:
             return []
         if scan.columns[0] == "org" and scan.prefix:

@@ -128,7 +128,7 @@ class RedisStore:
         return None if raw is None else table.decode(raw, now)
 
     async def get_many(self, kind: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
-        """Return the live rows under several keys, in their order."""
+        """Return the live rows under several keys, in the order of the keys."""
         table = layout(kind)
         out: list[R | None] = [None] * len(keys)
         for org in dict.fromkeys(str(key[0]) for key in keys):
@@ -143,7 +143,7 @@ class RedisStore:
         return out
 
     async def scan(self, scan: Scan[R], *, now: int) -> list[R]:
-        """Return live rows in key (or index) order within the bounds. One page costs one round trip."""
+        """Return the live rows within the bounds, in key (or index) order. One page costs one round trip."""
         table = layout(scan.kind)
         number = 0 if scan.index is None else table.index_numbers[scan.index]
         if scan.columns[0] == "org" and scan.prefix:

@@ -116,13 +116,13 @@ class SqliteStore:
         return await self._read_briefly(self._get, kind, key, now)
 
     async def get_many(self, kind: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
-        """Return the live rows under several keys, in their order."""
+        """Return the live rows under several keys, in the order of the keys."""
         if len(keys) <= MAX_ROWS_IN_PLACE:
             return await self._read_briefly(self._get_many, kind, keys, now)
         return await self._runtime.call(self._get_many, kind, keys, now)
 
     async def scan(self, scan: Scan[R], *, now: int) -> list[R]:
-        """Return live rows in key (or index) order within the bounds."""
+        """Return the live rows within the bounds, in key (or index) order."""
         if self._runtime.blocking:
             return self._scan(scan, now)
         if scan.where is None and scan.limit is not None and scan.limit <= MAX_ROWS_IN_PLACE:

@@ -94,7 +94,7 @@ class TieredStore:
         return (await self.get_many(kind, [key], now=now))[0]
 
     async def get_many(self, kind: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
-        """Return the live rows under several keys, in their order."""
+        """Return the live rows under several keys, in the order of the keys."""
         orgs = {key[0] for key in keys}
         if kind not in ROW_KINDS or len(orgs) != 1:
             return await self.durable.get_many(kind, keys, now=now)

@@ -17,48 +17,28 @@ from ..plugin import Together
 
 NS = "user:ada"
 CALL = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"at": "sky"}'}}
-WIRE: dict[str, list[dict[str, Any]]] = {
-    "openai": [
-        {"role": "system", "content": "be brief"},
-        {"role": "developer", "content": "be kind"},
-        {"role": "user", "content": "hi", "name": "ada"},
-        {"role": "user", "content": [{"type": "text", "text": "see"}, {"type": "image_url", "image_url": {"url": "https://x/y.png"}}]},
-        {"role": "assistant", "content": None, "tool_calls": [CALL], "refusal": None},
-        {"role": "assistant", "tool_calls": [CALL]},
-        {"role": "tool", "tool_call_id": "c1", "content": "blue"},
-        {"role": "assistant", "content": "It is blue.", "audio": {"id": "a1"}, "x_unknown": {"deep": [1, None]}},
-    ],
-    "anthropic": [
-        {"role": "user", "content": [{"type": "text", "text": "hi", "cache_control": {"type": "ephemeral"}}]},
-        {"role": "assistant", "content": [
-            {"type": "thinking", "thinking": "hm", "signature": "s=="}, {"type": "redacted_thinking", "data": "xx"},
-            {"type": "text", "text": "Let me look."},
-            {"type": "tool_use", "id": "u1", "name": "look", "input": {"at": "sky"}},
-        ]},
-        {"role": "user", "content": [
-            {"type": "tool_result", "tool_use_id": "u1", "is_error": True, "content": [{"type": "text", "text": "b"}]},
-            {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}},
-        ]},
-        {"role": "assistant", "content": [
-            {"type": "server_tool_use", "id": "s", "name": "web", "input": {}}, {"type": "new_kind", "x": 1},
-        ]},
-    ],
-    "responses": [
-        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hi"}]},
-        {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "hm"}]},
-        {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "look", "arguments": '{"at": "sky"}'},
-        {"type": "custom_tool_call", "call_id": "c2", "name": "shell", "input": "ls"},
-        {"type": "function_call_output", "call_id": "c1", "output": "blue"},
-        {"type": "custom_tool_call_output", "call_id": "c2", "output": [{"type": "input_text", "text": "a.txt"}]},
-        {"type": "computer_call", "id": "cu", "call_id": "c3", "action": {"type": "screenshot"}, "status": "completed"},
-        {"type": "computer_call_output", "call_id": "c3", "output": {
-            "type": "computer_screenshot", "image_url": "https://x/y.png",
-        }},
-        {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"type": "search", "query": "sky"}},
-        {"type": "message", "role": "assistant", "id": "m_1", "status": "completed", "content": [
-            {"type": "output_text", "text": "It is blue.", "annotations": [], "logprobs": None},
-        ]},
-    ],
+WIRE: dict[str, list[dict[str, Any]]] = { "openai": [ {"role": "system", "content": "be brief"}, {"role": "developer",
+    "content": "be kind"}, {"role": "user", "content": "hi", "name": "ada"}, {"role": "user", "content": [{"type":
+    "text", "text": "see"}, {"type": "image_url", "image_url": {"url": "https://x/y.png"}}]}, {"role": "assistant",
+    "content": None, "tool_calls": [CALL], "refusal": None}, {"role": "assistant", "tool_calls": [CALL]}, {"role":
+    "tool", "tool_call_id": "c1", "content": "blue"}, {"role": "assistant", "content": "It is blue.", "audio": {"id":
+    "a1"}, "x_unknown": {"deep": [1, None]}}, ], "anthropic": [ {"role": "user", "content": [{"type": "text", "text":
+    "hi", "cache_control": {"type": "ephemeral"}}]}, {"role": "assistant", "content": [ {"type": "thinking", "thinking":
+    "hm", "signature": "s=="}, {"type": "redacted_thinking", "data": "xx"}, {"type": "text", "text": "Let me look."},
+    {"type": "tool_use", "id": "u1", "name": "look", "input": {"at": "sky"}}, ]}, {"role": "user", "content": [ {"type":
+    "tool_result", "tool_use_id": "u1", "is_error": True, "content": [{"type": "text", "text": "b"}]}, {"type": "image",
+    "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}, ]}, {"role": "assistant", "content": [
+    {"type": "server_tool_use", "id": "s", "name": "web", "input": {}}, {"type": "new_kind", "x": 1}, ]}, ],
+    "responses": [ {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hi"}]}, {"type":
+    "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "hm"}]}, {"type": "function_call", "id":
+    "fc_1", "call_id": "c1", "name": "look", "arguments": '{"at": "sky"}'}, {"type": "custom_tool_call", "call_id":
+    "c2", "name": "shell", "input": "ls"}, {"type": "function_call_output", "call_id": "c1", "output": "blue"}, {"type":
+    "custom_tool_call_output", "call_id": "c2", "output": [{"type": "input_text", "text": "a.txt"}]}, {"type":
+    "computer_call", "id": "cu", "call_id": "c3", "action": {"type": "screenshot"}, "status": "completed"}, {"type":
+    "computer_call_output", "call_id": "c3", "output": { "type": "computer_screenshot", "image_url": "https://x/y.png",
+    }}, {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"type": "search", "query": "sky"}},
+    {"type": "message", "role": "assistant", "id": "m_1", "status": "completed", "content": [ {"type": "output_text",
+    "text": "It is blue.", "annotations": [], "logprobs": None}, ]}, ],
 }  # fmt: skip
 
 
