@@ -1,7 +1,7 @@
 """Decides what a request contains: system prompt, profile, memory, tools, history, input and notes, within a budget.
 
-`assemble` is a pure function, called once for a request. Everything that takes reading, searching or asking a model has
-happened before; see `memorist.context.reading`.
+`assemble` is a pure function, called once for a request. Reading, searching and calling a model happen before that; see
+`memorist.context.reading`.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ OMITTED = "(earlier messages are left out)"
 ROUNDS = 2
 """How often history may grow into the room that memory no longer needs because history contains its items."""
 LEAD_TOKENS = 16
-"""An upper bound for the note that comes first if the first message is not a user's."""
+"""An upper bound for the note that comes first if the first message is not from a user."""
 STAYING_MEMORY_PART, LEAST_STAYING_TOKENS = 16, 400
-"""The least ceiling of memory that stays in the history: this part of the request, and at least so many tokens."""
+"""The minimum limit for memory that stays in the history: this part of the request, but at least this many tokens."""
 NO_LIMIT = 1 << 62
 _Shared = tuple[Plan, Message | None, Message | None, list[Fate]]
 
@@ -75,7 +75,7 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     found: tuple[Unit, ...] | None = None
     """These are older units that a search found for the policy."""
     summary: Message | None = None
-    """The stored summary of what is older than the history."""
+    """This is the stored summary of messages older than the history."""
     summary_text: str | None = None
     folded: int = 0
     """This is the last position that the stored summary covers."""
@@ -84,15 +84,15 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     """This is the summary that was written for this request."""
     repairs: tuple[Repair, ...] = ()
     ended: bool = True
-    """This says whether the history was read to its beginning."""
+    """This is True if the history was read to its beginning."""
     unread: tuple[int, int, int] | None = None
     """These are the first position, last position and number of the messages that were not read."""
     fold_tokens: int | None = None
-    """These are the tokens of history at which the thread is folded, if recalled items stay in its history, or else
-    None."""
+    """This is the number of tokens of history at which the thread is folded, or None if recalled items do not stay in
+    its history."""
     has_reasoning: bool = False
     has_attached: bool = True
-    """This says whether a unit may contain memory that was recalled for an earlier turn."""
+    """This is True if a unit may contain memory that was recalled for an earlier turn."""
 
 
 def assemble(
@@ -104,7 +104,7 @@ def assemble(
         units: The history, oldest first, without the current input.
         memory: The recalled items, best first; None if nothing is recalled for any turn.
         budget: The budget of the request.
-        policy: What to keep of the history.
+        policy: Decides which part of the history to keep.
         parts: The other parts of the request.
 
     Raises:
@@ -127,8 +127,7 @@ def fixed_tokens(
     budget: TokenBudget,
     counter: Counter,
 ) -> dict[str, int]:
-    """Return the tokens of the parts that are the same whatever is kept; raises BudgetError if one is over its
-    ceiling."""
+    """Return the tokens of the parts that are always sent. Raises BudgetError if one of them exceeds its ceiling."""
     fixed = {
         "system": sum(stored_tokens(message, counter) for message in system),
         "tools": count_tools(tools, counter) if tools else 0,
@@ -219,7 +218,7 @@ class _Assembly:
         return self._settle(plan, summary, _Remembered(about, lines, memory, tuple(fates)), room)
 
     def summary_task(self) -> SummaryTask | None:
-        """Return the summary that the policy wants in the room that history will have."""
+        """Return the summary that the policy asks for, given the room that history will have."""
         self._check()
         about, lines = self._profile()
         spent = _tokens(about)
@@ -251,7 +250,8 @@ class _Assembly:
         return room if self.budget.history is None else min(room, self.budget.history)
 
     def _share(self, spent: int, lines: Sequence[ProfileLine]) -> _Shared:
-        """Reserve half of the room for memory, give history the rest, and give memory the room that history leaves.
+        """Reserve half of the room for memory and give history the rest. Memory also gets the room that history does
+        not need.
 
         Memory is first chosen next to the history that would fit. If memory then needs less room, more history fits
         and may contain some of the recalled items, so both are fitted again.
@@ -296,11 +296,12 @@ class _Assembly:
         return plan, summary, *self._fit_memory(left, self._statements_in(plan.keep, summary, lines))
 
     def _staying_ceiling(self, fold_tokens: int, plan: Plan, summary: Message | None) -> int:
-        """Return the tokens of memory for a turn whose items stay in the history.
+        """Return how many tokens of memory a turn may use if its items stay in the history.
 
-        They fill the room until the next fold, which rewrites the whole history, so that no cache serves it. A turn may
-        use all of that room, because a request without the answer saves nothing. Items that are in the history already
-        count. Otherwise each turn about the same thing would bring the next best ones, until they fill the history.
+        They use up the room until the next fold, which rewrites the whole history, so that no cache can serve it. A
+        turn may use all of that room, because a request that lacks the answer saves nothing. Items that are already in
+        the history count too. Otherwise each turn about the same subject would add the next best items, until they fill
+        the history.
         """
         left = fold_tokens - self.head_tokens - total_tokens(plan.keep) - _tokens(summary)
         return max(self.budget.request_tokens // STAYING_MEMORY_PART, LEAST_STAYING_TOKENS, left)
@@ -353,7 +354,8 @@ class _Assembly:
         return max(room // 2, room - min(wanted, room))
 
     def _window(self, room: int) -> Sequence[Unit]:
-        """Return the history that will be sent: exact for a sliding window, the newest units that fit otherwise."""
+        """Return the history that will be sent. This is exact for a sliding window; otherwise it is the newest units
+        that fit."""
         room = self._capped(room + self.pinned)
         if needs_of(self.policy).slides:
             return self._plan(room)[0].keep

@@ -1,4 +1,4 @@
-"""Token budgets: the size of a request in total and per section."""
+"""Defines token budgets, which limit the size of a request in total and per section."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..errors import UsageError
 MOST_TOKENS = 1 << 40
 """The largest budget, far larger than any model's window."""
 CACHED_MEMORY_PART = 4
-"""In the cached layout, the window always leaves a quarter of the room to memory. If the window made
+"""In the cached layout, the window always leaves a quarter of the room for memory. If the window made
 room for the items of each turn, it would begin with a different message on each turn."""
 _CEILINGS = ("system", "profile", "memory", "tools", "history", "input")
 SECTIONS = ("system", "profile", "memory", "tools", "history", "input", "scratchpad")
@@ -92,8 +92,8 @@ class TokenBudget(msgspec.Struct, frozen=True):
 
     @property
     def window_tokens(self) -> int:
-        """This is the maximum number of tokens of history in the cached layout, which leaves the rest of the request to
-        memory."""
+        """This is the maximum number of tokens of history in the cached layout, which leaves the rest of the request
+        for memory."""
         window = self.request_tokens - self.request_tokens // CACHED_MEMORY_PART
         return window if self.history is None else min(window, self.history)
 

@@ -57,7 +57,7 @@ class PromptBuilder:
         return self
 
     def add_profile(self, lines: Iterable[ProfileLine]) -> PromptBuilder:
-        """Add lines about the user, such as those of `memory.profile.block()`."""
+        """Add lines about the user, such as those from `memory.profile.block()`."""
         self._profile.extend(lines)
         return self
 

@@ -58,7 +58,7 @@ def cached_tokens(
 ) -> tuple[int, int]:
     """Return how many tokens two OpenAI requests share at the start, and how many tokens `after` has in total.
 
-    Tools come first, as in the providers' caches. A cache serves nothing from the first different message on.
+    Tools come first, as in the providers' caches. A cache serves nothing after the first difference.
     """
     pieces = _pieces(after, counter)
     earlier_pieces = [piece for piece, _ in _pieces(before, counter)] if before is not None else []

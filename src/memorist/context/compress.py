@@ -20,7 +20,7 @@ from .tool_choice import Tool, ToolChoice, choose_tools, rank_by_words, tool_tex
 
 _PINNED = attrgetter("pinned")
 TOOL_MESSAGES = 64
-"""How many of the newest messages are searched for tools in use."""
+"""How many of the newest messages to search for tools in use."""
 _ACKNOWLEDGED = "Understood. I will go on from there."
 
 
@@ -76,7 +76,8 @@ def compress(
 def _chosen_tools(
     tools: Sequence[Tool], ceiling: int | None, counter: Counter, listed: Sequence[Given], pinned: Sequence[str]
 ) -> ToolChoice:
-    """Return the tools that fit under their ceiling: those that share most words with the user's newest message."""
+    """Return the tools that fit under their ceiling, starting with those that share the most words with the user's
+    newest message."""
     if ceiling is None or not tools:
         return choose_tools(tools, None, counter, ranked=(), pinned=pinned)
     newest = [as_message(item) for item in listed[-TOOL_MESSAGES:]]
@@ -120,7 +121,7 @@ def _newest_first(listed: Sequence[Any], start: int) -> Iterator[Message]:
 
 
 def _any_pinned(listed: Sequence[Any]) -> bool:
-    """Return whether any message may be pinned. It uses C-level loops, as the only pass over the whole list."""
+    """Return whether any message may be pinned. This is the only pass over the whole list, so it uses C-level loops."""
     try:
         if isinstance(listed[0] if listed else None, Message):
             return any(map(_PINNED, listed))

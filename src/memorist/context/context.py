@@ -43,7 +43,7 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class Account:
-    """Holds the decisions of the assembly. The manifest is built from them on request."""
+    """Holds the decisions made during assembly. The manifest is built from them on request."""
 
     budget_tokens: int
     output_reserve: int
@@ -63,7 +63,7 @@ class Account:
     profile_kept: int = 0
     profile_dropped: int = 0
     tools_left: Sequence[str] = ()
-    """The names of tools that were left out because of the ceiling for tools."""
+    """These are the names of tools that were left out because of the ceiling for tools."""
     method: str = ""
     behind: int = 0
     """This is the last position that the stored summary covers."""
@@ -75,8 +75,8 @@ class Context:
     """Holds the request to the model, assembled to a token budget."""
 
     tokens: int
-    """These are the tokens of the whole request, counted by the rule of `memorist.context.measure`; at most the
-    budget."""
+    """This is the number of tokens in the whole request, counted by the rules in `memorist.context.measure`. It never
+    exceeds the budget."""
     layout: str
     tools: tuple[JsonMapping, ...]
     system_messages: tuple[Message, ...]
@@ -89,7 +89,7 @@ class Context:
     lead: Message | None = None
     """This is a short user message to put first, for providers that reject requests that start with the assistant."""
     lead_always: bool = False
-    """This says whether to send the lead to every provider, because older messages were left out."""
+    """This is True if the lead is sent to every provider, because older messages were left out."""
     profile_message: Message | None = None
     profile: tuple[ProfileLine, ...] = ()
     """These are the lines of the profile block, each with its source."""
@@ -100,7 +100,7 @@ class Context:
     """These are the recalled items that are in the request, best first."""
     summary_text: str | None = None
     inputs: tuple[InputFate, ...] = field(default=(), repr=False)
-    """This says what `compress` did with each of its messages, by position."""
+    """These report what `compress` did with each of its messages, by position."""
     broken: Break | None = None
     """This is the first difference from the previous request of the session, or None if there is none."""
     view: tuple[Message, ...] = field(default=(), repr=False)
@@ -217,7 +217,7 @@ class Context:
 
     @cached_property
     def manifest(self) -> Manifest:
-        """These are the tokens of each section, and what was kept, dropped, summarised or shortened, and why."""
+        """This lists the tokens of each section, and what was kept, dropped, summarised or shortened, and why."""
         account = self.account
         counts = {
             "profile": (account.profile_kept, account.profile_dropped, 0, 0),
@@ -288,7 +288,7 @@ class Context:
             usage: The response from OpenAI, Anthropic or Gemini, or its `usage`.
             before: The previous request, to find what broke the prompt cache.
             model: The name of the model, to look up its prices.
-            prices: Prices of your own; see `memorist.context.usage`.
+            prices: Your own prices; see `memorist.context.usage`.
         """
         return report_request(
             usage,
@@ -299,7 +299,7 @@ class Context:
         )
 
     def bar(self, width: int = 60) -> str:
-        """Return a bar of text that shows how many tokens each section takes."""
+        """Return a text bar that shows how many tokens each section uses."""
         return self.manifest.bar(width)
 
 

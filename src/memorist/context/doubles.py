@@ -1,4 +1,5 @@
-"""Removes duplicates from a request: recalled items that the history, the profile or a summary contains."""
+"""Removes duplicates from a request. These are recalled items that the history, the profile or a summary already
+contains."""
 
 from __future__ import annotations
 
@@ -24,8 +25,8 @@ alone cannot make up the difference."""
 
 
 class Said:
-    """Represents an index of the history, profile and summary of a request, by message id and by text, to find
-    duplicates with."""
+    """Represents an index of the history, profile and summary of a request, by message id and by text, for finding
+    duplicates."""
 
     def __init__(self, units: Iterable[Unit], lines: Sequence[ProfileLine], summary: Message | None) -> None:
         self._ids: set[str] = set()
@@ -42,7 +43,7 @@ class Said:
         self._wishes = {_plain(line.text) for line in lines}
         self._summary = _plain(summary.text) if summary is not None else ""
         self._words: dict[str, frozenset[str]] = {}
-        """The words of messages from which an item was taken, by id, because several items may come from one long
+        """The words of messages that items were extracted from, by id, because several items may come from one long
         message."""
         self._longest = max(map(len, (*self._texts, *self._wishes, self._summary)), default=0)
 
@@ -64,7 +65,7 @@ class Said:
         return "summary" if len(text) >= LEAST_PIECE and text in self._summary else ""
 
     def _holds(self, id: str, item: MemoryItem) -> bool:
-        """Return whether a message contains all words of the value that was taken from it.
+        """Return whether a message contains all words of the value that was extracted from it.
 
         It does not if the value was computed, such as the date of "next Tuesday".
         """
@@ -109,7 +110,7 @@ def carried(unit: Unit) -> list[str]:
 
 
 def without_repeated(units: Sequence[Unit], counter: Counter) -> tuple[Unit, ...]:
-    """Return the units without stored memory whose items another unit contains.
+    """Return the units, without stored memory whose items are also in another unit.
 
     A turn recalls only messages outside the window of its request. A later window may contain these messages again,
     because the budget grew or the input is shorter. Two turns may also have recalled the same item.

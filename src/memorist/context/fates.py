@@ -1,4 +1,4 @@
-"""Reports for each message given to `compress` whether it was kept, shortened, summarised or dropped."""
+"""Reports, for each message passed to `compress`, whether it was kept, shortened, summarised or dropped."""
 
 from __future__ import annotations
 

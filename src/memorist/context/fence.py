@@ -1,7 +1,7 @@
-"""Wraps text that is data (recalled memory, summaries, notes) in tags that the text cannot close: a fence.
+"""Wraps data (recalled memory, summaries, notes) in a fence, which consists of tags that the text cannot close.
 
 The text is never changed. If it contains a character that could begin a tag, or an invisible one that could hide
-something, the tags carry a number that the text does not contain, so nothing in it can close the fence.
+something, the tags contain a number that does not occur in the text, so nothing in it can close the fence.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def absent_number(text: str) -> str:
 
 
 def fence(tag: str, note: str, body: str, *, attributes: str = "") -> str:
-    """Put a body between tags, below a note about it. The body is not changed and cannot close the tags."""
+    """Put a text between tags, below a note about it. The text is not changed and cannot close the tags."""
     number = f" {absent_number(body)}" if _could_open(body) else ""
     return f"<{tag}{attributes}{number}>\n{note}\n{body}\n</{tag}{number}>"
 

@@ -1,8 +1,8 @@
-"""Decides when to fold a stored thread: later requests then contain a summary instead of its oldest messages.
+"""Decides when to fold a stored thread. Later requests then contain a summary instead of its oldest messages.
 
-It works with hysteresis: nothing is folded until history takes `compact_at` of the room. Then enough is folded to bring
+It works with hysteresis: nothing is folded until history uses `compact_at` of the room. Then enough is folded to bring
 history down to `compact_to`. Between two folds, each request starts with the bytes of the previous one, so prompt
-caches keep hitting. A `Fold` is only a plan: the caller stores the summary before it leaves out the messages.
+caches keep working. A `Fold` is only a plan; the caller stores the summary before it leaves out the messages.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ COMPACT_AT, COMPACT_TO = 0.8, 0.5
 UNFOLDED_UNITS = 2
 """How many of the newest units are never folded."""
 SUMMARY_SHARE = 0.4
-"""The share of `compact_to` that the summary itself may take."""
+"""The share of `compact_to` that the summary itself may use."""
 
 
 class Fold(msgspec.Struct, frozen=True):
-    """A range of a thread to replace with one summary."""
+    """Represents a range of a thread that one summary will replace."""
 
     first: int
     last: int
@@ -51,7 +51,7 @@ def plan_fold(
     compact_at: float = COMPACT_AT,
     compact_to: float = COMPACT_TO,
 ) -> Fold | None:
-    """Return the next fold of a thread's units, or None while they take less than `compact_at` of the room."""
+    """Return the next fold of a thread's units, or None while they use less than `compact_at` of the room."""
     if not 0 < compact_to < compact_at <= 1:
         raise UsageError("compact_to must be above 0 and below compact_at, which is at most 1")
     counter = counter or open_counter()
@@ -67,10 +67,10 @@ def plan_fold(
 def fold_of(
     units: Sequence[Unit], max_tokens: int, *, previous: str | None = None, counter: Counter | None = None
 ) -> Fold | None:
-    """Return a fold of all these units into a summary that takes at most `max_tokens` in a request.
+    """Return a fold of all these units into a summary that uses at most `max_tokens` in a request.
 
-    It is also used for a long thread that was never folded: page by page, oldest first, each fold including the summary
-    of the one before.
+    It is also used for a long thread that was never folded. Such a thread is folded page by page, oldest first, and
+    each fold includes the previous summary.
     """
     counter = counter or open_counter()
     folded = [unit for unit in units if not unit.pinned]
@@ -109,7 +109,8 @@ def _cut(units: Sequence[Unit], target_tokens: int) -> int:
 
 
 async def write_fold(fold: Fold, *, model: Completer | None = None, counter: Counter | None = None) -> Digest | None:
-    """Return the summary of a fold, or None if no summary is shorter than the messages. Then nothing is folded.
+    """Return the summary of a fold, or None if no summary is shorter than the messages, in which case nothing is
+    folded.
 
     Without a model this never suspends, so a blocking client can run it.
     """

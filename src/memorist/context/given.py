@@ -28,7 +28,7 @@ Item = str | JsonMapping | MemoryItem | Hit | Fact | Learning | Message
 
 Layout = Literal["standard", "cached"]
 """Where recalled memory goes: before the history, or (`cached`) with the turn it was recalled for, so that the start of
-the request stays the same and a provider's prompt cache serves it."""
+the request stays the same and a provider's prompt cache can serve it."""
 
 About = bool | Sequence[str | ProfileLine]
 """What a context says about its user: True for the profile block, False for nothing, or lines to add to the block."""

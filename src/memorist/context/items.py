@@ -23,25 +23,26 @@ from .fence import MEMORY_NOTE, fence, label
 LEAST = 48
 MOST = 160
 SHARE = 12
-"""A long item is first cut to a passage of a twelfth of the room, with 48 to 160 tokens. In the end, the remaining room
-lengthens the passages of the best items."""
+"""A long item is first cut to a passage of a twelfth of the room, with 48 to 160 tokens. At the end, the passages of
+the best items are lengthened to use the remaining room."""
 WHOLE = 0.6
 """The share of the room for whole passages that have a gist. After that, only gists are sent, because the answer is
 more often in one of many sentences than in the next few passages."""
 WORTH_CUTTING = 32
-"""The minimum room, in tokens, for which an item is cut to a passage."""
+"""An item is cut to a passage only if there is room for at least this many tokens."""
 RANKED_FIRST = 3
 SHORT = 16
 """Shorter items are weighed as if they had this many tokens; otherwise the shortest would always win."""
 OVERLAP, LONGEST_OVERLAP = 12, 400
-"""The least and the most characters that count as repeated text where two passages meet."""
+"""The minimum and maximum number of characters that count as repeated text where two passages meet."""
 TRUSTS_IMPLIED = ("user", "assistant", "system", "processor", "unknown")
-"""Trust levels that are not written, because the speaker implies them. Others, such as tools and the web, are."""
+"""Trust levels that are not written out, because the speaker implies them. Others, such as tools and the web, are
+written out."""
 _LOOKS_LIKE_OURS = re.compile(r"\n(?:\[|[^\n:]{1,60}:\s)", re.M)
-"""A line inside an item that reads like a head or the start of another item."""
+"""A line inside an item that looks like a head or the start of another item."""
 _ISO_DATE = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])-\d\d")
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-"""This does not use `strftime`, which depends on the locale: the same input must yield the same bytes."""
+"""The code does not use `strftime`, which depends on the locale, because the same input must produce the same bytes."""
 _QUOTES = re.compile(r'"{2,}')
 SAID = "in the "
 """The beginning of the reason for leaving out an item that another section contains."""
@@ -52,7 +53,7 @@ Shorten = Callable[[str, int], str]
 
 
 class MemoryItem(msgspec.Struct, frozen=True):
-    """Represents a recalled item, with its text, its source and how far to trust it."""
+    """Represents a recalled item, with its text, its source and how much to trust it."""
 
     to_dict = as_dict
 
@@ -73,7 +74,7 @@ class MemoryItem(msgspec.Struct, frozen=True):
     gist: str = ""
     """This is the part of a passage that is sent if the whole passage does not fit."""
     said_in: str = ""
-    """This is the id of the message that a fact or learning was taken from."""
+    """This is the id of the message that a fact or learning was extracted from."""
 
     @property
     def thread(self) -> str:
@@ -117,7 +118,7 @@ class MemoryItem(msgspec.Struct, frozen=True):
 
 
 class Fate(msgspec.Struct, frozen=True):
-    """Says whether a recalled item was kept, shortened or dropped, and why. The manifest uses it."""
+    """Records whether a recalled item was kept, shortened or dropped, and why. The manifest uses it."""
 
     item: MemoryItem
     tokens: int
@@ -132,14 +133,15 @@ class Fate(msgspec.Struct, frozen=True):
 
     @property
     def for_room(self) -> bool:
-        """This is True if more of the item would be sent if there were more room."""
+        """This is True if more room would allow more of the item to be sent."""
         return self.fate == "shortened" or (self.fate == "dropped" and not self.double)
 
 
 def fill_memory(
     items: Sequence[MemoryItem], room: int, count: Callable[[str], int], shorten: Shorten | None = None
 ) -> list[Fate]:
-    """Fill the room with items by usefulness. Long items are cut to passages, which then grow into the room left."""
+    """Fill the room with items, the most useful first. Long items are cut to passages, which then grow into the
+    remaining room."""
     base = count(fence("recalled_memory", MEMORY_NOTE, ""))
     left = room - base
     cap = max(LEAST, min(MOST, room // SHARE))
@@ -161,7 +163,7 @@ def fill_memory(
 
 
 def best_items(items: Sequence[MemoryItem], max_tokens: int, count: Callable[[str], int]) -> Sequence[MemoryItem]:
-    """Return the first items that fit into the given number of tokens. A long item counts as the passage it is cut
+    """Return the first items that fit into the given number of tokens. A long item counts only as the passage it is cut
     to."""
     left = max_tokens
     for index, item in enumerate(items):
@@ -172,7 +174,7 @@ def best_items(items: Sequence[MemoryItem], max_tokens: int, count: Callable[[st
 
 
 def _by_use(items: Sequence[MemoryItem], costs: Sequence[int], cap: int) -> list[int]:
-    """Return the order in which items get room: the first few as ranked, then by usefulness per token."""
+    """Return the order in which items get room: the first few by rank, then the others by usefulness per token."""
     if any(item.score is None for item in items):
         return list(range(len(items)))
     worth = []
@@ -302,7 +304,7 @@ def _short_date(when: str | None, year: str) -> str:
 
 
 def render_memory(items: Iterable[MemoryItem]) -> str:
-    """Return all items in one fence, grouped under their heads, oldest first, so that the newest comes last."""
+    """Return all items in one fence, grouped under their heads, with the newest last."""
     groups: dict[str, list[MemoryItem]] = {}
     for item in items:
         groups.setdefault(item.head(), []).append(item)
@@ -319,7 +321,7 @@ def render_memory(items: Iterable[MemoryItem]) -> str:
 
 
 def _lines(members: Sequence[MemoryItem]) -> list[str]:
-    """Return the lines of one group, conversation by conversation, each in its order."""
+    """Return the lines of one group, conversation by conversation, each in its original order."""
     threads = {item.thread: position for position, item in reversed([*enumerate(members)])}
     ordered = sorted(members, key=lambda item: (threads[item.thread], item.seq))
     lines: list[str] = []

@@ -16,10 +16,10 @@ MIN_NUMBERED_LINES = 3
 """The minimum number of numbered lines that count as requirements."""
 MIN_PLAN_STEPS = 2
 SAME_LIST_SHARE = 0.5
-"""Two lists that share at least this share of their items are versions of one list."""
+"""Two lists with at least this share of items in common are versions of one list."""
 MAX_PASSAGE_CHARACTERS = 6_000
 LANE_SHARE = 0.7
-"""The maximum share of a summary for these passages."""
+"""The maximum share of a summary that these passages may use."""
 _TASK = re.compile(r"^\s*[-*+]\s+\[(?P<state>[ xX~-])\]\s+(?P<text>\S.*)$")
 _NUMBERED = re.compile(r"^\s{0,3}(?:\(?\d{1,3}[.):]|[A-Z]{1,5}-?\d{1,4}[.:)])\s+\S")
 _FENCE = re.compile(r"^(?P<mark>```+|~~~+).*?^(?P=mark)[ \t]*$", re.M | re.S)
@@ -78,7 +78,7 @@ def _passages_of(message: Message) -> Iterable[str]:
 
 
 def _lists(text: str, *, own: bool) -> Iterable[str]:
-    """Return everybody's checklists and the user's numbered lists, each with the line that introduces it."""
+    """Return all checklists and the user's numbered lists, each with the line that introduces it."""
     lines = text.splitlines()
     start = 0
     while start < len(lines):

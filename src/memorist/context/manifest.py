@@ -29,7 +29,7 @@ SCORED = ", scored "
 
 
 LISTED = 8
-"""How many items with the same fate and reason `explain` names."""
+"""The maximum number of items with the same fate and reason that `explain` names."""
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -47,7 +47,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 class SectionReport(msgspec.Struct, frozen=True):
-    """The tokens and counts of one section."""
+    """Holds the tokens and counts of one section."""
 
     name: str
     tokens: int
@@ -59,7 +59,7 @@ class SectionReport(msgspec.Struct, frozen=True):
 
 
 class Manifest(msgspec.Struct, frozen=True):
-    """Describes what an assembled request contains, section by section, what was left out, and why."""
+    """Describes an assembled request section by section: what it contains, what was left out, and why."""
 
     tokens: int
     budget_tokens: int
@@ -132,7 +132,7 @@ def _scored(group: list[Outcome]) -> str:
 
 
 def bar(manifest: Manifest, width: int = 60) -> str:
-    """Draw where the tokens go in one line, with a legend."""
+    """Draw a line that shows how the tokens are used, with a legend."""
     width = max(10, width)
     room = max(1, manifest.budget_tokens)
     drawn = [

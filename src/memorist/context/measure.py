@@ -3,7 +3,7 @@
 The same rule applies to every provider. It adds 4 tokens for a message, 2 for a speaker's name in addition to its text,
 8 for a tool call (with its id, name and arguments), 4 for a tool result (with its id), 8 for a tool definition (as
 compact JSON), and 3 for a request. Text parts are counted separately, so a request costs at most the sum of its parts.
-A message is counted when it is stored, and later its count only has to be added. A message or a tool that differs
+A message is counted when it is stored, and later requests only add up the counts. A message or a tool that differs
 between the OpenAI and the Anthropic shape is counted in both, and the larger count is used, because a context can be
 rendered either way. Images follow the larger of OpenAI's tile rule and Anthropic's area rule.
 """
@@ -35,9 +35,9 @@ IMAGE_TOKENS = 1_600
 """For an image of unknown size, the maximum that OpenAI or Anthropic charges for images that are not huge."""
 DOCUMENT_TOKENS = 1_500
 PDF_PAGE_TOKENS = 3_000
-"""The maximum that Anthropic states for the text of a page, including its picture."""
+"""The maximum that Anthropic documents for a page, including its text and its picture."""
 HEAD_CHARACTERS = 4 * 16_384
-"""How much of an image is decoded to find its size, which comes after thumbnails and profiles in a JPEG."""
+"""How much of an image to decode when looking for its size, which comes after thumbnails and profiles in a JPEG."""
 _PDF_START = "JVBERi"
 _PDF_PAGE = re.compile(rb"/Type\s*/Page(?![a-zA-Z])")
 _BYTES_PER_DOCUMENT_TOKEN = 20
@@ -69,7 +69,7 @@ def count_message(message: Message, counter: Counter | None = None) -> int:
 
 def counting(counter: Counter) -> Callable[[Message], int]:
     """Return a function like `count_message` for messages with a stored count, so that the counter does not have to
-    remember their text."""
+    cache their text."""
     once = counter.count_once
 
     def count(message: Message) -> int:
@@ -213,7 +213,7 @@ def _count_file(block: Mapping[str, object], counter: Counter) -> int:
 
 
 def _document_tokens(data: str) -> int:
-    """Return the tokens of a base64 file: by pages for a PDF, by length for others."""
+    """Return the tokens of a base64 file, by the number of pages for a PDF and by length for other files."""
     size = len(data) * 3 // 4
     by_length = max(DOCUMENT_TOKENS, size // _BYTES_PER_DOCUMENT_TOKEN)
     try:
@@ -224,7 +224,8 @@ def _document_tokens(data: str) -> int:
 
 
 def image_tokens(block: Mapping[str, object]) -> int:
-    """Return 85 for low detail, a number by size for an inline PNG, GIF, JPEG or WebP, and 1,600 for any other."""
+    """Return the tokens of an image: 85 for low detail, a number that depends on the size for an inline PNG, GIF, JPEG
+    or WebP, and 1,600 for any other."""
     image = block.get("image_url")
     if isinstance(image, Mapping) and image.get("detail") == "low":
         return LOW_DETAIL_TOKENS
@@ -299,7 +300,7 @@ def _webp_size(head: bytes) -> tuple[int, int]:
 
 
 def count_tools(tools: Iterable[object] | None, counter: Counter | None = None) -> int:
-    """Return the tokens of tool definitions: 8 and the compact JSON of each, in the shape that costs more."""
+    """Return the tokens of tool definitions: 8 for each, plus its compact JSON, in the shape that costs more."""
     counter = counter or open_counter()
     listed = [*(tools or ())]
     return max(_sum_tools(openai_tools(listed), counter), _sum_tools(anthropic_tools(listed), counter))

@@ -1,5 +1,5 @@
-"""Shortens long tool output by its structure: keys and samples of JSON, first and last rows of tables, distinct lines
-of logs, signatures of source code. A line or a value is shown whole or not at all.
+"""Shortens long tool output by its structure. It shows keys and samples of JSON, the first and last rows of tables,
+distinct lines of logs, or signatures of source code. A line or a value is shown in full or not at all.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ from .tokens import Counter
 MAX_JSON_CHARACTERS = 5_000_000
 """Longer text is shortened by lines instead of being parsed as JSON."""
 MAX_LINE_CHARACTERS = 2_000
-"""Longer lines are wrapped when they are read back; in an outline they are named, not shown."""
+"""Longer lines are wrapped when they are read back; an outline mentions them but does not show them."""
 MIN_ROWS = 5
-"""The minimum number of lines of a table, a log or source code."""
+"""The minimum number of lines for a text to be recognised as a table, a log or source code."""
 REPEATED_SHARE = 0.5
 """The maximum share of distinct lines in a log."""
 SIGNATURE_SHARE = 0.01
 _JSON_STEPS = ((5, 200, 8), (3, 200, 6), (2, 120, 5), (2, 80, 4), (1, 80, 3), (1, 40, 2), (0, 40, 2), (0, 40, 1))
-"""How much of a JSON value is shown: items of a list, characters of a text, levels; the first that fits is used."""
+"""How much of a JSON value to show: items of a list, characters of a text, and levels. The first step that fits is
+used."""
 MAX_KEYS = 60
 _VARIABLE = re.compile(r"0x[0-9a-fA-F]+|[0-9a-fA-F]{8,}|\d+")
 _SIGNATURE = re.compile(
@@ -149,7 +150,8 @@ def _signatures(lines: Sequence[str]) -> list[int] | None:
 
 
 def _distinct_lines(lines: Sequence[str]) -> list[int] | None:
-    """Return one of each group of lines that differ only by numbers, rare ones first; None if few lines repeat."""
+    """Return one line from each group of lines that differ only in numbers, rare ones first, or None if few lines
+    repeat."""
     shapes = [_VARIABLE.sub("#", line).strip() for line in lines]
     counts = Tally(shapes)
     if len(lines) < MIN_ROWS or len(counts) > REPEATED_SHARE * len(lines):

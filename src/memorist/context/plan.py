@@ -14,9 +14,9 @@ from .units import Unit
 
 _TOKENS = attrgetter("tokens")
 TURN = 8
-"""How many messages after a cut to look for a user's message to start at."""
+"""How many messages after a cut to search for a user's message to start with."""
 LEAST_KEPT = 0.4
-"""The minimum share of its room that a stepped window keeps filled."""
+"""The minimum share of the room that a stepped window fills."""
 
 
 def total_tokens(units: Iterable[Unit]) -> int:
@@ -30,7 +30,7 @@ class Digest(msgspec.Struct, frozen=True):
     text: str
     method: str = "extractive"
     note: str = ""
-    """This says why a different method from the requested one was used."""
+    """If a method other than the requested one was used, this says why."""
 
 
 Summarizer = Callable[[Sequence[Message], str | None, int], Digest | None]
@@ -41,7 +41,8 @@ Searcher = Callable[[str, Sequence[Unit], int], Sequence[int]]
 
 
 class SummaryTask(msgspec.Struct, frozen=True):
-    """Holds the units that a policy wants summarised, and the maximum tokens of their summary with its fence."""
+    """Holds the units that a policy asks to summarise, and the maximum number of tokens in their summary with its
+    fence."""
 
     units: tuple[Unit, ...]
     max_tokens: int
@@ -57,7 +58,7 @@ class WrittenSummary(msgspec.Struct, frozen=True):
 
 
 class Aid(msgspec.Struct, frozen=True):
-    """Holds what a policy may use besides the units. All of it was read, found or written before."""
+    """Holds what a policy may use in addition to the units. All of it has already been read, found or written."""
 
     counter: Counter
     query: str = ""
@@ -68,10 +69,10 @@ class Aid(msgspec.Struct, frozen=True):
     found: tuple[Unit, ...] | None = None
     """These are older units that a search found for the input, best first, or None if there was no search."""
     taken: int = 0
-    """This says how many newer units of the same list are already kept as the current input."""
+    """This is the number of newer units of the same list that are already kept as the current input."""
     taken_tokens: int = 0
     steady: bool = False
-    """This says whether the next request should begin like this one, so that a provider's prompt cache serves it."""
+    """This is True if the next request should begin like this one, so that a provider's prompt cache can serve it."""
 
 
 class Left(msgspec.Struct, frozen=True):
@@ -82,7 +83,7 @@ class Left(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """The units to send, oldest first, and those to drop, summarise (`fold`) or shorten (`elide`)."""
+    """Holds the units to send, oldest first, and those to drop, summarise (`fold`) or shorten (`elide`)."""
 
     keep: tuple[Unit, ...]
     drop: tuple[Left, ...] = ()
@@ -99,7 +100,7 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 class Reach(msgspec.Struct, frozen=True):
-    """Says how much history a policy needs before it can plan, in tokens or units. None means all of it."""
+    """Describes how much history a policy needs before it can plan, in tokens or units. None means all of it."""
 
     tokens: int | None = None
     units: int | None = None
@@ -108,14 +109,15 @@ class Reach(msgspec.Struct, frozen=True):
 
 
 class Needs(msgspec.Struct, frozen=True):
-    """Says what must happen before a policy can plan. A policy declares it in its attribute `needs`."""
+    """Describes what must happen before a policy can plan. A policy declares it in its `needs` attribute."""
 
     search: int = 0
-    """This says how many older units a search should find for the input."""
+    """This is the number of older units that a search should find for the input."""
     slides: bool = False
-    """This says whether the policy keeps a run of the newest units, so that more room adds older units to it."""
+    """This is True if the policy keeps a run of the newest units, so that older units are added when there is more
+    room."""
     summary: bool = False
-    """This says whether units may have to be summarised; the policy then has a method `fold` that says which."""
+    """This is True if units may have to be summarised. The policy then has a `fold` method that chooses them."""
     model: Any = None
     """This is the language model that writes its summaries, or None for the extractive summarizer."""
 
@@ -131,7 +133,7 @@ def needs_of(policy: object) -> Needs:
 
 @runtime_checkable
 class Policy(Protocol):
-    """Represents an eviction policy, which decides which units are sent. It may declare what it `needs`."""
+    """Represents an eviction policy, which decides which units are sent. It may declare its `needs`."""
 
     def reach(self, room_tokens: int, aid: Aid) -> Reach:
         """Return how much history to read before calling `plan`."""
@@ -146,12 +148,12 @@ class FoldingPolicy(Policy, Protocol):
     """Represents a policy whose needs include a summary."""
 
     def fold(self, units: Sequence[Unit], room_tokens: int, aid: Aid) -> SummaryTask | None:
-        """Return the summary to write before `plan` is called, which finds it in `aid.written`; None for none."""
+        """Return the summary to write before `plan` is called, or None. `plan` finds the summary in `aid.written`."""
         ...
 
 
 def fit(plan: Plan, room_tokens: int, reason: str) -> Plan:
-    """Return the plan without its oldest unpinned units, as far as needed to fit."""
+    """Return the plan after dropping as many of its oldest unpinned units as needed to make it fit."""
     if plan.tokens <= room_tokens:
         return plan
     keep, drop = newest_that_fit(plan.keep, room_tokens - plan.digest_tokens, reason)
@@ -159,7 +161,7 @@ def fit(plan: Plan, room_tokens: int, reason: str) -> Plan:
 
 
 def newest_that_fit(units: Sequence[Unit], room_tokens: int, reason: str) -> tuple[tuple[Unit, ...], tuple[Left, ...]]:
-    """Return (kept, dropped). The pinned units and the longest run of the newest other units that fits are kept."""
+    """Return (kept, dropped). Pinned units are kept, and so is the longest run of the newest other units that fits."""
     pinned = [unit for unit in units if unit.pinned]
     left, cut = room_tokens - total_tokens(pinned), len(units)
     for unit in reversed(units):
@@ -172,11 +174,11 @@ def newest_that_fit(units: Sequence[Unit], room_tokens: int, reason: str) -> tup
 
 
 def stepped(keep: Sequence[Unit], room_tokens: int, reason: str) -> tuple[tuple[Unit, ...], tuple[Left, ...]]:
-    """Return (kept, dropped) for a window whose start rarely moves, so that a provider's prompt cache keeps hitting.
+    """Return (kept, dropped) for a window whose start rarely moves, so that a provider's prompt cache keeps working.
 
-    A window that is always full starts one message later with every turn, so no request has the prefix of the previous
-    one. This window may leave up to 60 % of its room empty: it starts at the possible sequence number that is divisible
-    by the highest power of two. The choice needs no state. It changes only when that start no longer fits, or when a
+    A window that is always full starts one message later with every turn, so no request starts like the previous one.
+    This window may leave up to 60 % of its room empty: it starts at the possible sequence number that is divisible by
+    the highest power of two. The choice needs no state. It changes only when that start no longer fits, or when a
     number divisible by a higher power comes into range.
     """
     loose = [unit for unit in keep if not unit.pinned]

@@ -1,4 +1,5 @@
-"""Eviction policies. Each is a frozen struct whose `plan` is a pure function of units and room, and reads nothing.
+"""Defines the eviction policies. Each is a frozen struct whose `plan` is a pure function of units and room, and reads
+nothing.
 
 A policy without a limit fills the whole room. If a plan is larger than the room, the assembly drops its oldest unpinned
 units until it fits. Every policy keeps pinned units.
@@ -38,7 +39,7 @@ _EVERYTHING = Reach()
 
 
 def check_count(name: str, value: object) -> None:
-    """Raise UsageError unless a count is None or a whole number that is not negative."""
+    """Raise UsageError unless a count is None or a non-negative whole number."""
     if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
         raise UsageError(f"{name} must be a whole number, zero or more")
 
@@ -71,7 +72,7 @@ class Fifo(msgspec.Struct, frozen=True):
 class SlidingWindow(msgspec.Struct, frozen=True):
     """Keeps the newest units that fit `max_tokens`, or the room for history.
 
-    In the cached layout, the start of the window moves only once in many turns, so that prompt caches hit.
+    In the cached layout, the start of the window rarely moves, so that prompt caches keep working.
     """
 
     needs: ClassVar[Needs] = Needs(slides=True)
@@ -98,7 +99,7 @@ class SlidingWindow(msgspec.Struct, frozen=True):
 
 
 class Summarize(msgspec.Struct, frozen=True):
-    """Summarises old units and keeps the last `keep` (or `fraction`), once history takes `threshold` of the room.
+    """Summarises old units and keeps the last `keep` (or `fraction`), once history uses `threshold` of the room.
 
     `model` is a function (messages, previous, max_tokens) → text, or an object with `complete`. Without a model, the
     extractive summarizer is used.
@@ -133,7 +134,7 @@ class Summarize(msgspec.Struct, frozen=True):
         return max(0, min(count, keep - taken))
 
     def fold(self, units: Sequence[Unit], room_tokens: int, aid: Aid) -> SummaryTask | None:
-        """Ask for a summary of the old units once history takes `threshold` of the room."""
+        """Ask for a summary of the old units once history uses `threshold` of the room."""
         total = total_tokens(units) + aid.taken_tokens
         if aid.previous:
             total += aid.counter.count(aid.previous)
@@ -153,7 +154,7 @@ class Summarize(msgspec.Struct, frozen=True):
         return SummaryTask(folded, min(most, room_tokens - pinned - tail)) if folded else None
 
     def plan(self, units: Sequence[Unit], room_tokens: int, aid: Aid) -> Plan:
-        """Keep the summary that was written and the units it does not replace; without one, the newest that fit."""
+        """Keep the summary and the units it does not replace. Without a summary, keep the newest units that fit."""
         written = aid.written
         if written is None or written.digest is None:
             keep, drop = newest_that_fit(units, room_tokens, "older than the window")
@@ -169,9 +170,8 @@ class Summarize(msgspec.Struct, frozen=True):
 
 
 class VectorSwap(msgspec.Struct, frozen=True):
-    """Keeps the newest `keep` units and swaps in the `k` older ones most relevant to the current input.
-
-    Without a `search` function, older units are compared with the input by the rare words they share.
+    """Keeps the newest `keep` units, and adds the `k` older ones that are most relevant to the current input. Without a
+    `search` function, older units are ranked by the rare words they share with the input.
     """
 
     keep: int = 10
@@ -183,7 +183,7 @@ class VectorSwap(msgspec.Struct, frozen=True):
 
     @property
     def needs(self) -> Needs:
-        """This policy needs a search for `k` older units."""
+        """This policy needs a search that returns `k` older units."""
         return Needs(search=self.k)
 
     def reach(self, room_tokens: int, aid: Aid) -> Reach:
@@ -208,15 +208,15 @@ class VectorSwap(msgspec.Struct, frozen=True):
         return Plan(keep, tuple(left for left in recent.drop if left.unit.position not in held))
 
     def _similar(self, old: Sequence[Unit], aid: Aid) -> Sequence[Unit]:
-        """Return relevant older units, best first. They come from a search, or else share rare words with the input."""
+        """Return relevant older units, best first. They come from a search, or share rare words with the input."""
         return aid.found if aid.found is not None else [old[at] for at in most_similar(aid.query, old, self.k)]
 
 
 class Importance(msgspec.Struct, frozen=True):
     """Keeps the highest-scoring units that fit, in chronological order.
 
-    `score` is a function from a unit to a number. The default considers role, recency, references, questions,
-    decisions, tool errors and the importance stored with a message.
+    `score` is a function that accepts a unit and returns a number. The default considers role, recency, references,
+    questions, decisions, tool errors and the importance stored with a message.
     """
 
     score: Callable[[Unit], float] | None = None
@@ -230,7 +230,7 @@ class Importance(msgspec.Struct, frozen=True):
         return _EVERYTHING
 
     def plan(self, units: Sequence[Unit], room_tokens: int, aid: Aid) -> Plan:
-        """Keep units by score until the room is full; of two equal scores, prefer the newer unit."""
+        """Keep units by score until the room is full; if two scores are equal, prefer the newer unit."""
         scores = default_scores(units) if self.score is None else [float(self.score(unit)) for unit in units]
         room = room_tokens - sum(unit.tokens for unit in units if unit.pinned)
         chosen: set[int] = {index for index, unit in enumerate(units) if unit.pinned}
@@ -248,7 +248,7 @@ class Importance(msgspec.Struct, frozen=True):
 
 
 class ElideToolResults(msgspec.Struct, frozen=True):
-    """Keeps every unit, and replaces tool results over `max_tokens` with a marker that says where the full text is."""
+    """Keeps every unit, but replaces tool results over `max_tokens` with a marker that says where the full text is."""
 
     max_tokens: int | None = None
 
@@ -259,7 +259,8 @@ class ElideToolResults(msgspec.Struct, frozen=True):
         return max(64, room_tokens // 20) if self.max_tokens is None else self.max_tokens
 
     def reach(self, room_tokens: int, aid: Aid) -> Reach:
-        """Ask for as many tokens as fit after long results are replaced, if recalled memory takes half of the room."""
+        """Ask for as many tokens as fit after long results are replaced, assuming that recalled memory uses half of the
+        room."""
         limit = self._limit(room_tokens // 2)
         return Reach(tokens=room_tokens, shortened=lambda unit: self._shown(unit, limit, aid).tokens)
 
@@ -302,7 +303,7 @@ class Chain:
         )
 
     def reach(self, room_tokens: int, aid: Aid) -> Reach:
-        """Ask for all history if one of its policies needs it, or else for as much as the first policy needs."""
+        """Ask for all history if one of its policies needs it, otherwise for as much as the first policy needs."""
         reaches = [policy.reach(room_tokens, aid) for policy in self.policies]
         if any(reach.tokens is None and reach.units is None for reach in reaches):
             return _EVERYTHING

@@ -20,17 +20,17 @@ CHOICES = ("window", "elide:500+window", "elide:500+summarize", "summarize", "fi
 
 
 class NamedPolicy(msgspec.Struct, frozen=True):
-    """A policy and its names outside Python."""
+    """Holds a policy's names outside Python."""
 
     policy: type[Any]
     short: str
-    """Its name in the inspector and on the command line."""
+    """This is its name in the inspector and on the command line."""
     title: str
-    """Its name for people."""
+    """This is its name for people."""
     number: str | None = None
     """This is the field that a number after the short name sets."""
     functions: tuple[str, ...] = ()
-    """Fields that hold a model or a function, which can be neither stored nor sent."""
+    """These fields contain a model or a function, which can be neither stored nor sent."""
 
     @property
     def fields(self) -> list[str]:
@@ -46,7 +46,7 @@ POLICIES: Mapping[str, NamedPolicy] = {
     "importance": NamedPolicy(Importance, "importance", "Importance", None, ("score",)),
     "vector_swap": NamedPolicy(VectorSwap, "swap", "Newest and relevant", "k"),
 }
-"""All policies but the chain of several, by their name in JSON."""
+"""All policies except `Chain`, by their name in JSON."""
 _KINDS = {named.policy: kind for kind, named in POLICIES.items()}
 _SHORT = {named.short: named for named in POLICIES.values()}
 
@@ -119,7 +119,7 @@ def read_policy(text: str) -> Policy:
 
 
 def short_policy(policy: object) -> str | None:
-    """Return the short name of a policy, the inverse of `read_policy`; a custom policy has the name of its class."""
+    """Return the short name of a policy, or the class name of a custom policy. This is the inverse of `read_policy`."""
     return None if policy is None else "+".join(map(_short, members_of(policy)))
 
 

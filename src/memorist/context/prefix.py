@@ -27,11 +27,12 @@ class Prefix(msgspec.Struct, frozen=True):
     seq: int
     """This is the sequence number of the last common history message, or 0."""
     whole: bool
-    """This says whether the prefix is the whole later request."""
+    """This is True if the prefix is the whole later request."""
 
 
 def shared_prefix(before: Context | None, after: Context, counter: Counter) -> Prefix:
-    """Return the prefix of `after` that a provider has cached from `before`, byte for byte: tools, then messages."""
+    """Return the prefix of `after` that a provider has cached from `before`. Tools are compared first, then messages,
+    byte for byte."""
     earlier_pieces = [piece for _, _, piece, _ in _pieces(before, counter)] if before is not None else []
     tokens, section, seq, index = 0, "", 0, 0
     pieces = list(_pieces(after, counter))
@@ -47,7 +48,8 @@ def shared_prefix(before: Context | None, after: Context, counter: Counter) -> P
 
 
 def _pieces(context: Context, counter: Counter) -> Iterator[tuple[str, int, str, int]]:
-    """Return (section, sequence number, JSON, tokens) of each part of a request, in the order it is sent."""
+    """Return (section, sequence number, JSON, tokens) for each part of a request, in the order in which they are
+    sent."""
     for tool in context.tools:
         yield "tools", 0, compact_json(tool), count_tools([tool], counter)
     for message in context.system_messages:

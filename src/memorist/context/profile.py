@@ -1,4 +1,5 @@
-"""The profile block: a few lines about the user in each of their requests, in a fixed order for prompt caches."""
+"""Builds the profile block: a few lines about the user that every request contains, in a fixed order for prompt
+caches."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ class ProfileLine(msgspec.Struct, frozen=True):
     text: str
     lane: str
     source: str = ""
-    """This is the id of the fact or learning; `working memory` for the current page and plan."""
+    """This is the id of the fact or learning, or `working memory` for the current page and plan."""
     trust: str = "user"
 
 
@@ -101,7 +102,7 @@ def _lane_order(line: ProfileLine) -> int:
 
 
 def _fenced(body: str, lines: Sequence[ProfileLine]) -> str:
-    """Put a body between tags, below a note that says only what concerns these lines."""
+    """Put the lines between tags, below a note that mentions only the kinds of lines they contain."""
     lanes = {line.lane for line in lines}
     notes = [PREFERENCES_NOTE] if lanes & {"wishes", "corrections"} else []
     notes += [SAFETY_NOTE] if "safety" in lanes else []

@@ -1,4 +1,4 @@
-"""Defines two tools that let a model read what its request left out: their definitions, arguments and answers."""
+"""Defines the two tools that let a model read messages that its request left out, with their arguments and answers."""
 
 from __future__ import annotations
 
@@ -116,7 +116,8 @@ def page(id: str, text: str, call: ReadCall) -> str:
 
 
 def thread_of(thread: str, id: str) -> tuple[str, int] | None:
-    """Return the thread and number in a message id if it belongs to this thread or its stashed results, else None."""
+    """Return the thread and number in a message id if it belongs to this thread or its stashed results, otherwise
+    None."""
     origin, _, number = id.rpartition("#")
     if origin not in (thread, thread + RESULTS) or not number.isdecimal() or len(number) >= 16:
         return None
@@ -124,13 +125,14 @@ def thread_of(thread: str, id: str) -> tuple[str, int] | None:
 
 
 def copy_of(thread: str, id: str) -> tuple[str, int] | None:
-    """Return the thread and number under which this thread may have a copy of another thread's message, else None."""
+    """Return the thread and number under which this thread may have a copy of another thread's message, otherwise
+    None."""
     _, _, number = id.rpartition("#")
     return (thread, int(number)) if number.isdecimal() and len(number) < 16 else None
 
 
 def list_hits(thread: str, query: str, hits: Iterable[Any]) -> str:
-    """Return the hits in the thread, each with its id and the lines that share most words with the query."""
+    """Return the hits in the thread, each with its id and the lines that share the most words with the query."""
     own = [hit for hit in hits if thread_of(thread, hit.id) is not None][:MAX_HITS]
     if not own:
         return "Nothing was found."

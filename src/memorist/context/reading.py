@@ -1,4 +1,4 @@
-"""Reads as much history for a request as its policy asks for, in pages, newest first, and then has it assembled.
+"""Reads as much history as a request's policy asks for, in pages, newest first, and then assembles the request.
 
     reading = Reading(budget=…, input=…)
     while (count := reading.wants()):
@@ -6,7 +6,7 @@
         reading.feed(page, more=len(page) == count)
     context = reading.finish()
 
-Blocking and async callers use the same object, and the cost depends on the history that is kept, not on the stored one.
+Blocking and async callers use the same object. The cost depends on how much history is kept, not on how much is stored.
 A policy may also need a search or a summary. `finish` provides these, and then calls `assemble` once.
 """
 
@@ -45,7 +45,8 @@ page by page first."""
 INPUT = 1 << 62
 """Positions from this number on belong to the current input."""
 _AVERAGE_TOKENS = 64
-"""The tokens of a message, for the size of the first page of a thread that was not read before."""
+"""The assumed number of tokens in a message. It determines the size of the first page of a thread that has not been
+read before."""
 
 
 class Reading:
@@ -143,7 +144,7 @@ class Reading:
             self._grouper.repairs.extend(repairs)
 
     def _folded_line(self, folded: int) -> str:
-        """Return a line that tells the model what was folded, and how to read it if the request has the tools."""
+        """Return a line that tells the model what was folded and, if the request has the tools, how to read it."""
         if not folded:
             return ""
         line = f"(Messages 1 to {folded} of this conversation are folded into this summary."
@@ -223,8 +224,7 @@ class Reading:
                 return True
 
     def _sight(self) -> tuple[Reach | None, int]:
-        """Return how far back to read, and the number of tokens that must be read before the history can be long
-        enough."""
+        """Return how far back to read, and the number of tokens to read before the history can be long enough."""
         reach = self._reach or self._look()
         if reach is None or reach.units is not None:
             return reach, -1
@@ -255,7 +255,8 @@ class Reading:
         self._seen_tokens += unit.tokens if shortened is None else shortened(unit)
 
     def _look(self) -> Reach | None:
-        """Return the policy's reach, or None until the whole current input was read, since the room depends on it."""
+        """Return the policy's reach, or None until the whole current input has been read, since the room depends on
+        it."""
         if not self._grouper.waiting and (self._input or self._explicit_input):
             room = max(0, self.room_tokens())
             reach = self.policy.reach(room, self._aid())
@@ -285,12 +286,12 @@ class Reading:
 
     @property
     def ended(self) -> bool:
-        """This says whether the history was read to its beginning."""
+        """This is True if the history was read to its beginning."""
         return self._ended
 
     @property
     def units(self) -> list[Unit]:
-        """This is the history that was read so far, oldest first, without the current input."""
+        """This is the history that has been read so far, oldest first, without the current input."""
         return self._units[::-1]
 
     def room_tokens(self) -> int:
@@ -299,7 +300,7 @@ class Reading:
         return room if self.budget.history is None else min(room, self.budget.history)
 
     def next_fold(self) -> Fold | None:
-        """Return the fold to write before sending this request, or None. It needs all unfolded history to be read."""
+        """Return the fold to write before sending this request, or None. All unfolded history must have been read."""
         if not self._ended:
             return None
         room, previous = self.room_tokens(), self._summary_text
@@ -335,7 +336,7 @@ class Reading:
         return awaitable_model(self._needs.model) if self._needs.summary and self._summarize is None else None
 
     async def finish_async(self) -> Context:
-        """Return the request like `finish`, and await the policy's language model if it has one."""
+        """Do the same as `finish`, but await the policy's language model if it has one."""
         model = self._awaitable_model
         if model is None:
             return self.finish()
@@ -398,7 +399,7 @@ class Reading:
         return tuple(old[index] for index in self._search(aid.query, old, self._needs.search))
 
     def _check_input(self) -> None:
-        """Raise if the whole input was lost to repairs."""
+        """Raise an error if repairs removed the whole input."""
         if not self._explicit_input or self._input:
             return
         lost = next((fix.reason for fix in self._grouper.repairs if fix.position >= INPUT), EMPTY_MESSAGE)

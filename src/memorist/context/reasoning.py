@@ -2,9 +2,10 @@
 
 Providers tie a model's reasoning to the request it was written for. As long as later requests repeat that request
 unchanged, they must contain its reasoning, whole and in order. Once older messages are folded, dropped or shortened,
-the reasoning after them is invalid: Anthropic rejects or drops it, and OpenAI ignores it and rejects calls whose ids
-refer to missing reasoning. So an edited request keeps only the reasoning that was written after the edit, and that of
-an open tool loop, which older models require. Other reasoning is left out, with the ids that OpenAI pairs with it.
+the reasoning after them is invalid. Anthropic rejects or drops it, and OpenAI ignores it and rejects calls whose ids
+refer to missing reasoning. So an edited request keeps only the reasoning that was written after the edit, and the
+reasoning of an open tool loop, which older models require. Other reasoning is left out, with the ids that OpenAI pairs
+with it.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ def has_reasoning(message: Message) -> bool:
 
 
 def open_loop(messages: Sequence[Message]) -> int:
-    """Return where the open tool loop begins, after the user's last message; the end if there is none."""
+    """Return where the open tool loop begins, which is after the user's last message. If there is none, return the
+    end."""
     if not messages or not messages[-1].tool_results:
         return len(messages)
     for index in range(len(messages) - 1, -1, -1):
@@ -44,7 +46,7 @@ def open_loop(messages: Sequence[Message]) -> int:
 def with_valid_reasoning(
     history: Sequence[Message], current: Sequence[Message], *, is_edited: bool, folded_at: datetime | None
 ) -> tuple[Message, ...]:
-    """Return the history with only the reasoning that is still valid.
+    """Return the history without reasoning that is no longer valid.
 
     Args:
         history: The messages before the current input.

@@ -18,7 +18,7 @@ _ALIASES = {"context": "memory", "user": "input"}
 _SPEAKER = re.compile(
     r"^(?=[^\S\n]{0,20}(?:human|user|assistant|system|developer|tool|function|ai|model)[^\S\n]{0,20}:)", re.I | re.M
 )
-"""A line inside a message that reads like the start of another speaker's turn."""
+"""A line inside a message that looks like the start of another speaker's turn."""
 _MERGED_ROLES = ("system", "developer", "user", "assistant")
 DEFAULT_TEMPLATE = "{system}\n\n{memory}\n\n{tools}\n\n{history}\n\n{input}\n\n{scratchpad}"
 
@@ -46,7 +46,7 @@ def openai_messages(messages: Iterable[Message], *, merge: bool = False) -> list
 
 
 def _says_something(message: JsonMapping) -> bool:
-    """Return False for an assistant's message with only content that this provider rejects, such as a compaction."""
+    """Return False for an assistant's message that contains only parts this provider rejects, such as a compaction."""
     if message.get("role") != "assistant":
         return True
     return any(message.get(name) for name in ("content", "tool_calls", "refusal", "audio", "function_call"))
@@ -84,12 +84,12 @@ def _parts(content: Any) -> list[Any]:
 
 
 def response_items(messages: Iterable[Message]) -> list[JsonObject]:
-    """Return items of the Responses API; messages that came as such items are unchanged."""
+    """Return items of the Responses API. Messages that were received as such items are unchanged."""
     return after_compaction([item for message in messages for item in message.responses()])
 
 
 def anthropic_messages(messages: Iterable[Message]) -> list[JsonObject]:
-    """Return messages in Anthropic's format: content as blocks, roles merged, results first and ids unique."""
+    """Return messages in Anthropic's format, with content as blocks, roles merged, results first and ids unique."""
     out: list[JsonObject] = []
     names: dict[str, str] = {}
     seen: set[str] = set()

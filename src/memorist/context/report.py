@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .context import Context
 
 MIN_CACHED_TOKENS = 1024
-"""Providers do not cache shorter prefixes."""
+"""Providers do not cache prefixes shorter than this."""
 EXPECTED_SHARE = 0.5
 """If less than this share of an unchanged prefix came from the cache, the provider had evicted it."""
 
@@ -102,7 +102,7 @@ def report_request(
     prices: Prices | None = None,
     at: datetime | None = None,
 ) -> RequestReport:
-    """Return the report of a request from its provider's usage, compared with the previous request."""
+    """Return a report on a request, based on the provider's usage and a comparison with the previous request."""
     usage: Usage = read_usage(reported)
     price = price_of(model, prices)
     shared = shared_tokens(before, after)

@@ -44,7 +44,7 @@ def salience(text: str, speaker: str, terms: list[str]) -> float:
 
 
 def _names(text: str) -> int:
-    """Return how many words after the first are capitalised like names."""
+    """Return how many words after the first one are capitalised like names."""
     return sum(1 for part in text.split()[1:] if part[0].isupper() and part not in _NOT_NAMES)
 
 

@@ -1,4 +1,4 @@
-"""Scores units: by the rare words they share with a query, and by importance (role, recency, decisions, errors)."""
+"""Scores units by the rare words they share with a query, and by importance (role, recency, decisions, errors)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .units import Unit
 _WORD = re.compile(r"\w{2,}")
 _RULES = rules("en", "similar", "talk")
 COMMON = _RULES.words("common")
-"""Stop words: too common to say what a turn is about."""
+"""Stop words, which are too common to show what a turn is about."""
 _DECISION = _RULES.decision
 _ERROR = _RULES.error
 

@@ -21,13 +21,13 @@ from .tokens import Counter
 MIN_STASH_TOKENS = 200
 """The smallest threshold; a preview of a shorter result would hardly save tokens."""
 PREVIEW_PART = 4
-"""A preview takes at most this share of the threshold, besides its first line."""
+"""A preview may use this share of the threshold, in addition to its first line."""
 CACHED_PREVIEWS = 64
 READ_MORE = "read_more"
 
 
 def check_stash(over_tokens: int | None) -> int | None:
-    """Return the threshold; raises UsageError if it leaves no room for a preview."""
+    """Return the threshold. Raises UsageError if it leaves no room for a preview."""
     if over_tokens is None:
         return None
     if isinstance(over_tokens, bool) or not isinstance(over_tokens, int) or over_tokens < MIN_STASH_TOKENS:

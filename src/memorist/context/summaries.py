@@ -23,7 +23,7 @@ from .tokens import Counter, open_counter
 from .units import messages_of
 
 SMALLEST_SUMMARY = 16
-"""The minimum tokens for which a summary is attempted."""
+"""A summary is attempted only if it may use at least this many tokens."""
 INVENTED_SHARE = 0.2
 """A model's summary is rejected if more than this share of its names and numbers is not in the source."""
 SYSTEM_PROMPT = (
@@ -75,7 +75,7 @@ def write_summary(
 async def write_summary_async(
     task: SummaryTask, previous: str | None, counter: Counter, model: Completer
 ) -> WrittenSummary:
-    """Write the summary that a policy asks for, with a model that is awaited."""
+    """Write the summary that a policy asks for, with an async model."""
     draft = _Draft(task, previous, counter)
     if draft.is_too_small:
         return draft.written(None)
@@ -97,7 +97,7 @@ class _Draft:
         self.is_too_small = not self.messages or self.max_tokens < SMALLEST_SUMMARY
 
     def written(self, digest: Digest | None) -> WrittenSummary:
-        """Return the digest if it fits, else the extractive one, else a result without a digest."""
+        """Return the digest if it fits, otherwise the extractive one, otherwise a result without a digest."""
         if self.is_too_small:
             return WrittenSummary(self._positions, None)
         if digest is None or not self._fits(digest):
@@ -118,7 +118,7 @@ def extractive(
     *,
     note: str = "",
 ) -> Digest | None:
-    """Return a digest by the extractive summarizer of at most `max_tokens`, or None if no sentence fits.
+    """Return a digest of at most `max_tokens` from the extractive summarizer, or None if no sentence fits.
 
     Plans, open tasks and pasted requirements come first, word for word.
     """
@@ -141,7 +141,7 @@ async def summarize(
     *,
     counter: Counter | None = None,
 ) -> Digest | None:
-    """Return a model's summary if it passes the checks, else the extractive one with a note that says why."""
+    """Return a model's summary if it passes the checks, otherwise the extractive one with a note that says why."""
     counter = counter or open_counter()
     pinned = verbatim(messages, previous, max_tokens, counter)
     room = max_tokens - sum(counter.count(pinned_line(text)) + 1 for text in pinned)
@@ -211,7 +211,7 @@ def _ask_function(
 
 
 def _call(function: Any, previous: str | None, messages: Sequence[Message], max_tokens: int) -> object:
-    """Call a function of (messages, previous, max_tokens), or one of a single prompt text."""
+    """Call a function that accepts (messages, previous, max_tokens), or one that accepts a single prompt."""
     kinds = [parameter.kind for parameter in inspect.signature(function).parameters.values()]
     places = sum(kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD) for kind in kinds)
     if places >= 3 or inspect.Parameter.VAR_POSITIONAL in kinds:
@@ -268,7 +268,8 @@ def problem_of(
 
 
 def invented_share(text: str, source: str) -> float:
-    """Return the share of a text's names and numbers that its source does not contain; a single one is ignored."""
+    """Return the share of a text's names and numbers that its source does not contain. If there is only one, it is
+    ignored."""
     lowered = source.casefold()
     specific = {
         match.group().casefold()

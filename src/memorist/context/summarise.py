@@ -1,8 +1,8 @@
-"""The extractive summarizer: picks sentences word for word, deterministically, without a model.
+"""Implements the extractive summarizer, which selects sentences word for word, deterministically and without a model.
 
 It keeps pinned texts and sentences with names, numbers, decisions, preferences and open questions, and drops small
-talk. Of several statements about the same thing it keeps only the newest. It parses its own output, so that a summary
-of an earlier summary and new messages contains the sentences of the earlier one.
+talk. If several statements are about the same thing, it keeps only the newest. It parses its own output, so that a
+summary of an earlier summary and new messages contains the sentences of the earlier one.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ class Sentence(msgspec.Struct):
     score: float
     question: bool = False
     carried: bool = False
-    """This says whether an earlier summary already chose it."""
+    """This is True if an earlier summary already contained it."""
     terms: list[str] = []
-    """Its words without stop words."""
+    """These are its words without stop words."""
 
     def line(self) -> str:
         tag = "Open question: " if self.question else ""
@@ -68,7 +68,7 @@ def extract(
 ) -> str:
     """Return a summary of at most `max_tokens`, or an empty string if not even one line fits.
 
-    The `pinned` texts come first, word for word. If there are none, those of the previous summary do.
+    The `pinned` texts come first, word for word. If there are none, those of the previous summary come first.
     """
     fixed, carried = _parse(previous or "")
     fixed = fixed if pinned is None else list(pinned)
@@ -157,7 +157,7 @@ def split(text: str) -> list[str]:
 
 
 def _weigh_by_rarity(candidates: list[Sentence]) -> None:
-    """Raise the score of sentences with rare words, and lower it for sentences that differ only by numbers."""
+    """Raise the score of sentences with rare words, and lower the score of sentences that differ only in numbers."""
     term_sets = [set(sentence.terms) for sentence in candidates]
     spread = Tally(word for terms in term_sets for word in terms)
     shapes = [_DIGITS.sub("#", sentence.text.casefold()) for sentence in candidates]
@@ -172,11 +172,9 @@ def _weigh_by_rarity(candidates: list[Sentence]) -> None:
 
 
 def _open_questions(candidates: list[Sentence]) -> list[Sentence]:
-    """Drop questions that share a word with a later statement by another speaker, and call only those open that nobody
-    has replied to.
-
-    A reply need not share a word with its question. Questions from the assistant are never called open, because the
-    reply may follow the summarised messages.
+    """Drop questions that share a word with a later statement by another speaker, and mark those that nobody has
+    replied to as open. A reply does not have to share a word with its question. Questions from the assistant are never
+    marked as open, because the reply may come after the summarised messages.
     """
     later: dict[str, set[str]] = {}
     out: list[Sentence] = []
@@ -247,7 +245,7 @@ def _without_repeats(candidates: list[Sentence]) -> list[Sentence]:
 
 
 def _fill(lines: list[str], candidates: list[Sentence], max_tokens: int, counter: Counter) -> str:
-    """Return the best sentences that fit, in chronological order; at least a few, even if all score low."""
+    """Return the best sentences that fit, in chronological order. Even if all scores are low, a few are returned."""
     room = max_tokens - sum(counter.count(line) + 1 for line in lines)
     chosen: list[Sentence] = []
     for sentence in sorted(candidates, key=lambda candidate: (-candidate.score, -candidate.order)):

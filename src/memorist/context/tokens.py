@@ -1,4 +1,5 @@
-"""Token counters: exact OpenAI encodings that work offline, an estimate, a Hugging Face tokenizer, or any function.
+"""Provides token counters: exact OpenAI encodings that work offline, an estimate, a Hugging Face tokenizer, or any
+function.
 
 `open_counter` creates one from a name, an object or a callable. A counter remembers the size of the last request that
 was assembled with it, so that `calibrate(reported_tokens)` can compare it with the provider's count.
@@ -20,17 +21,19 @@ ENCODINGS = ("o200k_base", "cl100k_base")
 CHARACTERS_PER_TOKEN = 4
 _MEMO_ENTRIES = 1 << 16
 _LOOK_AFTER = 1_000_000
-"""Characters to count between two checks of the tokenizer's cache, which bounds the words it can gain meanwhile."""
+"""How many characters to count between two checks of the tokenizer's cache. This limits how much the cache can grow in
+between."""
 _CACHED_WORDS = 1 << 14
 SPECIAL = "<|"
 """The beginning of every special token (`<|endoftext|>`). In a user's text, such a token is counted as plain text."""
 _ID_BYTES = 4
-"""The bytes of a token in a flat buffer, which takes half the time of a list of ids but includes special tokens."""
+"""The number of bytes per token in a flat buffer. It takes half as long as a list of ids, but includes special
+tokens."""
 _SMALLEST_FACTOR, _LARGEST_FACTOR = 0.25, 8.0
 
 
 class Counter:
-    """Counts the tokens of text, and compares its counts with those a provider reports."""
+    """Counts the tokens of texts, and compares its counts with those that a provider reports."""
 
     exact = True
 
@@ -86,11 +89,11 @@ class Estimate(Counter):
 
     @property
     def name(self) -> str:
-        """The name, which contains the factor, so that counts with another factor are computed again."""
+        """The name, which includes the factor, so that counts with another factor are recomputed."""
         return "estimate" if self.factor == 1.0 else f"estimate*{self.factor:g}"
 
     def count(self, text: str) -> int:
-        """Return the number of characters ÷ 4, rounded up, times the factor."""
+        """Return a quarter of the number of characters, rounded up, times the factor."""
         self._last = tokens = self._estimate(text)
         return tokens
 
@@ -138,7 +141,7 @@ def open_counter(spec: object = None) -> Counter:
 
 
 def _encoding(name: str) -> Counter:
-    """Return the only counter for an encoding in this process, since loading the ranks takes tens of milliseconds."""
+    """Return this process's only counter for an encoding, since loading the ranks takes tens of milliseconds."""
     encoding = _opened.get(name)
     if encoding is None:
         encoding = _opened[name] = Encoding(name)
@@ -152,7 +155,7 @@ class Encoding(Counter):
         super().__init__(name, self._exact)
         self._tokenizer: Any = None
         self._uncounted = 0
-        """Characters counted since the tokenizer's cache was last looked at."""
+        """The number of characters counted since the tokenizer's cache was last checked."""
 
     @property
     def cached_words(self) -> int:
@@ -162,7 +165,8 @@ class Encoding(Counter):
     def _look_at_cache(self) -> None:
         """Clear the tokenizer's cache of words when it is too large, since it has no limit of its own.
 
-        Reading the length walks the whole cache and takes longer than counting a message, so it happens rarely.
+        Reading its length takes longer than counting a message, because it goes through the whole cache, so this is
+        done rarely.
         """
         self._uncounted = 0
         if self._tokenizer.cache_len > _CACHED_WORDS:
@@ -188,7 +192,8 @@ class Encoding(Counter):
 
 
 def _tokenizer(tokenizer: Any) -> Counter:
-    """Count with a tokenizer without special tokens: tiktoken's `encode_ordinary`, or a suitable `encode`."""
+    """Count with a tokenizer, ignoring special tokens, by calling tiktoken's `encode_ordinary` or a suitable
+    `encode`."""
     encode = getattr(tokenizer, "encode_ordinary", tokenizer.encode)
     options = {"add_special_tokens": False} if _takes(encode, "add_special_tokens") else {}
     return Counter(_tokenizer_name(tokenizer), lambda text: len(encode(text, **options)))

@@ -76,7 +76,8 @@ def tool_text(tool: Tool) -> str:
 
 
 def rank_by_words(query: str, texts: Sequence[str]) -> list[tuple[int, float]]:
-    """Return (index, score) of texts that share words with a query, by BM25, best first; ties keep their order."""
+    """Return the (index, score) of each text that shares words with a query, ranked by BM25, best first. Ties keep
+    their order."""
     terms = query_terms(query)
     bags = [tokens(text) for text in texts]
     mean = sum(map(len, bags)) / len(bags) if bags else 1.0
@@ -119,11 +120,11 @@ def choose_tools(
     used: Sequence[str] = (),
     earlier: Sequence[str] = (),
 ) -> ToolChoice:
-    """Choose the tools that fit a ceiling of tokens; all of them if they do.
+    """Choose the tools that fit under a ceiling of tokens, or all of them if they fit.
 
     Args:
         tools: All definitions.
-        ceiling: The maximum tokens of the chosen tools.
+        ceiling: The maximum number of tokens in the chosen tools.
         ranked: The indices of the tools, the most relevant first.
         pinned: Names of tools that are always sent.
         used: Names of tools that the conversation uses, which have priority.
@@ -173,7 +174,7 @@ def check_pinned(pinned: Collection[str], names: Collection[str]) -> None:
 
 
 def _finder(tools: Sequence[Tool], index_of: Mapping[str, int]) -> list[Tool]:
-    """Return the caller's own `find_tool` if there is one, else ours in the shape of the other tools."""
+    """Return the caller's own `find_tool` if there is one, otherwise ours in the shape of the other tools."""
     if FIND_TOOL in index_of:
         return [tools[index_of[FIND_TOOL]]]
     return [find_tool_definition("anthropic" if any("input_schema" in tool for tool in tools) else "openai")]

@@ -26,7 +26,7 @@ NO_RESULT = "(no result: the call was interrupted)"
 EMPTY = "(empty message)"
 _SPEAKERS = ("user", "assistant")
 EMPTY_MESSAGE = "empty message"
-"""The reason given by the repair that drops an empty message."""
+"""The reason for a repair that drops an empty message."""
 SYNTHETIC = "memorist.synthetic"
 """The metadata key of messages that exist only in the request: nobody wrote them, and no store contains them."""
 
@@ -64,7 +64,7 @@ class Unit(msgspec.Struct, frozen=True):
 
 
 class _Carrier(msgspec.Struct):
-    """A message with tool results, held back until the call it answers is read."""
+    """Holds a message with tool results until the call it answers has been read."""
 
     message: Message
     position: int
@@ -78,7 +78,7 @@ class Grouper:
         self._name = counter.name
         self._attached = attached
         self._stash = stash
-        """Tool results over this many tokens are sent as previews; None sends all results whole."""
+        """Tool results over this many tokens are sent as previews. None means that all results are sent in full."""
         self.repairs: list[Repair] = []
         self.has_reasoning = False
         """Whether any message contains reasoning, so that most assemblies do not have to look for it."""
@@ -86,19 +86,19 @@ class Grouper:
         """Whether any unit contains memory that was recalled for its turn."""
         self._pending: list[_Carrier] = []
         self._turn: list[_Carrier] = []
-        """Responses API items of one model turn, newest first; every other provider takes them as one message."""
+        """Responses API items of one model turn, newest first; every other provider accepts them as one message."""
         self._strays: dict[str, _Carrier] = {}
 
     @property
     def waiting(self) -> bool:
-        """This says whether older messages are needed to complete a unit: the call of a result, or the start of a
+        """This is True if older messages are needed to complete a unit, such as the call of a result or the start of a
         turn."""
         return bool(self._pending or self._turn)
 
     def take_plain(
         self, messages: Iterator[Message], position: int | None, units: list[Unit], limit_tokens: int
     ) -> tuple[int, Message | None]:
-        """Add the units of messages that are only text, the common case, until they take more than a limit.
+        """Add the units of messages that contain only text, which is the common case, until they exceed a token limit.
 
         Positions are counted down from `position`; None means the sequence numbers of the messages. Returns the tokens
         added, and the first message that `push` must handle, or None. This is the hot loop of reading.
@@ -354,7 +354,8 @@ def split_results(message: Message) -> tuple[list[tuple[str, Message]], Message 
 
 
 def _is_clean(calls: list[ToolCall], carriers: list[_Carrier]) -> bool:
-    """Return whether each call has exactly one result, there are no others, and text comes only after the last."""
+    """Return whether each call has exactly one result, there are no other results, and text comes only after the last
+    one."""
     wanted = [call.id for call in calls]
     if not carriers or "" in wanted:
         return False

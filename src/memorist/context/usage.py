@@ -58,7 +58,7 @@ def price_of(model: str | None, prices: Prices | None = None) -> Price | None:
 def _is_same_model(model: str, name: str) -> bool:
     """Return whether a name refers to an installed model, with or without a suffix such as a date.
 
-    `gpt-5.6` is not `gpt-5`, and has its own prices.
+    `gpt-5.6` is not `gpt-5`, because it has its own prices.
     """
     rest = model[len(name) :]
     return not rest or not (rest[0].isalnum() or rest[0] == ".")
@@ -98,7 +98,7 @@ def _installed() -> dict[str, Price]:
 
 
 def read_usage(reported: object) -> Usage:
-    """Return the usage in an answer of OpenAI (chat and Responses), Anthropic or Gemini, or in its `usage`."""
+    """Return the usage from a response of OpenAI (chat or Responses), Anthropic or Gemini, or from its `usage`."""
     if isinstance(reported, Usage):
         return reported
     fields = _fields(reported)

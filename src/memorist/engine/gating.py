@@ -80,7 +80,7 @@ def _pass_change(gate: Gate, change: Change, at: datetime, tally: Tally) -> Chan
 
 
 def _may_refuse(record: Record) -> bool:
-    """Return whether a caller wrote this and can be told about a refusal. Memories that processors derive are checked
+    """Return whether a caller wrote this and can handle a refusal. Memories derived by processors are checked
     earlier."""
     return getattr(record, "actor", "processor") not in ("processor", "import")
 
@@ -118,7 +118,7 @@ class GateReport(msgspec.Struct, frozen=True, kw_only=True):
     held: dict[str, int] = {}
     """This counts memories that were put into the review queue, by class."""
     expiring: dict[str, int] = {}
-    """This counts memories that were given an expiry, by class."""
+    """This counts memories that got an expiry date, by class."""
     stored: dict[str, int] = {}
     """This counts facts, events and learnings that contain personal data now, by class."""
 
@@ -168,7 +168,7 @@ class Gating:
         Parts that you leave out stay unchanged. Other processes notice it within two seconds.
 
         Args:
-            secrets: What happens to secrets in memory, by kind, by group or for all (`*`): `mask`, `refuse`, `allow`.
+            secrets: What happens to secrets in memory, by kind, by group or for all (`*`): `mask`, `refuse` or `allow`.
             messages: What happens to secrets in messages: `keep`, `mask` or `refuse`.
             personal: Rules by class of personal data: `allow`, `review`, `refuse` or `expire 30d`.
             namespaces: Such rules by namespace (`{"user:*": {"health": "review"}}`).
@@ -201,7 +201,7 @@ class Gating:
         return policy
 
     async def reset(self) -> bool:
-        """Delete the stored policy of this org, so that the one that the memory was opened with applies again.
+        """Delete the stored policy of this org. The policy that the memory was opened with then applies again.
 
         Returns:
             Whether there was a stored policy.

@@ -1,6 +1,4 @@
-"""Counts rows for `stats`, and writes the report of `doctor` about the store, the queues, failed parts and all
-problems.
-"""
+"""Counts rows for `stats`, and creates the report of `doctor` about the store, the queues and all problems."""
 
 from __future__ import annotations
 
@@ -39,20 +37,20 @@ class Turns(msgspec.Struct, frozen=True):
 
 
 class ReadingCost(msgspec.Struct, frozen=True):
-    """Reports the cost of extracting from messages with a model, over the threads that still exist."""
+    """Reports what it cost to extract memories with a model, for all threads that still exist."""
 
     to_dict = as_dict
 
     calls: int
     messages: int
-    """This counts messages that users wrote and that went into those calls."""
+    """This counts users' messages that were sent in those calls."""
     input_tokens: int
     output_tokens: int
     input_tokens_per_1000: int
     """Tokens read per 1,000 messages. This is zero before the first call, or if the provider did not report any."""
     output_tokens_per_1000: int
     cached_tokens: int = 0
-    """This says how many of the tokens read came from the provider's prompt cache."""
+    """This counts the input tokens that came from the provider's prompt cache."""
     accepted: int = 0
     """This counts items that were stored, ended or confirmed."""
     refused: int = 0
@@ -96,7 +94,7 @@ class Diagnosis(msgspec.Struct, frozen=True):
 
     store: str
     details: dict[str, Json]
-    """Versions, settings and sizes, as the store reports them."""
+    """These are the versions, settings and sizes that the store reports."""
     embedder: str | None
     queues: list[Backlog]
     retention: list[RetentionState]
@@ -204,7 +202,7 @@ class Health:
         return Diagnosis(str(report.pop("store", store.name)), report, embedder, queues, retention, problems)
 
     async def _analysis(self, problems: list[str]) -> None:
-        """Add a problem if another version of the analysis or stemmer made the terms of a namespace."""
+        """Add a problem if another version of the analysis or stemmer produced the terms of a namespace."""
         from ..recall.analyze import analysis_version
 
         rows = await self._core.scan(NamespaceStats, limit=PAGE_ROWS)
@@ -216,7 +214,7 @@ class Health:
             )
 
     async def _embedder(self, problems: list[str]) -> str | None:
-        """Return the name of the embedder, and add a problem if another one made the stored vectors."""
+        """Return the name of the embedder, and add a problem if another one computed the stored vectors."""
         core = self._core
         try:
             embedder = core.shared.embedder
@@ -245,7 +243,8 @@ def _counted(kind: type[Record]) -> type[Record]:
 
 
 async def _sound(reading: Awaitable[T], otherwise: T, problems: list[str]) -> T:
-    """Return the result of a read. If the rows it needs are damaged, return `otherwise` and report one more problem."""
+    """Return the result of a read. If the rows it needs are damaged, return `otherwise` and add a problem to the
+    report."""
     try:
         return await reading
     except CorruptRecord as damaged:

@@ -97,13 +97,13 @@ _NO_SPAN = nullcontext()
 
 
 class Listens:
-    """Provides the methods of both facades that register hooks."""
+    """Provides the methods that register hooks, for both facades."""
 
     _core: Core
 
     def on(self, event: str, hook: Hook) -> Callable[[], None]:
-        """Call `hook` for each event with a name (message, fact, fold, forget, …), and return a function that removes
-        it.
+        """Call `hook` for each event with this name (message, fact, fold, forget, …), and return a function that
+        removes it.
         """
         scope = self._core.scope
         scope.whole_org("listening to events")

@@ -22,7 +22,7 @@ class IdempotencyKey:
         self._key = key
         self._digest = digest
         self.outcome: int | None = None
-        """The number stored with the key, after `seen` has found it."""
+        """The number that is stored with the key, once `seen` has found it."""
 
     async def seen(self) -> bool:
         """Return whether the key was already used for this request.
@@ -45,7 +45,7 @@ class IdempotencyKey:
         handle.companions.extend([Expect(RequestKey, row.row_key, 0), Put(row)])
 
     async def keep(self, outcome: int) -> None:
-        """Add a number to the committed row, for an outcome that cannot be read from the store afterwards."""
+        """Add a number to the committed row, for an outcome that the store cannot return later."""
         await self._core.apply(Put(self._row(int(outcome))))
 
     def _row(self, outcome: int | None = None) -> RequestKey:

@@ -1,4 +1,4 @@
-"""Creates the outbox row that asks a worker to do something."""
+"""Creates the outbox rows that ask a worker to do something."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..records import Job
 THREAD_QUEUES = ("index", "derive", "reread", "fold", "archive")
 """Queues whose jobs belong to a thread, or to another thing that is indexed."""
 NAMESPACE_QUEUES = (*THREAD_QUEUES, "embed", "dedup", "tidy", "count", "uploads")
-"""All queues with jobs of a namespace: forgetting the namespace deletes them."""
+"""All queues with jobs that belong to a namespace. Forgetting the namespace deletes these jobs."""
 
 
 def index_job(org: str, ns: str, item: str, at: datetime, queue: str = "index") -> Job:

@@ -1,4 +1,5 @@
-"""Learnings are things learned about a user, without duplicates, strengthened by repetition and weakened by correction.
+"""Learnings are sentences about a user. Repetition strengthens them, corrections weaken them, and duplicates are
+merged.
 
 Confidence changes by these rules:
 
@@ -39,7 +40,7 @@ WEAKENED_CONFIDENCE = 0.7
 CORRECTED_CONFIDENCE = 0.5
 MIN_SAME_SIMILARITY = 0.5
 PREVIOUS_KEY = "before"
-"""The metadata key that contains what a learning said before its last change, for undoing it."""
+"""The metadata key under which a learning keeps its previous text, so that the last change can be undone."""
 
 
 class Learnings:
@@ -425,10 +426,10 @@ class Learnings:
         reverse: bool = False,
         user: str | None = None,
     ) -> list[Learning]:
-        """List learnings: the most used first, then the most certain, then the newest.
+        """List learnings by use, then by confidence, then by age, with the most used first.
 
         Args:
-            min_confidence: Leave out learnings that are less certain.
+            min_confidence: Leave out learnings with a lower confidence.
             type: Return only learnings of type `preference`, `pattern` or `correction`.
             limit: The maximum number to return.
             after: The id of the last learning of the previous page. If it was deleted in the meantime, there is no next
@@ -471,7 +472,7 @@ def _check_type(type: str) -> str:
 
 
 def fold(content: str) -> str:
-    """Normalise content in case, width, composition and spacing (NFKC, casefold), in any script."""
+    """Normalise the case, width, composition and spacing of content in any script (NFKC, casefold)."""
     return " ".join(unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", content).casefold()).split())
 
 

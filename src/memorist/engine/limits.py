@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 
 
 class CallLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """Holds the maximum that one call may ask for, or None for no limit."""
+    """Holds the limits for a single call, where None means no limit."""
 
     budget_tokens: int | None = None
-    """This is the total of a context's budget."""
+    """This is the maximum total of a context's budget."""
     hits: int | None = None
-    """This is the sum of `top_k` and `offset` of a recall."""
+    """This is the maximum sum of `top_k` and `offset` in a recall."""
 
     def check_budget(self, budget: TokenBudget) -> None:
-        """Raise TooLarge if a budget is over the limit."""
+        """Raise TooLarge if a budget exceeds the limit."""
         if self.budget_tokens is not None and budget.total > self.budget_tokens:
             raise TooLarge(
                 f"the budget is {budget.total} tokens; this server allows {self.budget_tokens} per request",

@@ -1,4 +1,4 @@
-"""Shows facts, events and learnings in a common format, with one kind of id.
+"""Presents facts, events and learnings as one type of record, with one kind of id.
 
 An id consists of the kind and the key: `fact:city`, `event:9f2a…` or `learning:c1d0…`. The typed nouns do the work. An
 update or deletion here calls theirs, with the same history, lineage and audit trail.
@@ -42,7 +42,7 @@ SCOPE = "scope"
 
 
 class Remembered(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Represents a fact, an event or a learning, in their common format."""
+    """Represents a fact, an event or a learning."""
 
     to_dict = as_dict
 
@@ -60,7 +60,7 @@ class Remembered(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     status: str = "active"
     """This is `active`, `ended`, `superseded`, `rejected` or `deleted`."""
     superseded_by: int | None = None
-    """In the answer of `history`, this is the version that replaced this one."""
+    """In results of `history`, this is the version that replaced this one."""
     scope: str = "standing"
     valid_from: datetime | None = None
     valid_until: datetime | None = None
@@ -75,14 +75,14 @@ class Remembered(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     trust: str = "user"
     reason: str | None = None
     score: float | None = None
-    """This says how relevant the memory is to the query, if `search` returned it."""
+    """If `search` returned the memory, this is its relevance to the query."""
     created_at: datetime
     updated_at: datetime
     version: int = 0
 
 
 class Memories:
-    """Lists, searches, changes and deletes facts, events and learnings in a common format."""
+    """Lists, searches, changes and deletes facts, events and learnings through one interface."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -128,7 +128,7 @@ class Memories:
             query: A question or a few words.
             kinds: Return only these kinds: `fact`, `event`, `learning`.
             top_k: How many to return.
-            min_score: Leave out those with a lower score; without it, a subject that nothing is known about finds none.
+            min_score: Leave out memories with a lower score. By default, nothing is returned for an unknown subject.
             ns: The namespace; by default the user's own.
 
         Returns:
@@ -281,10 +281,11 @@ class Memories:
         return []
 
     async def undo(self, id: str, *, ns: Ns | None = None) -> Remembered | None:
-        """Undo the last change of a memory, and return the memory as it is afterwards, or None if it is gone.
+        """Undo the last change to a memory, and return the resulting memory, or None if it no longer exists.
 
-        The undo is itself a new version, so it can be undone. A fact that was only added is rejected: it is not derived
-        from the same message again. If the change was approved in the review queue, it waits there again.
+        The undo is itself a new version, so it can be undone. If the last change added a fact, the fact is rejected,
+        and is not derived from the same message again. If the change was approved in the review queue, it waits there
+        again.
 
         Args:
             id: The id, such as `fact:city`.
@@ -334,7 +335,7 @@ class Memories:
         return [] if learning is None else [learning]
 
     async def _approved(self, ns: str, id: str, last: Fact | Event | Learning) -> Candidate | None:
-        """Return the candidate whose approval was the last change of a memory; None if it was changed otherwise."""
+        """Return the candidate whose approval was the last change to a memory, or None if something else changed it."""
         candidates = await self._core.scan(Candidate, ns, where=parse_filter({"approved_as": id}))
         fits = [candidate for candidate in candidates if _is_result(candidate, last)]
         return max(fits, key=lambda candidate: candidate.updated_at, default=None)
@@ -429,8 +430,9 @@ class Memories:
         """Return what is known about somebody as an instance of a schema, or None while a required field is unknown.
 
         Args:
-            schema: A msgspec struct, dataclass, TypedDict or Pydantic model, or a JSON Schema, which returns a dict.
-            subject: Whom it is about; by default the user.
+            schema: A msgspec struct, dataclass, TypedDict or Pydantic model, or a JSON Schema, for which a dict is
+                returned.
+            subject: The person it is about. Defaults to the user.
             user: Whose memory it is.
             ns: The namespace; by default the user's own.
 
@@ -439,7 +441,7 @@ class Memories:
 
         Raises:
             Forbidden: This handle may not read the namespace.
-            UsageError: The schema is of an unknown kind.
+            UsageError: The kind of schema is not supported.
 
         Examples:
             >>> import dataclasses
@@ -475,7 +477,7 @@ class Memories:
         after: str | None = None,
         ns: Ns | None = None,
     ) -> list[Remembered]:
-        """Return memories: facts by key, then events, then learnings.
+        """Return memories. Facts come first, ordered by key, then events, then learnings.
 
         Args:
             kinds: Return only these kinds.
@@ -525,7 +527,7 @@ class Memories:
 
 
 def remembered(record: Fact | Event | Learning, now: datetime, *, status: str | None = None) -> Remembered:
-    """Return a fact, event or learning in the common format. `status` overrides the record's own."""
+    """Return a fact, event or learning as a `Remembered` record. `status` overrides the record's own."""
     shared: dict[str, Any] = {
         "namespace": record.ns, "tags": record.tags, "metadata": record.metadata, "confidence": record.confidence,
         "sources": record.sources, "actor": record.actor, "trust": record.trust, "reason": record.reason,
@@ -567,7 +569,7 @@ def _sentence(fact: Fact) -> str:
 
 
 def _learning_versions(learning: Learning) -> list[Learning]:
-    """Return what a learning said before its last change, if there was one, and what it says now."""
+    """Return the text of a learning before its last change, if there was one, and its current text."""
     before = learning.metadata.get(PREVIOUS_KEY)
     if not isinstance(before, dict):
         return [learning]
@@ -591,7 +593,7 @@ def _is_result(candidate: Candidate, record: Fact | Event | Learning) -> bool:
 
 
 def _current(fact: Fact) -> int:
-    """Return the version that a change of a fact expects, or none once it has ended."""
+    """Return the version that a change to a fact expects, or None if the fact has ended."""
     return fact.version if fact.status == "active" else 0
 
 

@@ -21,7 +21,8 @@ TABLES: tuple[tuple[type[Record], str | None], ...] = (
     (StoredRecord, None),
     (Task, "by_ns"),
 )
-"""The kinds that are stored in a namespace, each with an index that begins with it (None means that the key does)."""
+"""The kinds that are stored in a namespace, each with an index that begins with the namespace (None means that the key
+begins with it)."""
 
 
 class Namespaces:

@@ -21,7 +21,7 @@ class Facade(Protocol):
 
 
 class Noun(Generic[T]):
-    """Declares a noun of a facade. It is created on first use, and is an attribute of the handle from then on."""
+    """Declares a noun of a facade. It is created on first use and then stored as an attribute of the handle."""
 
     def __init__(self, noun_type: type[T]) -> None:
         self.noun_type = noun_type
@@ -43,7 +43,5 @@ class Noun(Generic[T]):
 
 
 def core_of(handle: Facade) -> Core:
-    """Return the engine below a handle, for code (the server, MCP, adapters) that needs more than its public
-    methods.
-    """
+    """Return the engine behind a handle, for code (the server, MCP, adapters) that needs more than its public methods."""
     return handle._core

@@ -9,7 +9,7 @@ from ..records import Key
 from ..values import check_name, check_text
 
 MAX_LIMIT = 2**31 - 1
-"""Larger limits are reduced to this, because databases refuse limits beyond their integers."""
+"""Larger limits are reduced to this, because databases refuse limits that exceed their integer type."""
 
 
 class PageBounds(TypedDict, total=False):
@@ -30,7 +30,7 @@ def page(limit: int | None, after: str | None, reverse: bool) -> PageBounds:
 
 
 def checked_limit(limit: int | None) -> int | None:
-    """Return a limit after checking that it is None or a whole number that is not negative."""
+    """Return a limit after checking that it is None or a non-negative whole number."""
     if limit is None:
         return None
     if isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
@@ -45,7 +45,7 @@ def check_reason(reason: str | None) -> None:
 
 
 def version_of(expect: object) -> int:
-    """Return the version to expect, after checking that it is a whole number that is not negative."""
+    """Return the version to expect, after checking that it is a non-negative whole number."""
     if isinstance(expect, bool) or not isinstance(expect, int) or not 0 <= expect < 1 << 63:
         raise UsageError("expect is a version number; 0 means that there must be none yet")
     return expect

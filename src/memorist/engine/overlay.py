@@ -1,8 +1,9 @@
 """Represents an open batch: the changes it has collected, and the store as it will be after the commit.
 
 A batch reads its own writes. The changes are replayed on a store in RAM that contains the rows they touch, so their
-effect is defined only once, in `stores/memory.py`. `Put`, `Load` and `Expect` wait until their table is read, because
-most batches only write. The others have a result that depends on the rows, so they are replayed immediately.
+effect is defined only once, in `stores/memory.py`. `Put`, `Load` and `Expect` are replayed only when their table is
+read, because most batches only write. The results of other changes depend on the rows, so these changes are replayed
+immediately.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _FAMILY = {Message.table.name: Thread.table.name, Receipt.table.name: Thread.tab
 
 
 class Overlay:
-    """Shows a store with the changes of a batch. `apply` collects changes instead of writing them."""
+    """Presents a store as if the changes of a batch were applied. `apply` collects changes instead of writing them."""
 
     def __init__(self, below: Store) -> None:
         self.below = below
@@ -49,9 +50,9 @@ class Overlay:
         """The changes that the commit will apply, in order."""
         self._above = Replayed()
         self._waiting: dict[str, list[Change]] = {}
-        """Changes that have not been replayed yet, by the table that stands for their family."""
+        """Changes that have not been replayed yet, by the table that represents their family."""
         self._cleared: dict[str, list[DeleteRange]] = {}
-        """Ranges in the store below that the batch deletes, by table."""
+        """Ranges in the underlying store that the batch deletes, by table."""
 
     def __getattr__(self, name: str) -> Any:
         # Searches, claims and the like are answered by the store itself: they know only what is committed.
@@ -87,8 +88,8 @@ class Overlay:
     async def apply(self, changes: Sequence[Change], *, now: int) -> list[ChangeResult]:
         """Collect the changes.
 
-        The results are what a commit would return now, except versions and sequence numbers, which only the commit can
-        assign.
+        The results are those that a commit would return now, except for versions and sequence numbers, which only the
+        commit can assign.
         """
         results = [await self._collect(change, now) for change in changes]
         self.changes.extend(changes)
@@ -109,7 +110,8 @@ class Overlay:
     # -- replaying
 
     async def _replay(self, kind: type[Record], now: int) -> None:
-        """Replay the waiting changes of a kind's family, reading their rows from below in as few calls as possible."""
+        """Replay the waiting changes of a kind's family, reading their rows from the underlying store in as few calls
+        as possible."""
         waiting = self._waiting.pop(_family(kind), [])
         puts = [change.record for change in waiting if isinstance(change, Put)]
         for table in dict.fromkeys(type(record) for record in puts):
@@ -132,7 +134,7 @@ class Overlay:
         return results[0]
 
     async def _fetch(self, kind: type[Record], keys: Sequence[Key]) -> None:
-        """Copy rows from below, including expired ones, because a Put replaces those as well."""
+        """Copy rows from the underlying store, including expired ones, because a Put replaces those as well."""
         wanted = [key for key in dict.fromkeys(keys) if not self._hidden(kind, key)]
         for key, row in zip(wanted, await self.below.get_many(kind, wanted, now=0) if wanted else [], strict=True):
             self._above.seed(kind, key, row)
@@ -147,7 +149,7 @@ class Overlay:
                 self._above.seed(history, past.row_key, past)
 
     async def _clear(self, change: DeleteRange, now: int) -> int:
-        """Delete a range, both what the batch wrote in it and what is below, and return how many rows were deleted."""
+        """Delete a range, in the batch and in the underlying store, and return how many rows were deleted."""
         (own,) = await self._above.apply([change], now=now)
         scan = Scan(view_of(change.kind), change.prefix, after=change.after, before=change.before)
         below = await self.below.scan(scan, now=now)
@@ -156,7 +158,8 @@ class Overlay:
         return cast(int, own) + len(below) - hidden
 
     def _hidden(self, kind: type[Record], key: Key) -> bool:
-        """Return whether the batch decides about a row: it was copied or written above, or is in a cleared range."""
+        """Return whether the batch determines a row, because the row was copied or written in the batch or is in a
+        cleared range."""
         name = kind.table.name
         return key in self._above.touched.get(name, ()) or any(
             _is_in(key, cleared) for cleared in self._cleared.get(name, ())

@@ -1,9 +1,9 @@
-"""Shows a memory as it was at a given time, for `as_of`. Reads are answered from history, and nothing is written.
+"""Presents a memory as it was at a given time, for `as_of`. Reads use the history, and nothing is written.
 
-Facts and events have versions, so their old values and deleted ones come back. Messages, threads and summaries never
+Facts and events have versions, so old values and deleted items are available. Messages, threads and summaries never
 change, so those that existed at the time are shown. Documents, learnings and working memory have no versions. A
-document or a working document is shown if it has not been replaced since, and a learning if it existed. Forgotten items
-are in no history, and items that have expired stay gone.
+document or a working document is shown if it has not been replaced since then, and a learning if it already existed.
+No history contains forgotten items, and expired items are not shown.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _BEGINS = {
     "messages": "created_at", "threads": "created_at", "summaries": "created_at", "learnings": "created_at",
     "documents": "updated_at", "working": "updated_at", "fact_versions": "updated_at", "event_versions": "updated_at",
 }  # fmt: skip
-"""By table: the column that says since when a row has had its current values."""
+"""By table: the column with the time since which a row has had its current values."""
 VERSIONED_KINDS = ("fact", "event", "learning")
 """The kinds whose index entries do not cover earlier versions."""
 PAGE_ROWS = 500
 
 
 class Past:
-    """Shows a store as it was at a given time."""
+    """Presents a store as it was at a given time."""
 
     def __init__(self, below: Store, moment: datetime, now: int) -> None:
         self.below = below
@@ -54,11 +54,11 @@ class Past:
         return getattr(self.below, name)
 
     async def get(self, kind: type[R], key: Key, *, now: int) -> R | None:
-        """Return the row under a key as it was then."""
+        """Return the row under a key as it was at that time."""
         return (await self.get_many(kind, [key], now=now))[0]
 
     async def get_many(self, kind: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
-        """Return the rows under several keys as they were then, in their order."""
+        """Return the rows under several keys as they were at that time, in the order of the keys."""
         rows = await self.below.get_many(kind, keys, now=self._now)
         history = _HISTORIES.get(kind.table.name)
         if history is None:
@@ -69,7 +69,7 @@ class Past:
         ]
 
     async def scan(self, scan: Scan[R], *, now: int) -> list[R]:
-        """Return the rows that match a scan, as they were then."""
+        """Return the rows that match a scan, as they were at that time."""
         history = _HISTORIES.get(scan.kind.table.name)
         if history is not None:
             return await self._replayed(scan, history)
@@ -93,7 +93,7 @@ class Past:
         return moment is None or to_micros(moment) <= self._micros
 
     def _then(self, row: R) -> R:
-        """Return a learning as active if it has been rejected since."""
+        """Return a learning as active if it was rejected only later."""
         if isinstance(row, Learning) and row.status != "active" and not self._unchanged(row):
             return msgspec.structs.replace(row, status="active")
         return row
@@ -111,7 +111,7 @@ class Past:
         return not ended and (expires is None or to_micros(expires) > self._now)
 
     async def _replayed(self, scan: Scan[R], history: type[Record]) -> list[R]:
-        """Scan rows that have a history: put the rows as they were into a store in RAM, which answers the scan."""
+        """Scan rows that have a history. Their old versions are put into a store in RAM, which answers the scan."""
         from ..stores.memory import Replayed
 
         size = len(scan.kind.table.key)
@@ -153,7 +153,7 @@ def _as(kind: type[R], row: Record) -> R:
 
 
 def core_at(core: Core, moment: datetime) -> Core:
-    """Return a handle that reads what was known at a given time."""
+    """Return a handle that reads the memory as of a given time."""
     past = Core(core.shared, core.scope)
     past.store = cast(Store, Past(core.shared.store, moment, core.now()))
     past.now, past.at, past.moment = lambda: to_micros(moment), lambda: moment, moment
@@ -181,7 +181,7 @@ async def changed_drafts(past: Core, ns: str, only: EntryFilter) -> list[Draft]:
 
 
 async def mark_as_then(past: Core, entries: Sequence[Entry]) -> list[Entry]:
-    """Return the entries with the marks they had then. A statement was current until its fact was changed."""
+    """Return the entries with the marks they had at that time. A statement was current until its fact was changed."""
     out: list[Entry] = []
     states: dict[str, list[Fact]] = {}
     for entry in entries:

@@ -61,11 +61,12 @@ TYPED_RECORDS = frozenset(
 )
 """Kinds whose keys are chosen by users, and which are therefore checked like names."""
 HARMLESS_QUEUES = ("index", "derive", "fold", "archive", "embed", "dedup", "tidy", "count")
-"""Queues whose jobs only process stored data. Jobs of other queues contain commands, which no file may give."""
+"""Queues whose jobs only process stored data. Jobs in other queues contain commands, which must not come from a
+file."""
 UNPORTABLE_RECORDS = (ChangeNotice, RequestKey, StoreIdentity)
-"""Kinds that have a meaning only in their own database."""
+"""Kinds that are meaningful only in their own database."""
 Progress = Callable[[int, int | None], None]
-"""Called with the number of rows done and, if known, the total."""
+"""Called with the number of rows processed so far and, if known, the total."""
 
 
 class Transfer(msgspec.Struct, frozen=True):
@@ -106,7 +107,7 @@ class Portable:
     async def export(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Transfer:
         """Write every live row of this org to a file. The file is either complete or absent.
 
-        The file is new, only its owner can read it, and symbolic links are not followed. An existing file is replaced.
+        Only its owner can read the file, and symbolic links are not followed. An existing file is replaced.
         """
         from pathlib import Path
 
@@ -188,8 +189,8 @@ class Portable:
         return await sealed.scan(scan, now=self._core.now())
 
     async def _loads(self, batch: list[Record]) -> list[Change]:
-        """Return the rows unchanged, except jobs, which are reset, and two kinds that may only grow: epochs (by
-        version, which guards expect) and the last numbers of threads.
+        """Return the rows unchanged, except jobs, which are reset, and two kinds of values that may only grow: epochs
+        (whose version guards expect) and the last numbers of threads.
         """
         rows = [msgspec.structs.replace(record, org=self._core.org) for record in batch]
         epochs = [row.row_key[1:] for row in rows if isinstance(row, Epoch)]
@@ -238,7 +239,7 @@ def _is_further(row: Record, held: Epoch | Watermark | None) -> bool:
 
 
 def create(path: Path) -> BinaryIO:
-    """Create a new file that only its owner can read, because its content is private. A symbolic link is refused."""
+    """Create a new file that only its owner can read, because its content is private. Symbolic links are refused."""
     no_link: int = getattr(os, "O_NOFOLLOW", 0)
     return open(path, "xb", opener=lambda name, flags: os.open(name, flags | no_link, 0o600))
 

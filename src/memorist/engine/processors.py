@@ -1,4 +1,4 @@
-"""Processors are maintenance jobs over a store.
+"""Processors are maintenance jobs on a store.
 
 Each is incremental, idempotent and safe to run on two machines at once.
 
@@ -67,7 +67,7 @@ class Processor:
     def process(self, memory: AsyncMemory) -> Coroutine[object, None, Report]: ...
 
     def process(self, memory: Memory | AsyncMemory) -> Report | Coroutine[object, None, Report]:
-        """Run over a memory. Return a Report, or an awaitable of one for an AsyncMemory."""
+        """Run on a memory. Return a Report or, for an AsyncMemory, an awaitable that returns one."""
         memory._core.scope.whole_org("maintenance")
         work = self.run(memory._core)
         return run_blocking(work) if memory._core.runtime.blocking else work
@@ -90,7 +90,7 @@ ProcessorSpec = str | Processor | Processes | type[Processor] | type[Processes]
 
 class TtlGarbageCollector(Processor):
     """Removes expired rows, pieces of records whose writers died, old idempotency keys, and rows that are older than
-    the org's retention rules allow. Reads return none of these anyway, except the last."""
+    the org's retention rules allow. Only the last of these can still be read before they are removed."""
 
     name = "gc"
 
@@ -115,7 +115,7 @@ class TtlGarbageCollector(Processor):
 
 
 class FactExtractor(Processor):
-    """Works through the `derive` queue: extracts facts and learnings from users' messages."""
+    """Works through the `derive` queue, extracting facts and learnings from users' messages."""
 
     name = "facts"
 
@@ -136,7 +136,7 @@ class FactExtractor(Processor):
 
 
 class VectorIndexer(Processor):
-    """Runs waiting index jobs, then rebuilds every entry that another analysis or embedder made. It can be resumed.
+    """Runs waiting index jobs, then rebuilds every entry that another analysis or embedder produced. It can be resumed.
 
     It works page by page while the memory is in use. A rewritten entry gets a new stamp, so the remaining work is
     always at the beginning.
@@ -156,7 +156,8 @@ class VectorIndexer(Processor):
         return Report(self.name, done, changed, notes=notes)
 
     async def reindex(self, core: Core, ns: str, progress: Progress | None = None) -> int:
-        """Rebuild the outdated entries of a namespace, from the watermark of the last run on, and return how many."""
+        """Rebuild the outdated entries of a namespace, starting at the watermark of the last run, and return how many
+        were rebuilt."""
         stats, sweep = await core.get(NamespaceStats, ns), await core.get(Sweep, ns, "embed")
         version = index_version(core)
         if stats is None:
@@ -197,7 +198,7 @@ class VectorIndexer(Processor):
         return msgspec.structs.replace(fresh, version=results.stored(fresh).version)
 
     async def _page(self, core: Core, ns: str, page: Sequence[Entry]) -> int:
-        """Rebuild the outdated entries of a page, and return how many."""
+        """Rebuild the outdated entries of a page, and return how many were rebuilt."""
         version, embedder = index_version(core), core.shared.embedder
         keys = [entry.row_key[1:] for entry in page if not version.matches(entry)]
         while keys:
@@ -256,7 +257,7 @@ class VectorIndexer(Processor):
 
 
 class IndexVersion(msgspec.Struct, frozen=True):
-    """Identifies what creates entries now: the analysis, and the embedder if there is one."""
+    """Identifies the current analysis and, if there is one, the current embedder, which create entries."""
 
     analysis: str
     embedder: str | None
@@ -267,12 +268,12 @@ class IndexVersion(msgspec.Struct, frozen=True):
         return f"{self.analysis} {self.embedder or ''}".strip()
 
     def matches(self, entry: Entry) -> bool:
-        """Return whether this analysis and embedder made an entry."""
+        """Return whether this analysis and embedder produced an entry."""
         return entry.analysis == self.analysis and self.embedder in (None, entry.embedder)
 
 
 def index_version(core: Core) -> IndexVersion:
-    """Return the analysis and embedder with which this memory creates entries."""
+    """Return the analysis and the embedder that this memory uses to create entries."""
     from ..recall.analyze import analysis_version
 
     embedder = core.shared.embedder
@@ -280,7 +281,7 @@ def index_version(core: Core) -> IndexVersion:
 
 
 class Summarizer(Processor):
-    """Folds threads that exceed a number of tokens: writes a summary of their oldest part, and deletes nothing."""
+    """Folds threads that exceed a number of tokens by writing a summary of their oldest part. Nothing is deleted."""
 
     name = "summarizer"
 
@@ -318,7 +319,8 @@ class TokenLimiter(Summarizer):
 
 
 class Archiver(Processor):
-    """Folds messages older than an age into a summary, even in threads still in use. The messages stay readable."""
+    """Folds messages older than a given age into a summary, even in threads that are still in use. You can still read
+    the messages."""
 
     name = "archiver"
 
@@ -345,7 +347,8 @@ class Archiver(Processor):
 
 
 class Deduplicator(Processor):
-    """Merges facts in one namespace that say the same under keys that differ only in case, spacing or punctuation."""
+    """Merges facts in one namespace that have the same value and whose keys differ only in case, spacing or
+    punctuation."""
 
     name = "dedup"
 
@@ -431,7 +434,7 @@ PROCESSORS: dict[str, Callable[[], Processor]] = {
 
 
 class Processing:
-    """Runs processors over a handle."""
+    """Runs processors on a handle."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -481,9 +484,8 @@ def _opened(core: Core, model: ModelSpec) -> Any:
 
 
 async def _grown_threads(core: Core, last: bool) -> AsyncIterator[Thread]:
-    """Yield threads that grew since the last run: the indexer leaves a `fold` job for each.
-
-    The `last` user deletes it.
+    """Yield threads that have grown since the last run. The indexer creates a `fold` job for each, and the `last` user
+    deletes it.
     """
     await Outbox(core.shared, core.org).drain(("index",))
     after: tuple[str, str] | None = None
@@ -498,7 +500,7 @@ async def _grown_threads(core: Core, last: bool) -> AsyncIterator[Thread]:
 
 
 async def _end(core: Core, job: Job, thread: Thread | None) -> None:
-    """Delete a job, unless its thread has grown since it was read; then the next run does it again."""
+    """Delete a job, unless its thread has grown since it was read. In that case the next run repeats it."""
     changes: list[Change] = [Expect(Job, job.row_key, job.version), Delete(Job, job.row_key)]
     if thread is not None:
         changes.insert(0, Expect(Thread, thread.row_key, thread.version))
@@ -509,9 +511,8 @@ async def _end(core: Core, job: Job, thread: Thread | None) -> None:
 
 
 async def _spaces(core: Core, queue: str, maker: str | None = None) -> list[str]:
-    """Return the namespaces to process, which are those for which the indexer left a job.
-
-    Until a first full run has ended, return all of them.
+    """Return the namespaces to process: those for which the indexer created a job or, until a first full run has ended,
+    all of them.
     """
     whole = await core.get(Sweep, "", queue)
     if whole is None or whole.maker != maker:

@@ -27,11 +27,11 @@ PREFERENCE_PREFIX = "preference."
 MIN_CONFIDENCE = 0.7
 """The minimum confidence of a fact in the block; a learning's confidence must exceed it."""
 MAX_ADDED_LEARNINGS = 5
-"""How many learnings to show that a program added without a source."""
+"""How many of the learnings that a program added without a source to show."""
 MAX_FACTS = 1_000
 """For a user with more facts than this, only those about important topics are read."""
 MAX_READ_VERSIONS = 4
-"""How many earlier versions of a fact to read to find when its value changed."""
+"""How many earlier versions of a fact to read when looking for the time its value changed."""
 MAX_SHOWN_VALUES = 8
 """A list or a set of named values with more entries than this is treated as data for a program."""
 MAX_FACT_CHARACTERS, MAX_WISH_CHARACTERS = 160, 400
@@ -67,7 +67,7 @@ class Profile:
         Args:
             user: The user it is about. Defaults to the user of this handle.
             min_confidence: Leave out memories with a lower confidence.
-            as_of: Return the profile of this time.
+            as_of: Return the profile as it was at this time.
 
         Returns:
             The profile.
@@ -110,7 +110,7 @@ class Profile:
         return [await self.get(user, min_confidence=min_confidence) for user in as_list(users, "users")]
 
     async def set_preference(self, user: str | None, key: str, value: Json) -> Fact:
-        """Set a preference of a user. It is stored as the fact `preference.<key>` and sent with every request.
+        """Set a user's preference. It is stored as the fact `preference.<key>` and sent with every request.
 
         Args:
             user: The user it is about. None means the user of this handle.
@@ -133,13 +133,13 @@ class Profile:
         """Return the profile lines that every context of a user contains, in order, each with its source.
 
         The lines are about safety, who the user is, preferences, corrections, other important facts, and the current
-        page and plan. Only certain and current lines are included. The block changes only when one of them does, so
-        that prompt caches keep it.
+        page and plan. Only certain and current lines are included. The block changes only when one of them changes, so
+        it stays in prompt caches.
 
         Args:
             user: The user it is about. Defaults to the user of this handle.
             max_tokens: The maximum size of the block.
-            as_of: Return the block of this time.
+            as_of: Return the block as it was at this time.
 
         Returns:
             The lines of the block.
@@ -182,8 +182,8 @@ class Profile:
         return [*within_limits(lines), *await self._now(name)]
 
     async def _learned(self, user: str, ns: str) -> list[tuple[Learning, ProfileLine]]:
-        """Return wishes and corrections, oldest first: the user's own, and the most used of those that a program
-        added.
+        """Return wishes and corrections, oldest first. They include the user's own, and the most used of those that a
+        program added.
         """
         from ..context.profile import ProfileLine
 
@@ -218,7 +218,7 @@ class Profile:
         return [fact for fact in facts if fact.indexed != []]
 
     async def _change_dates(self, facts: list[Fact]) -> dict[str, datetime]:
-        """Return, by key, when a fact got its current value, for facts that had another value before.
+        """Return when each fact got its current value, by key, for facts that had another value before.
 
         This reads the last few versions of all changed facts at once. A value that is older than these versions has no
         date.
@@ -240,9 +240,8 @@ class Profile:
         return dates
 
     async def _now(self, user: str) -> list[ProfileLine]:
-        """Return lines about working memory: page, plan and notes.
-
-        Actions change too often for a block that is cached.
+        """Return lines from working memory: the page, the plan and the notes. Actions change too often for a cached
+        block.
         """
         from ..context.profile import ProfileLine
 
@@ -316,7 +315,7 @@ def _capitalised(text: str) -> str:
 
 
 def _in_words(value: object, depth: int = 0) -> str | None:
-    """Return a value without JSON: text, a number, yes or no, a short list, or a few named values, or None for anything
+    """Return a value in words: text, a number, yes or no, a short list or a few named values. Return None for anything
     else.
 
     """

@@ -22,11 +22,11 @@ from .forgetting.lineage import reference, sources_of
 
 MAX_STEPS = 1000
 Traceable = Record | Hit | str
-"""Something that came from somewhere: a fact, a learning, a summary, a message, a document, a hit, or an id."""
+"""Anything that can be traced: a fact, a learning, a summary, a message, a document, a hit, or an id."""
 
 
 class WhyStep(msgspec.Struct, frozen=True):
-    """Describes one source on the way back. A direct source has `depth` 1. `present` is false if the source no longer
+    """Describes one source in the chain. A direct source has `depth` 1. `present` is false if the source no longer
     exists."""
 
     to_dict = as_dict
@@ -42,7 +42,7 @@ class WhyStep(msgspec.Struct, frozen=True):
 
 
 class WhyCorrection(msgspec.Struct, frozen=True):
-    """Describes the correction that gave a fact its present value: what it replaced, by whom, when and why."""
+    """Describes the correction that set a fact's current value: what it replaced, who made it, when and why."""
 
     before: Json
     value: Json
@@ -77,7 +77,7 @@ class Provenance:
         self._core = core
 
     async def why(self, item: Traceable) -> Why:
-        """Return the sources of a fact, learning, summary, hit or id, back to messages."""
+        """Return the sources of a fact, learning, summary, hit or id, traced back to messages."""
         record = await find(self._core, item)
         if record is None:
             raise NotFound("there is no such item in this scope")
@@ -95,7 +95,7 @@ class Provenance:
         )  # fmt: skip
 
     async def _correction(self, record: Record) -> WhyCorrection | None:
-        """Return the newest correction among a fact's versions, if its value still holds."""
+        """Return the newest correction among a fact's versions, if its value is still current."""
         if not isinstance(record, Fact):
             return None
         versions = await Facts(self._core).history(record.ns, record.key)
@@ -149,7 +149,7 @@ def _step(id: str, record: Record | None, depth: int) -> WhyStep:
 
 
 async def find(core: Core, item: object) -> Record | None:
-    """Return the record that an item, a hit or an id stands for; None if there is none in this scope."""
+    """Return the record that an item, a hit or an id refers to, or None if there is none in this scope."""
     record = await _find(core, item)
     return record if record is not None and await _visible(core, record) else None
 

@@ -1,5 +1,4 @@
-"""Recall finds the memories that matter for a query in the namespaces of this scope, by words and by meaning, with
-reasons."""
+"""Recall searches the namespaces of this scope, by words and by meaning, for the memories that matter for a query."""
 
 from __future__ import annotations
 
@@ -30,21 +29,22 @@ if TYPE_CHECKING:
 Spaces = Sequence[Ns] | Ns | None
 NAMESPACES = view_of(NamespaceStats)
 """The names of namespaces that have index entries, without their statistics."""
-"""Where to search: namespaces, one of them, or None for all that the handle may read."""
+"""Where to search: one or more namespaces, or None for all that the handle may read."""
 MAX_CANDIDATES = 5_000
 MAX_HOPS = 4
 HITS_FOR_MODEL = 8
-"""How many hits the model reads before it says what to search for next."""
+"""How many hits the model reads before it proposes the next search."""
 MAX_PAST_ENTRIES = 200
-"""How many facts and events that have changed since a time are candidates for a question about that time."""
+"""For a question about an earlier time, how many of the facts and events that have changed since then are
+candidates."""
 MAX_REINDEXED_ENTRIES = 5_000
 """A recall rebuilds the outdated entries of a namespace if there are at most this many, which takes about a second."""
 MAX_HITS_WITH_THREE_CANDIDATES = 60
-"""Up to this many hits, recall takes three candidates per hit; above it, two."""
+"""For up to this many hits, recall considers three candidates per hit; for more, it considers two."""
 
 
 class Recalling:
-    """Finds the memories that matter for a query."""
+    """Searches for the memories that matter for a query."""
 
     def __init__(self, core: Core) -> None:
         # An index has neither the rows of an open batch nor those of the past.
@@ -76,9 +76,9 @@ class Recalling:
         `offset` skips the first hits, `vector` replaces the query's embedding, and a namespace that ends in `*` is a
         prefix. With `expand`, the memory's model proposes other wordings, which are searched too. With `hops` over 1,
         the model reads the first hits and proposes the next search, `hops - 1` times. `bare` hits are for a context:
-        chunks of a document are not merged, and hits have no reasons. Without `min_score`, a question that seems to
-        have no answer here finds nothing, unless `where` is passed; `floored` uses the floor of contexts. With `as_of`,
-        the answer is what was known at that time.
+        chunks of a document are not merged, and hits have no reasons. Without `min_score`, nothing is returned for a
+        question that seems to have no answer here, unless `where` is passed; `floored` uses the floor of contexts. With
+        `as_of`, recall uses the memory as it was at that time.
         """
         if as_of is not None:
             past = Recalling(core_at(self._core, as_datetime(as_of, "as_of")))
@@ -124,7 +124,7 @@ class Recalling:
         wanted: Wanted,
         vector: Sequence[float] | None,
     ) -> list[Hit]:
-        """Return hits from the shared org, in the namespaces that may be read there."""
+        """Return hits from the namespaces of the shared org that this handle may read."""
         there = Recalling(core)
         many = [namespaces] if isinstance(namespaces, str | Namespace) else namespaces
         readable = (
@@ -137,7 +137,7 @@ class Recalling:
     def _together(self, mine: list[Hit], theirs: list[Hit], wanted: Wanted) -> list[Hit]:
         """Return the best hits of both orgs within the token limit.
 
-        If scores are equal, the handle's own come first.
+        If scores are equal, hits from the handle's own org come first.
         """
         best = sorted([*mine, *theirs], key=lambda hit: -hit.score)[wanted.offset : wanted.offset + wanted.top_k]
         if wanted.max_tokens is None:
@@ -361,7 +361,7 @@ class Recalling:
         earlier: bool,
         unindexed: Mapping[str, int],
     ) -> Pool | None:
-        """Return the candidates of all namespaces. The search widens while filters leave too few."""
+        """Return the candidates of all namespaces. The search is widened as long as filters leave too few."""
         from ..recall.candidates import CANDIDATES, Candidates
         from ..recall.pool import Pool, stats_of
 
@@ -400,7 +400,8 @@ class Recalling:
 
 
 def _is_outdated(stats: NamespaceStats | None) -> bool:
-    """Return whether another analysis made the terms of a namespace, so that those of a question would miss them."""
+    """Return whether the terms of a namespace come from another analysis, so that the terms of a question would not
+    match them."""
     from ..recall.analyze import analysis_version
 
     return stats is not None and stats.analysis != analysis_version()

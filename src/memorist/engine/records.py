@@ -1,9 +1,9 @@
-"""Records are opaque bytes or JSON under ordered keys, for integrations that have their own state.
+"""Records store opaque bytes or JSON under ordered keys, for integrations that have their own state.
 
 A record is one row without an index entry, audit event or history, and recall never sees it. Data longer than
 `PIECE_BYTES` is split into pieces, which are written first under an upload id. Committing the row that names the upload
-makes them the record's data in one step, so a reader sees either the old data or the new. Each unfinished upload has a
-job that is due in an hour, so that a collector can remove the pieces of a writer that died.
+makes them the record's data in one step, so a reader sees either the old data or the new data. Each unfinished upload
+has a job that is due in an hour, so that a collector can remove the pieces of a writer that died.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class OpaqueRecord(msgspec.Struct, frozen=True, kw_only=True):
     """This is the version to pass to `put(expect=)` and `delete(expect=)`. It starts again at 1 after the record is
     deleted."""
     existed: bool = False
-    """This says whether a put with `absent=True` found this record and left it unchanged."""
+    """This is True if a put with `absent=True` found this record and left it unchanged."""
     created_at: datetime
     updated_at: datetime
     expires_at: datetime | None = None
@@ -101,7 +101,7 @@ class Records:
             data: Bytes or JSON.
             meta: JSON that `scan` can filter by.
             ttl: How long to keep it.
-            expect: Write only if this is the current version; 0 if there must be none yet.
+            expect: Write only if this is the current version; 0 if there must be no record yet.
             absent: Leave an existing record unchanged, and return it with `existed` set.
 
         Returns:
@@ -133,8 +133,8 @@ class Records:
         Args:
             ns: The namespace. On a user's handle, it defaults to the user's own.
             items: Pairs of key and data, or `RecordPut` objects with their own options.
-            ttl: How long to keep the records that are not given as a `RecordPut`.
-            absent: Leave existing records unchanged, for those that are not given as a `RecordPut`.
+            ttl: How long to keep the records that are not passed as a `RecordPut`.
+            absent: Leave existing records unchanged, unless they are passed as a `RecordPut`.
             expect: Other records and the versions they must have at the commit; 0 if they must not exist.
 
         Returns:
@@ -297,7 +297,8 @@ class Records:
         after: Sequence[str | int | float] | None = None,
         before: Sequence[str | int | float] | None = None,
     ) -> int:
-        """Delete all records whose key starts with `prefix` and is between the bounds, and return how many.
+        """Delete all records whose key starts with `prefix` and is between the bounds, and return how many were
+        deleted.
 
         Args:
             ns: The namespace. On a user's handle, it defaults to the user's own.
@@ -454,7 +455,7 @@ class Records:
         """Raise TooLarge for a put that would exceed the org's limit for records.
 
         The stored bytes are counted once, and each put adds to the count, even if it replaces data. They are counted
-        again only when the count reaches the limit. Writes by other processes are noticed at the next count.
+        again only when the count reaches the limit. The next count also includes writes by other processes.
         """
         shared, org = self._core.shared, self._core.org
         used, counted = shared.record_bytes.get(org, (None, 0))
@@ -526,7 +527,7 @@ def _put_answer(put: RecordPut, row: StoredRecord, stored: Stored) -> OpaqueReco
 
 
 def _as_kept(key: Sequence[str | int | float]) -> RecordKey:
-    """Return a key in the form in which it is returned, with whole numbers as integers."""
+    """Return a key in the form that callers see, with whole numbers as integers."""
     return tuple([int(part) if type(part) is float and part.is_integer() else part for part in key])
 
 
@@ -542,7 +543,7 @@ def _bound(key: Sequence[str | int | float] | None) -> tuple[str] | None:
 
 
 def _range(start: str, after: tuple[str] | None, before: tuple[str] | None) -> tuple[Any, Any]:
-    """Return the bounds, narrowed to the keys that start with a prefix and are longer than it."""
+    """Return the bounds, narrowed to the keys that start with a prefix and are longer than the prefix."""
     if not start:
         return after, before
     low, high = (start,), (start + AFTER_ELEMENTS,)

@@ -1,4 +1,4 @@
-"""Remembers in one call: it stores a statement, reads it immediately, and returns what it understood."""
+"""Remembers something in one call: stores a statement, reads it immediately, and returns what was understood."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 _SECRET = "{} is a secret and is kept out of memory"
 THREAD = "remembered"
-"""The first part of the id of the thread that stores what was remembered without naming a thread."""
+"""The first part of the id of the thread that stores statements if the caller names no thread."""
 
 
 class Refusal(msgspec.Struct, frozen=True, kw_only=True):
-    """Describes something in a message that did not become a memory: a secret, or a model's note that failed the
+    """Describes something in a message that did not become a memory, such as a secret or a model's note that failed the
     checks."""
 
     to_dict = as_dict
@@ -48,7 +48,7 @@ class Understood(msgspec.Struct, frozen=True, kw_only=True):
     to_dict = as_dict
 
     thread: str | None = None
-    """This is the thread that contains the words, or None if they were stored as they are."""
+    """This is the thread that contains the words, or None if they were stored word for word."""
     receipts: list[MessageReceipt] = []
     stored: list[Remembered] = []
     """These are the memories that were extracted from the words, or confirmed by them."""
@@ -57,7 +57,8 @@ class Understood(msgspec.Struct, frozen=True, kw_only=True):
     ended: list[str] = []
     """These are the ids of memories that a request to forget has ended."""
     refused: list[Refusal] = []
-    """These did not become memories, and each has a reason: secrets, and a model's notes that failed the checks."""
+    """These items did not become memories, each for a given reason. They are secrets, or a model's notes that failed
+    the checks."""
 
 
 class Remembering:

@@ -1,4 +1,4 @@
-"""Retention deletes rows that are older than an org's rules allow. The collector runs it."""
+"""Deletes rows that are older than an org's retention rules allow. The collector runs this."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _RECORDS: dict[str, type[Record]] = {
 
 
 class RetentionState(msgspec.Struct, frozen=True):
-    """Represents a retention rule, and how many rows the collector will delete when it runs next."""
+    """Represents a retention rule, with the number of rows that the collector will delete in its next run."""
 
     to_dict = as_dict
 
@@ -35,7 +35,7 @@ class RetentionState(msgspec.Struct, frozen=True):
 
 
 async def apply_retention(core: Core) -> dict[str, int]:
-    """Delete rows that the org's rules no longer allow, and return how many, by kind."""
+    """Delete rows that the org's rules no longer allow, and return how many were deleted, by kind."""
     counts: dict[str, int] = {}
     for rule in (await policy_of(core)).retention:
         rows = [row async for row in _due_rows(core, rule)]

@@ -50,7 +50,7 @@ class Review:
         return candidate if candidate is not None and candidate.approved_as is None else None
 
     async def approve(self, id: str, *, ns: Ns | None = None) -> Remembered | None:
-        """Carry out what a candidate proposes, and return the memory, or None if it only ended or confirmed one.
+        """Carry out a candidate's proposal, and return the memory, or None if the proposal only ended or confirmed one.
 
         Args:
             id: The id of the candidate.
@@ -61,7 +61,7 @@ class Review:
 
         Raises:
             NotFound: There is no such candidate.
-            Conflict: The memory that it would change has changed since.
+            Conflict: The memory that it would change has changed in the meantime.
         """
         from .derive.noting import Source, carry_out
 
@@ -86,7 +86,7 @@ class Review:
         subject: str | None = None,
         ns: Ns | None = None,
     ) -> Candidate:
-        """Change what a candidate proposes, and return it. The candidate keeps waiting.
+        """Change a candidate's proposal, and return the candidate, which stays in the queue.
 
         Args:
             id: The id of the candidate.

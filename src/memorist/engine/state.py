@@ -81,7 +81,7 @@ class State:
             key: The key.
             value: A JSON value.
             ttl: How long to keep it.
-            expect: Write only if this is the current version; 0 if there must be none yet.
+            expect: Write only if this is the current version; 0 if there must be no entry yet.
 
         Returns:
             The stored entry, with its version.

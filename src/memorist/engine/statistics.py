@@ -1,5 +1,4 @@
-"""Keeps the statistics of a namespace that ranking needs: how many entries it has, of which kinds, and how long they
-are.
+"""Maintains the statistics of a namespace that ranking needs: how many entries it has, their kinds, and their lengths.
 
 The indexer adds the entries it writes and subtracts those it replaces. `Core.apply` subtracts the entries that other
 writers delete, in the same transaction. Speakers' names cannot be subtracted, because others may have the same name.
@@ -19,9 +18,9 @@ from ..stores.base import Change, Delete, DeleteRange, Expect, Put, RowId, Scan
 from .core import Core, R
 
 COUNT_QUEUE = "count"
-"""The queue of namespaces that must be counted again."""
+"""The queue of namespaces that must be recounted."""
 RECOUNT_DELAY = timedelta(seconds=60)
-"""A namespace is counted at most this often, because a count reads all its entries."""
+"""The minimum time between two counts of a namespace, because a count reads all its entries."""
 MAX_SPEAKERS = 64
 MAX_STANDING_ENTRIES = 64
 """How many of a namespace's newest standing instructions are candidates for every request."""
@@ -80,7 +79,7 @@ def _entry_deletions(changes: Sequence[Change]) -> list[Delete | DeleteRange]:
 
 
 def counted_rows(changes: Sequence[Change]) -> set[RowId]:
-    """Return the statistics that deleting entries changes, unless the changes write them anyway."""
+    """Return the statistics that change when entries are deleted, unless the changes already write them."""
     keys = [change.prefix if isinstance(change, DeleteRange) else change.key for change in _entry_deletions(changes)]
     written = {
         change.record.row_key
@@ -101,7 +100,7 @@ async def deleted_rows(core: Core, change: Delete | DeleteRange, view: type[R]) 
 async def subtract_deleted(core: Core, changes: Sequence[Change]) -> list[Change]:
     """Return changes that subtract the entries which `changes` delete.
 
-    They fail if their namespace is indexed meanwhile.
+    They fail if their namespace is indexed in the meantime.
     """
     removed: dict[Key, dict[Key, Entry]] = {key: {} for _, key in sorted(counted_rows(changes))}
     for change in _entry_deletions(changes):
@@ -118,9 +117,8 @@ async def subtract_deleted(core: Core, changes: Sequence[Change]) -> list[Change
 
 
 def recount_jobs(changes: Sequence[Change], at: datetime) -> list[Change]:
-    """Return jobs that count again the namespaces whose entries these changes delete.
-
-    There are none if the changes write the statistics.
+    """Return jobs that recount the namespaces whose entries these changes delete. There are none if the changes write
+    the statistics.
     """
     return [
         Put(

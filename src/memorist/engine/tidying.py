@@ -1,4 +1,5 @@
-"""Plans a tidy-up of merges, endings and rewordings that a person can read, apply in one step, and undo.
+"""Plans how to tidy up memories by merging, ending and rewording them. A person can read a plan, apply it in one step,
+and undo it.
 
 Without a model, the plan merges only exact and near-exact duplicates. With a model, it also ends memories that are no
 longer true, shortens long ones and states habits that several memories show. Nothing changes until the plan is applied.
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from ..ports import Model
 
 PLANS = "tidy"
-"""The first element of the keys under which applied plans are stored, for undoing them."""
+"""The first element of the keys under which applied plans are stored, so that they can be undone."""
 MAX_TOKENS = 4_000
 
 
@@ -63,7 +64,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     refused: list[str] = []
     """This says why some of the model's proposals were left out."""
     versions: dict[str, int] = {}
-    """These are the versions of the memories that the plan was based on. A memory that has changed since is not
+    """These are the versions of the memories that the plan was based on. A memory that has changed since then is not
     touched."""
     applied: bool = False
 
@@ -188,7 +189,8 @@ class Plans:
         return Core(self._core.shared, self._core.scope).batched()
 
     def _links(self, ns: str, line: PlanLine, target: Ref | None) -> list[Link]:
-        """Return lineage links from the memories of a line to a record that contains some of their words."""
+        """Return lineage links from the memories in a line of the plan to a record that contains some of their
+        words."""
         if target is None:
             return []
         sources = [_ref(ns, id) for id in line.ids]
@@ -241,7 +243,7 @@ class Plans:
 
 
 class AsyncPlan:
-    """A plan together with the methods to apply and undo it. `memory.tidy` returns one."""
+    """Represents a plan that you can apply and undo. `memory.tidy` returns one."""
 
     plan: Plan
     """This is the plan as data."""

@@ -2,9 +2,9 @@
 
 A process that watches an org writes a watermark with a lease. Writers look for it every quarter of a second. While
 there is one, each commit also raises the version of one row per kind and namespace that it changes, in the same
-transaction. So exactly the committed changes are noticed, and nothing is written while nobody watches. A watch polls
-these rows and compares versions. `start` returns only when every writer must have seen the watermark, so that no later
-change is missed.
+transaction. So watchers notice all committed changes and no others, and nothing is written while nobody is watching. A
+watch polls these rows and compares versions. `start` returns once every writer must have seen the watermark, so that no
+later change is missed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Seen = dict[str, int]
 
 
 class Notice(msgspec.Struct, frozen=True):
-    """Represents a notice that a record of a kind changed in a namespace."""
+    """Reports that a record of a certain kind changed in a namespace."""
 
     to_dict = as_dict
 
@@ -43,7 +43,7 @@ class Notice(msgspec.Struct, frozen=True):
 
 
 class AsyncWatch:
-    """Waits for changes by this and other processes. You can iterate over its notices, which never end."""
+    """Waits for changes by this and other processes. You can iterate over its notices without end."""
 
     def __init__(self, core: Core, namespaces: Sequence[Ns] | None, kinds: Sequence[str] | None) -> None:
         if core.batch is not None:
@@ -70,10 +70,11 @@ class AsyncWatch:
         return self
 
     async def next(self, timeout: float | None = None) -> list[Notice]:
-        """Return the changes since the last call, each kind and namespace once, or nothing after `timeout` seconds.
+        """Return the changes since the last call, at most one per kind and namespace, or nothing after `timeout`
+        seconds.
 
         Args:
-            timeout: How many seconds to wait for a change; None waits forever.
+            timeout: How many seconds to wait for a change. None means to wait forever.
 
         Returns:
             The notices, or an empty list.
@@ -140,7 +141,7 @@ class AsyncWatch:
 
 
 class ResumableWatch(AsyncWatch):
-    """This watch can be continued by another one, for callers that poll."""
+    """Represents a watch that another one can continue, for callers that poll."""
 
     def cursor(self) -> Seen:
         """Return the versions that this watch has seen and may read, so that another watch can resume from them."""

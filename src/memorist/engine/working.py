@@ -1,4 +1,4 @@
-"""Working memory is one typed document per user (and session) with what the agent currently needs.
+"""Working memory is one typed document per user (and session) that contains what the agent currently needs.
 
 A partial update reads the document, changes it and writes it by compare-and-set. Within a process, one lock per
 document serialises writers; between processes, the loser of a race reads again and retries.
@@ -26,7 +26,7 @@ MAX_TURNS = 20
 
 
 class WorkingUser(msgspec.Struct, kw_only=True):
-    """Holds the user of the conversation."""
+    """Describes the user in the conversation."""
 
     to_dict = as_dict
 
@@ -94,7 +94,7 @@ class Template(Generic[W]):
         return checked_fields(fields, self._document_type)
 
     def read(self, doc: JsonObject) -> W:
-        """Return a stored document in the form in which the caller gets it."""
+        """Return a stored document in the form that the caller receives."""
         try:
             return msgspec.convert(doc, self._document_type)
         except msgspec.ValidationError as cause:
@@ -208,7 +208,7 @@ class WorkingMemory(Generic[W]):
     async def record_action(
         self, action: str, entity_id: str | None = None, *, user: str | None = None, session: str | None = None
     ) -> W:
-        """Add an action to the recent actions, of which the newest 20 are kept.
+        """Add an action to the recent actions. Only the newest 20 are kept.
 
         Args:
             action: What the user did.
@@ -258,7 +258,7 @@ class WorkingMemory(Generic[W]):
         return msgspec.convert(undone[0], Action) if undone else None
 
     async def add_turn(self, *messages: JsonMapping, user: str | None = None, session: str | None = None) -> W:
-        """Add messages to the history, of which the newest 20 are kept, without tool results that have lost their call.
+        """Add messages to the history. Only the newest 20 are kept, without tool results that have lost their call.
 
         Args:
             *messages: The messages of the turn.

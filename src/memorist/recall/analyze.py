@@ -20,7 +20,8 @@ from memorist.text_pieces import PIECE_CHARACTERS, text_pieces
 
 _NORDIC = ("danish", "norwegian", "swedish")
 _SYNCOPE = re.compile(r"(?<=[aeiouyæøåäö])([^aeiouyæøåäö]*?)([^aeiouyæøåäö])\2?el$")
-"""The unstressed e before l that Nordic plurals drop, with the doubling before it: sykkel, sykler; nøkkel, nøkler."""
+"""Matches the unstressed e before l that Nordic plurals drop, together with the doubled consonant before it: sykkel,
+sykler; nøkkel, nøkler."""
 LONGEST_WORD = 40
 """Longer words (keys, hashes, base64) are neither stemmed nor cached."""
 MAX_TERM = 64
@@ -49,9 +50,9 @@ _TALK = rules("en", "signals", "talk")
 _ASKS = re.compile(r"[?？؟]\W*(?:\[[^\]]*\]\s*)?$")
 _FIRST = _TALK.words("first")
 _HEAD_CHARACTERS = 1200
-"""Only the first so many characters are read for signals, to bound the cost for long texts."""
+"""Only this many characters at the start are read for signals, to limit the cost for long texts."""
 _FULL_FIRST = 3
-"""So many words of the first person count in full."""
+"""This many first-person words give the full score."""
 _LOCK = Lock()
 _CODES = {
     "en": "english", "de": "german", "fr": "french", "es": "spanish", "it": "italian", "pt": "portuguese",
@@ -61,24 +62,25 @@ _CODES = {
 
 
 _KNOWN: dict[str, dict[str, tuple[str, ...]]] = {language: {} for language in _CODES.values()}
-"""Cache of the terms of each word seen, by language."""
+"""A cache of the terms of each word, by language."""
 MOST_KNOWN = 65_536
 """The cache of a language is cleared when it is larger than this."""
 
 
 class Stemmer(Protocol):
-    """Represents a stemmer of snowballstemmer or PyStemmer."""
+    """Represents a stemmer from snowballstemmer or PyStemmer."""
 
     def stemWord(self, word: str) -> str: ...
 
 
 ANALYSIS = 1
-"""Raise this when the terms or signals of a text change, so that stored entries are made again."""
+"""Increase this number when the terms or signals of a text change, so that stored entries are rebuilt."""
 
 
 @lru_cache(maxsize=1)
 def analysis_version() -> str:
-    """Return the version that produces an entry's terms and signals: this analysis and the stemmer's release."""
+    """Return the version that determines an entry's terms and signals. It consists of the analysis and the stemmer's
+    release."""
     from importlib.metadata import version
 
     return f"{ANALYSIS}/{version('snowballstemmer')}"
@@ -105,7 +107,7 @@ def stemmer_of(text: str) -> str | None:
 
 
 def stemming_language(text: str, usual: str | None = None) -> str:
-    """Return the Snowball name of the language that is used to stem a text: its own, or else `usual` or English."""
+    """Return the Snowball name of the language that is used to stem a text: its own, otherwise `usual` or English."""
     return stemmer_of(text) or usual or "english"
 
 

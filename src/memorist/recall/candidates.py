@@ -1,5 +1,5 @@
-"""Finds the candidates for a question: by text search, by vector search, by dates, and the neighbours of the best
-ones."""
+"""Finds the candidates for a question by text search, by vector search and by dates, and adds the neighbours of the
+best ones."""
 
 from __future__ import annotations
 
@@ -24,22 +24,23 @@ from memorist.stores.base import EntryFilter, SearchesText, SearchesVectors, Sto
 
 KINDS = tuple(FINDABLE)
 CANDIDATES = 40
-"""Candidates from each search (text and vector); three times the hits wanted where that is more."""
+"""How many candidates each search (text and vector) returns. If three times the number of requested hits is more, that
+is used instead."""
 NEIGHBOURS_OF = 4
-"""How many of the best candidates of each search bring their neighbours in."""
+"""How many of the best candidates of each search also add their neighbours."""
 NEAR = (-2, -1, 1, 2, 3)
-"""Offsets of those neighbouring turns: the answer often follows the turn that mentions the subject."""
+"""The offsets of these neighbouring turns. The answer often follows the turn that mentions the subject."""
 DATED = 40
-"""Nearest vectors taken from within a time that the question names."""
+"""How many of the nearest vectors to add from a time that the question names."""
 SCANNED_FOR_DATES = 5_000
-"""A namespace with at most so many entries is scanned whole for a date."""
+"""A namespace with at most this many entries is scanned completely for a date."""
 PAGE_ENTRIES = 2_000
 SAMPLE_ENTRIES = 512
 COUNT_GROWTH = 1.1
-"""By what factor a namespace may grow before a cached document frequency is refreshed."""
+"""The factor by which a namespace may grow before a cached document frequency is refreshed."""
 MAX_CACHED_COUNTS = 50_000
 LINKING_HITS, LINKING_TERMS = 3, 6
-"""From how many of the best matches, and by how many of the rarest words of each, further facts are searched."""
+"""How many of the best matches, and how many of the rarest words in each, are used to search for further facts."""
 
 R = TypeVar("R", bound=Record)
 ShortKey = str | tuple[str, str, str]
@@ -56,8 +57,8 @@ class Scoped(msgspec.Struct):
     embedder: str | None = None
     vectors: VectorIndex[ShortKey] | None = None
     earlier: dict[str, VectorIndex[ShortKey] | list[bytes]] = msgspec.field(default_factory=dict)
-    """This maps the names of earlier embedders to indexes of their vectors that are not replaced yet. If the store
-    searches vectors itself, an index contains only a sample."""
+    """This maps the names of earlier embedders to indexes of their vectors that have not been replaced yet. If the
+    store searches vectors itself, an index contains only a sample."""
     lexical: LexicalIndex[ShortKey] | None = None
     counts: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
     sample: list[bytes] = msgspec.field(default_factory=list)
@@ -96,7 +97,7 @@ class Parts(Protocol):
 
 
 class Reader(Protocol):
-    """Lists what the search needs from the handle that it reads through."""
+    """Lists what the search needs from its handle."""
 
     org: str
     store: Store
@@ -146,7 +147,7 @@ class Found(msgspec.Struct):
 
 
 class Candidates:
-    """Searches the candidates for one question, namespace by namespace."""
+    """Searches for the candidates for one question, namespace by namespace."""
 
     def __init__(
         self,
@@ -168,7 +169,7 @@ class Candidates:
         self._embedder = embedder if vectors is not None else None
         self._vectors = vectors
         self._embed_earlier = embed_earlier
-        """Embeds the question by an earlier embedder; None with a vector given by the caller."""
+        """Embeds the question with an earlier embedder. It is None if the caller passes a vector."""
 
     async def take(self, namespaces: Sequence[tuple[str, NamespaceStats]], count: int) -> Found:
         """Return up to `count` candidates of each search and namespace, with their neighbours and linked entries."""
@@ -191,7 +192,7 @@ class Candidates:
         return found
 
     async def _add(self, wanted: Mapping[Key, Scoped | None], found: Found) -> None:
-        """Fetch entries of which only the keys are known, in one read. Keys that the store lacks are removed from the
+        """Fetch entries by their keys in one read. Keys that the store lacks are removed from the
         index in RAM."""
         missing = [key for key in wanted if key not in found.entries]
         if not missing:
@@ -282,8 +283,8 @@ class Candidates:
         return list(keys)
 
     async def _by_earlier(self, scoped: Scoped, count: int, found: Found) -> list[Key]:
-        """Return the keys of entries that are near the question according to earlier embedders, whose vectors are not
-        replaced yet."""
+        """Return the keys of entries that are near the question according to earlier embedders, whose vectors have not
+        been replaced yet."""
         keys: list[Key] = []
         call = self._reader.runtime.call
         for name, index in scoped.earlier.items():

@@ -49,7 +49,7 @@ class Embedding:
         return self._inner.word_vectors
 
     async def ask(self, query: Query) -> Vectors:
-        """Return the unit vectors of a question: of the whole question, and of each of its parts."""
+        """Return the unit vectors of the whole question and of each of its parts."""
         texts = [query.embed_text, *query.part_texts]
         if self.static:
             from .query import content

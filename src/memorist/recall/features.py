@@ -1,7 +1,7 @@
 """Computes the features of each candidate for a question, from the candidates alone and without access to the store.
 
-A feature is about 0 if it says nothing and about 1 if it speaks for a candidate. `FEATURES` contains the names that
-hits show. `weights.json` says which of them count, and how much.
+A feature is about 0 if it says nothing about a candidate, and about 1 if it supports it. `FEATURES` contains the names
+that hits show. `weights.json` determines which of them count, and how much.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from memorist.records import SUPERSEDED, Entry
 
 K1, B, CONTEXT_SHARE = 1.2, 0.5, 0.5
 LENGTH_SHARE = 0.75
-"""How much a long text counts for less than a short one with the same words: BM25's b. The searches use `B`."""
+"""How much less a long text counts than a short one with the same words (BM25's b). The searches use `B`."""
 SESSION_GAP = 4 * 3600 * 1_000_000
-"""A silence this long in one thread starts another session, in microseconds."""
+"""A pause of this length in a thread, in microseconds, starts another session."""
 DAY = 86_400_000_000.0
 OFFSETS = ((-1, 0.5), (1, 1.0), (2, 0.5))
-"""Distances of the neighbouring turns whose matches add to a turn's own, and what share of them."""
+"""The distances of neighbouring turns whose matches are added to a turn's own, and the share that is added."""
 LONG_WORDS = 40
-"""Turns of more words than this gain nothing from their length."""
+"""Words beyond this number do not raise a turn's score."""
 ASSISTANT_NAMES = frozenset({"assistant", "ai", "bot", "chatbot", "model", "system", "tool"})
 SUPERSEDED_DOUBT = 2.0
 TRUST = {"user": 1.0, "system": 1.0, "assistant": 1.0, "processor": 1.0, "document": 0.9, "tool": 0.8, "web": 0.7}
@@ -44,12 +44,12 @@ FEATURES = (
 
 
 class Similarity(msgspec.Struct, frozen=True):
-    """Holds the cosine of each candidate to the question, with the mean and standard deviation of cosines over the
+    """Holds the cosine similarity of each candidate to the question, with the mean and standard deviation over the
     whole scope."""
 
     cosine: Floats
     part: Floats
-    """This is the best cosine to the question or one of its parts."""
+    """This is the highest cosine similarity to the question or to one of its parts."""
     mean: float
     std: float
 
@@ -82,7 +82,7 @@ class Table(msgspec.Struct, frozen=True):
     created_at: Ints
     signals: dict[str, Floats]
     lengths: Floats
-    """These are the terms of each text."""
+    """This is the number of terms in each text."""
 
     @property
     def size(self) -> int:
@@ -148,8 +148,8 @@ class Matches(msgspec.Struct, frozen=True):
 
     @property
     def covered(self) -> Floats:
-        """This is the share of the question's rarity that each candidate contains, counting unknown words too, between
-        0 and 1."""
+        """This is the share of the question's words, weighted by rarity, that each candidate contains. It counts
+        unknown words too, and is between 0 and 1."""
         result: Floats = self.own @ self.weights / (float(self.weights.sum()) or 1.0)
         return result
 
@@ -208,7 +208,7 @@ def _part_words(query: Query, matches: Matches, weights: Floats, whole: Floats) 
 
 
 def _phrases(query: Query, table: Table, matches: Matches, weights: Floats) -> Floats:
-    """Return the rarity of the pairs of terms that are adjacent in both."""
+    """Return the rarity of the pairs of terms that are adjacent both in the question and in a candidate."""
     out = np.zeros(table.size)
     column = {term: number for number, term in enumerate(query.terms)}
     for first, second in sorted(query.pairs):
@@ -223,8 +223,8 @@ def _phrases(query: Query, table: Table, matches: Matches, weights: Floats) -> F
 def _occurrences(texts: Sequence[str], terms: Sequence[str]) -> Floats:
     """Return how often each text (row) contains each term (column).
 
-    One search through all texts joined together is many times faster than a search in each. A term that is directly
-    repeated counts once, because the two occurrences share the space between them.
+    One search through all texts joined together is many times faster than a search in each. A term that occurs twice in
+    a row counts once, because the two occurrences share the space between them.
     """
     joined = " " + " \n ".join(texts) + " "
     places: list[int] = []
@@ -252,8 +252,8 @@ def _meaning(similarity: Similarity) -> Floats:
 
 
 def _speaker(query: Query, table: Table) -> Floats:
-    """Return 1 for statements of the person that the question names, -1 for those of another person, and 0 if it names
-    several."""
+    """Return 1 for statements by the person that the question names, -1 for those by another person, and 0 if it names
+    several people."""
     if len(query.speakers) != 1:
         return np.zeros(table.size)
     asked = set(query.speakers)
@@ -324,7 +324,7 @@ def _session_terms(has: Flags, session: Ints) -> Floats:
 
 
 def _neighbours(value: Floats, table: Table) -> Floats:
-    """Return the weighted sum of the values of neighbouring turns of the session that are candidates too."""
+    """Return the weighted sum of the values of neighbouring turns in the same session that are also candidates."""
     out = np.zeros(table.size)
     if not table.size:
         return out

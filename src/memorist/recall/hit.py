@@ -10,7 +10,7 @@ import msgspec
 from ..records import as_dict
 
 DERIVED = ("fact", "learning")
-"""Kinds of things that are taken from messages."""
+"""Kinds of records that are extracted from messages."""
 
 
 class Reason(msgspec.Struct, frozen=True):
@@ -29,7 +29,7 @@ class Reason(msgspec.Struct, frozen=True):
 
 
 class Hit(msgspec.Struct, frozen=True, kw_only=True):
-    """Represents one record found for a question. `id` is the record's own id."""
+    """Represents one record that recall found for a question. `id` is the record's own id."""
 
     to_dict = as_dict
 
@@ -37,16 +37,16 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     text: str
     score: float
-    """This is between 0 and 1, best first."""
+    """This is between 0 and 1; higher is better."""
     cosine: float | None = None
-    """This is the plain cosine of its vector to the question's, or None if there are no vectors."""
+    """This is the cosine similarity of its vector and the question's, or None if there are no vectors."""
     namespace: str
     org: str = "default"
     created_at: datetime
     source: str | None = None
     """This is the origin: a message's own id, the message a fact was extracted from, or the source of a document."""
     superseded_by: str | None = None
-    """This says in words what replaced it, such as "location: Porto since 2026-11-16". It is None while the record is
+    """This describes what replaced it, such as "location: Porto since 2026-11-16". It is None while the record is
     current."""
     reasons: tuple[Reason, ...] = ()
     trust: str = "user"

@@ -1,4 +1,4 @@
-"""Turns ranked candidates into hits: it merges the pools of several questions, reranks, and adds texts, marks and
+"""Turns ranked candidates into hits by merging the pools of several questions, reranking, and adding texts, marks and
 reasons."""
 
 from __future__ import annotations
@@ -23,16 +23,17 @@ if TYPE_CHECKING:
     from .ranking import Ranking, Row
 
 PASSAGES = 160
-"""How many candidates are looked at for passages of documents, whose order their sentences then decide."""
+"""How many candidates to examine for passages of documents, which are then ordered by their best sentences."""
 OTHER_SHARE = 0.9
 """The weight of a hit found by another wording or a further question, relative to one found by the question itself."""
 QUOTE_CHARACTERS = 120
 REPLACED_PENALTY = 2.0
-"""By how many standard deviations the reranker's score of a superseded text is lowered, as rerankers do not know it."""
+"""The number of standard deviations by which a superseded text's reranker score is lowered, because rerankers do not
+know that it was superseded."""
 
 
 class Wanted(msgspec.Struct, frozen=True):
-    """Says how much of the ranking is requested."""
+    """Describes which part of the ranking is requested."""
 
     top_k: int
     offset: int = 0
@@ -42,10 +43,10 @@ class Wanted(msgspec.Struct, frozen=True):
     """This is True for a context. Chunks are not merged, because the context joins those that fit, and hits have no
     reasons."""
     floored: bool = False
-    """This is True if the relevance floor of contexts applies instead of that of searches. It has no effect with a
-    `min_score`."""
+    """This is True if the relevance floor of contexts applies instead of that of searches. It has no effect if
+    `min_score` is set."""
     filtered: bool = False
-    """This is True if the caller passed a filter. The filter already says what is wanted, so a search returns all
+    """This is True if the caller passed a filter. The filter already expresses what is wanted, so a search returns all
     matches that have something in common with the question."""
 
 
@@ -259,7 +260,7 @@ def _notes(pools: Sequence[Pool], row: Row, place: int, verdict: Verdict | None)
 
 
 def present_value(fact: Fact) -> str:
-    """Return what a mark says about the fact that replaced a statement: "lives in Porto since 2026-02-01"."""
+    """Return the text of a mark, which names the fact that replaced a statement: "lives in Porto since 2026-02-01"."""
     from ..languages import topic_of
 
     topic = None if fact.text is not None or fact.subject is not None else topic_of(fact.key)

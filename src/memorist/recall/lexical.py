@@ -16,9 +16,10 @@ from memorist.recall.query import MAX_TERMS
 Key = TypeVar("Key", bound=Hashable)
 
 FREQUENT, FREQUENT_MOST = 0.02, 5_000
-"""In a large scope, terms that more than this share (or number) of entries have are skipped if two rarer remain."""
+"""In a large scope, terms that occur in more than this share (or number) of entries are skipped if two rarer terms
+remain."""
 SMALL_SCOPE = 2_000
-"""Up to this many entries all terms are searched."""
+"""In a scope with up to this many entries, all terms are searched."""
 
 
 def select_terms(terms: Sequence[str], frequency: Mapping[str, int], entries: int) -> list[str]:
@@ -45,7 +46,8 @@ class _Postings:
         self.own = array("B")
         self.context = array("B")
         self.live = 0
-        """Entries, not counting removed ones, that have the term in their own text: its document frequency."""
+        """The document frequency of the term, which is the number of entries (without removed ones) that contain it in
+        their own text."""
 
 
 class LexicalIndex(Generic[Key]):
@@ -69,7 +71,7 @@ class LexicalIndex(Generic[Key]):
         return self._total / len(self._slot) if self._slot else 0.0
 
     def add(self, key: Key, terms: str, context_terms: str = "") -> None:
-        """Index an entry by its space-joined terms, and replace one with the same key."""
+        """Index an entry by its space-joined terms, replacing any entry with the same key."""
         self.remove(key)
         slot = len(self._keys)
         split = terms.split()

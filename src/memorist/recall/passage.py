@@ -26,9 +26,9 @@ ABBREVIATION = re.compile(
 )
 """Matches where a full stop ends an abbreviation; look for it in the eight characters before a sentence's end."""
 HEAD = 8
-"""How many pieces the language of a text is guessed from."""
+"""How many pieces of a text are used to guess its language."""
 _LONGEST = 400
-"""A sentence of more characters is cut at a comma, or at a space."""
+"""A longer sentence is cut at a comma or at a space."""
 
 
 class _Piece(msgspec.Struct, frozen=True):
@@ -84,8 +84,8 @@ def _read(text: str, terms: Sequence[str], count: Callable[[str], int]) -> Read:
 
 
 def _grown(place: int, worth: Sequence[float], costs: Sequence[int], room: int) -> tuple[int, int]:
-    """Return the first and last piece of the run that grows from a piece while it fits. It grows by the better
-    neighbour, or by the next one if both are equal."""
+    """Return the first and last piece of the run that grows from a piece while it fits. At each step, the better
+    neighbour is added, or the next one if both are equal."""
     first = last = place
     spent = costs[place]
     while True:
@@ -124,7 +124,7 @@ def _written(
 
 
 def _letters(text: str, room: int, count: Callable[[str], int]) -> str:
-    """Return the start of a piece that is too long, cut by characters."""
+    """Return the start of a piece that is too long, cut at a character."""
     if room < 1:
         return ""
     size = min(len(text), 4 * room)
@@ -150,7 +150,7 @@ def sentences(text: str) -> list[str]:
 
 
 def alone(text: str, number: int) -> str:
-    """Return one of the `sentences` of a text, by its index, with its heading and table head, and with marks for what
+    """Return one of the `sentences` of a text, by its index, with its heading and table head, and with marks where text
     is left out."""
     return _written(text, _pieces(text), number, number, len(text) + 1, len)
 

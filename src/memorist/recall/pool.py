@@ -19,7 +19,8 @@ from memorist.records import Entry, NamespaceStats
 Vectors = NDArray[np.float32]
 """Unit vectors: of the whole question, then of each of its parts."""
 Spread = tuple[int, float, float]
-"""How many vectors a namespace has, and the mean and standard deviation of their cosines to the question."""
+"""The number of vectors in a namespace, and the mean and standard deviation of their cosine similarities to the
+question."""
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -46,7 +47,7 @@ class Pool:
         self.stats = stats
         self.counts = dict(counts)
         self.embedder = asked[0].embedder if asked else None
-        """The name of the embedder that made the question's vector."""
+        """The name of the embedder that computed the question's vector."""
         self.similarity = _similarity(self.entries, asked)
 
     @cached_property
@@ -64,7 +65,7 @@ class Pool:
         return features(self.query, self.table, self.stats, self.matches, self.similarity)
 
     def cosine(self, place: int) -> float | None:
-        """Return the cosine of a candidate to the question, or None if there are no vectors to compare."""
+        """Return the cosine similarity of a candidate and the question, or None if there are no vectors to compare."""
         entry = self.entries[place]
         if self.similarity is None or entry.vector is None or entry.embedder != self.embedder:
             return None
@@ -83,8 +84,8 @@ def stats_of(namespaces: Sequence[NamespaceStats]) -> ScopeStats:
 
 
 def _similarity(entries: Sequence[Entry], asked: Sequence[Asked]) -> Similarity | None:
-    """Return cosines on one scale. Those of an earlier embedder are rescaled to the mean and deviation of the current
-    one."""
+    """Return cosines on the same scale. Those from an earlier embedder are rescaled to the mean and deviation of the
+    current one."""
     scales = [(one, scale) for one in asked if (scale := _joined_spread(one.spread)) is not None]
     if not scales:
         return None

@@ -21,7 +21,7 @@ Span = tuple[int, int]
 _FLAGS = re.IGNORECASE
 _DAY = timedelta(days=1)
 ROLE_NAMES = frozenset({"assistant", "ai", "bot", "chatbot", "model", "system", "tool", "user", "human"})
-"""Names of speakers that name nobody."""
+"""Speaker names that do not identify a person."""
 _RULES = rules("en", "query", "talk")
 _MOMENTS = rules("en", "moments", "talk")
 _PERSONAL = _RULES.words("personal")
@@ -34,9 +34,10 @@ _PART_END = re.compile(
 _SENTENCE = re.compile(r"[^.!?？؟。！]+[.!?？؟。！]*")
 _ASKS = re.compile(r"[?？؟]")
 MAX_TERMS = 256
-"""Of a longer question the rarest terms are searched; they come from anywhere in it."""
+"""If a question has more terms, only the rarest are searched, from anywhere in the question."""
 MAX_CHARS = 16_000
-"""Of a longer question half as many characters are read from each end, where a pasted text has its question."""
+"""If a question is longer, half this many characters are read from each end, because the actual question comes before
+or after a pasted text."""
 MAX_PARTS = 4
 MIN_PART_TERMS = 2
 """A part with fewer terms is searched only together with the rest."""
@@ -49,15 +50,15 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     terms: tuple[str, ...]
     """These are the terms to search the text index for, without stop words, speakers' names and dates."""
     rarity: tuple[float, ...]
-    """This says how informative each term is in any memory: 0 for everyday words ("thanks"), about 1 for rarer ones
+    """This is how informative each term is in general: 0 for everyday words ("thanks"), and about 1 for rarer ones
     ("violin")."""
     pairs: frozenset[tuple[str, str]]
     """These terms are adjacent in the question."""
     embed_text: str
     """This is the text to embed, without speakers' names and dates, which would dominate the vector."""
     parts: tuple[tuple[str, ...], ...] = ()
-    """These are the terms of each part of a question with several parts, which are also searched separately. Otherwise
-    it is empty."""
+    """If a question has several parts, these are the terms of each part, which are also searched separately. Otherwise
+    the list is empty."""
     part_texts: tuple[str, ...] = ()
     """This is the text to embed for each part."""
     speakers: tuple[str, ...] = ()
@@ -71,7 +72,7 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     """This is True if the question can be understood on its own, rather than as the next turn of a conversation."""
     personal: bool = False
     """This is True if the question may be about the asker or somebody they know. It says "I", "my" or "she", or is not
-    in English, where verbs may express this."""
+    in English, since verbs may express this in other languages."""
     asks_assistant: bool = False
     """This is True if the question asks for the assistant's own words."""
     language: str = "english"
@@ -146,8 +147,8 @@ def _bare(text: str) -> bool:
 
 
 def _parts(text: str, language: str | None, usual: str | None) -> list[tuple[str, tuple[str, ...]]]:
-    """Return the parts of a question with their terms, or the longest if there are many. There are none if it has only
-    one part."""
+    """Return the parts of a question with their terms, or only the longest if there are many. A question with a single
+    part has none."""
     found = [(part, tuple(query_terms(part, language, usual))) for part in _PART_END.split(text) if part.strip()]
     found = [(part, terms) for part, terms in found if len(terms) >= MIN_PART_TERMS]
     if len(found) < 2:

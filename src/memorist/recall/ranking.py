@@ -21,34 +21,39 @@ from memorist.recall.pool import Pool
 from memorist.records import SUPERSEDED, Entry
 
 AHEAD = 0.1
-"""By how much what replaced a statement outranks it, in the units of the weighted sum."""
+"""The difference by which a replacement outranks the statement it replaced, in units of the weighted sum."""
 COMPARED = 40
-"""Among so many of the best candidates, the newest of equal statements comes first."""
+"""How many of the best candidates to compare, so that the newest of equal statements comes first."""
 EQUAL_WORDS, EQUAL_TERMS = 0.2, 0.4
-"""Two statements are equal if they match the same words, at least this share of the question, and share at least this
-share of their terms."""
+"""Two statements are equal if they match the same words of the question (at least the first share of them), and have at
+least the second share of their terms in common."""
 PLAIN_COSINE, UNUSUAL_MEANING = 0.3, 0.0
-"""From which cosine on, and how far above the mean of the scope, a candidate without a shared word is near enough."""
+"""The minimum cosine similarity, and the minimum distance above the mean of the scope, for a candidate that shares no
+word with the question."""
 NEAR_COSINE = 0.4
-"""From which cosine of the nearest candidate on a small memory is searched, whatever words it shares."""
+"""The minimum cosine similarity of the nearest candidate for which a small memory is searched even without shared
+words."""
 SMALL_MEMORY_ENTRIES = 400
-"""In a memory of fewer entries rarity and nearness say less; the fit says how much less evidence is asked for."""
+"""In a memory with fewer entries, rarity and nearness mean less. The fit determines how much less evidence is
+required."""
 FEW_ENTRIES, OWN_STATEMENTS = 100, 6
-"""In a memory of fewer entries, a question of the user's own ("What should I cook?"), or one that shares a word with
-what they stated, brings so many of the best statements, though nothing says that these matter to it."""
+"""In a memory with fewer entries than the first number, a question about the user ("What should I cook?"), or one that
+shares a word with something they stated, recalls up to the second number of their best statements, even if nothing
+connects these with the question."""
 TELLING = 0.5
-"""Words of a lower rarity ("behind", "day") tell nothing about what a question is about."""
+"""Words with a lower rarity ("behind", "day") do not show what a question is about."""
 COVERED_WORDS, EVERYDAY_WEIGHT = 0.5, 0.1
-"""The share of a question's words, by their rarity, that one record must have for a recall of any question; and what
-the words count that have no rarity at all."""
+"""The share of a question's words, weighted by rarity, that one record must contain for any question to be recalled,
+and the weight of words that have no rarity at all."""
 SEARCH_TERMS, RARE = 0.7, 0.7
-"""A text is a search if this share of its words are no small ones, or if one of them is at least so rare."""
+"""A text counts as a search if at least this share of its words are content words, or if one of them is at least this
+rare."""
 PASSAGE_WORDS = 0.2
-"""The share of a question's words, by their rarity, that one passage must have for documents to be recalled."""
+"""The share of a question's words, weighted by rarity, that one passage must contain for documents to be recalled."""
 INSTRUCTIONS_AMONG = 10
-"""Standing instructions count for a request by their share among so many of the best candidates."""
+"""Standing instructions count for a request according to their share among this many of the best candidates."""
 SHOWN_WEIGHT = 0.05
-"""Smaller contributions are not given as reasons."""
+"""Contributions smaller than this are not listed as reasons."""
 
 
 class Weights(msgspec.Struct, frozen=True):
@@ -56,7 +61,8 @@ class Weights(msgspec.Struct, frozen=True):
 
     features: dict[str, float]
     evidence: dict[str, float]
-    """These weights say whether the question has an answer at all, given the candidates: log-odds = Σ weight · value.
+    """These weights determine whether the question has an answer at all, given the candidates: log-odds = Σ weight ·
+    value.
 
     `instructions` is added for each candidate separately.
     """
@@ -68,7 +74,7 @@ class Weights(msgspec.Struct, frozen=True):
 
 
 class WeightsFile(msgspec.Struct, frozen=True):
-    """Represents `weights.json`, which names its origin and has one table per kind of embedder."""
+    """Represents `weights.json`, which describes its origin and has one table per kind of embedder."""
 
     made: dict[str, object]
     tables: dict[str, Weights]
@@ -113,16 +119,16 @@ class Ranking(msgspec.Struct, frozen=True):
     parts: Floats
     names: list[str]
     connected: Flags
-    """This says for each candidate whether it has something in common with the question."""
+    """For each candidate, this says whether it has something in common with the question."""
     findable: Flags
-    """This says for each candidate whether a recall returns it: something connects it with a question that seems to
-    have an answer here."""
+    """For each candidate, this says whether recall returns it. That requires a connection with the question, which must
+    seem to have an answer here."""
     above_floor: Flags
-    """This says for each candidate whether a context may send it: the question seems to have an answer here, and this
-    may be it."""
+    """For each candidate, this says whether a context may send it. That requires that the question seems to have an
+    answer here, and that the candidate may be the answer."""
 
     def reasons(self, places: Sequence[int]) -> dict[int, tuple[Reason, ...]]:
-        """Return the reasons of the candidates at these indices, strongest first."""
+        """Return the reasons for the candidates at these indices, strongest first."""
         if not places:
             return {}
         chosen = self.parts[list(places)]
@@ -173,7 +179,8 @@ def _connected(pool: Pool, values: Mapping[str, Floats]) -> Flags:
 def _is_plainly_near(pool: Pool, values: Mapping[str, Floats]) -> Flags:
     """Return which candidates are near the question in meaning.
 
-    Two words are often alike by chance in a small memory, so nearness must be plain as well as unusual.
+    In a small memory, words are often similar by chance, so a candidate must be near in absolute terms as well as
+    compared with others.
     """
     if pool.similarity is None:
         return np.zeros(len(pool.entries), np.bool_)
@@ -192,7 +199,7 @@ def _of_a_time(pool: Pool, values: Mapping[str, Floats]) -> Flags:
 
 
 def _is_near(pool: Pool) -> bool:
-    """Return whether a small memory has an entry that is clearly near the question. In a large memory there always is
+    """Return whether a small memory has an entry that is clearly near the question. In a large memory there is always
     one."""
     near = pool.similarity
     return near is not None and pool.stats.entries < FEW_ENTRIES and float(near.part.max(initial=0.0)) >= NEAR_COSINE

@@ -622,7 +622,7 @@ class Facts:
             The restored facts.
 
         Raises:
-            NotFound: There is no such request, or it was undone already.
+            NotFound: There is no such request, or it has already been undone.
 
         Examples:
             >>> turn = memory.threads.append("asks", "I live in Oslo.", create="user:eva")
@@ -659,7 +659,7 @@ class Facts:
         return last[0] if last and last[0].status == "retracted" else None
 
     async def _brought_back(self, ns: str, key: str) -> list[Fact]:
-        """Return a retracted fact with its last value, or nothing if it has a newer one."""
+        """Return a retracted fact with its last value, or nothing if it has a newer value."""
         core = self._core
         ended = await self._ended_version(ns, key)
         if ended is None or await core.get(Fact, ns, key) is not None:
@@ -772,13 +772,13 @@ class Facts:
         ]
 
     async def _refused(self, fact: Fact) -> Fact | None:
-        """Return the stored version to return instead, if a tombstone says that this value was rejected, corrected or
-        forgotten when it came from this source (or, without a source, from none).
+        """Return the stored version if the new value must not be written, because a tombstone says that it was
+        rejected, corrected or forgotten when it came from the same source (or from no source).
         """
         return (await self._refused_of([fact])).get(0)
 
     async def _refused_of(self, facts: Sequence[Fact]) -> dict[int, Fact]:
-        """Do the same as `_refused` for several facts, by index, without the values that may be written."""
+        """Do the same as `_refused` for several facts, by index. Values that may be written are left out."""
         owners = [index for index, fact in enumerate(facts) for _ in fact.sources or (None,)]
         keys = [("fact", value_fingerprint(fact, source)) for fact in facts for source in fact.sources or (None,)]
         tombstones = await self._core.get_many(Tombstone, keys)
@@ -833,7 +833,7 @@ class Facts:
     ) -> tuple[FactVersion, list[Change]]:
         """Return the final version of a fact, and the changes that end it.
 
-        The caller adds an Expect of the version it read.
+        The caller adds an Expect for the version it read.
         """
         core = self._core
         fields = {name: getattr(old, name) for name in old.__struct_fields__}
@@ -865,7 +865,7 @@ class Facts:
         return ended, changes
 
     def _at(self, as_of: When | None) -> Core:
-        """Return this handle, or one that reads the facts of an earlier time."""
+        """Return this handle, or one that reads the facts as of an earlier time."""
         from ..past import core_at
 
         return self._core if as_of is None else core_at(self._core, as_datetime(as_of, "as_of"))
@@ -896,11 +896,11 @@ class Facts:
         Args:
             ns: The namespace. On a user's handle, it defaults to the user's own.
             prefix: Return only keys that start with this.
-            where: A filter on the value and the fields, such as `{"count": {"$gt": 2}}`.
+            where: A filter on the value and other fields, such as `{"count": {"$gt": 2}}`.
             limit: The maximum number to return.
             after: The last key of the previous page.
             reverse: Whether to list in reverse order.
-            as_of: Return the facts of this time, with the values they had.
+            as_of: Return the facts that were current at this time, with their values at that time.
 
         Returns:
             The facts.

@@ -1,7 +1,7 @@
-"""Inserts versions into a fact's history at the time they were stated, no matter when they became known.
+"""Inserts versions into a fact's history at the time they were stated, regardless of when they arrived.
 
-Imported history, and values derived from old messages after newer ones, are ordered by time: the newest is the current
-value, and `history` and `as_of` answer as if everything had been stated in order.
+Imported history, and values that were derived late from old messages, are ordered by time. The newest is the current
+value, and `history` and `as_of` work as if everything had arrived in order.
 """
 
 from __future__ import annotations

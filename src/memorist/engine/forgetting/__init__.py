@@ -1,1 +1,1 @@
-"""Forgets things with everything derived from them, and traces things to their sources."""
+"""Forgets things together with everything derived from them, and traces things to their sources."""

@@ -1,9 +1,9 @@
-"""Erases things and everything that came from them, by following the graph of lineage.
+"""Erases things and everything derived from them, by following the lineage graph.
 
-A walk follows the links to everything that came from a thing. Everything that it reaches is deleted, and the epochs of
-these things are raised (see `guard`), so that nothing more can be derived from them. The next walk finds what others
-derived in the meantime, until a walk finds nothing. After that, the links are deleted. A link to something that this
-handle may not write stays, with the path to it, for a handle with more rights. An interrupted erasure can be repeated.
+A walk follows the links to everything derived from a thing. It deletes everything it reaches and raises the epochs of
+these things (see `guard`), so that nothing more can be derived from them. The next walk finds what others derived in
+the meantime, and so on until a walk finds nothing. Then the links are deleted. A link to something that this handle may
+not write stays, with the path to it, for a handle with more rights. An interrupted erasure can be repeated.
 """
 
 from __future__ import annotations
@@ -31,43 +31,44 @@ from .rows import WITH_SOURCES, Node, Rows
 THINGS_PER_COMMIT = 100
 DELETIONS_PER_COMMIT = 2000
 MAX_WALKS = 50
-"""How often the graph is walked while others go on deriving; each walk after the first deletes what they derived."""
+"""How many times to walk the graph while others keep deriving. Each walk after the first deletes what they derived."""
 MESSAGE_RELATIONS = ("carried", "written", "imported")
-"""Relations to messages of a thread, which stays itself."""
+"""Relations to messages in a thread. The thread itself stays."""
 
 End = Callable[[dict[str, int]], Sequence[Change]]
 
 
 class Eraser(Rows):
-    """Deletes things of one org and counts the deleted rows. A preview only counts."""
+    """Deletes things in one org and counts the deleted rows. A preview only counts them."""
 
     def __init__(self, core: Core, *, preview: bool = False) -> None:
         super().__init__(core.uncounted(), preview=preview)  # `finish` counts the entries that are left
         self._seen: dict[Ref, Node] = {}
-        """Everything reached so far. Every walk begins at all of it, because the rows that led on are gone by then."""
+        """Everything reached so far. Every walk starts from all of it, because the rows that connected them are gone by
+        then."""
         self._erased: set[Ref] = set()
         self._edges: set[tuple[Ref, Ref]] = set()
         self._links: dict[Key, tuple[Link, list[Ref]]] = {}
-        """The links that the last walk followed, those that lead to erased things, and where each leads."""
+        """The links that the last walk followed, including those to erased things, each with its target."""
         self._held: set[Ref] = set()
-        """Things from which something came that this handle may not write."""
+        """Sources of things that this handle may not write."""
         self._epochs: dict[Key, Change] = {}
         """The epochs of these things as they were before the last walk."""
         self._companions = core.companions
-        """What the handle commits with its next write: an erasure takes several commits, and it belongs to the last, so
-        that an interrupted one is done again."""
+        """The changes that the handle commits with its next write. An erasure takes several commits, and these changes
+        belong to the last one, so that an interrupted erasure is repeated."""
 
     async def erase(self, root: Ref, end: End, *, instead: Message | None = None, everywhere: bool = False) -> bool:
-        """Delete a thing and everything that came from it, even if the thing itself is already gone.
+        """Delete a thing and everything derived from it, even if the thing itself is already gone.
 
         Args:
             root: The thing: a namespace, thread, message, fact or source.
             end: A function that returns the changes of the last commit from the number of deleted rows by table.
             instead: A redacted message that replaces a message and its copies.
-            everywhere: Recompute the statistics of all namespaces, as after an interrupted erasure.
+            everywhere: Recompute the statistics of all namespaces, which is needed after an interrupted erasure.
 
         Returns:
-            Whether nothing that came from it is left.
+            Whether everything derived from it has been deleted.
 
         Raises:
             Conflict: Others kept deriving from it.
@@ -101,7 +102,7 @@ class Eraser(Rows):
         return nodes
 
     async def _naming(self, source: str) -> list[Node]:
-        """Return every reading of a source's name, and the documents and messages that name it."""
+        """Return every interpretation of a source's name, and the documents and messages that name it."""
         may_write = self._core.scope.may_write
         # The name of an import, say, may be a source of other users too, who keep deriving from it.
         refs = dict.fromkeys([*parse_refs(source), Ref("source", key=source)])
@@ -116,7 +117,7 @@ class Eraser(Rows):
         return nodes
 
     async def _is_own(self, refs: Iterable[Ref]) -> bool:
-        """Return whether a source belongs to namespaces, and to none that this handle may not write."""
+        """Return whether a source belongs to namespaces, and this handle may write all of them."""
         spaces = {ref.ns for ref in refs if ref.ns}
         for name in dict.fromkeys(ref.key for ref in refs if not ref.ns):
             thread = await self._get(Thread, name)
@@ -140,7 +141,7 @@ class Eraser(Rows):
         return bool(doomed)
 
     async def _walk(self) -> None:
-        """Reach everything that came from the things seen before, and record the links between them."""
+        """Reach everything derived from the things seen so far, and record the links between them."""
         self._links, self._held, level = {}, set(), list(self._seen.values())
         if not self._preview:
             expected = await epochs(self._core, *(node.ref for node in level if not node.is_spared))
@@ -152,7 +153,7 @@ class Eraser(Rows):
         self._hold_paths()
 
     def _hold_paths(self) -> None:
-        """Keep everything from which a path leads to something that is kept."""
+        """Keep everything that has a path to something that is kept."""
         held = -1
         while held != len(self._held):
             held = len(self._held)
@@ -164,7 +165,7 @@ class Eraser(Rows):
         await self._apply(changes, [lock for part, _ in plans for lock in part])
 
     async def _reached(self, node: Node) -> list[Node]:
-        """Return the things that came from a thing."""
+        """Return the things that were derived from a thing."""
         ref, reached = node.ref, list[Node]()
         # The links to a thing are read before those that begin at it, and their versions of that time win:
         # `_link_deletions` notices by them that the thing was derived again after its own links were read.
@@ -278,7 +279,7 @@ class Eraser(Rows):
     # -- the end
 
     async def _finish(self, end: End, everywhere: bool) -> None:
-        """Delete links and traces, and recompute statistics, in one transaction with the changes that end the
+        """Delete links and traces, and recompute statistics, in the same transaction as the changes that end the
         erasure."""
         locks, deletions = await self._link_deletions()
         deletions += await self._traces()
@@ -292,11 +293,11 @@ class Eraser(Rows):
         self._companions.clear()
 
     async def _link_deletions(self) -> tuple[list[Change], list[Change]]:
-        """Return deletions of the links that lead to nothing more, with the locks that they need.
+        """Return deletions of the links whose targets are gone, with the locks that they need.
 
-        Each deletion expects the link as it was before the links from its target were read. Whoever derives that target
-        again writes the link again, and whoever deletes it again raises its epoch. Both make the commit fail, and the
-        graph is followed once more.
+        Each deletion expects the link as it was before the links from its target were read. If someone derives that
+        target again, they write the link again. If someone deletes it again, they raise its epoch. In both cases the
+        commit fails, and the graph is walked once more.
         """
         locks: dict[Key, Change] = {}
         changes: list[Change] = []
@@ -310,7 +311,7 @@ class Eraser(Rows):
         return list(locks.values()), changes
 
     async def _leads_on(self, link: Link, target: Ref) -> bool:
-        """Return whether a link leads to a thing that was created since the walk began and that names its source."""
+        """Return whether a link leads to a thing that names its source and was created after the walk began."""
         node = self._seen.get(target.owner)
         if link.relation in MESSAGE_RELATIONS or (node is not None and node.before is not None):
             return False
@@ -328,7 +329,7 @@ class Eraser(Rows):
         return await self._scan(Link, ref.ns, ref.key, ref.kind, *([ref.part] if ref.part else []), index="by_target")
 
     async def _traces(self) -> list[Delete]:
-        """Return deletions of the audit events about deleted things, because they name them."""
+        """Return deletions of the audit events about deleted things, because the events contain their names."""
         events: list[AuditEvent] = []
         for node in self._seen.values():
             ref = node.ref
@@ -347,7 +348,7 @@ class Eraser(Rows):
 
     async def _under(self, event: AuditEvent, ns: str) -> bool:
         """Return whether the subject of an event is in a namespace. Names may contain `/`, so another namespace may
-        begin in the same way."""
+        begin with the same text."""
         if event.kind == "thread":  # its id may look like that of something in the namespace
             return False
         others = [Ref("source", space, key) for space, key in namespaced(event.subject) if key and space != ns]

@@ -1,5 +1,4 @@
-"""Computes fingerprints, which are hashes that identify values which must not come back, and things that were
-forgotten.
+"""Computes fingerprints: hashes that identify forgotten things, and values that must not come back.
 
 A hash is enough to recognise a thing, and reveals nothing about it. Tombstones, epochs, jobs and the audit event of a
 forgetting identify things by their fingerprints.
@@ -20,7 +19,7 @@ def fingerprint(*parts: str) -> str:
 def ref_fingerprint(ref: Ref) -> str:
     """Return the fingerprint of a reference.
 
-    Its kind is left out, because a caller who names a source may not know it.
+    It does not include the kind, because a caller who names a source may not know it.
     """
     return fingerprint(ref.ns, ref.key, ref.part)
 

@@ -1,7 +1,7 @@
-"""Deletes a thing with everything derived from it from every table, and on request from the files too.
+"""Deletes a thing and everything derived from it from every table and, on request, from the files too.
 
-A write-ahead job records what has to be forgotten. If the process dies halfway, the job stays, and `resume` (which
-every forgetting calls first) finishes it.
+A write-ahead job records what has to be forgotten. If the process dies halfway, the job stays, and `resume`, which
+every `forget` calls first, finishes it.
 """
 
 from __future__ import annotations
@@ -32,11 +32,12 @@ SCRUB_ITEM = "scrub"
 
 
 FactRef = str | tuple[str, str] | Fact
-"""A fact by itself, by `(namespace, key)`, or by `"namespace/key"`."""
+"""A fact record, `(namespace, key)`, or `"namespace/key"`."""
 
 
 class Erasure(msgspec.Struct, frozen=True):
-    """Reports a forgetting: the rows deleted by table, and what a search of the files found afterwards."""
+    """Reports what `forget` did: the number of deleted rows by table, and what a search of the files found
+    afterwards."""
 
     to_dict = as_dict
 
@@ -48,18 +49,18 @@ class Erasure(msgspec.Struct, frozen=True):
     """This is True if no piece of it was found in the store's rows and files, and None if not all of them were
     searched."""
     found: list[str] = []
-    """A piece was still found in these files and tables."""
+    """These files and tables still contain a piece of it."""
     checked: list[str] = []
     """These files and tables were searched."""
     unchecked: list[str] = []
-    """These places may still contain it and were not searched, each with the reason."""
+    """These places were not searched and may still contain it. Each has a reason."""
     preview: bool = False
     """This is True for a preview. Nothing was deleted, and the counts say what would be deleted."""
     shredded: list[str] = []
-    """These are the ids of keys that were destroyed. It was proven that content sealed with them can no longer be
-    read."""
+    """These are the ids of keys that were destroyed. A check has shown that content encrypted with them can no longer
+    be read."""
     complete: bool = True
-    """This is False if something derived from it is left in a namespace that this handle may not write."""
+    """This is False if derived data is left in a namespace that this handle may not write."""
 
     @property
     def total(self) -> int:
@@ -85,7 +86,8 @@ class Forgetting:
         shred: bool = False,
         preview: bool = False,
     ) -> Erasure:
-        """Delete one thing and everything derived from it. `physical` also rewrites a SQLite file without its bytes.
+        """Delete one thing and everything derived from it. `physical` also rewrites a SQLite file without the deleted
+        bytes.
 
         The files of a server are shared with others, so `physical` is refused there, and an operator runs `scrub`. You
         can pass a fact as a record, as `(namespace, key)` or as `"namespace/key"`. A `preview` counts what would be
@@ -115,7 +117,7 @@ class Forgetting:
         return msgspec.structs.replace(erasure, shredded=await self._shred(encryption, root.ns))
 
     def _encryption(self, kind: str) -> Encryption:
-        """Return the keys that `shred` destroys. Raises an error if there are none for this kind of thing."""
+        """Return the keys that `shred` destroys. Raises an error if this kind of thing has none."""
         if kind != "user":
             raise UsageError("shred=True destroys the key of a user; say forget(user=…, shred=True)")
         encryption: Encryption | None = getattr(self._core.shared.store, "encryption", None)
@@ -130,7 +132,7 @@ class Forgetting:
         return await self._core.runtime.call(destroy_and_prove, encryption, self._core.org, ns)
 
     async def resume(self) -> list[Erasure]:
-        """Finish forgettings that earlier processes began, each with the rights of the handle that requested it."""
+        """Finish the erasures that earlier processes started, each with the rights of the handle that requested it."""
         done = []
         scope = self._core.scope
         for job in await self._core.scan(Job, FORGET_QUEUE):
@@ -182,7 +184,7 @@ class Forgetting:
         return Ref("fact", self._core.scope.writable(readings[0][0]), readings[0][1])
 
     def _job(self, root: Ref | None, physical: bool) -> Job:
-        """Return the write-ahead job of a forgetting. Without a root, it is the job of a scrub, which names nothing."""
+        """Return the write-ahead job of an erasure. Without a root, it is the job of a scrub, which names nothing."""
         at, item = self._core.at(), SCRUB_ITEM if root is None else f"{root.kind}:{fingerprint(root.id)}"
         ns = "global" if root is None else self._core.scope.own()
         payload = {"root": msgspec.to_builtins(root), "physical": physical}
@@ -260,8 +262,8 @@ class Scrubbing:
         self._core = core
 
     async def scrub(self) -> Scrubbed:
-        """Rewrite every file of the store. This is refused to a user's handle, and on a server to a handle of one
-        org."""
+        """Rewrite every file of the store. A user's handle may not call this, nor may a handle on one org if the store
+        is a server."""
         self._core.scope.whole_org("scrub")
         self._core.scope.check_files("scrub")
         await self._core.shared.open()

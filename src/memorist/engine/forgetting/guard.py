@@ -1,9 +1,9 @@
-"""Guards deriving against forgetting, so that nothing derived is written after its source was forgotten.
+"""Prevents derived data from being written after its source was forgotten.
 
 Each source (a thread, a document, a fact, a namespace) has an epoch, which is a versioned row under its fingerprint. A
-deriver reads the epochs of its sources *before* it reads the sources, and expects them unchanged in the transaction
-that writes the result. Forgetting deletes a thing and raises its epoch in one transaction, and looks for derivations
-only after that. So a derived write either committed before, and its link is found, or it fails.
+deriver reads the epochs of its sources *before* it reads the sources, and expects them to be unchanged in the
+transaction that writes the result. Forgetting deletes a thing and raises its epoch in one transaction, and looks for
+derivations only after that. So a derived write either committed earlier, and its link is found, or it fails.
 
 The first derived write creates the epoch row, because Postgres cannot lock a row that does not exist. A version above 1
 means that part of that source was forgotten or deleted. `docs/decisions/0010-forgetting.md` explains the reasons.
@@ -25,7 +25,7 @@ from .fingerprints import ref_fingerprint
 
 
 class Guard(msgspec.Struct, frozen=True):
-    """Holds the changes that a derived write must commit together with itself. If `forgotten` is set, it must not be
+    """Holds the changes that must be committed together with a derived write. If `forgotten` is set, nothing may be
     written at all."""
 
     changes: tuple[Change, ...] = ()
@@ -34,8 +34,7 @@ class Guard(msgspec.Struct, frozen=True):
     """These are the references to the sources, for lineage links."""
 
     def caused(self, conflict: Conflict) -> bool:
-        """Return whether a conflict came from an epoch (a source was forgotten in the meantime) and not from another
-        row."""
+        """Return whether an epoch caused a conflict, which means that a source was forgotten in the meantime."""
         rows = {(change.kind.table.name, change.key) for change in self.changes if isinstance(change, Expect)}
         return refused_row(conflict) in rows
 
@@ -46,7 +45,7 @@ async def epochs(core: Core, *refs: Ref) -> list[Change]:
 
 
 async def guard(core: Core, sources: Sequence[str], *, since: datetime | None = None) -> Guard:
-    """Return the guard of something derived from sources: their epochs, and whether one of them has already been
+    """Return the guard for data derived from these sources: their epochs, and whether one of them has already been
     forgotten.
 
     A source that was forgotten and exists again counts as forgotten if that happened after `since`.
@@ -70,7 +69,7 @@ async def resolve(core: Core, sources: Sequence[str]) -> list[Ref]:
 
 
 async def _expect_epochs(core: Core, fingerprints: Iterable[str]) -> tuple[list[Change], set[str]]:
-    """Return guards on epochs, and which of these epochs were ever raised."""
+    """Return guards on epochs, and the epochs that have ever been raised."""
     items = list(dict.fromkeys(fingerprints))
     rows = await core.get_many(Epoch, [(item,) for item in items])
     changes: list[Change] = []
@@ -81,15 +80,15 @@ async def _expect_epochs(core: Core, fingerprints: Iterable[str]) -> tuple[list[
 
 
 def raised(core: Core, *refs: Ref) -> list[Change]:
-    """Return changes that raise the epochs of these things, so that every derived write that has begun to read them
-    fails."""
+    """Return changes that raise the epochs of these things, so that every derivation that has started to read them
+    fails when it writes."""
     items = dict.fromkeys(ref_fingerprint(ref.owner) for ref in refs)
     # The first Put creates a missing row at version 1, so that the second raises the version above 1.
     return [Put(_epoch(core, item), absent) for item in items for absent in (True, False)]
 
 
 async def forgotten(core: Core, refs: Sequence[Ref], *, since: datetime | None = None) -> bool:
-    """Return whether one of these things was forgotten and does not exist again."""
+    """Return whether one of these things was forgotten and has not been created again."""
     for ref in dict.fromkeys(refs):
         marks = dict.fromkeys((ref_fingerprint(ref), ref_fingerprint(ref.owner)))
         tombstones = await core.get_many(Tombstone, [("source", mark) for mark in marks])
@@ -102,7 +101,7 @@ async def forgotten(core: Core, refs: Sequence[Ref], *, since: datetime | None =
 def owned(core: Core, ns: str, kind: str, id: str) -> Put:
     """Return the link from a namespace to one of its threads or documents.
 
-    The link outlives the thing, so that forgetting the namespace also finds what was derived from a deleted or expired
+    The link outlives the thing, so that forgetting the namespace also reaches data derived from a deleted or expired
     thread.
     """
     return Put(Link.of(core.org, Ref("namespace", ns), Ref(kind, key=id), core.at(), "owns"))
@@ -114,7 +113,7 @@ async def owners(core: Core, kind: str, id: str) -> list[Link]:
 
 
 async def is_present(core: Core, ref: Ref) -> bool:
-    """Return whether a reference leads to a row, by any of its readings."""
+    """Return whether a reference leads to a row, in any of its interpretations."""
     for kind in LINKED.values():
         assert kind.key is not None
         key = kind.key(ref)

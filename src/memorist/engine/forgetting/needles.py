@@ -1,4 +1,4 @@
-"""Keeps samples of forgotten content in RAM during the erasure, to search rows and files for them afterwards."""
+"""Keeps samples of forgotten content in RAM during an erasure, and searches rows and files for them afterwards."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _opaque(data: bytes) -> set[bytes]:
 
 
 def _written(piece: str | None) -> set[bytes]:
-    """Return a text as UTF-8 and as JSON, because some columns store it plain and some with JSON escapes."""
+    """Return a text as UTF-8 and as JSON, because some columns store plain text and some store JSON escapes."""
     return set() if piece is None else {piece.encode(), encode_json(piece)[1:-1].encode()}
 
 
@@ -65,6 +65,6 @@ def _texts(value: object) -> list[str]:
 
 
 def _telling(text: str) -> bool:
-    """Return whether a text is unlikely to occur in other people's texts, because it is long, or short but more than a
+    """Return whether a text is unlikely to occur in other people's texts, because it is long or has more than one
     word."""
     return len(text) >= LONG_TEXT_CHARACTERS or (len(text) >= SHORT_TEXT_CHARACTERS and not text.isalpha())

@@ -1,6 +1,6 @@
 """Computes the changes that delete a thing: its rows, its parts, its index entries and jobs, and its epoch.
 
-The registry of kinds says which rows belong to a thing and how it is indexed. This module contains only what a
+The registry of kinds declares which rows belong to a thing and how it is indexed. This module handles the cases that a
 declaration cannot express: the neighbours of a message, the last number of a thread, and the names of a document.
 """
 
@@ -45,9 +45,9 @@ from .needles import SAMPLED_ROWS, Needles
 WITH_SOURCES = {
     name for name, kind in LINKED.items() if kind.owner == "ns" and "sources" in kind.record.__struct_fields__
 }
-"""Kinds whose rows name what they came from: facts, learnings, events and candidates."""
+"""Kinds whose rows name their sources: facts, learnings, events and candidates."""
 INDEXED_NEIGHBOURS = 3
-"""How many messages before and after a message have terms of it in their index entries."""
+"""How many messages before and after a message contain its terms in their index entries."""
 
 
 class Node(msgspec.Struct, frozen=True):
@@ -55,18 +55,19 @@ class Node(msgspec.Struct, frozen=True):
 
     ref: Ref
     named: bool = False
-    """This is True if the caller named the thing or its user. Remaining sources must then not bring it back."""
+    """This is True if the caller named the thing or its user. In that case, remaining sources must not bring it
+    back."""
     instead: Message | None = None
     """This redacted message replaces the original one."""
     before: Any = None
-    """Another thread has had this id since that time. Everything derived from the earlier one is deleted, and the
-    thread stays."""
+    """Since this time, the id has belonged to another thread. Data derived from the earlier thread is deleted, and the
+    new thread stays."""
     passive: bool = False
     """This is True if only derived data is deleted, because the thing may also be a source of other users."""
 
     @property
     def is_spared(self) -> bool:
-        """Return whether only derived data is deleted, and not the thing itself."""
+        """Return whether only derived data is deleted, but not the thing itself."""
         return self.passive or self.before is not None
 
 
@@ -139,7 +140,7 @@ class Rows:
         return locks, changes
 
     async def _parts(self, ref: Ref) -> list[Any]:
-        """Return rows that belong to a thing and have content: all versions of a fact, or samples of other things."""
+        """Return rows with content that belong to a thing: all versions of a fact, or samples of other things."""
         prefix = [name for name in (ref.ns, ref.key) if name]
         kinds = owned_by(ref.kind)
         limit = None if ref.kind in WITH_SOURCES else SAMPLED_ROWS
@@ -179,8 +180,8 @@ class Rows:
         """Return what has to be deleted with a message: its binary parts, and the entries of its neighbours, which also
         contain its terms.
 
-        The neighbours are indexed again, so the index watermark moves back before them. Writing the job makes an
-        indexer that is running fail.
+        The neighbours are indexed again, so the index watermark moves back before them. Writing the job makes a running
+        indexer fail.
         """
         first = max(1, seq - INDEXED_NEIGHBOURS)
         ids = [f"{thread.id}#{number}" for number in range(first, seq + INDEXED_NEIGHBOURS + 1)]
@@ -194,8 +195,7 @@ class Rows:
         return changes if message is None else [*changes, *await released_parts(self._core, thread, [message])]
 
     def _unfolded(self, thread: Thread) -> Change:
-        """Return an archive job for a thread that lost a summary. Writing it also makes an archiver that is running
-        fail."""
+        """Return an archive job for a thread that lost a summary. Writing it also makes a running archiver fail."""
         return Put(index_job(self._org, thread.ns, f"thread:{thread.id}", to_datetime(0), "archive"))
 
     async def _names(self, ref: Ref) -> list[Change]:
@@ -210,8 +210,7 @@ class Rows:
         return [*changes, self._forget_source(bare)]
 
     async def _under_user(self, ns: str) -> list[Change]:
-        """Return data that belongs to a user but not to a row of the namespace: tasks, working memory, entities and
-        jobs."""
+        """Return a user's data that is not in a row of the namespace: tasks, working memory, entities and jobs."""
         org, user = self._org, ns.removeprefix("user:")
         changes: list[Change] = []
         for task in await self._scan(Task, ns, index="by_ns"):
@@ -231,8 +230,8 @@ class Rows:
 
     def _forget_source(self, ref: Ref) -> Load:
         """Return the change that marks a source as forgotten now. A `Put` would keep the time when it was first
-        forgotten, and a writer that began to derive from it since then would not notice. Within one forgetting, the
-        time is the same.
+        forgotten, and a writer that has started to derive from it since then would not notice. The time is the same
+        throughout one erasure.
         """
         mark = ref_fingerprint(ref)
         if mark not in self._forgotten:
@@ -252,7 +251,7 @@ class Rows:
         return await self._core.store.get(kind, (self._org, *key), now=0)
 
     async def _apply(self, changes: Sequence[Change], locks: Sequence[Change] = ()) -> None:
-        """Commit changes, and count the rows they deleted; the deletions among the locks are not counted."""
+        """Commit changes and count the rows they deleted. Deletions among the locks are not counted."""
         changes = _once(changes)
         deletions = [change for change in changes if isinstance(change, Delete | DeleteRange)]
         if self._preview:
@@ -273,7 +272,7 @@ def _once(changes: Sequence[Change]) -> list[Change]:
     """Return the changes without repetitions, because things that are deleted together name the same jobs, epochs and
     entries.
 
-    Of two writes to one row the first stays, because it moves the index of a thread back furthest.
+    If two changes write the same row, the first is kept, because it moves the index of a thread back furthest.
     """
     unique: dict[Any, Change] = {}
     for change in changes:

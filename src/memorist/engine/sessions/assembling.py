@@ -1,6 +1,4 @@
-"""Assembles contexts from stored threads: the history, read backwards as far as it fits, its summary, and recalled
-items.
-"""
+"""Assembles contexts from stored threads: as much of the newest history as fits, its summary, and recalled items."""
 
 from __future__ import annotations
 
@@ -40,13 +38,13 @@ DEFAULT_BUDGET = 8000
 LONG_MEMORY_CHARACTERS = 200_000
 """If the recalled texts are longer than this, the request is assembled in another thread."""
 MAX_SIZES = 4096
-"""Of so many threads a process remembers the size of their messages."""
+"""For how many threads a process remembers the size of their messages."""
 MIN_ITEMS, MAX_ITEMS, ITEM_TOKENS = 12, 100, 30
-"""How many items to recall if the caller does not say: as many as may fit, between these bounds."""
+"""How many items to recall by default: as many as may fit, between these bounds."""
 
 
 class Recall(msgspec.Struct, frozen=True):
-    """Says what to recall for a context or a task: where to search, and how many items to return."""
+    """Describes what to recall for a context or a task: where to search, and how many items to return."""
 
     namespaces: Spaces = None
     top_k: int | None = None
@@ -63,7 +61,7 @@ class Assembling:
     def __init__(self, core: Core, fold_tokens: int | None = None) -> None:
         self._core = core
         self._fold_tokens = fold_tokens
-        """The tokens of history at which a session folds the thread; None outside a session."""
+        """The number of tokens of history at which a session folds the thread; None outside a session."""
 
     async def context(
         self,
@@ -88,9 +86,10 @@ class Assembling:
 
         `recall` is True (everything this handle may read), a `Recall`, namespaces, ready-made items, or False.
         `profile` is True (the profile of this handle's user), False, or lines to add to the profile. With `as_of`, the
-        history, profile and memory are those of that time. Tool results of the thread over `stash` tokens are sent as
-        previews, with the tools that read them back. If the tools exceed the budget's `tools`, the relevant ones are
-        sent together with `find_tool`. `earlier_tools` names the tools of the previous request, which are sent again.
+        history, profile and memory are as they were at that time. Tool results of the thread over `stash` tokens are
+        sent as previews, with the tools that read them back. If the tools exceed the budget's `tools`, only the
+        relevant ones are sent, together with `find_tool`. `earlier_tools` names the tools of the previous request,
+        which are sent again.
         """
         if as_of is not None:
             return await Assembling(core_at(self._core, as_datetime(as_of, "as_of"))).context(
@@ -293,7 +292,7 @@ class Assembling:
 
 
 def max_items(budget: TokenBudget) -> int:
-    """Return how many items to recall for a budget if the caller does not say."""
+    """Return how many items to recall for a budget by default."""
     room: int = budget.request_tokens if budget.memory is None else budget.memory
     return max(MIN_ITEMS, min(MAX_ITEMS, room // ITEM_TOKENS))
 
@@ -311,7 +310,8 @@ def recall_spec(recall: Recall | Spaces | bool | Sequence[Item]) -> Recall | Non
 
 
 def _shown_thread(summary: Summary) -> str:
-    """Return the thread that a request names for folded messages, which is the original's if the summary is a copy."""
+    """Return the thread that a request names for folded messages. If the summary is a copy, this is the original's
+    thread."""
     span = f"#{summary.first}-{summary.last}"
     return next((source.removesuffix(span) for source in summary.sources if source.endswith(span)), summary.thread)
 
@@ -347,7 +347,8 @@ def _shortener(query: str, count: Callable[[str], int]) -> Callable[[str, int], 
 
 
 def worth_sending(query: str, hits: Sequence[Hit]) -> list[Hit]:
-    """Return the hits without small talk, earlier copies of the question, and all but the best of identical texts."""
+    """Return the hits without small talk and earlier copies of the question. Of identical texts, only the best is
+    kept."""
     from ...languages.small_talk import is_small_talk
 
     seen = {_plain(query)}

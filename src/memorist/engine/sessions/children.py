@@ -1,4 +1,4 @@
-"""Sub-agents work in a child session with its own context, and return a result that names its sources."""
+"""A sub-agent works in a child session with its own context, and returns a result that names its sources."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ChildResult(msgspec.Struct, frozen=True):
         """Return the result as a message for the parent's next turn, or, with `call_id`, as the result of that tool
         call.
 
-        The parent session stores it with its sources, so forgetting one of them finds it.
+        The parent session stores it with its sources, so that forgetting one of them also deletes the result.
         """
         about = {CHILD: self.thread}
         if call_id is None:
@@ -45,7 +45,7 @@ class ChildResult(msgspec.Struct, frozen=True):
 
 
 async def with_child_sources(core: Core, parent: str, messages: Sequence[Message]) -> tuple[Message, ...]:
-    """Return the messages of a turn. Messages that a child of this thread wrote name the messages they are based on."""
+    """Return the messages of a turn. Messages written by a child of this thread name the messages they are based on."""
     return tuple(
         [await _sourced(core, parent, message) if CHILD in message.metadata else message for message in messages]
     )

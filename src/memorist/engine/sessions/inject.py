@@ -1,4 +1,4 @@
-"""Runs any agent or function with memory: recalled text is passed in, fenced as data, and the turn is recorded."""
+"""Runs any agent or function with memory. Recalled text is passed in, fenced as data, and the turn is recorded."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 METHODS = ("run", "invoke", "arun", "ainvoke")
 TRUSTED = {"web": 0, "tool": 1, "document": 2, "processor": 3, "assistant": 3, "import": 4, "system": 4, "user": 4}
-"""The order of trust levels; text made from several sources gets the lowest."""
+"""The order of trust levels; text based on several sources gets the lowest."""
 TASK_HITS = 8
 OWN_THREAD = "memorist.thread"
 """The state key of the thread that a scope's agents continue."""
@@ -59,7 +59,7 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 class Runs(Protocol):
-    """An agent with `run`."""
+    """Represents an agent with `run`."""
 
     @property
     def run(self) -> Callable[..., object]: ...
@@ -109,7 +109,7 @@ class BlockingTask(Protocol):
 
 
 class Made(msgspec.Struct, frozen=True):
-    """Records what a task's output is based on: the items recalled for it, and the time before that."""
+    """Records what a task's output is based on: the items recalled for it, and the time when the recall began."""
 
     since: datetime
     sources: tuple[str, ...] = ()
@@ -124,11 +124,12 @@ class Made(msgspec.Struct, frozen=True):
         return cls(since, tuple(sources), lowest_trust([str(hit.trust) for hit in hits]) if hits else None)
 
     def lowered(self, own: str) -> str:
-        """Return the lowest trust among the output's own and everything that it is based on."""
+        """Return the lowest of the output's own trust and the trust of everything it is based on."""
         return own if self.trust is None else lowest_trust([own, self.trust])
 
     def message(self, text: str) -> Message:
-        """Return the output as a message that names its sources, so that forgetting one of them finds it."""
+        """Return the output as a message that names its sources, so that forgetting one of them also deletes the
+        message."""
         message = Message(role="assistant", content=text)
         if not self.sources:
             return message
@@ -139,7 +140,7 @@ class Made(msgspec.Struct, frozen=True):
 
 
 def lowest_trust(trusts: Sequence[str]) -> str:
-    """Return the lowest of several trusts."""
+    """Return the lowest of several trust levels."""
     return min(trusts, key=lambda trust: TRUSTED.get(trust, 0))
 
 
@@ -150,7 +151,7 @@ class Output(msgspec.Struct, frozen=True):
     said: str
     """This is the output as text."""
     asked: str = ""
-    """The texts the function was called with."""
+    """These are the texts that the function was called with."""
     remember: Remember | None = None
     thread: str | None = None
 
@@ -211,7 +212,7 @@ class Injection:
         remember: Remember | None = None,
         thread: str | None = None,
     ) -> AsyncTask:
-        """Return a decorator that gives a function memory; see `Memory.task`."""
+        """Return a decorator that adds memory to a function; see `Memory.task`."""
 
         def wrap(function: Callable[..., object]) -> Callable[..., object]:
             takes = "recalled" in inspect.signature(function).parameters
@@ -284,8 +285,8 @@ def _callable(agent: Agent, blocking: bool) -> Callable[..., object]:
 
 
 async def _called(core: Core, agent: Agent, call: Callable[..., object], input: str, context: Context) -> object:
-    """Call an agent with the context, the messages or the system prompt, whichever it accepts, otherwise with one
-    text.
+    """Call an agent with the context, the messages or the system prompt, whichever it accepts. If it accepts none of
+    these, pass one text.
     """
     try:
         names = set(inspect.signature(call).parameters)
@@ -346,7 +347,7 @@ def _is_json(value: object) -> bool:
 
 
 def stepped(wrap: AsyncTask) -> BlockingTask:
-    """Return the decorator for a blocking memory: plain functions stay plain, async ones stay async."""
+    """Return the decorator for a blocking memory. Plain functions stay plain, and async functions stay async."""
 
     def decorate(function: Callable[..., object]) -> Callable[..., object]:
         wrapped = wrap(function)

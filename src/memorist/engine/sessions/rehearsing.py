@@ -1,6 +1,6 @@
-"""Rehearses contexts: it assembles the request that would be sent now, or at an earlier turn, without sending it.
+"""Rehearses contexts by assembling the request that would be sent now, or at an earlier turn, without sending it.
 
-The inspector uses them to show contexts. A rehearsal does not count as a use of a learning, can stop at an earlier turn
+The inspector uses this to show contexts. A rehearsal does not count as a use of a learning, can stop at an earlier turn
 of a stored thread, and can assume a different value for a fact.
 """
 
@@ -44,11 +44,11 @@ class Supposed(msgspec.Struct, frozen=True):
     until: int | None = None
     """Messages of the thread from this number on are hidden."""
     at: datetime | None = None
-    """Summaries and learnings made after this time are hidden."""
+    """Summaries and learnings that are newer than this time are hidden."""
 
 
 class Reads:
-    """Shows a store read-only, under the assumptions of a rehearsal."""
+    """Presents a read-only view of a store, under the assumptions of a rehearsal."""
 
     def __init__(self, store: Store, supposed: Supposed) -> None:
         self._store = store
@@ -114,7 +114,7 @@ class Rehearsal(Assembling):
         self._supposed = supposed or Supposed()
         self._whole = core
         self.hits: list[Hit] = []
-        """What recall found for the last request, with its reasons, best first."""
+        """The hits that recall found for the last request, best first, with their reasons."""
         seen = Core(core.shared, core.scope)
         seen.store = cast(Store, Reads(core.store, self._supposed))
         super().__init__(seen, fold_tokens)
@@ -123,7 +123,7 @@ class Rehearsal(Assembling):
         return await reading.finish_async()
 
     async def _keep_settings(self, thread: str, context: Context, budget: TokenBudget, options: RequestOptions) -> None:
-        """Do not store the settings, because they are the inspector's, not the program's."""
+        """Do nothing: the settings belong to the inspector, not to the program."""
 
     async def _catch_up(self, ns: str) -> None:
         await catch_up(self._whole, [ns])
@@ -156,8 +156,8 @@ class Rehearsal(Assembling):
         return hit
 
     async def _marked(self, hit: Hit, fact: Fact) -> Hit:
-        """Mark a message hit as superseded if it stated another value than the assumed fact, or remove the mark
-        otherwise.
+        """Mark a message hit as superseded if it stated a different value from the assumed fact; otherwise remove the
+        mark.
         """
         stored = await Facts(self._whole).history(fact.ns, fact.key)
         stated = [other for other in stored if hit.id in other.sources]
@@ -174,7 +174,7 @@ def _unsaid(hit: Hit, thread: str, until: int) -> bool:
 
 
 async def facts_at(core: Core, namespaces: Iterable[str], moment: datetime) -> dict[Key, Fact | None]:
-    """Return the facts of some namespaces that were different at a given time, as they were then."""
+    """Return the facts of some namespaces that were different at a given time, with their values at that time."""
     facts, facts_by_key = Facts(core), dict[Key, Fact | None]()
     for ns in namespaces:
         held = await core.scan(Fact, ns, limit=MOST_KEYS)
@@ -202,7 +202,7 @@ async def supposing(core: Core, ns: str, key: str, value: object) -> dict[Key, F
 
 
 async def turns_of(core: Core, thread: str, before: int | None = None, limit: int = 50) -> list[Message]:
-    """Return the user's messages in a thread, newest first: the turns at which a rehearsal can stop."""
+    """Return the user's messages in a thread, newest first. A rehearsal can stop at any of these turns."""
     messages = await core.scan(
         Message, thread, reverse=True, limit=8 * limit, before=None if before is None else (before,)
     )

@@ -42,7 +42,7 @@ PERSISTED, PASSED = "memorist.turns.persisted", "memorist.turns.passing"
 
 
 END_SECONDS = 30.0
-"""How long ending a session takes to process its messages, and waits for a worker that is processing them."""
+"""How long `end` processes the session's messages, or waits for a worker that is processing them."""
 
 
 class Turn(msgspec.Struct, frozen=True):
@@ -92,8 +92,8 @@ class Ended(msgspec.Struct, frozen=True):
 
 
 def worth_keeping(turn: Turn) -> bool:
-    """Decide whether to store a turn, as the default `should_persist`: every turn except small talk and turns without
-    the user's words.
+    """Decide whether to store a turn. This is the default `should_persist`, which excludes small talk and turns without
+    words from the user.
     """
     from ...languages.small_talk import is_small_talk
 
@@ -104,7 +104,7 @@ class AsyncSession:
     """Represents one conversation over a thread."""
 
     id: str
-    """The id of this run of the conversation, kept in its thread's metadata."""
+    """The id of this run of the conversation, which is stored in its thread's metadata."""
 
     def __init__(
         self,
@@ -141,7 +141,7 @@ class AsyncSession:
         self._compact = (compact_at, compact_to)
         self._stash = stash
         self._isolated = isolated
-        """Whether its contexts leave out the profile, and recall only what is explicitly requested."""
+        """Whether its contexts leave out the profile, and recall only items that are explicitly requested."""
         self._should_persist = should_persist or worth_keeping
         self._on_turn_end = on_turn_end
         self._on_session_end = on_session_end
@@ -159,7 +159,7 @@ class AsyncSession:
         return self._thread
 
     async def start(self) -> Self:
-        """Create the thread now, if it does not exist, instead of with the first turn.
+        """Create the thread now if it does not exist, instead of waiting for the first turn.
 
         Returns:
             The session itself.
@@ -230,10 +230,10 @@ class AsyncSession:
         scratchpad: Json = None,
         layout: Layout | None = None,
     ) -> Context:
-        """Build the request for the next input. If the thread is over its token limit, its oldest part is folded first.
+        """Build the request for the next input. If the thread exceeds its token limit, its oldest part is folded first.
 
-        If the tools exceed the budget's `tools`, a session keeps the choice of its first request, so that the prompt
-        cache can serve it. Tools that the model calls or finds with `find_tool` are added.
+        If the tools exceed the budget's `tools`, a session keeps sending the tools chosen for its first request, so
+        that the prompt cache can serve them. Tools that the model calls or finds with `find_tool` are added.
 
         Args:
             input: What the user says now.
@@ -291,7 +291,7 @@ class AsyncSession:
         """Start a session for a sub-agent, with its own thread that begins with a brief.
 
         Its contexts contain the brief and its own turns, and nothing from this conversation. Forgetting this thread
-        forgets the child's. Return its answer to the parent with `result`.
+        also forgets the child's. Use `result` to return the child's answer to the parent.
 
         Args:
             brief: The sub-agent's task, which is in every context of the child.
@@ -396,7 +396,7 @@ class AsyncSession:
         return context
 
     async def state(self) -> SessionState:
-        """Return a snapshot of the session: its turns, how far it is folded, and its cache.
+        """Return a snapshot of the session: its turns, how much of it is folded, and its cache.
 
         Returns:
             The snapshot.
@@ -419,7 +419,7 @@ class AsyncSession:
         """End the session: store a summary and derive memories from the conversation. You can call this more than once.
 
         Returns:
-            The summary and the numbers of the session.
+            The summary, and the session's counts.
 
         Examples:
             >>> talk = memory.session(user="ada")
@@ -464,9 +464,8 @@ class AsyncSession:
         return ns, {**about, "session": self.id}
 
     async def _derive(self) -> int:
-        """Run due jobs, and wait while a worker holds a job of this thread.
-
-        Jobs that are waiting for a retry are left.
+        """Run due jobs, and wait while a worker holds a job for this thread. Jobs that are waiting for a retry are left
+        alone.
         """
         outbox, tries, end = Outbox(self._core.shared, self._core.org), 0, monotonic() + END_SECONDS
         done = await outbox.drain(seconds=END_SECONDS)
@@ -477,7 +476,7 @@ class AsyncSession:
         return done
 
     async def _in_hand(self) -> bool:
-        """Return whether a worker is holding a job of this thread."""
+        """Return whether a worker holds a job for this thread."""
         thread = await Threads(self._core).get(self.thread)
         keys = [(queue, thread.ns, f"thread:{thread.id}") for queue in QUEUES] if thread is not None else []
         jobs = await self._core.get_many(Job, keys)

@@ -47,14 +47,14 @@ class RequestOptions(TypedDict):
 
 
 class RequestSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Holds the settings with which a program assembled the last request of a thread."""
+    """Holds the settings that a program used for the last request of a thread."""
 
     budget: dict[str, int | None]
     """These are the fields of its `TokenBudget`."""
     policy: JsonObject | None = None
     """This is the policy in its HTTP form, or None without one."""
     policy_functions: bool = False
-    """This says whether the policy had a model or a function, which are not stored."""
+    """This is True if the policy had a model or a function. Neither is stored."""
     layout: str = "cached"
     recall: bool = True
     top_k: int | None = None
@@ -64,7 +64,7 @@ class RequestSettings(msgspec.Struct, frozen=True, kw_only=True):
     profile: bool = True
     stash: int | None = None
     fold_tokens: int | None = None
-    """These are the tokens of history at which the session folds the thread, or None without a session."""
+    """This is the number of tokens of history at which the session folds the thread, or None without a session."""
     counter: str = ""
     system_tokens: int = 0
     tools: list[str] = []
@@ -77,7 +77,8 @@ async def keep_settings(
 ) -> None:
     """Store the settings with the thread if they differ from those that this process last stored.
 
-    A handle that may not write to the thread stores nothing, and a store that refuses writes does not stop a request.
+    A handle that may not write to the thread stores nothing, and a request continues even if the store refuses to
+    write.
     """
     remembered, key = core.shared.request_settings, (core.org, thread)
     compared = (

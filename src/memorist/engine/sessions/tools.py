@@ -21,7 +21,7 @@ READ_BACK_MESSAGES = 64
 MAX_TOOLS = 5_000
 MAX_CACHED_VECTORS = 20_000
 FUSION_OFFSET = 10.0
-"""Softens the difference between the first ranks when the two rankings are added. It is smaller than for documents,
+"""Reduces the difference between the first ranks when the two rankings are added. It is smaller than for documents,
 since only a handful of tools are chosen."""
 
 
@@ -57,9 +57,7 @@ class ToolRecall:
         return sorted(scores, key=lambda index: (-scores[index], index))
 
     async def _by_meaning(self, query: str, texts: Sequence[str]) -> list[int]:
-        """Return the texts by the cosine of their vectors with the query's, or nothing if there is no embedder or it
-        fails.
-        """
+        """Return the texts ordered by cosine similarity with the query, or nothing if there is no embedder or it fails."""
         import numpy as np
 
         from ...recall.query import content

@@ -23,9 +23,9 @@ class LeasedRun(AsyncTaskRun):
         return self._held
 
     async def resume(self, fence: int) -> None:
-        """Continue under a lease that an earlier call took. Raises LeaseLost if it is no longer held.
+        """Continue under a lease that an earlier call acquired. Raises LeaseLost if it has been lost.
 
-        The fence distinguishes two leases of one owner, because it rises each time a lease is taken.
+        The fence distinguishes two leases of the same owner, because it increases each time a lease is acquired.
         """
         saved = await load(self._core, self.task_id)
         if saved is None or saved.task.owner != self._owner or saved.task.fence != fence:

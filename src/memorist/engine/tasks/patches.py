@@ -2,7 +2,7 @@
 keys.
 
 A patch sets keys, appends to lists, and drops keys. It comes from `update=` and `extend=`, or from comparing the texts
-of two states. Comparing texts instead of objects is exact (1 is not 1.0), and as fast as comparing memory. Long texts
+of two states. Comparing texts instead of objects is exact (1 is not 1.0), and as fast as comparing bytes. Long texts
 are compressed; JSON never begins with zlib's first byte.
 """
 
@@ -17,7 +17,7 @@ from ...errors import InvalidValue, TooLarge
 from ...values import MAX_VALUE_BYTES, json_bytes
 
 COMPRESSED_FROM_BYTES = 512
-"""Shorter texts would hardly become shorter."""
+"""Compression would hardly shorten texts below this size."""
 ZLIB = b"x"
 _encode = msgspec.json.Encoder().encode
 _as_keys = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
@@ -38,14 +38,14 @@ _as_patch = msgspec.json.Decoder(Patch).decode
 
 
 class State(msgspec.Struct, frozen=True):
-    """Represents one saved state, which is immutable: `keys` if it is an object, otherwise its `whole` text."""
+    """Represents one saved state, which is immutable. It has `keys` if it is an object, otherwise its `whole` text."""
 
     keys: Texts | None = None
     whole: bytes = b"null"
 
     @classmethod
     def of(cls, value: object, before: State | None = None) -> State:
-        """Return the texts of a state. Everything in it is validated, except what is the same as in `before`."""
+        """Return the texts of a state. Everything that differs from `before` is validated."""
         if type(value) is not dict:
             return cls(None, json_bytes(value, "state", MAX_VALUE_BYTES))
         if not all(type(key) is str for key in value):
@@ -81,8 +81,8 @@ class State(msgspec.Struct, frozen=True):
         return Patch({key: msgspec.Raw(_text(value)) for key, value in update.items()}, added)
 
     def patch_to(self, after: State) -> Patch | None:
-        """Return the patch to a later state, or None if the states are not objects, or their keys are in another
-        order.
+        """Return the patch to a later state, or None if the states are not objects, or if the order of their keys
+        differs.
         """
         if self.keys is None or after.keys is None:
             return Patch() if self == after else None
@@ -124,7 +124,8 @@ def _text(value: object) -> bytes:
 
 
 def _text_after(before: bytes | None, value: object) -> bytes:
-    """Return the text of a later value, because validating a long list again would cost more than everything else."""
+    """Return the text of a later value. If a list only grew, its old items are not validated again, which would take
+    most of the time."""
     if before is None or type(value) not in (list, dict):
         return _text(value)
     try:
@@ -151,8 +152,8 @@ def _joined(items: bytes, more: bytes) -> bytes:
 
 
 def _is_longer_list(before: bytes, after: bytes) -> bool:
-    """Return whether items were only appended to a list, which means that a comma at the list's own level follows the
-    old items.
+    """Return whether items were only appended to a list. In that case a comma at the list's own level follows the old
+    items.
     """
     end = len(before) - 1
     return before[:1] == b"[" and after[end : end + 1] == b"," and after.startswith(before[:end])

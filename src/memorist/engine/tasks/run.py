@@ -1,4 +1,4 @@
-"""A running task has one worker's lease and fencing token, and its saves fail once the lease is lost."""
+"""A running task holds a lease and a fencing token for one worker. Its saves fail once the lease is lost."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ T = TypeVar("T")
 
 
 class AsyncTaskRun:
-    """A task while this worker runs it. `tasks.run` returns one, for use in a `with` block.
+    """Represents a task while this worker runs it. `tasks.run` returns one, for use in a `with` block.
 
-    You can change `state` in place or replace it. It is saved by `complete` and `checkpoint`, and when the block ends
-    without an error. Every save also renews the lease.
+    You can change `state` in place or replace it. `complete` and `checkpoint` save it, and so does the end of the block
+    unless there is an error. Every save also renews the lease.
     """
 
     task_id: str
@@ -63,7 +63,7 @@ class AsyncTaskRun:
 
     @property
     def step(self) -> int:
-        """This says how many steps have been completed, over all runs."""
+        """This is the number of steps completed so far, in all runs."""
         return self._held.task.step
 
     @property
@@ -372,7 +372,7 @@ class AsyncTaskRun:
             self._saved = None
 
     async def _finish(self, step: int | None = None) -> None:
-        """Save what has changed since the last save and release the lease, in one commit."""
+        """Save everything that has changed since the last save and release the lease, in one commit."""
         self._effects = [*(self._effects or ()), audit(self._core, "finish", "task", self.task_id)]
         last = self.step if step is None else step
         await self._save([], NOTHING, None, None, last, status="done", owner=None, leased_until=None)

@@ -25,7 +25,7 @@ NOTHING: Any = msgspec.UNSET
 
 
 class Saved(msgspec.Struct):
-    """Holds a task as it was last saved or read, with everything the next save needs."""
+    """Holds a task as it was last saved or read, with everything that the next save needs."""
 
     task: Task
     image: State | None = None
@@ -183,7 +183,7 @@ def expected(task: Task) -> Expect:
 def _next_state(
     saved: Saved, state: object, update: Mapping[str, object] | None, extend: Mapping[str, list[object]] | None
 ) -> tuple[State, Patch | None]:
-    """Return the state to save, and the patch that leads to it, or None if only a snapshot will do."""
+    """Return the state to save, and the patch that leads to it, or None if a snapshot is needed."""
     before = saved.image
     if before is None:
         return State.of(None if state is NOTHING else state), None

@@ -1,7 +1,7 @@
-"""Tasks are long-running work with checkpoints. They resume where they stopped and do no step twice.
+"""Tasks are long-running work with checkpoints. They resume where they stopped and never do a step twice.
 
 A task has one small row (`Task`: step, status, lease) and one row per saved step (`CheckpointStep`: a snapshot of the
-state, or a patch of the previous step). Every save replaces the task's row by compare-and-set on its version, so one of
+state, or a patch to the previous step). Every save replaces the task's row by compare-and-set on its version, so one of
 two workers gets `LeaseLost` and writes nothing. The effects of a step are committed in the same transaction.
 """
 
@@ -26,7 +26,7 @@ from .run import AsyncTaskRun
 from .steps import Saved, load, refuse_taken, restore, save_changes
 
 Keep = int | Literal["all", "latest"]
-"""How many saved steps of a task stay readable."""
+"""How many saved steps of a task are kept."""
 CACHED_STATES = 16
 """For how many tasks a handle caches the last saved state, so that `save` does not have to read it."""
 
@@ -38,7 +38,7 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
 
     task_id: str
     ns: str | None = None
-    """The namespace it belongs to; None saves a new one for the handle's user, or to `global`."""
+    """The namespace it belongs to. With None, a new checkpoint belongs to the handle's user, or to `global`."""
     step: int = 0
     state: Any = None
     completed_subtasks: tuple[str, ...] = ()
@@ -70,7 +70,7 @@ class Tasks:
         Args:
             checkpoint: A `Checkpoint`, or a dict with `task_id`, `step`, `state` and `completed_subtasks`.
             expect: Save only if this is the current version.
-            keep: How many saved steps stay readable: `all` (the default of a new task), `latest` or a number.
+            keep: How many saved steps to keep: `all` (the default for a new task), `latest` or a number.
 
         Returns:
             The saved checkpoint, with its version.
@@ -180,7 +180,7 @@ class Tasks:
 
         Args:
             task_id: The id of the task.
-            n: How many steps to return at most.
+            n: The maximum number of steps to return.
 
         Returns:
             The saved steps.
@@ -238,14 +238,13 @@ class Tasks:
         state: Json = None,
         wait: float = 0,
     ) -> AsyncTaskRun:
-        """Run a task as a context manager: it takes the lease and continues from the last saved state.
+        """Run a task as a context manager, which acquires the lease and continues from the last saved state.
 
         Args:
             task_id: The name of the task.
-            ns: Where a new task belongs; by default to the handle's user, or to `global` without one.
+            ns: The namespace of a new task. It defaults to the user's own, or to `global` on a handle without a user.
             lease: How many seconds this worker holds the task after each save.
-            keep: How many saved steps stay readable.
-            state: The state of a new task.
+            keep: How many saved steps to keep. state: The state of a new task.
             wait: How many seconds to wait for a lease that another worker holds.
 
         Returns:
@@ -272,7 +271,7 @@ class Tasks:
         """List tasks by id, without their states.
 
         Args:
-            ns: The namespace; by default all that this handle may read.
+            ns: The namespace; by default, all that this handle may read.
             limit: The maximum number to return.
             after: The last id of the previous page.
             reverse: Whether to list in reverse order.
@@ -300,7 +299,7 @@ class Tasks:
 
 
 def as_checkpoint(checkpoint: Checkpoint | Mapping[str, object]) -> Checkpoint:
-    """Return a checked checkpoint from a `Checkpoint` or a dict."""
+    """Validate a `Checkpoint` or a dict, and return it as a checkpoint."""
     if not isinstance(checkpoint, Checkpoint):
         checkpoint = _read(checkpoint)
     check_name(checkpoint.task_id, "task id")

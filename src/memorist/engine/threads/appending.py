@@ -1,7 +1,8 @@
-"""Appends messages to a thread: fills in their fields, and commits them with the job that will index them.
+"""Appends messages to a thread. This fills in their fields, and commits them together with the job that will index
+them.
 
-An idempotency key belongs to one `Append` change, which contains all messages of a call, or one of them. A change whose
-key the thread has already seen does nothing; the other changes of the same commit are applied.
+An idempotency key belongs to one `Append` change, which contains either all messages of a call or one of them. A change
+whose key the thread has already seen does nothing; the other changes of the same commit are applied.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _replace = msgspec.structs.replace
 
 
 class Keyed(msgspec.Struct, frozen=True):
-    """Holds messages and their idempotency keys: none, one for all, or one each."""
+    """Holds messages and their idempotency keys. There may be no key, one for all messages, or one for each."""
 
     messages: Sequence[Given]
     key: str | None = None
@@ -46,7 +47,8 @@ class Keyed(msgspec.Struct, frozen=True):
 
 
 def keyed(messages: Sequence[Given], key: Keys = None) -> Keyed:
-    """Pair the messages of a call with idempotency keys: those of the call, or the `key` fields of dict messages."""
+    """Pair the messages of a call with idempotency keys, taken from the call or from the `key` fields of dict
+    messages."""
     if key is None:
         for message in messages:
             if (type(message) is dict or isinstance(message, Mapping)) and "key" in message:
@@ -79,12 +81,13 @@ def _without_key(message: Given) -> Given:
 
 
 class Appending:
-    """Adds messages to a thread whose namespace is known."""
+    """Adds messages to a thread in a known namespace."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
         self._counting: tuple[Callable[[Message], int], str | None] | None = None
-        """`Shared.counting`, read with the first message, because the counter is created on first use."""
+        """`Shared.counting`, which is read when the first message arrives, because the counter is created on first
+        use."""
 
     async def append(
         self, id: str, ns: str, keyed_messages: Keyed, expect: int | None = None, *, create: Thread | None = None
@@ -119,7 +122,7 @@ class Appending:
     async def _answered(self, ns: str, receipts: list[MessageReceipt]) -> list[MessageReceipt]:
         """Return the receipts.
 
-        If a message asks to forget something, that is done first, and the receipts say what ended.
+        If a message asks to forget something, that is done first, and the receipts list what was ended.
         """
         core = self._core
         asked = [receipt for receipt in receipts if receipt.durable and may_ask_to_forget(receipt.message)]
@@ -140,7 +143,7 @@ class Appending:
         return await fresh(self._core, asked)
 
     def stamped(self, thread: str, unstamped: Given, at: datetime, gate: Gate | None = None) -> Message:
-        """Return a message as it will be stored, except for its number: with org, thread, time and token count.
+        """Return a message as it will be stored, with its org, thread, time and token count, but without its number.
 
         With a `gate`, its secrets are masked before its tokens are counted.
         """
@@ -224,7 +227,7 @@ class Appending:
     async def _replay(self, id: str, change: Append, done: Appended) -> list[MessageReceipt]:
         """Return receipts for an append that was done before under its key.
 
-        A message deleted since is returned as given now.
+        A message that has been deleted since then is returned as it was passed now.
         """
         numbers = range(done.first, done.first + done.count)
         # The rows as they are now: a message may have been edited or redacted since the first call.
@@ -267,7 +270,7 @@ class Appending:
     async def _append_derived(
         self, id: str, ns: str, appends: Sequence[Append], at: datetime, expect: int | None, create: Thread | None
     ) -> tuple[Sequence[Append], Sequence[Appended]]:
-        """Append messages that contain recalled text, with the lineage links that let forgetting find it.
+        """Append messages that contain recalled text, with the lineage links that `forget` follows.
 
         If a source was forgotten in the meantime, its text is left out.
         """

@@ -1,4 +1,4 @@
-"""Finds the messages behind each line of a summary: those that share its rarest words, names and numbers."""
+"""Finds the messages behind each line of a summary, which are those that share its rarest words, names and numbers."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Changes a thread in ways other than appending: pop, replace, redact and fork.
 
 Each reads the thread, then commits by compare-and-set on its version, which every append raises. After a conflict, the
-caller reads the thread again and retries. Sequence numbers are never reused. `length` is the last one assigned, and
-stays when messages are deleted.
+caller reads the thread again and retries. Sequence numbers are never reused. `length` is the last number assigned, and
+does not change when messages are deleted.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class ThreadEdits:
         return bare
 
     async def pin(self, thread: Thread, seq: int, pinned: bool) -> Message:
-        """Pin or unpin a message. A mark contains the numbers of a thread's pinned messages, for contexts."""
+        """Pin or unpin a message. For contexts, a mark lists the numbers of a thread's pinned messages."""
         core = self._core
         message = await core.get(Message, thread.id, seq)
         if message is None:
@@ -114,7 +114,7 @@ class ThreadEdits:
         """Copy the messages up to a number into a new thread.
 
         Its row is written last, so that no partial copy is visible. Its lineage link is written first, so that
-        forgetting the source finds the copies, finished or not.
+        forgetting the source also deletes the copies, even incomplete ones.
         """
         core = self._core
         if await core.get(Thread, fork.id) is not None:
@@ -168,7 +168,8 @@ class ThreadEdits:
         return fork
 
     async def _summaries(self, source: Thread, fork: Thread) -> list[Change]:
-        """Return copies of the summaries of the copied messages. Each names its original, whose id requests show."""
+        """Return copies of the summaries of the copied messages. Each names its original, and requests show the id of
+        the original."""
         summaries = await self._core.scan(Summary, source.id, before=(fork.length + 1,))
         changes: list[Change] = []
         for summary in summaries:
@@ -208,7 +209,7 @@ def child_link(core: Core, parent: str, child: str) -> Link:
 def sorted_threads(
     threads: Sequence[Thread], by: str, *, after: str | None, reverse: bool, limit: int | None
 ) -> list[Thread]:
-    """Sort threads by a time, and return the page after the thread with an id."""
+    """Sort threads by a time, and return the page that follows the thread with the given id."""
     if by not in ("updated_at", "created_at"):
         raise UsageError("threads are listed by id, updated_at or created_at")
     ranked = sorted(threads, key=lambda thread: (getattr(thread, by), thread.id), reverse=reverse)

@@ -1,8 +1,8 @@
 """Ensures that message numbers are never reused, even when a thread is created again under a former id.
 
 A thread that is deleted or forgotten leaves a watermark with its last number, under the fingerprint of its id. The next
-thread with that id continues after it. An expiring thread cannot leave one, because its rows vanish on their own. So it
-reserves more numbers than it can ever use when it is created.
+thread with that id continues after it. An expiring thread cannot leave one, because its rows vanish on their own. So
+when it is created, it reserves more numbers than it can ever use.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ async def used_before(core: Core, id: str) -> bool:
 def numbering_changes(core: Core, thread: Thread) -> list[Change]:
     """Return changes that record a thread's last number before its row is deleted.
 
-    They fail if someone appends meanwhile.
+    They fail if someone appends in the meantime.
     """
     ended = thread.expires_at is not None and thread.expires_at <= core.at()
     live = 0 if ended else thread.version

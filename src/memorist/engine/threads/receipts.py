@@ -1,4 +1,4 @@
-"""Receipts of appended messages say whether each is stored, indexed and processed by derivation."""
+"""Receipts say whether each appended message has been stored, indexed, and read for facts."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class MessageReceipt(msgspec.Struct, frozen=True):
     """`unread` means that it is in a language without extraction rules, so nothing was derived from it."""
     replayed: bool = False
     ended: tuple[str, ...] = ()
-    """These are the ids of facts and learnings that the message asked to forget; `facts.unforget` with the last one
-    undoes it."""
+    """These are the ids of facts and learnings that the message asked to forget. To undo this, pass the last one to
+    `facts.unforget`."""
     masked: tuple[str, ...] = ()
     """These are the kinds of secrets that the gate masked in the message before it was stored."""
 
     read_by: Literal["model", "rules"] | None = None
-    """Says who has read the message. `rules` together with `pending` or `failed` means that the rules stand in for the
-    model."""
+    """Says whether the rules or the model read the message. `rules` together with `pending` or `failed` means that the
+    rules read it instead of the model."""
     refused: tuple[str, ...] = ()
     """This says why items that the model noted from it were refused."""
 
@@ -48,7 +48,7 @@ _HINTS = (
     "merk dir", "oublie", "olvid", "borra", "dimentica", "scorda", "cancella", "esque", "apag", "vergeet", "onthoud",
     "忘", "删", "记住", "覚え", "不再",
 )  # fmt: skip
-"""Words that every request to forget contains; looking for them costs an append almost nothing."""
+"""Every request to forget contains one of these words; looking for them costs an append almost nothing."""
 MAX_REQUEST_CHARACTERS = 400
 
 
@@ -64,7 +64,8 @@ def may_ask_to_forget(message: Message) -> bool:
 
 
 async def receipt_states(core: Core, thread: str) -> Any:
-    """Return a function from a sequence number to the receipt fields that workers change, based on their progress."""
+    """Return a function that maps a sequence number to the receipt fields that workers change, based on their
+    progress."""
     index, derivation = await core.get(IndexProgress, thread), await core.get(Derivation, thread)
     notes = derivation or Derivation(thread=thread, updated_at=core.at())
     failed, unread, by_rules = frozenset(notes.failed), frozenset(notes.unread), frozenset(notes.by_rules)

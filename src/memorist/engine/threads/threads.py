@@ -105,9 +105,8 @@ class Threads:
         return there or _replace(thread, version=stored.version)
 
     async def _linked_to(self, parent: str, child: Thread) -> Thread:
-        """Return the thread with the id of its parent.
-
-        The link is written first, so that forgetting the parent finds the thread.
+        """Return the thread with the id of its parent. The link is written first, so that forgetting the parent reaches
+        the thread.
         """
         core = self._core
         await self._to_change(parent)
@@ -253,7 +252,7 @@ class Threads:
 
         Args:
             id: The thread.
-            limit: How many to return at most; with `before`, the nearest to it.
+            limit: The maximum number to return. With `before`, the messages nearest to it are returned.
             before: Return only messages before this number.
             after: Return only messages after this number.
             roles: Return only messages with these roles.
@@ -285,7 +284,7 @@ class Threads:
 
         Args:
             id: The id of the thread.
-            n: How many messages to return at most.
+            n: The maximum number of messages to return.
 
         Returns:
             The messages.
@@ -488,17 +487,17 @@ class Threads:
         ttl: Ttl | None = None,
         share: Literal["messages", "prefix"] = "messages",
     ) -> Thread:
-        """Copy the messages of a thread, up to and including `at`, into a new thread of the same namespace.
+        """Copy the messages of a thread, up to and including `at`, into a new thread in the same namespace.
 
         Args:
             id: The thread to copy.
             at: The last message to copy; all by default.
             new_id: The id of the copy.
             title: Its title.
-            metadata: Its metadata, which is otherwise copied; `forked_from` names the original.
+            metadata: Its metadata; by default, a copy of the original's. `forked_from` names the original.
             ttl: How long to keep it.
             share: With `prefix`, contexts of the copy begin with the same bytes as those of the original, so that a
-                provider's prompt cache serves them.
+                provider's prompt cache can serve them.
 
         Returns:
             The new thread. Its messages have the same numbers.
@@ -563,7 +562,7 @@ class Threads:
     async def report(
         self, id: str, usage: Reported, *, pieces: Sequence[Piece] | None = None, model: str | None = None
     ) -> RequestReport:
-        """Record what a request of this thread cost, and find what broke the provider's prompt cache.
+        """Record what a request for this thread cost, and find out what broke the provider's prompt cache.
 
         Args:
             id: The thread.
@@ -630,7 +629,8 @@ class Threads:
         return [] if log is None else msgspec.convert(log.reports, list[RequestReport])
 
     async def delete_messages(self, id: str, *, ids: Sequence[str] | None = None, before: Place | None = None) -> int:
-        """Delete messages of a thread, and return how many. `forget` also deletes what was derived from them.
+        """Delete messages from a thread, and return how many were deleted. `forget` also deletes what was derived from
+        them.
 
         Args:
             id: The thread.
@@ -798,7 +798,8 @@ class Threads:
     async def _namespace(self, id: str, *, write: bool = False) -> str:
         """Return the namespace of a thread that this scope may read (or write), cached because it never changes.
 
-        A user's handle does not use the cache, because a thread deleted elsewhere may exist again as another user's.
+        A user's handle does not use the cache, because a thread that was deleted elsewhere may now belong to another
+        user.
         """
         core = self._core
         namespace = None if core.scope.user is not None else core.shared.threads.get((core.org, id))
@@ -848,8 +849,8 @@ class Threads:
         return thread
 
     def _outliving(self, thread: Thread) -> list[Change]:
-        """Return the ownership link of a thread that expires, so that forgetting its user finds what was derived from
-        it.
+        """Return the ownership link of a thread that expires, so that forgetting its user also deletes everything
+        derived from it.
         """
         if thread.expires_at is None:
             return []
@@ -920,7 +921,7 @@ class Threads:
         after: str | None = None,
         reverse: bool = False,
     ) -> list[Thread]:
-        """List the threads of a namespace, in the order of their ids. Generated ids are in the order of creation.
+        """List the threads of a namespace, in the order of their ids. Generated ids sort by creation time.
 
         With `by`, all threads of the namespace are read and sorted, because an index would add a write to every append.
 
