@@ -1,4 +1,4 @@
-"""Answers hooks with a brief at the start of a session, with relevant notes at a prompt, and by storing notes at the
+"""Answers hooks. It returns a brief at the start of a session and relevant notes for a prompt, and stores notes at the
 end of a turn."""
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ STATE_SECONDS = 7 * 86_400
 ONCE_SECONDS = 3_600
 MAX_STATE_CHARACTERS = 2_000
 WITHOUT_AFTER_COMPACTION = frozenset({"gemini-cli", "cursor", "copilot"})
-"""These hosts have no event after a compaction, so the next prompt brings the saved state back."""
+"""These hosts have no event after a compaction, so the saved state is sent with the next prompt."""
 LABELS = {
     "decision": "Decisions", "convention": "Conventions", "failure": "Tried and failed", "open": "Open tasks",
     "note": "Notes",     "preference": "The user's preferences",
@@ -45,8 +45,8 @@ class HookResult(msgspec.Struct, frozen=True):
 
 
 class Nouns:
-    """The parts of a memory that the hooks use, each imported at its first use. Importing a whole `Memory` would take
-    longer than everything else a hook does."""
+    """Provides the parts of a memory that the hooks use, each imported on first use. Importing a whole `Memory` would
+    take longer than everything else a hook does."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -103,8 +103,8 @@ class _Turn:
     # What is said
 
     async def brief(self) -> str:
-        """Return the brief for a new session in this repository: the notes by kind, newest first, and the state of the
-        task."""
+        """Return the brief for a new session in this repository. It contains the notes by kind, newest first, and the
+        state of the task."""
         notes = await self._notes()
         lines: list[str] = []
         for kind, label in LABELS.items():
@@ -161,7 +161,7 @@ class _Turn:
     # What is kept
 
     async def note_failure(self) -> int:
-        """Store a command that failed. A command that succeeds again is no longer a failure."""
+        """Store a command that failed. If the command succeeds later, it no longer counts as a failure."""
         command, failure = storable(self._hook.command, self._project), storable(self._hook.failure, self._project)
         if not command or "\n" in command:
             return 0
@@ -234,7 +234,7 @@ class _Turn:
             await self._memory.state.set(self._state_key(), state, ttl=STATE_SECONDS)
 
     async def _saved_state(self) -> str:
-        """Return the saved state once. After that, it is part of the conversation again."""
+        """Return the saved state, but only once, because after that it is part of the conversation again."""
         state = await self._memory.state.get(self._state_key())
         if state is None:
             return ""

@@ -1,7 +1,7 @@
 """Runs one hook: `python -m memorist.agents.hook EVENT --agent claude-code --url memory.db --user me`.
 
-Installations write this command into an agent's configuration. `memorist hook EVENT` does the same, and does not load
-the rest of the command line either.
+Installations write this command into an agent's configuration. `memorist hook EVENT` does the same, and also does not
+load the rest of the command line.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .payloads import Hook
 
 GUARD = "MEMORIST_HOOK"
-"""Set while a hook runs, so that an agent started by a hook does not run hooks of its own."""
+"""Set while a hook runs, so that an agent started by a hook does not run its own hooks."""
 DEFAULT_USER = "me"
 
 
@@ -106,8 +106,8 @@ def absolute_url(url: str) -> str:
 
 
 def _import_msgspec() -> None:
-    """Import msgspec without `typing_extensions`, which it uses only if it is installed and which takes a tenth of a
-    hook's time."""
+    """Import msgspec without `typing_extensions`, which it uses only if it is installed. Importing that would take a
+    tenth of a hook's time."""
     if "typing_extensions" in sys.modules:
         return
     sys.modules["typing_extensions"] = None  # type: ignore[assignment]

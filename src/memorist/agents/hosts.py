@@ -50,7 +50,7 @@ class ConfigFile(msgspec.Struct, frozen=True):
 
 
 class NotJson(ValueError):
-    """Raised for a configuration file that is not plain JSON, and so cannot be changed safely."""
+    """Raised for a configuration file that is not plain JSON and therefore cannot be changed safely."""
 
 
 def files_of(commands: Commands, where: Where, root: Path, home: Path) -> list[ConfigFile]:

@@ -1,7 +1,7 @@
 """Ranks notes for a prompt by the words they share with it, weighted by how rare these words are among the notes.
 
 A project has a few hundred notes, and a hook may use 150 milliseconds of CPU time. A full recall would need as much
-again, mostly to load NumPy and its features. So this module reads every note once, in plain Python.
+time again, mostly to load NumPy. So this module reads every note once, in plain Python.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from ..languages.stop import stop_words
 
 MIN_SHARE = 0.34
-"""The least part of the prompt's weight that a note must share, if the prompt is short."""
+"""The minimum share of the prompt's weight that a note must match, if the prompt is short."""
 MIN_SHARED_WEIGHT = 2.2
-"""Or the least weight in all: about two words that few other notes have."""
+"""Alternatively, the minimum total weight, which is that of about two words that few other notes contain."""
 MIN_SINGLE_SHARE = 0.5
-"""The least part of the prompt's weight that a single shared word must have."""
+"""The minimum share of the prompt's weight for a single shared word."""
 MIN_BEST_SHARE = 0.5
-"""Notes that score less than this part of the best one are left out."""
+"""Notes that score less than this share of the best score are left out."""
 MAX_PROMPT_WORDS = 60
 _PART = re.compile(r"(?<=[.!?;])\s+|\n+")
 _ASKED_KINDS = {

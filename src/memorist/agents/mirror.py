@@ -71,7 +71,7 @@ class Mirrored(msgspec.Struct, frozen=True):
 
 
 class _State(msgspec.Struct, frozen=True):
-    """Holds what was last written into a file."""
+    """Holds the content that was last written to a file."""
 
     digests: dict[str, str] = {}
     choice: Choice = Choice()
@@ -149,7 +149,7 @@ def remove_section(memory: Memory, project: Project, path: Path) -> bool:
 
 
 class _Mirroring:
-    """Performs one run over one file."""
+    """Performs one run on one file."""
 
     def __init__(
         self, memory: Memory, project: Project, path: Path, choice: Choice | None, prefer: Side | None

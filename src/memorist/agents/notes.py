@@ -33,10 +33,10 @@ _FAILED = (
 class _Rule(NamedTuple):
     kind: NoteKind
     hints: tuple[str, ...]
-    """A sentence can only match if it contains one of these, so the patterns of the other rules are not compiled."""
+    """A sentence can match only if it contains one of these, so the patterns of the other rules are not compiled."""
     pattern: str
     is_for_users: bool = False
-    """The rule reads only what the user says, not the agent's answers."""
+    """This is True if the rule reads only what the user says, not the agent's answers."""
 
 
 _RULES = (

@@ -22,7 +22,7 @@ MOMENTS: Mapping[str, Moment] = {
     "beforesubmitprompt": "prompt", "afteragentresponse": "stop",
     "userpromptsubmitted": "prompt", "agentstop": "stop",
 }  # fmt: skip
-"""The moments by the hosts' names for them, in small letters and without underscores."""
+"""The moments, by the hosts' names for them in lower case without underscores."""
 _EVENT_NAMES: Mapping[str, str] = {
     "sessionstart": "SessionStart", "userpromptsubmit": "UserPromptSubmit", "pretooluse": "PreToolUse",
     "posttooluse": "PostToolUse", "beforeagent": "BeforeAgent", "aftertool": "AfterTool",
@@ -30,7 +30,7 @@ _EVENT_NAMES: Mapping[str, str] = {
 
 
 class Hook(msgspec.Struct, frozen=True, kw_only=True):
-    """Describes one call of a hook, independent of the host."""
+    """Describes one call of a hook in a form that does not depend on the host."""
 
     agent: str
     event: str
@@ -102,8 +102,8 @@ def _failure_of(payload: JsonMapping) -> str:
 
 
 def answer_of(hook: Hook, context: str) -> JsonObject:
-    """Return the text that the host expects on stdout. It is empty if there is nothing to say or the host ignores
-    it."""
+    """Return the text that the host expects on stdout. It is empty if there is nothing to say or if the host would
+    ignore it."""
     if not context:
         return {}
     if hook.agent == "cursor":

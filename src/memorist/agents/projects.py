@@ -1,7 +1,7 @@
 """Finds the repository and the user that a hook belongs to. Each repository has its own memory.
 
-A repository is identified by its git remote, so that clones and worktrees share their memory, or by its path if it has
-no remote. This module only reads files, because starting `git` would take longer than the whole hook.
+A repository is identified by its git remote, so that clones and worktrees share their memory. Without a remote, it is
+identified by its path. This module only reads files, because starting `git` would take longer than the whole hook.
 """
 
 from __future__ import annotations

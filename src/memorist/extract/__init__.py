@@ -1,4 +1,4 @@
-"""Extracts facts and learnings from users' messages, by rules without a model, or with one (`memorist.extract.model`).
+"""Extracts facts and learnings from users' messages, with rules or with a model (`memorist.extract.model`).
 
 The names are loaded on first use, because reading the files of a language takes a few tenths of a second.
 """

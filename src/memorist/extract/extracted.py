@@ -12,10 +12,10 @@ LearningType = Literal["preference", "pattern", "correction"]
 
 
 class Extracted(msgspec.Struct, frozen=True, kw_only=True):
-    """Holds one statement of a user about themselves. `value` is the fact's value, or the learning's content.
+    """Holds one statement that a user made about themselves. `value` is the fact's value, or the learning's content.
 
-    For a request to forget, `value` says in the user's words what to forget. It is empty if the request refers to the
-    previous statement.
+    For a request to forget, `value` contains the user's words for what to forget. It is empty if the request refers to
+    the previous statement.
     """
 
     kind: Literal["fact", "learning", "forget"]
@@ -26,9 +26,9 @@ class Extracted(msgspec.Struct, frozen=True, kw_only=True):
     """This is the kind of learning, or None for a fact."""
     correction: bool = False
     """This is True if the statement is a correction, which replaces the known value of its key, however certain that
-    was."""
+    value was."""
     inferred: bool = False
-    """This is True if the statement is implied by the user's words but not said literally."""
+    """This is True if the user implied the statement but did not say it literally."""
     rejected: str | None = None
     """This is the value that the user ruled out ("Munich, not Berlin")."""
     text: str = ""

@@ -1,5 +1,5 @@
-"""Configures how memories are extracted from messages: the application's own schemas, instructions and rules of
-admission."""
+"""Configures how memories are extracted from messages, with the application's own schemas, instructions and admission
+rules."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .writer.schemas import Schema, SchemaSpec, read_schema
 Verdict = Literal["active", "review", "refuse"]
 VERDICTS: tuple[Verdict, ...] = ("active", "review", "refuse")
 Admit = Callable[["Proposal"], Verdict] | Mapping[str, Verdict] | Verdict
-"""Who decides what becomes active: a function, verdicts by kind or key, or one verdict for everything."""
+"""Decides what becomes active: a function, verdicts by kind or key, or one verdict for everything."""
 Role = Literal["user", "assistant", "tool", "system"]
 Beyond = Literal["rules", "wait"]
 MAX_INSTRUCTIONS_CHARACTERS = 8_000
@@ -35,7 +35,7 @@ class Proposal:
         self.inferred = note.inferred
         self.trust = trust
         self.concern = note.review
-        """Why the writer itself would ask a person; None if nothing speaks against it."""
+        """The reason why the writer itself would ask a person, or None if it has no objection."""
 
 
 class Extraction:
@@ -46,16 +46,16 @@ class Extraction:
         instructions: What to pay attention to, in your own words. They are sent to the model.
         only: The only topics to note ("diet", "travel plans").
         never: Topics or keys that are never noted ("politics", "salary").
-        admit: Decides which memories become active at once, wait for review, or are refused. It is a function of a
-            `Proposal`, a dict of verdicts by kind or key (`{"allergy": "review", "event": "active"}`), or one verdict
-            for everything. By default a memory is active unless it would end or replace critical information.
+        admit: Decides which memories become active immediately, wait for review, or are refused. It is a function that
+            accepts a `Proposal`, a dict of verdicts by kind or key (`{"allergy": "review", "event": "active"}`), or one
+            verdict for everything. By default a memory is active unless it would end or replace critical information.
         read_from: The roles whose messages memories may be extracted from; by default only the user's. Memories from an
             assistant or a tool keep the lower trust of that role.
-        daily_tokens: How many tokens of the model an org may use per day (UTC). None means no limit.
+        daily_tokens: How many of the model's tokens an org may use per day (UTC). None means no limit.
         beyond: What happens to messages beyond that limit. `rules` reads them with the rules, and `wait` leaves them
             for the next day.
-        brief: Whether to use the short prompt, for models with less than about 3 billion parameters. They only add
-            memories; what a new value replaces is decided without them.
+        brief: Whether to use the short prompt, for models with fewer than about 3 billion parameters. Such models only
+            add memories; Memorist itself decides what a new value replaces.
     """
 
     def __init__(

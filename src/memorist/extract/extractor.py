@@ -1,4 +1,4 @@
-"""Extracts by rules, without a model, what a user's message plainly states about the user.
+"""Extracts what a user's message plainly states about the user, with rules and without a model.
 
 A rule must match from the start of a clause to the end of its value, in a sentence without doubt. If anything is
 unclear, nothing is extracted, because recall can still find the message itself.
@@ -24,7 +24,7 @@ from .rules import FORGET, Rule, RuleBook, confidence_of, rule_book
 from .sentences import Sentence, sentences
 
 MIN_UNKNOWN_WORDS = 3
-"""A scrap of fewer words is no evidence of an unknown language."""
+"""A text with fewer words is not evidence of an unknown language."""
 MAX_CLAUSES = 8
 MAX_WISH = 200
 _QUESTION = re.compile(r"[?？]\W*$")
@@ -60,7 +60,7 @@ def extract(
     Args:
         message: The message. Plain text counts as a user's message.
         at: When it was written, which relative dates refer to.
-        owner: The names of the person the thread belongs to. A message with a `name` must have one of these.
+        owner: The names of the person the thread belongs to. If a message has a `name`, it must be one of these.
         previous: The statements extracted from earlier messages, so that "it's Jon, not John" finds the one it
             corrects.
     """
@@ -134,7 +134,8 @@ def _read(
 
 
 def _opened(text: str, book: RuleBook) -> tuple[str, bool, bool, bool]:
-    """Return a sentence without the words before its statement, and whether they correct, greet or ask to remember."""
+    """Return a sentence without the words before its statement, and whether these words are a correction, a greeting or
+    a request to remember."""
     correction = greeted = remember = False
     for _ in range(5):
         asked = book.remembers.match(text)
@@ -161,7 +162,7 @@ def _clauses(text: str, book: RuleBook) -> list[Clause]:
 def _doubt(sentence: str, clause: Clause, book: RuleBook) -> str:
     """Return why a clause of a sentence is not a plain statement, or an empty text if it is one.
 
-    Later clauses do not cast doubt on it, as in "I'm a nurse, and I would love some tips".
+    Later clauses, as in "I'm a nurse, and I would love some tips", do not cast doubt on it.
     """
     is_ground = bool(book.grounds.search(sentence, 0, clause.start))
     if _QUESTION.search(sentence) and not is_ground:
@@ -179,7 +180,7 @@ def _doubt(sentence: str, clause: Clause, book: RuleBook) -> str:
 
 
 def _starts(text: str, book: RuleBook) -> tuple[list[int], list[int]]:
-    """Return the positions where later clauses begin, with their own subject or without one ("… and work at Acme")."""
+    """Return the positions where later clauses begin, with or without their own subject ("… and work at Acme")."""
     return [own.end() for own in book.boundary.finditer(text)], [own.end() for own in book.ellipsis.finditer(text)]
 
 
@@ -236,7 +237,7 @@ def _cut_wish(rule: Rule, match: re.Match[str], book: RuleBook) -> str:
 
 
 def _values(rule: Rule, groups: dict[str, str], book: RuleBook, at: datetime) -> Iterator[tuple[str, object]]:
-    """Yield the keys and values of a match. Words on the lists of non-names, non-places and non-things are left out."""
+    """Yield the keys and values of a match. Words that are listed as not being names, places or things are left out."""
     topic = rule.topic
     if rule.value:
         yield topic, rule.value.format_map(groups)
@@ -307,7 +308,7 @@ def _single(topic: str, groups: dict[str, str], book: RuleBook) -> Iterator[tupl
 
 
 def _is_name(name: str, book: RuleBook, *, called: bool = False) -> bool:
-    """Return whether words are a name. `called` means that somebody is said to have this name."""
+    """Return whether words are a name. `called` means that the text says that somebody has this name."""
     refused = book.words("not_names") | book.words("job") | book.words("diet")
     refused -= book.words("also_names") if called else frozenset()
     if book.lang in UNSPACED:

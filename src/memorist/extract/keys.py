@@ -1,6 +1,6 @@
 """Defines the keys under which facts about a user are stored.
 
-A statement and its contradiction share a key, so that the newer one replaces the older. The table is in
+A statement and its contradiction share a key, so that the newer one replaces the older one. The table is in
 docs/extraction.md.
 """
 
@@ -20,7 +20,7 @@ _WORD = re.compile(r"[^\W_]+", re.UNICODE)
 _THINGS = frozenset(
     {"language", "learning", "likes", "allergy", "hobby", "condition", "medication", "uses.tool", "owns"}
 )
-"""Whose keys name a thing, of which `true` is said."""
+"""Kinds of facts whose keys name a thing and whose value is `true`."""
 
 
 def slug(text: str, *, words: int = 6) -> str:
@@ -36,9 +36,9 @@ _SAME_KEYS = {
     "job": "role", "occupation": "role", "profession": "role", "hometown": "origin",
     "relationship_status": "marital_status", "medical_condition": "condition",
 }  # fmt: skip
-"""Other names of keys in the table."""
+"""Other names for keys in the table."""
 _NAMED_BY_VALUE = frozenset({"allergy", "condition", "hobby", "language", "medication"})
-"""Whose keys hold the thing: one can have several."""
+"""Kinds of facts whose keys name the thing, because a person can have several."""
 
 
 def table_key(key: str, value: object) -> str:

@@ -1,8 +1,9 @@
-"""Decides which words of a message are its user's own, and may be read for facts, wishes and safety lines.
+"""Decides which words of a message are the user's own, so that facts, wishes and safety lines may be extracted from
+them.
 
-Everything that derives memory from a message reads it through `readable_text`. Trust belongs to the parts of a message,
-not to its role: a tool result or a document in a user's message was not written by the user. Within the user's parts,
-quotations, code, markup, lists and whatever follows a speaker's label are blanked out. If the whole text could be
+Everything that derives memory from a message reads it through `readable_text`. Trust depends on the parts of a message,
+not on its role, because the user did not write a tool result or a document in their message. Within the user's parts,
+quotations, code, markup, lists and any text after a speaker's label are blanked out. If the whole text could be
 somebody else's (a text to translate, a chat export, a letter, a game), nothing is readable.
 """
 
@@ -22,9 +23,9 @@ from ..messages.message import PASSING, Message, text_parts
 from ..messages.privacy import blank_private, is_private, open_text
 
 MAX_CHARACTERS = 4_000
-"""A longer message is taken for pasted text: people rarely type that much about themselves."""
+"""A longer message counts as pasted text, because people rarely type that much about themselves."""
 FOREIGN = "from a tool or a file, not said by the user"
-"""What a model is told about parts of a user's message that the user did not write."""
+"""The label that a model sees for parts of a user's message that the user did not write."""
 
 _CONTROL = re.compile(
     r"<\|[\w ]{1,40}\|>|\[/?(?:INST|SYS)\]|<</?SYS>>"
@@ -42,7 +43,7 @@ _CHAT_HEAD = re.compile(
     r"(?:[ \t]?[ap]\.?m\.?)?\]?[ \t]*\n[ \t]*\S",
     re.I | re.M,
 )
-"""A speaker and a time on a line of their own, as in text that was copied out of a chat: "Ada  2:03 PM"."""
+"""A line with only a speaker and a time, as in text copied from a chat: "Ada  2:03 PM"."""
 _MAIL = re.compile(
     r"^[ \t]*(?:from|sent|subject|to|cc|von|gesendet|betreff|an|de|objet|à|envoyé|asunto|para|enviado|da|oggetto"
     r"|inviato|assunto|van|aan|onderwerp|发件人|收件人|主题|差出人|宛先|件名)[ \t]?[:：][^\n]*\S"
@@ -64,14 +65,15 @@ _MASKS = tuple(
         (r"^-- ?$.*", re.M | re.S),
     )
 )
-"""Text that is not a statement: code, comments, markup, captions, quoted lines, JSON, lists, what follows a rule."""
+"""Text that is not a statement: code, comments, markup, captions, quoted lines, JSON, lists, and anything after a
+horizontal rule."""
 _QUOTED_LINE = re.compile(r"^[ \t]*[>|].*$", re.M)
 _LABEL = re.compile(
     r"(?:^[ \t]*(?:\*\*|__)?|(?<=[.!?\"”] ))[A-ZÀ-ÞА-Я][\w.'’-]{0,20}(?: [\w.'’-]{1,20}){0,2}(?: ?\([^()\n]{1,20}\))?"
     r"(?:\*\*|__)?[:：](?:\*\*)?(?=\s|$)|^[ \t]*[\u3040-\u30ff\u4e00-\u9fff]{1,8}[：:](?=\S)|^[ \t]*@\w+\s*[:：]",
     re.M,
 )
-"""A speaker's or a field's label: "Alice: …". What follows is not a sentence of the writer."""
+"""The label of a speaker or a field: "Alice: …". The writer did not say what follows it."""
 _REPORTED_WORDS = re.compile(
     r"\b(?:said|says|wrote|writes|told \w+|texted|sagte|schrieb|a dit|a écrit|dijo|escribió|ha detto|ha scritto|disse"
     r"|escreveu|zei|schreef)\s?:\s[^\n]*",
@@ -79,9 +81,9 @@ _REPORTED_WORDS = re.compile(
 )
 """Somebody's words after a colon: "She wrote: I …"."""
 _LABELLED_STATEMENT = re.compile(rf"(?:{_LABEL.pattern})[^\n]*?\b(?:I|I['’]\w+|[Mm]y|[Mm]e)\b[^\n]*", re.M)
-"""A line of a transcript: a label, and what somebody says of themselves."""
+"""A line of a transcript: a label, followed by what somebody says about themselves."""
 _TITLED = re.compile(r"\s*#{1,6}[ \t]+\S")
-"""A message that begins with a Markdown heading is a document, whoever it speaks of."""
+"""A message that begins with a Markdown heading is a document, whoever it is about."""
 _QUOTES = re.compile(
     r"\"([^\"]{0,2000})(?:\"|\Z)|“([^”]{0,2000})(?:”|\Z)|«([^»]{0,2000})(?:»|\Z)|„([^“”]{0,2000})(?:[“”]|\Z)"
     r"|「([^」]{0,2000})(?:」|\Z)|『([^』]{0,2000})(?:』|\Z)|‹([^›]{0,2000})(?:›|\Z)|《([^》]{0,2000})(?:》|\Z)"
@@ -90,11 +92,11 @@ _QUOTES = re.compile(
 )
 MAX_TITLE_WORDS = 8
 MIN_OWN_WORDS = 3
-"""Words of the user's own that must stand beside a quoted title in what a model cites."""
+"""How many of the user's own words must accompany a quoted title in the words that a model cites."""
 _LITERAL = re.compile(r"[^\s\"'“”]{1,24}")
 """A quotation this short is a literal or a name ('_b', "Ada"), not a statement."""
 _INLINE_LITERAL = re.compile(r"`[^\s\"'“”`]{1,24}`")
-"""The same in Markdown's marks of code."""
+"""The same, written as inline code in Markdown."""
 
 
 class Reading(NamedTuple):
@@ -131,7 +133,7 @@ def read_message(message: Message, owner: Collection[str] = ()) -> Reading:
 
 
 def read_text(text: str) -> Reading:
-    """Return the own words of a text that a user wrote."""
+    """Return the user's own words in a text that they wrote."""
     if not text.strip():
         return Reading("", "no text")
     if len(text) > MAX_CHARACTERS:
@@ -163,7 +165,7 @@ def quotable_text(message: Message) -> str:
     """Return the words that a model may cite as the user's own, without quotations, code and quoted lines.
 
     A model can distinguish a list from a label, so these stay, unlike in `readable_text`. A text to work on, a
-    transcript, a mail or data is still left out.
+    transcript, an email or data is still left out.
     """
     text = blank_private(_own_text(message))
     if _is_transcript(text) or _is_json(text) or _signs().whole.search(text):

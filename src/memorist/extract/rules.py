@@ -1,5 +1,5 @@
-"""Compiles the rules of a language (`languages/<code>/rules.toml`), which are patterns that state, end or forget
-something."""
+"""Compiles the rules of a language (`languages/<code>/rules.toml`), which are patterns for stating, ending or
+forgetting something."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..languages.files import read
 from ..values import JsonObject
 
 FORGET = "forget"
-"""The name that stands in the place of a topic for requests to forget."""
+"""The name that is used instead of a topic for requests to forget."""
 _CAPITAL = r"[A-ZÀ-ÖØ-ÞĀĂĄĆČĎĐĒĖĘĚĞĢĪİĶŁĻŃŅŇŌŐŒŘŚŞŠŢŤŪŮŰŲŹŻŽА-Я]"
 _WORD = r"[\w'’-]"
 _OF_NAMES = r"(?:(?:de|da|do|dos|van|von|der|den|del|di|al|el|bin|la|le) ){0,2}"
@@ -25,7 +25,7 @@ _PLACE_WORD = rf"{_CAPITAL}[\w.'’-]+"
 _FIRST_NAME = rf"{_CAPITAL}{_WORD}*\w"
 _NAME = rf"{_FIRST_NAME}\.?(?: {_OF_NAMES}{_CAPITAL}{_WORD}+){{0,3}}"
 _AGED = r"(?: \(\d{1,2}\))?"
-"""An age behind one of several names: "Emma (7) and Noah (5)"."""
+"""An age after one of several names: "Emma (7) and Noah (5)"."""
 _LATIN = {
     "name": rf"(?-i:{_NAME})",
     "named": rf"(?-i:{_NAME})",
@@ -39,7 +39,7 @@ _LATIN = {
     r"(?:(?:,| and|, and| or| und| oder| et| ou| y| o| e| en| of) [\w'’-]+(?: [\w'’-]+)??){0,3}",
     "after_name": rf"(?![\w-])(?!\s+(?-i:{_CAPITAL}))",
 }
-"""What a slot matches in languages with capitals, which a language may replace in its `[slots]`."""
+"""What a slot matches in languages with capital letters. A language may replace this in its `[slots]`."""
 _SLOT = re.compile(r"\{([a-z_]+?)(_\d)?\}")
 _PARTS = (
     "greetings",
@@ -70,11 +70,12 @@ _READ_BY_CODE = {
     "judgements",
     "diet",
 }
-"""Lists that values are checked against, whether a pattern names them or not."""
+"""Lists that values are checked against, whether or not a pattern names them."""
 
 
 PRIOR_GOOD, PRIOR_READ = 19, 20
-"""What is believed of a topic before any item of it was judged: a rule stays only if 95 % of its items are good."""
+"""The assumed quality of a topic before any of its items has been judged. A rule stays only if 95 % of its items are
+good."""
 
 
 class RulesError(ValueError):
@@ -94,7 +95,7 @@ class Rule(msgspec.Struct, frozen=True):
     greeted: bool = False
     """This is True if a greeting must precede the pattern."""
     value: str = ""
-    """The stored value, if it is not the matched words themselves: "{venture} owner" for "I run a bakery"."""
+    """This is the stored value, if it differs from the matched words: "{venture} owner" for "I run a bakery"."""
     confidence: float = PRIOR_GOOD / PRIOR_READ
     """This is the share of correct statements among those extracted for its topic."""
 
@@ -124,7 +125,7 @@ class RuleBook:
         self.own = re.compile(table.get("own") or r"(?!)", re.I)
         self.doubts = re.compile(table.get("doubts") or r"(?!)", re.I)
         self.jokes = re.compile(table["jokes"], re.I) if "jokes" in table else None
-        """Words of doubt wherever they stand; without them, all of `doubts` are such words."""
+        """Words that express doubt wherever they occur. If a language lists none, all of `doubts` are used."""
         self.governs = re.compile(table.get("governs") or r"(?!)", re.I)
         self.grounds = re.compile(table.get("grounds") or r"(?!)", re.I)
         self.boundary = re.compile(table.get("boundary") or r"(?!)", re.I)
@@ -208,7 +209,7 @@ def _either(table: JsonObject, name: str) -> str:
 def _groups(text: str) -> tuple[tuple[str, ...], ...]:
     """Return the groups of a list: `sister = Schwester, kleine Schwester.
 
-    …`; what stands before `=` is what is stored.
+    …`; the part before `=` is stored.
     """
     out = []
     for group in " ".join(text.split()).split(";"):
@@ -221,7 +222,7 @@ def _groups(text: str) -> tuple[tuple[str, ...], ...]:
 
 @cache
 def _judged() -> dict[str, tuple[int, int]]:
-    """Return the number of items that were judged good for each topic, and the number of all judged items."""
+    """Return, for each topic, the number of items that were judged good and the number of all judged items."""
     table = tomllib.loads((Path(__file__).parent / "confidence.toml").read_text("utf-8"))
     unknown = [topic for topic in table if topic not in (FORGET, "note") and topic_named(topic) is None]
     if unknown:
@@ -230,7 +231,7 @@ def _judged() -> dict[str, tuple[int, int]]:
 
 
 def confidence_of(topic: str) -> float:
-    """Return the share of a topic's items that are good, with a margin for small numbers."""
+    """Return the share of a topic's items that are good, with a correction for small numbers."""
     good, read = _judged().get(topic, (0, 0))
     return round((good + PRIOR_GOOD) / (read + PRIOR_READ), 3)
 

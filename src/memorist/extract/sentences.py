@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 MAX_SENTENCE = 400
-"""A longer sentence is not read: people state facts about themselves in short ones."""
+"""Longer sentences are not read, because people state facts about themselves in short ones."""
 MAX_SENTENCES = 60
 _SENTENCE = re.compile(r"[^.!?。！？\n]*(?:[.](?=\S)[^.!?。！？\n]*)*(?:[.!?。！？]+[\"')\]”」]*|\n|$)")
 _ABBREVIATION = re.compile(

@@ -17,7 +17,7 @@ class Admission(NamedTuple):
 
     @property
     def reason(self) -> str:
-        """This is the reason why the memory waits or was refused. It names classes, never content."""
+        """This is the reason why the memory was refused or is waiting for approval. It names classes, never content."""
         return f"personal data: {', '.join(self.classes)}"
 
 

@@ -1,8 +1,8 @@
-"""Encrypts data at rest, with a key for each namespace that is wrapped by a key for its org, and defines the store that
-seals with these keys.
+"""Encrypts data at rest. Each namespace has a key, which is wrapped by a key for its org. `SealedStore` encrypts
+content with these keys.
 
-The keys are in a separate file, never in the store, so that no backup and no export of the store can be read once a key
-has been destroyed. Content is sealed with AES-256-GCM.
+The keys are in a separate file, never in the store, so that backups and exports of the store become unreadable once a
+key has been destroyed. Content is sealed with AES-256-GCM.
 """
 
 from __future__ import annotations
@@ -45,14 +45,15 @@ KEY_BYTES = 32
 NONCE_BYTES = 12
 LOCK_SECONDS = 10.0
 KeyFunction = Callable[[str, str | None], tuple[str, bytes]]
-"""Returns the id and the 32 bytes of an org's key: the present one, or the one with an id."""
+"""Returns the id and the 32 bytes of an org's key: the current key, or the one with the given id."""
 PASSED = ("claim", "orgs", "scrub", "verify_absent", "diagnose", "create_partitioned", "owns_files", "durable", "hot")
-"""What a sealed store passes on to the one below, if that has it. Searches are not: an index would reveal words."""
+"""The methods that a sealed store passes on to the underlying store, if it has them. Searches are not passed on,
+because an index would reveal words."""
 _replace = msgspec.structs.replace
 
 
 class KeyGone(StoreError):
-    """Raised if the key of some content was destroyed, or is not in the key file."""
+    """Raised if the key for some content was destroyed or is not in the key file."""
 
 
 class _DataKey(msgspec.Struct):
@@ -291,7 +292,7 @@ def _new_org_key() -> tuple[str, str]:
 
 
 class SealedStore:
-    """Wraps a store and seals its content. It seals everything that is written, and unseals everything that is read."""
+    """Wraps a store. It encrypts content when it is written, and decrypts it when it is read."""
 
     def __init__(self, below: Store, encryption: Encryption) -> None:
         self.below, self.encryption = below, encryption
@@ -318,7 +319,7 @@ class SealedStore:
         return [None if row is None else self._read(kind, row) for row in rows]
 
     async def scan(self, scan: Scan[R], *, now: int) -> list[R]:
-        """Return the live rows that a scan asks for, in its order. A filter is applied after unsealing."""
+        """Return the live rows that a scan asks for, in its order. Filters are applied after decryption."""
         whole = _whole(scan.kind)
         if scan.where is None or scan.kind.table.name not in BY_TABLE:
             rows = await self.below.scan(_replace(cast("Any", scan), kind=whole), now=now)
@@ -415,8 +416,8 @@ class SealedStore:
 
 
 def _whole(kind: type[R]) -> Any:
-    """Return the kind to read from the store below. A view that has content is read whole, because its content is in
-    one cell."""
+    """Return the kind to read from the store below. If a view includes content, the whole row is read, because its
+    content is in one cell."""
     whole = BY_TABLE.get(kind.table.name)
     if whole is None or kind is whole or not set(kind.__struct_fields__) & set(CONTENT[whole]):
         return kind
@@ -434,7 +435,7 @@ def _passing(name: str) -> property:
 
 
 def destroy_and_prove(encryption: Encryption, org: str, ns: str) -> list[str]:
-    """Destroy the keys of a namespace, and prove it by showing that a cell sealed with the last one can no longer be
+    """Destroy the keys of a namespace. To prove it, check that a cell encrypted with the last one can no longer be
     read."""
     if not encryption.key_ids(org, ns):
         return []

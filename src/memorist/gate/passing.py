@@ -1,4 +1,4 @@
-"""Applies a policy to records and messages: masks or refuses secrets, and limits how long personal data is kept."""
+"""Applies a policy to records and messages. It masks or refuses secrets, and limits how long personal data is kept."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _TEXTS: dict[type[Record], tuple[str, ...]] = {
     Document: ("title", "text", "metadata"),
     Chunk: ("text", "heading"),
 }
-"""The fields of each gated kind that hold words of users or models."""
+"""The fields of each gated kind that contain words from users or models."""
 GATED = frozenset(_TEXTS)
 PERSONAL = frozenset({Fact, Event, Learning, Document})
 """The kinds to which rules for personal data apply."""
@@ -54,7 +54,7 @@ class Tally(Counter[tuple[str, str]]):
 
 
 def admit_record(gate: Gate, record: Record, at: datetime, tally: Tally, *, may_refuse: bool = True) -> Record:
-    """Return the record in the form that may be stored, which is the same object if nothing is wrong with it.
+    """Return the record in the form that may be stored, which is the same object if nothing has to change.
 
     Raises NotAdmitted if the policy refuses it. With `may_refuse=False`, secrets are masked instead, because a
     processor must not fail because of the content of a message.
@@ -181,7 +181,8 @@ def _dated(gate: Gate, record: Any, at: datetime, tally: Tally, *, may_refuse: b
 
 
 def _label(record: Record, field: str) -> str | None:
-    """Return the words before a value that describe it. For example, `wifi_password` makes its value a password."""
+    """Return the words before a value that describe it. For example, `wifi_password` shows that its value is a
+    password."""
     return record.key if field == "value" and isinstance(record, Fact) else None
 
 

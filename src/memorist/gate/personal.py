@@ -1,4 +1,4 @@
-"""Finds personal data by class: e-mail addresses, telephone numbers, postal addresses, health, government ids.
+"""Finds personal data by class: email addresses, telephone numbers, postal addresses, health data and government ids.
 
 The patterns are data (`personal.toml`). Ids with a check digit count only if the digit is correct.
 """
@@ -11,7 +11,8 @@ from functools import cache
 
 CLASSES = ("email", "phone", "address", "health", "government_id")
 MAX_CHARACTERS = 20_000
-"""Only this much of a text is looked at: a memory is a sentence, and a document of this length shows its class."""
+"""Only this much of a text is checked. A memory is a sentence, and this much of a document is enough to show its
+class."""
 
 
 def personal_classes(text: str, *, key: str | None = None) -> frozenset[str]:
@@ -67,7 +68,7 @@ def is_phone_number(text: str) -> bool:
 
 
 def is_social_security_number(text: str) -> bool:
-    """Return whether a text has the form of a US social security number that may have been issued."""
+    """Return whether a text has the form of a valid US social security number."""
     area, group, serial = re.split(r"[- ]", text)
     return area not in ("000", "666") and area < "900" and group != "00" and serial != "0000"
 

@@ -17,7 +17,7 @@ from .personal import CLASSES
 from .secrets import kind_groups
 
 Action = Literal["mask", "refuse", "allow"]
-"""What happens to a secret: only its ends stay, the write is refused, or it is stored as it is."""
+"""What happens to a secret: it is masked except for its ends, the write is refused, or it is stored unchanged."""
 ACTIONS: tuple[Action, ...] = ("mask", "refuse", "allow")
 MessageMode = Literal["keep", "mask", "refuse"]
 MESSAGE_MODES: tuple[MessageMode, ...] = ("keep", "mask", "refuse")
@@ -39,7 +39,7 @@ def age_micros(age: object) -> int:
 
 
 class Retention(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Deletes records that are older than an age. If you set several conditions, all of them must be met.
+    """Deletes records that are older than a given age. If you set several conditions, all of them must be met.
 
     Attributes:
         kind: `message`, `fact`, `event`, `learning`, `document` or `candidate`.
@@ -69,7 +69,7 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     @property
     def label(self) -> str:
-        """This is the rule in a few words, for `doctor`."""
+        """This is a short description of the rule, for `doctor`."""
         details = [f"tag {self.tag}" if self.tag else "", self.personal or ""]
         details.append("" if self.namespace == "*" else self.namespace)
         words = " ".join(detail for detail in details if detail)
@@ -81,7 +81,7 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class PersonalRule(msgspec.Struct, frozen=True):
-    """Says what happens to memories with personal data of one class."""
+    """Defines what happens to memories with personal data of one class."""
 
     verdict: Literal["allow", "review", "refuse"] = "allow"
     expires_micros: int | None = None
@@ -166,7 +166,7 @@ def _as_retention(rule: object) -> Retention:
 
 
 def read_gate(data: object) -> Gate:
-    """Return a policy from JSON values. Raises UsageError for values that it does not understand."""
+    """Return a policy from JSON values. Raises UsageError for unknown values."""
     try:
         return data if isinstance(data, Gate) else msgspec.convert(data, Gate)
     except msgspec.ValidationError as problem:

@@ -101,8 +101,8 @@ def content_of(record: Record) -> bytes | None:
 
 
 def message_content(message: Message) -> bytes:
-    """Return the content of a message as bytes to be sealed. Messages that contain only text, as most do, cost
-    least."""
+    """Return the content of a message as bytes to be sealed. This is fastest for messages that contain only text, as
+    most do."""
     is_plain = type(message.content) is str and message.name is None and message.raw is None
     if is_plain and not message.extra and not message.metadata:
         return encode_json([{"v": message.content}])

@@ -14,13 +14,13 @@ from typing import NamedTuple
 from ..values import JsonObject
 
 PIECE_CHARACTERS = 100_000
-"""Longer texts are searched in pieces that overlap: the time grows with the length, and no search keeps the interpreter
-to itself for long, because Python changes threads between two searches and never within one."""
+"""Longer texts are searched in overlapping pieces. The search time grows with the length, and Python switches threads
+only between searches, so one long search would block all other threads."""
 OVERLAP_CHARACTERS = 8_200
 CARD_DIGITS = range(13, 20)
 _THREE_DIGITS = re.compile(r"\d{3}")
 ELLIPSIS = "…"
-"""Stands for the middle of a masked secret."""
+"""Replaces the middle of a masked secret."""
 
 
 class Secret(NamedTuple):
@@ -39,8 +39,8 @@ class _Pattern(NamedTuple):
 
     @property
     def expression(self) -> re.Pattern[str]:
-        """This is the compiled pattern. It is compiled on first use, because most texts need none and compiling all
-        takes a fifth of a hook's time."""
+        """This is the compiled pattern. It is compiled on first use, because most texts need no patterns, and compiling
+        all of them takes a fifth of a hook's time."""
         return _compiled(self.source)
 
 
@@ -80,7 +80,7 @@ def mask_secrets(text: str, allowed: Collection[str] = ()) -> tuple[str, list[st
 
 
 def mask(secret: str) -> str:
-    """Mask a secret so that its owner can recognise it and nobody can use it. At most a quarter of it stays."""
+    """Mask a secret so that its owner can recognise it but nobody can use it. At most a quarter of it stays visible."""
     visible = min(4, len(secret) // 8)
     beginning = secret[: min(3, visible)]
     return f"{beginning}{ELLIPSIS}{secret[len(secret) - visible :]}" if visible else ELLIPSIS

@@ -16,7 +16,7 @@ from ..context.tokens import open_counter
 from ..values import JsonObject
 
 MAX_TOKENS = 4_000
-"""The maximum number of tokens of an answer."""
+"""The maximum number of tokens in an answer."""
 CUT = "… [cut]"
 _MAX_CHARACTERS = 16_000
 
@@ -26,15 +26,15 @@ class Answer(msgspec.Struct, frozen=True):
 
     data: msgspec.Struct
     stored: bool = False
-    """This says whether it contains stored text, which must be fenced."""
+    """This is True if it contains stored text, which must be fenced."""
     listed: str = ""
-    """The list field whose last items are dropped first if the answer is too long."""
+    """This is the list field whose last items are dropped first if the answer is too long."""
     cursor: Callable[[JsonObject], str] | None = None
-    """Creates the cursor of the next page from the last item kept."""
+    """This creates the cursor for the next page from the last item that was kept."""
 
 
 class Fitted(msgspec.Struct, frozen=True):
-    """An answer within its limit, as structured content and as text."""
+    """Holds an answer within its limit, as structured content and as text."""
 
     data: JsonObject
     text: str
@@ -81,7 +81,7 @@ def _first(data: JsonObject, answer: Answer, count: int) -> JsonObject:
 
 
 def _shorter(data: JsonObject, stored: bool, max_tokens: int) -> Fitted:
-    """Return the answer with texts and lists cut shorter and shorter until it fits."""
+    """Return the answer after shortening its texts and lists step by step until it fits."""
     longest = _MAX_CHARACTERS
     sent = _sent(data, stored)
     while sent.tokens > max_tokens and longest > 1:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..memory import AsyncMemory
 
 LOCAL_USER = "me"
-"""The user of calls that name none: the person at this machine."""
+"""The user for calls that do not name one, which is the person at this machine."""
 
 
 Work = Callable[[], Coroutine[object, None, Any]]
@@ -27,7 +27,7 @@ async def run_here(work: Work, heavy: bool) -> object:
 
 
 class Caller(msgspec.Struct, frozen=True, eq=False):
-    """Represents a narrowed memory, its roles, and the user for calls that name none."""
+    """Represents a narrowed memory, its roles, and the user for calls that do not name one."""
 
     memory: AsyncMemory
     user: str
@@ -36,13 +36,13 @@ class Caller(msgspec.Struct, frozen=True, eq=False):
     """This is the id of the key, for the log."""
     org: str = "default"
     run: Callable[[Work, bool], Coroutine[object, None, Any]] = run_here
-    """Runs work within the limits of the caller's key. The flag says whether it counts as heavy."""
+    """This runs work within the limits of the caller's key. The flag says whether the work counts as heavy."""
     project: Project | None = None
     """This is the repository whose notes the caller shares with the hooks of a coding agent."""
 
     @property
     def own(self) -> str:
-        """This is the namespace for calls that name none."""
+        """This is the namespace for calls that do not name one."""
         return f"user:{self.user}"
 
     @property
@@ -61,7 +61,7 @@ def local_caller(memory: AsyncMemory, project: Project | None = None) -> Caller:
 
 
 class Me(msgspec.Struct, frozen=True):
-    """The user and roles of a key, as a server's `/v1/me` returns them."""
+    """Holds the user and the roles of a key, as a server's `/v1/me` returns them."""
 
     user: str | None = None
     roles: tuple[Role, ...] = ()
@@ -76,5 +76,5 @@ async def remote_caller(memory: AsyncMemory, project: Project | None = None) -> 
 
 
 def is_remote(memory: AsyncMemory) -> bool:
-    """Return whether a memory is a remote one."""
+    """Return whether a memory is remote."""
     return hasattr(core_of(memory).shared, "client")

@@ -1,4 +1,4 @@
-"""Implements the tools: each calls one method of a noun and converts the result for an assistant."""
+"""Implements the tools. Each calls one method of a noun and converts the result for an assistant."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ DEFAULT_HITS = 10
 MIN_SCORE_SHARE = 0.2
 """Hits whose score is a smaller share of the best score are left out."""
 CONFIRM_SECONDS = 300
-"""The length of the time window of a preview's code; codes of this window and the previous one are valid."""
+"""The length of the time window for confirmation codes. Codes from this window and the previous one are valid."""
 _SECRET = "it contains a secret ({}); secrets are never stored"
 _REJECTED = "the user rejected or corrected this before; if they insist, use update"
 
@@ -233,10 +233,7 @@ async def _recall(caller: Caller, arguments: Searching) -> Answer:
 
 
 async def _covered_notes(caller: Caller, space: str) -> frozenset[str]:
-    """Return the messages whose words a memory repeats or has replaced since.
-
-    Recalled next to that memory, they say nothing new.
-    """
+    """Return the messages that a memory repeats or has replaced. Next to that memory, they add nothing new."""
     memories = await caller.memory.memories.list(ns=space)
     return frozenset(
         source
@@ -452,9 +449,8 @@ class Step(msgspec.Struct, frozen=True):
 
 
 async def _erasing_steps(caller: Caller, target: Target) -> list[Step]:
-    """Return everything to delete: the target itself, and the notes that `remember` wrote only to contain it.
-
-    Without the notes, recall would still find the words after the user was told that they are gone.
+    """Return everything to delete: the target itself, and the notes in which `remember` stored its words. If the notes
+    stayed, recall would still find the words after the user was told that they are gone.
     """
     memory = target.memory
     if memory is None:
@@ -489,7 +485,7 @@ async def _preview(caller: Caller, step: Step) -> int:
 
 
 async def _erase(caller: Caller, step: Step) -> bool:
-    """Erase one target, and return whether nothing of it is left."""
+    """Erase one target, and return whether it was erased completely."""
     if step.kind == "memory":
         return await caller.memory.memories.delete(step.id, ns=step.namespace)
     return (await caller.memory.forget(**{step.kind: step.id})).complete  # type: ignore[arg-type]

@@ -38,7 +38,7 @@ class Entity(TypedDict):
 
 
 Relation = TypedDict("Relation", {"from": str, "to": str, "relationType": str})
-"""A relation as that server takes and returns it."""
+"""A relation as that server accepts and returns it."""
 
 
 class Observed(TypedDict):
@@ -100,7 +100,7 @@ class Edge(msgspec.Struct):
 
 
 class Graph:
-    """A copy of the graph, with the versions of the facts it was read from."""
+    """Holds a copy of the graph, with the versions of the facts it was read from."""
 
     def __init__(self, nodes: list[Node], edges: list[Edge], versions: Mapping[str, int]) -> None:
         self.nodes = nodes

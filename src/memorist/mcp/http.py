@@ -1,7 +1,7 @@
 """Serves MCP over HTTP. It is mounted in the server at `/mcp`, with the same authentication and limits as the API.
 
-It is stateless: each request is answered separately, as JSON, so any worker can answer any request, and a restart
-breaks no session. The caller is identified by an API key, or by an OAuth token if an issuer is configured.
+It is stateless. Each request is answered separately, as JSON, so any worker can answer any request, and a restart does
+not break sessions. The caller is identified by an API key, or by an OAuth token if an issuer is configured.
 """
 
 from __future__ import annotations

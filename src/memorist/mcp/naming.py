@@ -36,7 +36,7 @@ async def resolve_target(caller: Caller, id: str) -> Target:
 
     Raises:
         UsageError: Several memories match; the message lists them.
-        NotFound: None matches; the message lists the nearest.
+        NotFound: No memory matches; the message lists the nearest ones.
     """
     name = id.strip()
     if _MESSAGE.fullmatch(name):

@@ -1,4 +1,4 @@
-"""Notifies clients when a resource they watch has changed, with its address and never its content.
+"""Notifies clients when a resource they watch has changed. A notice contains its address, never its content.
 
 Access is checked when a client subscribes. Clients of older protocol versions subscribe on their connection; newer ones
 open a stream. Both are notified of changes that this process writes or derives.
@@ -42,7 +42,7 @@ class Notices:
         connection.exit_stack.callback(self.unsubscribe, org, uri, session)
 
     def unsubscribe(self, org: str, uri: str, session: Any) -> None:
-        """End a subscription of a connection."""
+        """End a connection's subscription."""
         watching = self._connections.get((org, uri), {})
         watching.pop(id(session._connection), None)
         if not watching:
@@ -87,7 +87,8 @@ class Notices:
                 group.cancel_scope.cancel()
 
     def _watch(self) -> None:
-        """Hook into the events at the first subscription, because for a remote memory that opens an event stream."""
+        """Hook into the events at the first subscription, because this opens an event stream if the memory is
+        remote."""
         if self._events is not None and not self._hooks:
             self._hooks = [self._events.on(name, self._heard) for name in ("fact", "learning", "message")]
 

@@ -1,4 +1,4 @@
-"""Rewrites statements in the third person, as models write them about a user, in the user's own first person.
+"""Rewrites third-person statements about a user, which models often write, in the first person.
 
 "The user prefers concise answers" and "I prefer concise answers" state the same preference. After rewriting, the same
 extraction rules read both, and both confirm the same memory. Only English is rewritten; other texts stay unchanged.
@@ -23,8 +23,8 @@ _UNINFLECTED = frozenset({"this", "us", "yes", "as", "his", "its", "was", "towar
 
 
 def in_first_person(text: str, name: str | None = None) -> str:
-    """Return the text as the user would say it, if its sentences are about "the user" (or `name`), otherwise the text
-    itself.
+    """Return the text as the user would say it, if its sentences are about "the user" (or `name`). Otherwise return it
+    unchanged.
 
     """
     names = [_SUBJECT] if not name or not name.isalpha() else [_SUBJECT, re.escape(name)]

@@ -23,10 +23,10 @@ class Prompt(msgspec.Struct, frozen=True, eq=False):
     ask: str
     argument: str
     what: str
-    """Description of the argument."""
+    """This is the description of the argument."""
     required: bool
     read: Callable[[Caller, str, int], Awaitable[str]]
-    """Reads the stored part, fenced."""
+    """This reads the stored part and fences it."""
 
 
 async def _profile(caller: Caller, user: str, max_tokens: int) -> str:

@@ -1,7 +1,7 @@
-"""Keeps what a coding agent remembers about a repository in that repository's namespace, where the hooks look for it.
+"""Stores what a coding agent remembers about a repository in that repository's namespace, where the hooks look for it.
 
 With `memorist mcp --project FOLDER`, statements about the user belong to the user, as they always do, and everything
-else belongs to the repository. So nothing that was remembered about one repository turns up in another.
+else belongs to the repository. So memories about one repository never turn up in another.
 """
 
 from __future__ import annotations
@@ -22,15 +22,16 @@ _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
 _PERSONAL = re.compile(r"\W*(?:i|i['’]\w+|my|me|call me)\b", re.IGNORECASE)
 _IGNORED = "it names a path that this repository ignores"
 _PROJECT_KEYS = frozenset({"project", "decision", "uses", "goal", "team", "my", "number", "date", "owns"})
-"""Of the known keys for facts about a user, those that describe the work at hand as often as the user."""
+"""Known keys for facts about a user that describe the project as often as the user."""
 _USER_KEYS = frozenset(
     "city country home birth_date hometown partner wife husband child children sister brother preference food".split()
 )
-"""Keys for facts about a user that models use besides the known ones."""
+"""Other keys that models use for facts about a user."""
 
 
 class Division(NamedTuple):
-    """The parts of a text: the sentences about the user, the notes about the repository, and the refused sentences."""
+    """Holds the parts of a text: the sentences about the user, the notes about the repository, and the refused
+    sentences."""
 
     personal: str
     notes: list[Note]

@@ -14,7 +14,7 @@ from ..values import JsonObject
 
 
 class Shown(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The base class of all answers. Fields with default values are omitted."""
+    """This is the base class of all answers. Fields with default values are omitted."""
 
 
 class Item(Shown, frozen=True, kw_only=True):
@@ -23,9 +23,9 @@ class Item(Shown, frozen=True, kw_only=True):
     id: str
     text: str
     date: str = ""
-    """The day it was stored or last changed."""
+    """This is the day on which it was stored or last changed."""
     speaker: str = ""
-    """This says who said it, for a message that is not the user's."""
+    """For a message from somebody other than the user, this is the speaker."""
     replaced_by: str = ""
     """This is the current state in words, if this is out of date."""
 
@@ -85,7 +85,7 @@ class Version(Shown, frozen=True, kw_only=True):
 
 
 class History(Shown, frozen=True, kw_only=True):
-    """Every version of a memory, oldest first."""
+    """Holds every version of a memory, oldest first."""
 
     id: str
     versions: list[Version]
@@ -106,7 +106,7 @@ class Candidate(Shown, frozen=True, kw_only=True):
 
 
 class Waiting(Shown, frozen=True, kw_only=True):
-    """Lists the memories that are waiting for approval, and those that were decided now."""
+    """Lists the memories that are waiting for approval, and those that were just approved or rejected."""
 
     items: list[Candidate]
     decided: str = ""

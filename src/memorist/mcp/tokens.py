@@ -1,7 +1,6 @@
-"""Verifies OAuth access tokens (JWT) from an external authorization server. We issue none.
-
-If an issuer is configured, a client without a token learns where to get one (RFC 9728). A token must be signed by a key
-that the issuer publishes, name the issuer, have our URL as its audience, and not have expired.
+"""Verifies OAuth access tokens (JWT) from an external authorization server. Memorist does not issue any. If an issuer
+is configured, a client without a token learns where to get one (RFC 9728). A token must be signed by a key that the
+issuer publishes, name the issuer, have our URL as its audience, and not have expired.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ class Resource(msgspec.Struct, frozen=True):
 
     issuer: str
     url: str
-    """Our own URL, which a token must have as its audience: `https://memory.example/mcp`."""
+    """This is our own URL, which a token must have as its audience: `https://memory.example/mcp`."""
     org: str = "default"
     """This is the org of all token bearers, which a token cannot choose."""
 
@@ -71,7 +70,8 @@ class Tokens:
         self._keys: jwt.PyJWKClient | None = None
 
     async def check(self, token: str) -> ApiKey:
-        """Return the bearer of a token as an `ApiKey`. Raises Unauthorized with the same message whatever is wrong."""
+        """Return the bearer of a token as an `ApiKey`. Raises Unauthorized, with the same message for every kind of
+        problem."""
         try:
             claims = await anyio.to_thread.run_sync(self._claims, token)
         except (jwt.PyJWTError, OSError, ValueError) as wrong:

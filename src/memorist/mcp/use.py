@@ -14,7 +14,7 @@ log = logging.getLogger("memorist.mcp")
 
 
 class Use(msgspec.Struct, frozen=True, kw_only=True):
-    """One call of a tool."""
+    """Describes one call of a tool."""
 
     tool: str
     outcome: str

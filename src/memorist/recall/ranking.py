@@ -206,10 +206,10 @@ def _is_near(pool: Pool) -> bool:
 
 
 def _is_covered(pool: Pool) -> bool:
-    """Return whether one record contains half of the words of a question, or of a search for a word or two.
+    """Return whether one record contains half of the words of a question or of a short search.
 
     A few words say too little about whether the memory knows their subject. A remark ("See you this afternoon.") is not
-    a search. It asks nothing, most of its words are stop words, and none of the others is rare.
+    a search. It asks nothing, most of its words are stop words, and none of the other words is rare.
     """
     query, rarity = pool.query, np.array(pool.query.rarity, np.float64)
     searches = query.asks or len(query.terms) >= SEARCH_TERMS * len(words(query.text))
@@ -223,8 +223,8 @@ def _passages(pool: Pool) -> Flags:
     """Return the passages of documents if one of them contains a fair share of the question's words, and otherwise
     none.
 
-    The weights come only from chats. In documents the answer often uses other words, next to those of the question, and
-    the order of passages is determined by their sentences.
+    The weights come only from chats. In documents the answer often uses other words near those of the question, and the
+    order of passages is determined by their sentences.
     """
     rarity = np.array(pool.query.rarity, np.float64)
     share = (pool.matches.own > 0) @ rarity / (float(rarity.sum()) or 1.0)
@@ -235,7 +235,7 @@ def _passages(pool: Pool) -> Flags:
 def _own_statements(pool: Pool, order: Sequence[int]) -> list[int]:
     """Return the user's statements, and the memories extracted from them, best first.
 
-    A question by the user counts if it says a lot about them.
+    A question by the user counts as a statement if it says a lot about them.
     """
     table = pool.table
     states = (table.signals["asks"] == 0) | (table.signals["first"] == 1.0)
@@ -246,8 +246,7 @@ def _own_statements(pool: Pool, order: Sequence[int]) -> list[int]:
 
 
 def newest_first(pool: Pool, raw: Floats) -> Floats:
-    """Return the bonus of each candidate, so that of two statements that differ only in their value the newer one comes
-    first."""
+    """Return a bonus for each candidate. If two statements differ only in their value, the newer one comes first."""
     out = np.zeros(len(raw))
     if pool.query.past:
         return out
@@ -273,7 +272,7 @@ def _equal(one: frozenset[str], other: frozenset[str]) -> bool:
 
 
 def replacements_first(pool: Pool, raw: Floats) -> Floats:
-    """Return the bonus of each fact, so that facts outrank the statements that they replaced."""
+    """Return a bonus for each fact, so that facts outrank the statements that they replaced."""
     out = np.zeros(len(raw))
     if pool.query.past:
         return out
@@ -288,7 +287,7 @@ def replacements_first(pool: Pool, raw: Floats) -> Floats:
 def evidence_of(pool: Pool, values: Mapping[str, Floats]) -> dict[str, float]:
     """Return the evidence of all candidates on whether the question has an answer here.
 
-    Words count by their rarity in any text, because in a small memory every word is rare.
+    Words are weighted by their rarity in general, because in a small memory every word is rare.
     """
     rarity = np.array(pool.query.rarity, np.float64)
     total = float(rarity.sum())
@@ -321,17 +320,16 @@ def _session_sets(own: Flags, session: Ints) -> Flags:
 
 def instructions(values: Mapping[str, Floats], raw: Floats) -> Floats:
     """Return, for each standing instruction, the share of instructions among the best candidates. If there are many,
-    they do not match by chance."""
+    the match is no coincidence."""
     instructs = values["instruction"] > 0
     best = np.argsort(-raw, kind="stable")[:INSTRUCTIONS_AMONG]
     return np.where(instructs, float(instructs[best].mean()) if best.size else 0.0, 0.0)
 
 
 def calibrate(pool: Pool, values: Mapping[str, Floats], raw: Floats, weights: Weights) -> tuple[Floats, Floats]:
-    """Return the probability that the question has to do with this memory, and that probability multiplied by the one
-    that a candidate is the answer.
-
-    Both are arrays, because a standing instruction applies to a request whatever the rest of the memory is about.
+    """Return the probability that the question is related to this memory, and that probability multiplied by the
+    probability that a candidate is the answer. Both are arrays, because a standing instruction applies to a request
+    whatever the rest of the memory is about.
     """
     odds = sum(weights.evidence[name] * value for name, value in evidence_of(pool, values).items())
     related = _sigmoid(odds + weights.evidence["instructions"] * instructions(values, raw))
@@ -346,8 +344,8 @@ def _sigmoid(value: Floats) -> Floats:
 
 
 def _order(pool: Pool, raw: Floats) -> list[int]:
-    """Return indices, best first. Ties are broken by newest, then by kind and id, so that every store returns the same
-    order."""
+    """Return indices, best first. Ties are broken by time (newest first), then by kind and id, so that every store
+    returns the same order."""
     value = (-raw.round(9)).tolist()
     created = (-pool.table.created_at).tolist()
     keys = [

@@ -12,11 +12,11 @@ from ..ports import Model, RerankerSpec
 from ..runtime import Runtime
 
 RERANKED = 50
-"""How many candidates a reranker is given."""
+"""How many candidates a reranker receives."""
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """Holds a reranker's scores, in the order of the texts, or None if the first ranking is kept. In that case `note`
+    """Holds a reranker's scores in the order of the texts. They are None if the first ranking is kept, and `note` then
     says why."""
 
     name: str
@@ -25,7 +25,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 class Reranking:
-    """Asks the reranker that a memory was opened with, within its time limit."""
+    """Calls the memory's reranker within its time limit."""
 
     def __init__(self, spec: RerankerSpec, runtime: Runtime, model: Model | None) -> None:
         from ..embed.reranking import TIME_LIMIT, open_reranker

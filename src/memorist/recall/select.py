@@ -1,4 +1,4 @@
-"""Chooses hits from a ranking: it drops near-duplicates, merges neighbouring chunks, and fills a token budget."""
+"""Chooses hits from a ranking by dropping near-duplicates, merging neighbouring chunks, and filling a token budget."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from memorist.recall.ranking import Row
 DUPLICATE = 0.9
 """Two texts are near-duplicates if the Jaccard similarity of their terms is at least this."""
 OVERLAP = 12
-"""The fewest characters that count as text repeated by chunking where two chunks meet."""
+"""The minimum number of characters for text to count as repeated where two chunks meet."""
 MOST_MERGED = 4
-"""The most chunks of one document that are merged into one hit."""
+"""The maximum number of chunks of one document that are merged into one hit."""
 LEAST_TOKENS = 24
-"""A hit is not cut to fewer tokens than this."""
+"""A hit is never cut to fewer tokens than this."""
 Place = tuple[tuple[str, str, str], int]
 """The (kind, namespace, document) of a chunk, and its number in the document."""
 
@@ -44,7 +44,7 @@ def distinct(ranked: Iterable[Row], limit: int | None = None) -> tuple[list[Row]
 def chosen(ranked: Iterable[Row], count: int, most: int) -> list[Row]:
     """Return up to `most` hits, best first.
 
-    Near-duplicates are included only if there are fewer than `count` without.
+    Near-duplicates are included only if there are fewer than `count` other hits.
     """
     kept, repeats = distinct(ranked, most)
     if len(kept) >= count:
@@ -56,7 +56,7 @@ def chosen(ranked: Iterable[Row], count: int, most: int) -> list[Row]:
 def without_repeats(rows: Iterable[Row]) -> list[Row]:
     """Return the rows without messages that repeat an earlier one word for word.
 
-    They are compared by text and not by terms, because "I don't live in Porto" has the terms of "I live in Porto".
+    They are compared by text and not by terms, because "I don't live in Porto" has the same terms as "I live in Porto".
     """
     said: set[tuple[str, str]] = set()
     kept: list[Row] = []

@@ -1,8 +1,8 @@
 """Scores passages of documents by how well their best sentence answers a question, using words of similar meaning.
 
-The first ranking compares a question with a whole passage. Often one sentence contains the answer, in other words, and
-the average of a passage's word vectors hides that. Here each word of the question is compared with each word of a
-sentence, and the best match of each counts (rare words count more). This works only in English, because the word
+The first ranking compares a question with a whole passage. Often a single sentence contains the answer in different
+words, and the average of a passage's word vectors hides that. Here each word of the question is compared with each word
+of a sentence, and the best match of each counts (rare words count more). This works only in English, because the word
 vectors are English.
 """
 
@@ -25,10 +25,10 @@ from memorist.recall.ranking import Row
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 WordVectors = Callable[[Sequence[str]], NDArray[np.float32]]
-"""Words → one vector each, whose length says how much the word weighs in a sum."""
+"""A function that returns one vector per word. The length of a vector determines the weight of the word in a sum."""
 
 COSINE_NUMBERS = 128
-"""How many numbers of each vector the cosine of a whole sentence reads; the first ones say the most."""
+"""How many numbers of each vector are used for the cosine of a whole sentence. The first ones matter most."""
 _HEADING = re.compile(r"\A\s{0,3}#{1,6}\s")
 
 
@@ -45,7 +45,7 @@ class Split(msgspec.Struct, frozen=True):
     starts: Ints
     """This is where each sentence begins in `flat`."""
     headed: Ints
-    """These are the same words, with those of each sentence followed by those of its passage's heading."""
+    """These are the same words, but after each sentence come the words of its passage's heading."""
     headed_starts: Ints
     vocabulary: list[str]
 
@@ -59,7 +59,7 @@ def content_words(text: str) -> list[str]:
 def split(passages: Sequence[Row]) -> Split:
     """Split passages into sentences and words, without stop words. Sentences without words are left out.
 
-    The words of a table's head count as words of each of its rows.
+    The words in a table's head count as words of each row.
     """
     known: dict[str, int] = {}
     texts: list[str] = []
@@ -95,9 +95,8 @@ def _ints(values: list[int]) -> Ints:
 
 
 def features(question: str, found: Split, passages: Sequence[Row], vectors: WordVectors) -> dict[str, Floats]:
-    """Return the features of each sentence by name. Those of meaning are standardised.
-
-    Return None if there are no words to compare.
+    """Return the features of each sentence by name. Features of meaning are standardised. Return None if there are no
+    words to compare.
     """
     asked = list(dict.fromkeys(content_words(question) or words(question)))
     if not asked or not found.texts:
@@ -137,10 +136,8 @@ def _rarity(found: Split, asked: Sequence[str], count: int) -> Floats:
 
 
 def _likeness(found: Split, asked: Sequence[str], every: NDArray[np.float32]) -> Floats:
-    """Return the cosine of each word of the question (row) to each word of the passages, and 1 for words with the same
-    stem.
-
-    The mean of all words is subtracted first, because any two words have it in common.
+    """Return the cosine similarity of each word of the question (row) and each word of the passages, or 1 for words
+    with the same stem. The mean of all words is subtracted first, because all words have it in common.
     """
     size = len(found.vocabulary)
     centred = every - every[found.flat].mean(axis=0)
@@ -176,7 +173,7 @@ def _of_passages(found: Split, likeness: Floats) -> Floats:
 
 
 def _cosine(found: Split, every: NDArray[np.float32], rarity: Floats, size: int) -> Floats:
-    """Return the cosine of the question to each sentence with its heading. Rare words weigh more."""
+    """Return the cosine similarity of the question and each sentence with its heading. Rare words weigh more."""
     weighted = every[:, :COSINE_NUMBERS] * rarity[:, None].astype(np.float32)
     lengths = np.diff(np.append(found.headed_starts, len(found.headed)))
     counts = np.zeros((len(found.texts), size), np.float32)
@@ -211,7 +208,7 @@ WEIGHTS: Mapping[str, float] = {
     "heading": -1.29,
     "length": -0.09,
 }
-"""Learned by `python bench/recall/learn_documents.py`."""
+"""These weights come from `python bench/recall/learn_documents.py`."""
 
 
 class Best(msgspec.Struct, frozen=True):
@@ -223,7 +220,8 @@ class Best(msgspec.Struct, frozen=True):
 
 
 def best_sentences(question: str, passages: Sequence[Row], vectors: WordVectors) -> list[Best]:
-    """Return the sentence of each passage that answers best. A passage without words has the lowest score."""
+    """Return the sentence of each passage that best answers the question. A passage without words has the lowest
+    score."""
     found = split(passages)
     out = [Best(-math.inf, -1)] * len(passages)
     values = features(question, found, passages, vectors)

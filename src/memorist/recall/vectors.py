@@ -1,7 +1,6 @@
-"""Searches the nearest vectors of one scope, exactly if it is small, and by a PCA sketch with re-scoring if it is
-large.
+"""Finds the nearest vectors in one scope: exactly if it is small, and with a PCA sketch and re-scoring if it is large.
 
-A vector is quantised to one byte per dimension and a scale, which is 260 bytes for 256 dimensions, both in the store
+A vector is quantised to a scale and one byte per dimension. For 256 dimensions, that is 260 bytes, both in the store
 and in memory. Beyond `EXACT` vectors, projections onto the first principal components (the sketch) are compared first,
 and only the best of them in full. A matrix product over the sketch is several times cheaper than over the vectors.
 """
@@ -24,12 +23,12 @@ Floats = NDArray[np.float32]
 EXACT = 4_096
 SKETCH = 64
 RESCORE = 200
-"""The fewest sketch hits that are compared in full."""
+"""The minimum number of sketch hits that are compared in full."""
 RESCORE_SHARE = 250
-"""In a large index one vector in so many is compared in full."""
+"""In a large index, one in this many vectors is compared in full."""
 _BLOCK = 2_048
 _SPREAD = 32_768
-"""Mean and standard deviation are estimated from an even sample of about so many scores."""
+"""The mean and standard deviation are estimated from an even sample of about this many scores."""
 
 
 def encode(vector: ArrayLike) -> bytes:
@@ -38,13 +37,13 @@ def encode(vector: ArrayLike) -> bytes:
 
 
 def encode_many(vectors: ArrayLike) -> list[bytes]:
-    """Return the same for each row of a matrix."""
+    """Do the same as `encode` for each row of a matrix."""
     codes, scales = _quantise(np.asarray(vectors, np.float32))
     return [scales[i].tobytes() + codes[i].tobytes() for i in range(len(codes))]
 
 
 def decode(data: bytes) -> Floats:
-    """Return the vector that `encode` wrote, to within half a step of its scale."""
+    """Return the vector that `encode` wrote, accurate to within half a step of its scale."""
     if len(data) < 5:
         raise CorruptRecord(f"a stored vector of {len(data)} bytes; re-embed with `memorist process vectors`")
     scale = np.frombuffer(data[:4], "<f4")[0]
@@ -280,10 +279,9 @@ def _top(scores: Floats, limit: int) -> NDArray[np.int64]:
 
 
 def _likely(scores: Floats, limit: int) -> NDArray[np.int64] | None:
-    """Return the indices of a few times `limit` scores, which include all of the best, by a threshold estimated from a
-    sample.
-
-    Comparing a million scores with one number costs a tenth of partitioning them.
+    """Return the indices of scores above a threshold that is estimated from a sample. They include all of the best, and
+    are a few times as many as `limit`. Comparing a million scores with one number takes a tenth of the time needed to
+    partition them.
     """
     sample = scores[:: len(scores) // _SPREAD]
     rank = min(len(sample), 8 + 4 * limit * len(sample) // len(scores))

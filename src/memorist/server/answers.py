@@ -24,7 +24,7 @@ class Unsuited(UsageError):
 
 
 class WrongMethod(UsageError):
-    """The path does not support the method (405). `allow` lists the methods it supports."""
+    """Raised with status 405 if a path does not support the method. `allow` lists the methods it supports."""
 
 
 _OURS: dict[type[MemoristError], int] = {
@@ -66,7 +66,7 @@ def forbidden(detail: str) -> Response:
 
 
 def not_found(request_id: str = "") -> Response:
-    """Return a 404 for a path without a route."""
+    """Return a 404 for an unknown path."""
     detail = "there is nothing at this path"
     return send_problem(
         Problem(type="urn:memorist:not-found", title="NotFound", status=404, detail=detail, request_id=request_id)

@@ -1,7 +1,7 @@
-"""The HTTP application has one route per operation, and one gate in front of all of them.
+"""Defines the HTTP application, which has one route per operation and one gate in front of all of them.
 
-The gate checks the host, the key, the role and the rate, in this order, for API, MCP and inspector alike. A request
-then becomes one call of a noun through a handle that only the key determines.
+The gate checks the host, the key, the role and the rate, in this order, for the API, MCP and the inspector alike. A
+request then becomes one call of a noun, on a handle that only the key determines.
 """
 
 from __future__ import annotations
@@ -57,23 +57,23 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """Holds the settings of a server."""
 
     hosts: tuple[str, ...] = LOOPBACK
-    """Accepted Host headers. Others are refused, which defeats DNS rebinding."""
+    """These Host headers are accepted. Others are refused, which prevents DNS rebinding."""
     inspector: Path = FOLDER
     """This is the folder with the files of the inspector."""
     root_path: str = ""
     analyze: tuple[Path, ...] = ()
-    """Folders that an operator may run the analyser on."""
+    """These are the folders that an operator may run the analyser on."""
     usual: Rate = USUAL
     heavy: Rate = HEAVY
     bad_keys: Rate = BAD_KEYS
     limits: CallLimits = CallLimits(budget_tokens=MAX_BUDGET_TOKENS, hits=MAX_HITS)
-    """This is the maximum that one request may ask for, through the API, /mcp and the inspector."""
+    """These are the limits for a single request to the API, /mcp or the inspector."""
     trace: bool = False
-    """This is True if requests and units of work are spans of OpenTelemetry."""
+    """This is True if requests and units of work are recorded as OpenTelemetry spans."""
 
 
 class Server:
-    """State shared by all requests: the memory, keys, sessions, rate limits, metrics and handles."""
+    """Holds the state that all requests share: the memory, keys, sessions, rate limits, metrics and handles."""
 
     def __init__(self, memory: AsyncMemory, options: Options | None = None) -> None:
         self.memory = memory
@@ -93,9 +93,8 @@ class Server:
         self._handles: dict[tuple[ApiKey, str | None], AsyncMemory] = {}
 
     def handle(self, key: ApiKey, narrowed: str | None = None) -> AsyncMemory:
-        """Return the memory narrowed to the grants of a key, cached.
-
-        A request can narrow it further, never widen it.
+        """Return the memory narrowed to the grants of a key. The result is cached. A request can narrow it further, but
+        never widen it.
         """
         handle = self._handles.get((key, narrowed))
         if handle is None:
@@ -111,12 +110,12 @@ class Server:
         return handle
 
     async def beside(self, work: Callable[[], Coroutine[object, None, T]]) -> T:
-        """Run work that may take long on the lane, within the limit of concurrent requests."""
+        """Run work that may take a long time on the lane, within the limit of concurrent requests."""
         async with self.room:
             return await self.lane.run(work)
 
     def handle_of(self, org: str) -> AsyncMemory:
-        """Return a handle on a whole org, for rows that the server itself keeps there."""
+        """Return a handle on a whole org, for rows that the server itself stores there."""
         handle = self._orgs.get(org)
         if handle is None:
             if len(self._orgs) >= MAX_HANDLES:
@@ -131,7 +130,7 @@ class Server:
         return self._telemetry.request(Headers(scope=scope))
 
     async def who(self, request: Request) -> ApiKey:
-        """Authenticate a request by its Authorization header, or otherwise by its cookie."""
+        """Authenticate a request by its Authorization header or, without one, by its cookie."""
         header = headers_of(request.scope).get("authorization")
         cookie = cookie_of(request) if header is None else None
         if cookie is None:
@@ -152,7 +151,7 @@ class Server:
             raise
 
     def count_bad(self, request: Request, wrong: Unauthorized) -> None:
-        """Rate-limit failed authentication per address, against guessing."""
+        """Limit the rate of failed authentication attempts per address, to prevent guessing."""
         address = request.client.host if request.client else "?"
         if isinstance(self.buckets.take(f"bad:{address}", self.options.bad_keys), Refused):
             raise Limited("too many requests with a wrong key; wait a minute") from wrong
@@ -163,7 +162,7 @@ class Server:
         return self.limited(request, key, heavy=heavy)
 
     def limited(self, request: Request, key: ApiKey, *, heavy: bool = False) -> ApiKey:
-        """Apply the rate limit of a key. The response headers say how much of it is left."""
+        """Apply the rate limit of a key. The response headers show how much of it is left."""
         rate, name = (self.options.heavy, "heavy") if heavy else (self.options.usual, "usual")
         left = self.buckets.take(f"{name}:{key.id}", rate)
         request.scope["memorist.key"] = key.id
@@ -184,7 +183,7 @@ def _over_files(handle: AsyncMemory) -> AsyncMemory:
 
 
 def make_app(memory: AsyncMemory, options: Options | None = None, parts: Iterable[MakePart] = ()) -> Starlette:
-    """Build the application over a memory opened with `all_orgs=True`. The `parts` are mounted beside the API."""
+    """Build the application over a memory opened with `all_orgs=True`. The `parts` are mounted next to the API."""
     server = Server(memory, options)
     mounted = [make(server) for make in parts]
 
@@ -205,7 +204,7 @@ def make_app(memory: AsyncMemory, options: Options | None = None, parts: Iterabl
 
 
 class Application(Starlette):
-    """Starlette with our gate instead of its own outer layers, because the gate answers every error itself."""
+    """Extends Starlette, with our gate instead of its own outer layers, because the gate answers every error itself."""
 
     def build_middleware_stack(self) -> ASGIApp:
         """Return the gate, then the operations, then all other routes."""

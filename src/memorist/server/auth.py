@@ -1,8 +1,9 @@
 """Manages API keys. Each key has an org, optionally a user, and roles. A key is shown once, and only its SHA-256 is
 stored.
 
-A key has the form `rk_<id>_<secret>`. The id finds the row, and the secret (256 random bits) is compared in constant
-time. Org, user, actor and grants come from the key and never from a request. Keys are records in a separate org.
+A key has the form `rk_<id>_<secret>`. The id identifies the row, and the secret (256 random bits) is compared in
+constant time. Org, user, actor and grants come from the key and never from a request. Keys are records in a separate
+org.
 """
 
 from __future__ import annotations
@@ -37,14 +38,15 @@ class Keys:
     """Creates, lists, checks, rotates and revokes keys."""
 
     def __init__(self, memory: AsyncMemory) -> None:
-        """Use a `memory` that can reach every org."""
+        """Use a `memory` that can access every org."""
         self._records = memory.scope(org=KEYS_ORG).records
         self._cache: dict[str, tuple[float, ApiKey]] = {}
         self._used: dict[str, float] = {}
         self._secret: bytes | None = None
 
     async def secret(self) -> bytes:
-        """Return a random secret that all servers on this store share, to sign what one issues and another verifies."""
+        """Return a random secret that all servers on this store share, so that one server can verify what another has
+        signed."""
         if self._secret is None:
             row = await self._records.put("global", ("secret",), secrets.token_bytes(32), absent=True)
             self._secret = bytes(row.data)
@@ -67,7 +69,7 @@ class Keys:
         note: str = "",
         ttl: float | timedelta | None = None,
     ) -> NewKey:
-        """Create a key. Its secret is only in the returned record."""
+        """Create a key. Only the returned record contains its secret."""
         checked = _roles(roles)
         if org == KEYS_ORG:
             raise UsageError("no key can be created for the org that contains the keys")
@@ -110,7 +112,7 @@ class Keys:
         return bool(await self._records.scan("global", ("key",), limit=1, keys_only=True))
 
     async def check(self, header: str | None) -> ApiKey:
-        """Verify an Authorization header. The message of Unauthorized is the same whatever is wrong with the header."""
+        """Verify an Authorization header. Unauthorized has the same message for every kind of problem."""
         scheme, _, text = (header or "").partition(" ")
         prefix, _, rest = text.strip().partition("_")
         id, _, secret = rest.partition("_")
@@ -126,7 +128,7 @@ class Keys:
     async def find(self, id: str) -> ApiKey | None:
         """Return the unexpired key with this id, or None.
 
-        It is cached, so a change elsewhere is noticed within 30 seconds.
+        It is cached, so a change by another process is noticed within 30 seconds.
         """
         key = await self._load(id)
         return None if key is None or key.expired(datetime.now(UTC)) else key

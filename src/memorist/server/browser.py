@@ -1,11 +1,11 @@
-"""Handles browser logins, in which a one-time link or an API key is exchanged for an HttpOnly session cookie.
+"""Handles browser logins, which exchange a one-time link or an API key for an HttpOnly session cookie.
 
 The cookie is 256 random bits, stored as their SHA-256 for twelve hours. It has the rights that its key has at the time
 of a request, so revoking the key ends the session. A session from a one-time link has the rights of the operator who
 created the link.
 
-To prevent cross-site request forgery, the cookie is SameSite=Strict, and a write by cookie must also contain our own
-Origin and the header `X-Memorist: 1`, which no form and no page of another site can send.
+To prevent cross-site request forgery, the cookie is SameSite=Strict, and a write with a cookie must also contain our
+own Origin and the header `X-Memorist: 1`. Forms, and pages of other sites, cannot send these.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
 def local_operator(org: str) -> ApiKey:
-    """Return the identity of a one-time link. It has all rights, because whoever creates it can start a server on the
-    store anyway."""
+    """Return the identity of a one-time link. It has all rights, because anyone who can create it can also start a
+    server on the store."""
     return ApiKey(id="local", digest=b"", org=org, roles=ROLES, created_at=datetime.now(UTC))
 
 
@@ -53,7 +53,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Sessions:
-    """Creates one-time links, and exchanges links and keys for sessions. All workers of a store share them."""
+    """Creates one-time links, and exchanges links and keys for sessions. All workers on a store share them."""
 
     def __init__(self, memory: AsyncMemory, keys: Keys) -> None:
         self._records = memory.scope(org=KEYS_ORG).records

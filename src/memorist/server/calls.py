@@ -26,7 +26,7 @@ _encode = msgspec.json.Encoder(enc_hook=str).encode
 
 
 class Call(msgspec.Struct):
-    """The positional and keyword arguments of one call."""
+    """Holds the positional and keyword arguments of one call."""
 
     args: list[Any]
     options: JsonObject
@@ -76,7 +76,8 @@ def call_from(operation: Operation, arguments: Mapping[str, object]) -> Call:
 
 
 def _with_rendering(operation: Operation, call: Call) -> Call:
-    """Take `format` and `manifest` out of the arguments of a context, because they decide how it is returned."""
+    """Remove `format` and `manifest` from the arguments of a context, because they only determine how it is
+    returned."""
     if operation.name == "context":
         call.format = call.options.pop("format", "context")
         call.with_manifest = call.options.pop("manifest", False)
@@ -217,7 +218,7 @@ def written(operation: Operation, call: Call, result: Any) -> tuple[bytes, int]:
 
 
 def answer_data(operation: Operation, result: object) -> object:
-    """Convert a result to plain data without an envelope, to be part of another answer."""
+    """Convert a result to plain data without an envelope, for use inside another answer."""
     data = [_sent(item) for item in result] if isinstance(result, list) else _sent(result)
     return msgspec.to_builtins(data, enc_hook=str)
 

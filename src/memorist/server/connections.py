@@ -1,7 +1,7 @@
 """Limits the size of a request's head, and how long a request may stay unfinished.
 
-Uvicorn limits neither, so anyone who reaches the port could fill the memory with one endless header, or hold any number
-of connections by sending nothing.
+Uvicorn limits neither. So anyone who can reach the port could fill the memory with one endless header, or keep any
+number of connections open by sending nothing.
 """
 
 from __future__ import annotations

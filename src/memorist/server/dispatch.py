@@ -33,7 +33,7 @@ Endpoint = Callable[[Request], Awaitable[ASGIApp]]
 
 
 class Dispatch:
-    """ASGI middleware that answers the operations of the API and passes every other path on."""
+    """Provides ASGI middleware that answers API operations and passes every other path on."""
 
     def __init__(self, app: ASGIApp, server: Server) -> None:
         self._app = app
@@ -102,7 +102,8 @@ def _endpoint(server: Server, operation: Operation) -> Endpoint:
 async def _once(
     asked: Asked, operation: Operation, query: bytes, body: bytes, headers: Mapping[str, str], *, once: bool
 ) -> JsonAnswer:
-    """Read a request and answer it. If it has an idempotency key that the operation accepts, do it only once."""
+    """Read a request and answer it. If it has an idempotency key that the operation accepts, run the operation only
+    once."""
     call = read_call(operation, query, body, headers)
     idempotency = headers.get("idempotency-key") if once else None
     if idempotency is None:
@@ -118,8 +119,8 @@ def _answered(operation: Operation, call: Call, result: object) -> JsonAnswer:
 
 
 class JsonAnswer:
-    """Represents the response to most requests: 200 and JSON, sent without the general `Response`, which costs three
-    times as much."""
+    """Represents the response to most requests: 200 and JSON. It does not use the general `Response`, which takes three
+    times as long."""
 
     def __init__(self, content: bytes, version: int) -> None:
         self._content = content
@@ -162,7 +163,7 @@ async def read_body(request: Request) -> bytes:
 
 
 async def _done_once(asked: Asked, operation: Operation, call: Call, idempotency: str, digest: str) -> object:
-    """Run a write at most once per idempotency key: a row with the key is committed together with the change."""
+    """Run a write at most once per idempotency key. A row with the key is committed together with the change."""
     name = f"{asked.key.id}:{idempotency}"
     replay.prepare(operation, call, name)
     # The row of the key is kept under the org, where keys of users cannot write.

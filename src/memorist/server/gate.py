@@ -1,5 +1,5 @@
-"""The outermost ASGI layer checks Host and Origin, assigns a request id, turns errors into problem+json, adds security
-headers, counts and logs."""
+"""Defines the outermost ASGI layer, which checks Host and Origin, assigns request ids, turns errors into problem+json,
+adds security headers, and counts and logs requests."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Answering:
 
 
 class Gate:
-    """Wraps every request, including those of mounted parts."""
+    """Wraps every request, including those to mounted parts."""
 
     def __init__(self, app: Callable[..., Awaitable[None]], server: Server) -> None:
         self.app = app

@@ -1,4 +1,4 @@
-"""The readiness probe writes a row, reads it back, and checks how far the worker is behind."""
+"""Implements the readiness probe, which writes a row, reads it back, and checks how far the worker is behind."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 PROBE_ORG = "memorist.probe"
 MAX_LAG_SECONDS = 60.0
 CHECKED_SECONDS = 5.0
-"""How long a result is cached: a probe writes a row, and load balancers ask often."""
+"""How long a result is cached, because a probe writes a row and load balancers ask often."""
 
 
 class Readiness(msgspec.Struct, frozen=True, kw_only=True):
-    """Says whether the server can serve requests, and if not, why."""
+    """Reports whether the server can serve requests, and if not, why."""
 
     ready: bool
     problems: tuple[str, ...] = ()

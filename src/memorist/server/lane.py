@@ -2,7 +2,7 @@
 bodies.
 
 So the loop that answers connections always has time for the next request. Python switches between threads every few
-milliseconds, while a loop cannot do anything else until the current function returns. The memory's worker runs on the
+milliseconds, but a loop cannot do anything else until the current function returns. The memory's worker runs on the
 lane too. There is one lane, because the indexes of recall that a process caches belong to one event loop at a time.
 """
 
@@ -22,7 +22,7 @@ JOIN_SECONDS = 10.0
 
 
 class Lane:
-    """Runs coroutines on its own event loop. Its thread starts with the first of them."""
+    """Runs coroutines on its own event loop. Its thread starts when the first coroutine runs."""
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -60,7 +60,7 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
 
 
 async def _finish_tasks() -> None:
-    """Let tasks end, such as one that closes the connections of this loop, and cancel those that do not."""
+    """Wait for tasks to end, such as one that closes this loop's connections, and cancel those that do not."""
     tasks = asyncio.all_tasks() - {asyncio.current_task()}
     if not tasks:
         return

@@ -22,7 +22,7 @@ USUAL = Rate(50, 100)
 HEAVY = Rate(10, 20)
 """The limit for recall and contexts, which cost more per request."""
 BAD_KEYS = Rate(10 / 60, 10)
-"""The limit for wrong keys per address, which makes guessing hopeless."""
+"""The limit for wrong keys per address, which makes guessing keys impractical."""
 
 
 class Refused(msgspec.Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""Provides Prometheus metrics for /metrics: request counts and durations by operation, without ids and content."""
+"""Provides Prometheus metrics for /metrics: request counts and durations by operation, without ids or content."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Metrics:
         self._store_errors: Counter[str] = Counter()
 
     def done(self, operation: str, status: int, seconds: float) -> None:
-        """Records a finished request."""
+        """Record a finished request."""
         self._requests[(operation, status)] += 1
         counts = self._counts_by_time.get(operation)
         if counts is None:
@@ -33,7 +33,7 @@ class Metrics:
         self._seconds[operation] += seconds
 
     def failed(self, kind: str) -> None:
-        """Records a store error by its type."""
+        """Record a store error by its type."""
         self._store_errors[kind] += 1
 
     def gauge(self, name: str, value: float) -> None:

@@ -23,8 +23,8 @@ def noun_of(memory: AsyncMemory, noun: str) -> object:
 
 
 class OpenTemplate(Template[Working]):
-    """This template keeps fields that `Working` does not have. They belong to the client's template, which checks them.
-    Documents are returned as dicts."""
+    """Provides a template that keeps fields which `Working` does not have. They belong to the client's template, which
+    checks them. Documents are returned as dicts."""
 
     def check(self, fields: JsonObject) -> JsonObject:
         own, standard = _split(fields)

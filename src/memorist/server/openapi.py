@@ -125,7 +125,7 @@ def _plain(schema: object) -> Any:
 
 
 def _renamed(schemas: JsonObject) -> JsonObject:
-    """Return the schemas with short names. msgspec puts the module into the name if two types have the same one."""
+    """Return the schemas with short names. If two types have the same name, msgspec puts the module into both names."""
     dotted = [name for name in schemas["components"] if "." in name]
     names = {name: _short(name, schemas["components"]) for name in dotted}
     text = msgspec.json.encode(schemas).decode()
@@ -233,7 +233,7 @@ def _holds_more(shape: JsonObject) -> bool:
 
 
 def _named(parameter: Parameter, shape: JsonObject) -> JsonObject:
-    """Return the schema of a required name: a namespace's pattern, or text that is not empty."""
+    """Return the schema of a required name, which is a namespace's pattern or non-empty text."""
     if shape != {"type": "string"} or not parameter.required:
         return shape
     return {**shape, **(_NAMESPACE if parameter.name == "ns" else {"minLength": 1})}

@@ -43,7 +43,7 @@ def serve(make: Callable[[], Starlette], *, host: str, port: int, workers: int =
 
 
 def configured(app: Starlette, **settings: Any) -> uvicorn.Config:
-    """Return how uvicorn runs the application."""
+    """Return the uvicorn configuration for the application."""
     return uvicorn.Config(
         app, http=BoundedProtocol, ws="none", log_level="warning", access_log=False, server_header=False,
         timeout_graceful_shutdown=DRAIN_SECONDS, **settings,

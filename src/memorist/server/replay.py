@@ -1,8 +1,9 @@
 """Handles idempotency keys. A write that is sent twice with one key is done once, because the key is committed with the
 change.
 
-The row contains a digest of the request, a count if the answer was one, and no content. A second request with the same
-key returns the record that is now stored under the same name. A request with another body is refused.
+The row contains a digest of the request and, if the answer was a count, the count. It contains no content. A second
+request with the same key returns the record that is now stored under the same name. A request with another body is
+refused.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ MAX_KEY = 200
 
 class AnswerGone(UnknownOutcome):
     """Raised if a repeated write cannot be answered again, because the answer named rows that it removed or moved
-    (`threads.pop`, `facts.unforget`, `review.approve`), or that were deleted since.
+    (`threads.pop`, `facts.unforget`, `review.approve`), or that have been deleted since then.
     """
 
 
 NATIVE = frozenset({"threads.append", "threads.stash", "remember"})
-"""Operations that take an idempotency key themselves: the store keeps one per message."""
+"""Operations that accept an idempotency key themselves, because the store keeps one per message."""
 NAMED = frozenset({"threads.create", "documents.add"})
-"""Operations that create a row with an id: an id derived from the key makes the second call find the row."""
+"""Operations that create a row with an id. The id is derived from the key, so that a second call finds the row."""
 Read = tuple[str, Callable[[Any, JsonObject], JsonObject]]
 
 
@@ -67,7 +68,7 @@ _AGAIN: Mapping[str, Read] = {
     "records.put": ("records.get", _same("ns", "key")),
     "records.put_many": ("records.get_many", lambda _, sent: {"ns": sent.get("ns"), "keys": _keys(sent["items"])}),
 }  # fmt: skip
-"""By operation: the read whose result answers the repeated request."""
+"""For each operation, the read whose result answers a repeated request."""
 
 
 def _preference(handle: Any, arguments: JsonObject) -> JsonObject:
@@ -92,7 +93,7 @@ def digest(operation: Operation, query: bytes, body: bytes) -> str:
 
 
 def prepare(operation: Operation, call: Call, key: str) -> None:
-    """Pass the key, or an id derived from it, to an operation that takes one."""
+    """Pass the key, or an id derived from it, to an operation that accepts one."""
     if operation.name in ("remember", "threads.stash"):
         call.options.setdefault("key", f"idem:{key}")
     elif operation.name in NATIVE:
@@ -147,7 +148,7 @@ async def answer(operation: Operation, call: Call, handle: AsyncMemory, outcome:
 
 
 async def _searched(operation: Operation, call: Call, handle: AsyncMemory) -> object:
-    """Find a row that was created without an id by its content."""
+    """Find a row by its content, because it was created without an id."""
     options = call.options
     if operation.name == "threads.report":
         reports = await handle.threads.requests(options["id"])

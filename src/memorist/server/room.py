@@ -21,7 +21,7 @@ class Room:
         self._most = AT_ONCE + MAX_WAITING_CALLS
         self._places = anyio.Semaphore(AT_ONCE, fast_acquire=True)
         self.taken = 0
-        """The number of requests running and waiting."""
+        """The number of requests that are running or waiting."""
 
     async def __aenter__(self) -> None:
         if self.taken >= self._most:

@@ -13,7 +13,7 @@ from ..values import Json
 
 _loads = msgspec.json.Decoder().decode
 _NAMES = re.compile(rb'"[ \t\r\n]*:')
-"""Where a name ends; text that quotes JSON has the same after a backslash."""
+"""Matches the end of a name. In text that quotes JSON, the same characters follow a backslash."""
 
 
 class Malformed(UsageError):

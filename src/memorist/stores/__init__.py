@@ -1,4 +1,4 @@
-"""Each store keeps records in one kind of database, behind the `Store` protocol.
+"""Contains the stores. Each stores records in one kind of database, behind the `Store` protocol.
 
 The engine implements the behaviour.
 """

@@ -9,8 +9,8 @@ These words mean the same in every store:
 - connection: one connection of the driver to its server or file, which belongs to the process and loop that opened it
 - pool: the driver's own pool of connections, one per process and event loop
 - client: the driver behind coroutine methods, once over its blocking and once over its async classes
-- session: runs a store's units of work. It picks the pool, repeats what is safe to repeat, and translates the driver's
-  errors
+- session: runs a store's units of work. It chooses the pool, repeats work that is safe to repeat, and translates the
+  driver's errors
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class Put(msgspec.Struct, frozen=True):
 
 
 class Load(msgspec.Struct, frozen=True):
-    """Write a row exactly as given, including version, sequence number and times, over any existing row, without
-    keeping history. It is used for imports, where exported rows come back byte for byte, and where a row that is
-    created again gets a new time.
+    """Write a row unchanged, including its version, sequence number and times. It replaces any existing row, which is
+    not kept in the history. It is used for imports, where exported rows come back byte for byte, and for rows that are
+    created again with a new time.
     """
 
     record: Record
@@ -57,7 +57,7 @@ class Append(msgspec.Struct, frozen=True):
     """Add messages at the end of a thread.
 
     The store assigns the sequence numbers under its lock. If this thread has seen the idempotency key before, nothing
-    is added and the earlier numbers are returned. The other changes of the `apply` are still done.
+    is added and the earlier numbers are returned. The other changes in the `apply` are still made.
     """
 
     org: str
@@ -93,7 +93,7 @@ class Increment(msgspec.Struct, frozen=True):
 
 
 class Expect(msgspec.Struct, frozen=True):
-    """Refuse the whole `apply` with Conflict unless the live row has this version. The version 0 means that there is no
+    """Refuse the whole `apply` with Conflict unless the live row has this version. Version 0 means that there is no
     row."""
 
     kind: type[Record]
@@ -158,9 +158,8 @@ Change = Put | Load | Append | Delete | DeleteRange | Increment | Expect
 
 
 class Stored(msgspec.Struct, frozen=True):
-    """Holds the result of a Put: the assigned version, and when the row was first created.
-
-    `None` instead means that the Put was `absent` and the row existed.
+    """Holds the result of a Put: the assigned version, and the time when the row was first created. A result of `None`
+    means that the Put was `absent` and the row existed.
     """
 
     version: int
@@ -168,8 +167,8 @@ class Stored(msgspec.Struct, frozen=True):
 
 
 class Appended(msgspec.Struct, frozen=True):
-    """Holds the sequence numbers that an Append assigned (first..first+count-1), and the thread's expiry, which its
-    messages have too."""
+    """Holds the sequence numbers that an Append assigned (first..first+count-1), and the thread's expiry, which also
+    applies to its messages."""
 
     first: int
     count: int
@@ -183,7 +182,7 @@ rows for a DeleteRange, the total for an Increment, and None for a Load or an Ex
 
 
 class Store(Protocol):
-    """Keeps records in a database. The coroutines of stores for a blocking runtime never suspend."""
+    """Stores records in a database. In a store for a blocking runtime, coroutines never suspend."""
 
     name: str
 
@@ -211,7 +210,7 @@ class Store(Protocol):
         ...
 
     async def apply(self, changes: Sequence[Change], *, now: int) -> list[ChangeResult]:
-        """Do all of the changes or none, and return one result per change, in their order."""
+        """Apply either all of the changes or none, and return one result per change, in order."""
         ...
 
     async def purge(self, *, now: int, limit: int = 1000) -> dict[str, int]:
@@ -221,7 +220,7 @@ class Store(Protocol):
 
 @runtime_checkable
 class Claims(Protocol):
-    """Leases jobs to workers, with one worker per job at a time."""
+    """Leases jobs to workers, so that only one worker has a job at a time."""
 
     async def claim(
         self, queue: str, *, owner: str, now: int, lease: int, limit: int = 1, org: str | None = None
@@ -237,14 +236,14 @@ class Claims(Protocol):
 
 
 class EntryFilter(msgspec.Struct, frozen=True):
-    """Says which entries a search returns, by default all."""
+    """Describes which entries a search returns. By default, it returns all of them."""
 
     kinds: tuple[str, ...] | None = None
     after: int | None = None
-    """Match only entries made after this time (microseconds)."""
+    """Match only entries that are newer than this time (microseconds)."""
     before: int | None = None
     where: Filter | None = None
-    """This is a filter over the entry's FILTERED fields, overlaid with its metadata."""
+    """This is a filter on the entry's FILTERED fields and its metadata, which has priority."""
 
     @property
     def beyond_kinds(self) -> bool:
@@ -269,7 +268,7 @@ FILTERED = {
     name: name
     for name in ("kind", "id", "ns", "parent", "role", "speaker", "trust", "confidence", "created_at", "source")
 } | {"metadata": "metadata", "value": "metadata"}
-"""What a recall filter can see, by name: the fields of an entry. `value` is a fact's value, which its entry has as
+"""The fields of an entry that a recall filter can use, by name. `value` is a fact's value, which its entry stores as
 metadata."""
 ALL_ENTRIES = EntryFilter()
 
@@ -283,7 +282,7 @@ class SearchesText(Protocol):
     """Represents a store with a text index over the terms of entries. The engine analyses the terms, and they are never
     interpreted as query syntax.
 
-    For a store without one, the engine keeps an index in the process, fed by `scan(Entry, index="by_stamp")`.
+    For a store without one, the engine keeps an index in the process, filled by `scan(Entry, index="by_stamp")`.
     """
 
     async def search_text(
@@ -292,8 +291,8 @@ class SearchesText(Protocol):
         """Return live entries of a namespace that contain any of the terms (own or context), best first by the engine's
         ranking.
 
-        `only` filters before `limit` counts, so the result is the same as searching its kinds without a limit, then
-        filtering and cutting."""
+        `only` is applied before `limit`, so the result is the same as searching its kinds without a limit, then
+        filtering the result and cutting it."""
         ...
 
     async def term_counts(self, org: str, ns: str, terms: Sequence[str]) -> dict[str, int]:
@@ -305,7 +304,7 @@ class SearchesText(Protocol):
 
 @runtime_checkable
 class SearchesVectors(Protocol):
-    """A store that can search for near vectors.
+    """Represents a store that can search for the nearest vectors.
 
     For other stores, the engine keeps a matrix of vectors in the process.
     """
@@ -321,9 +320,8 @@ class SearchesVectors(Protocol):
         now: int,
         only: EntryFilter = ALL_ENTRIES,
     ) -> list[tuple[Entry, float]]:
-        """Return live entries of a namespace made by this embedder, nearest first, with their cosine.
-
-        `only` filters before `limit` counts.
+        """Return a namespace's live entries from this embedder, nearest first, with their cosine similarity. `only` is
+        applied before `limit`.
         """
         ...
 
@@ -350,13 +348,12 @@ class Scrubbed(msgspec.Struct, frozen=True):
 
 @runtime_checkable
 class Scrubs(Protocol):
-    """A store that can rewrite its files without the bytes of deleted rows."""
+    """Represents a store that can rewrite its files without the bytes of deleted rows."""
 
     @property
     def owns_files(self) -> bool:
-        """This says whether its files belong only to this memory.
-
-        This is False on a server, where a scrub locks or slows down other tenants.
+        """This is True if its files belong only to this memory, and False on a server, where a scrub locks out or slows
+        down other tenants.
         """
         ...
 
@@ -366,7 +363,8 @@ class Scrubs(Protocol):
 
 
 class Absence(msgspec.Struct, frozen=True):
-    """Reports a search of a store for bytes that should be gone. It contains only names of places, never content."""
+    """Reports the result of searching a store for bytes that should be gone. It contains only names of places, never
+    content."""
 
     found: list[str] = []
     """These are files and tables that still contain a piece."""
@@ -386,7 +384,7 @@ class Absence(msgspec.Struct, frozen=True):
 
 @runtime_checkable
 class Verifies(Protocol):
-    """A store that can search everything it contains for bytes, after a scrub."""
+    """Represents a store that can search everything it contains for certain bytes after a scrub."""
 
     async def verify_absent(self, needles: Sequence[bytes], *, org: str) -> Absence:
         """Search the live rows of an org and the store's files for any of these bytes."""
@@ -395,7 +393,7 @@ class Verifies(Protocol):
 
 @runtime_checkable
 class Partitions(Protocol):
-    """A store that can create its tables split by org."""
+    """Represents a store that can create tables split by org."""
 
     async def create_partitioned(self, partitions: int) -> None:
         """Create the schema with this many partitions of each table, and open the store.
@@ -407,7 +405,7 @@ class Partitions(Protocol):
 
 @runtime_checkable
 class Diagnoses(Protocol):
-    """A store that can report on its database, for `memorist doctor`."""
+    """Represents a store that can report on its database, for `memorist doctor`."""
 
     async def diagnose(self, *, deep: bool = False) -> JsonObject:
         """Return versions, settings, sizes, and a list of findings under `problems`, which is empty if there are
@@ -438,7 +436,7 @@ def org_of(change: Change) -> str:
 
 
 def leased(job: Job, owner: str, now: int, lease: int) -> Job:
-    """Return a job as it is once leased to a worker for `lease` microseconds."""
+    """Return a job after it has been leased to a worker for `lease` microseconds."""
     return msgspec.structs.replace(
         job,
         status="running",
@@ -457,7 +455,8 @@ _FROM_REPLICAS: ContextVar[bool] = ContextVar("memorist_from_replicas", default=
 def replica_reads() -> Iterator[None]:
     """Allow a read-only replica to answer the reads inside, if it has replayed everything that this process has seen.
 
-    Use it for reads whose result is only shown to a caller. A read that decides a write must come from the primary."""
+    Use it for reads whose result is only shown to a caller. A read that a write depends on must come from the
+    primary."""
     token = _FROM_REPLICAS.set(True)
     try:
         yield

@@ -1,8 +1,8 @@
 """Converts records to rows and back, with one row format for every store, so that all return the same bytes.
 
 A column is text, an integer, a real, bytes or exact JSON text. Times are integer microseconds, and empty JSON is NULL.
-The two functions per record are compiled once from its fields, because a loop over the fields would cost several times
-as much as the row.
+The two functions for each record are compiled once from its fields, because a loop over the fields would take several
+times as long.
 
 Rows outlive the program that wrote them, so two versions of a record may meet in one store. These rules apply:
 
@@ -37,7 +37,8 @@ _dump, _load = msgspec.json.Encoder().encode, msgspec.json.Decoder().decode
 
 
 class Column(NamedTuple):
-    """Represents a field as a store keeps it. `kind` is text, int, real, bool, time, bytes or json."""
+    """Represents a field in the form in which a store keeps it. `kind` is text, int, real, bool, time, bytes or
+    json."""
 
     name: str
     kind: str
@@ -98,7 +99,8 @@ def codec(kind: type[Record]) -> Codec:
 
 
 def encoder(kind: type[Record], *replaced: str) -> Callable[..., Row]:
-    """Compile a function from a record to its row. It accepts the cells of the `given` columns as further arguments."""
+    """Compile a function that converts a record to its row. It accepts the cells of the `given` columns as further
+    arguments."""
     fields = _fields(kind)
     cells = [
         column.name if column.name in replaced else _encoder(column, fields[column.name]) for column in _columns(kind)
@@ -109,7 +111,8 @@ def encoder(kind: type[Record], *replaced: str) -> Callable[..., Row]:
 
 
 CRC32 = 1
-"""The number of the only checksum algorithm so far: CRC-32 of the cells as a MessagePack array, sorted by name."""
+"""The number of the only checksum algorithm so far. It is the CRC-32 of the cells as a MessagePack array, sorted by
+name."""
 
 
 @cache
@@ -138,8 +141,7 @@ def columns_summed(shape: int, physical: Sequence[str]) -> tuple[str, ...] | Non
     """Return the columns that a checksum covers, or None if no version of the table had that set.
 
     `physical` lists the table's columns in the order in which they were added, without the checksum. New columns are
-    only ever added at the end, so each version of the program knew some leading part of that list. Each of these parts
-    is tried.
+    only ever added at the end, so each version of the program knew a prefix of that list. All prefixes are tried.
     """
     for count in range(len(physical), 0, -1):
         names = tuple(sorted(physical[:count]))
@@ -161,7 +163,7 @@ def _decode_source(columns: tuple[Column, ...], fields: dict[str, msgspec.struct
     """Return the source of a decoder. It uses a short constructor call for rows without optional cells, and otherwise
     the full one.
 
-    Most rows are of the first kind, and the short call costs a third of the full one."""
+    Most rows are of the first kind, and the short call takes a third of the time."""
     whole, brief, empty = [], [], []
     created = next((i for i, column in enumerate(columns) if column.name == "created_at" and not column.nullable), None)
     for i, column in enumerate(columns):
@@ -215,7 +217,7 @@ def unknown_cells(kind: type[Record], cells: Mapping[str, object]) -> dict[str, 
 
 
 UNDECODABLE = (msgspec.MsgspecError, UnicodeDecodeError, TypeError, ValueError, OverflowError)
-"""The exceptions that decoding a damaged row may raise."""
+"""Exceptions that may be raised when a damaged row is decoded."""
 
 
 def decoded(kind: type[Record], row: Row) -> object:

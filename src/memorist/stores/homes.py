@@ -14,13 +14,13 @@ from ..runtime import Runtime, run_blocking
 T = TypeVar("T")
 C = TypeVar("C")
 _inherited: list[object] = []
-"""What came over a fork; the child keeps it referenced, unused and open.
-
-Parent and child share the epoll instance of the parent's loop: closing a connection in the child would unregister its
-socket there, and the parent would wait for its reply forever.
+"""Clients inherited through a fork. The child keeps them referenced, unused and open. Parent and child share the epoll
+instance of the parent's loop, so closing a connection in the child would unregister its socket there, and the parent
+would wait for its reply forever.
 """
 _closing: set[object] = set()
-"""Tasks that close clients in other threads; an event loop keeps only weak references to its tasks."""
+"""Tasks that close clients in other threads. They are kept here because an event loop has only weak references to its
+tasks."""
 _collecting = threading.Lock()
 
 
@@ -30,14 +30,14 @@ class _Home(Generic[C]):
     def __init__(self, pid: int, loop: Any, clients: C) -> None:
         self.pid, self.loop, self.clients = pid, loop, clients
         self.calls: list[None] = []
-        """One item for each call under way; a list, because its changes need no lock among threads."""
+        """One item for each call in progress. This is a list, because threads can change it without a lock."""
 
 
 class Homes(Generic[C]):
     """Creates clients where they are first used, and closes them everywhere.
 
     `dispose` closes a client that `make` created, on the loop where it was used. If that loop has ended, `abandon`
-    closes it without awaiting. Without `abandon`, collecting the clients closes their sockets.
+    closes it without awaiting. Without `abandon`, their sockets are closed when the clients are garbage collected.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Homes(Generic[C]):
         self._closed = False
 
     async def close(self) -> None:
-        """Close all clients. A call in progress finishes, and then closes those that it used."""
+        """Close all clients. A call in progress finishes first, and then closes the clients it used."""
         self._closed = True
         self._forget_ended()
         here = self._runtime.home()

@@ -1,8 +1,8 @@
 """Implements the reference store, which keeps plain sorted rows in RAM. Read this first, because the other stores are
 translations of it.
 
-A row is a dict from column name to cell, without empty cells. So a kind of record may have more or fewer columns than
-the row it reads. Missing cells get their default, and unknown cells are kept when the row is written again.
+A row is a dict from column name to cell, without empty cells. So a record type may have more or fewer columns than the
+row it reads. Missing cells get their default, and unknown cells are kept when the row is written again.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Undo: TypeAlias = "list[tuple[_Rows, Key, Cells | None]]"
 
 
 class MemoryStore:
-    """Keeps every row in the RAM of this process, so nothing outlives it."""
+    """Keeps every row in the RAM of this process, so nothing survives its end."""
 
     name = "memory"
     owns_files = True
@@ -283,7 +283,8 @@ class MemoryStore:
 
 
 class Replayed(MemoryStore):
-    """Holds the rows that a batch touches. They are copied from another store, and then changed as in this one."""
+    """Holds the rows that a batch touches. They are copied from another store, and then changed as this store would
+    change them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -364,7 +365,8 @@ class _Rows:
 
 
 class _Order:
-    """Keeps keys sorted inside partitions (all but the last column), so that appending to a partition is cheap."""
+    """Keeps keys sorted within partitions (given by all columns but the last), so that appending to a partition is
+    cheap."""
 
     def __init__(self, columns: tuple[str, ...], missing: Cells) -> None:
         self._columns = columns

@@ -1,8 +1,8 @@
 """Reads numbered SQL migrations, and decides whether this version of the program may use a schema newer than its own.
 
-The first line of each file is `-- needs: N`. It means that a program which knows the schema up to migration N can keep
-using the store after this one. A migration that only adds something (a table, an index, a column that may be empty or
-has a default) keeps the number of the previous one, so that old and new programs work side by side. A migration that
+The first line of each file is `-- needs: N`. It means that a program which knows the schema up to migration N can still
+use the store after this migration. A migration that only adds something (a table, an index, a column that may be empty
+or has a default) keeps the number of the previous one, so that old and new programs work side by side. A migration that
 removes something or changes its meaning uses its own number.
 """
 
@@ -15,7 +15,7 @@ from ..errors import SchemaError
 
 
 class Migration(NamedTuple):
-    """Represents one numbered SQL file. `needs` is the oldest schema that a program must know to work with the
+    """Represents one numbered SQL file. `needs` is the oldest schema version that a program must know to work with the
     result."""
 
     number: int

@@ -1,4 +1,4 @@
-"""Opens the store that a URL names. Drivers are imported here, when a URL needs one, and nowhere earlier."""
+"""Opens the store that a URL names. A driver is imported here, and only when a URL needs it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..runtime import Runtime
 from .base import Store
 
 IN_RAM = ("memory://", ":memory:")
-"""`:memory:` is SQLite's spelling for RAM; nobody who writes it wants a file with that name."""
+"""`:memory:` is SQLite's name for RAM. Nobody who writes it wants a file with that name."""
 
 
 _POSTGRES = ("postgresql", "postgres")
@@ -23,7 +23,8 @@ _REDIS = (
 
 
 class NothingLasts(UserWarning):
-    """Warns that a memory is in RAM, because no file or server was named, and ends with the process."""
+    """Warns that a memory is only in RAM, because no file or server was named, and will be lost when the process
+    ends."""
 
 
 def open_store(url: object, hot: object, runtime: Runtime, durability: str, read_url: str | None = None) -> Store:

@@ -10,7 +10,7 @@ import msgspec
 from ...values import JsonObject
 
 MAX_OPERATIONS = 24
-"""Operations in one answer."""
+"""The maximum number of operations in one answer."""
 MAX_TEXT_CHARACTERS = 400
 MAX_QUOTE_CHARACTERS = 300
 MAX_KEY_CHARACTERS = 60
@@ -91,8 +91,8 @@ def _text(limit: int) -> JsonObject:
 
 
 def answer_schema(messages: int, *, brief: bool = False) -> JsonObject:
-    """Return the JSON Schema of an answer, in the subset that providers enforce: objects are closed, and every field is
-    required.
+    """Return the JSON Schema of an answer, in the subset that providers enforce, with closed objects in which every
+    field is required.
 
     The order of the fields is the order in which a model should think, with the evidence before its consequences. A
     `brief` answer, for a small model, only adds memories, with few fields.

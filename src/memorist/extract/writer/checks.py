@@ -1,6 +1,6 @@
 """Checks each operation of an answer separately, and accepts it, sends it to review, or refuses it with a reason.
 
-A model may only state what its evidence supports. The quote must be in the cited message, in the user's own words.
+A model may state only what its evidence supports. The quote must be in the cited message, in the user's own words.
 Names and numbers must come from the quote, the conversation or known memories. The value must fit its subject and key.
 A change to a known memory needs a target, a newer statement and a reason.
 """
@@ -23,32 +23,32 @@ from .request import Known, Request, Turn
 
 USER = "user"
 MAX_CONFIDENCE = 0.95
-"""What a model extracted is less certain than what a user set."""
+"""Values that a model extracted are less certain than values that a user set."""
 MAX_INFERRED_CONFIDENCE = 0.6
 MIN_CONFIDENCE = 0.6
-"""Items below this are refused: a model that doubts is mostly wrong, or notes what is not worth keeping."""
+"""Items below this are refused. A model that is unsure is mostly wrong, or the note is not worth keeping."""
 MIN_INFERRED_CONFIDENCE = 0.5
 EXCLUSIVE_KEYS = frozenset(
     "name nickname age birthday location hometown origin employer job role relationship_status marital_status partner"
     " gender nationality".split()
 )
-"""Facts of which a person has one at a time: another value replaces the old one."""
+"""Facts that a person can have only one of at a time, so that another value replaces the old one."""
 SENSITIVE_KEYS = frozenset(
     "allergy medical_condition condition medication diet disability health blood_type pregnancy".split()
 )
-"""Facts that must not be missed: ending or replacing one waits for a person's approval."""
+"""Critical facts. Ending or replacing one needs a person's approval."""
 OWN_STATEMENT_KEYS = frozenset("name nickname age birthday location hometown job employer".split())
-"""Facts that say who the user is: the words right before the value must not make it somebody else's."""
+"""Facts that say who the user is. The words right before the value must not show that it belongs to somebody else."""
 INSTRUCTIONS_KEY = "memory_instructions"
-"""The key of the facts, in `global` and in a user's or agent's namespace, that hold instructions for the writer."""
+"""The key of the facts, in `global` and in a user's or agent's namespace, that contain instructions for the writer."""
 RESERVED_ROOTS = frozenset({INSTRUCTIONS_KEY, "forgotten"})
-"""Keys with a meaning of their own: a model that writes them would change how memory works."""
+"""Keys with a special meaning. A model that wrote them would change how memory works."""
 REPAIRABLE = (
     "malformed", "cites a message that is not there", "quotes words that are not in the message",
     "quotes a question that nobody asked", "names no known memory", "ends a memory without", "updates a memory without",
     "has no sentence", "its sentence is too long", "has no key", "has no value", "not a value of the field",
 )  # fmt: skip
-"""How the reasons begin that a model can do something about."""
+"""The beginnings of reasons that a model can do something about."""
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _KEY = re.compile(r"[a-z][a-z0-9_]*(?:\.[a-z0-9_]+){0,2}")
@@ -62,13 +62,13 @@ _SOMEONE = re.compile(
     r"(?:,|is|called|named|namens|heißt|s'appelle|se llama|si chiama|se chama|heet)?\s*$",
     re.IGNORECASE,
 )
-"""A phrase such as "my sister" right before a name: the name is the sister's."""
+"""A phrase such as "my sister" right before a name, which is then the sister's name."""
 _SOMEONE_IS = re.compile(
     r"\b(?:my|our|his|her|their)\s+(?!allerg|diet|condition|medic|health|body|doctor)[^\W\d_][\w'’-]*(?:\s+[\w'’-]+){0,2}"
     r"\s+(?:is|are|was|has|had|have|takes|can't|can’t|cannot)\b(?:(?!\b(?:I|we)\b).)*$",
     re.DOTALL,
 )
-"""A clause such as "my friend is allergic to": what follows is the friend's, unless the user comes in."""
+"""A clause such as "my friend is allergic to". What follows is about the friend, unless the user is mentioned."""
 _HEARSAY = re.compile(
     r"^\W*(?:(?:and|so|but|then|und|dann|et|y|e|en)\s+){0,2}(?:(?:he|she|they|someone|somebody)\s+(?:(?:just|also|then|once)\s+)?"
     r"(?:said|says|say|told|tells|tell|claims?|claimed|wrote|writes|thinks?|thought|believes?|swears?|insists?|insisted)"
@@ -78,7 +78,7 @@ _HEARSAY = re.compile(
     r"|(?:ele|ela|alguém)\s+(?:me\s+)?(?:disse|diz|escreveu)|(?:hij|zij|ze|iemand)\s+(?:zei|zegt|schreef))\b",
     re.IGNORECASE,
 )
-"""A clause such as "he said" at the beginning of a sentence: who "he" is, nobody can check later."""
+"""A clause such as "he said" at the beginning of a sentence. Nobody can check later who "he" is."""
 _INSTRUCTION = re.compile(
     r"\b(?:ignore|disregard|override|bypass)\b.{0,40}\b(?:previous|prior|above|all|safety|system|earlier)\b.{0,40}"
     r"\b(?:instruction|rule|prompt|polic|guard|memor)|\bsystem prompt\b|\bjailbreak|\bdeveloper mode\b",
@@ -146,7 +146,7 @@ def check_operations(
 
 
 def _check(operation: Operation, request: Request) -> Note | str:
-    """Return the note that an operation becomes, or why it is refused."""
+    """Return the note that results from an operation, or the reason why it is refused."""
     if not 1 <= operation.number <= len(request.turns):
         return "cites a message that is not there"
     turn = request.turns[operation.number - 1]
@@ -335,7 +335,7 @@ def _is_common(name: str) -> bool:
 
 
 def _is_mentioned(name: str, words: Collection[str]) -> bool:
-    """Return whether a name is one of the words, or the beginning of one: not the "ann" of "planning"."""
+    """Return whether a name is one of the words, or the beginning of one. The "ann" in "planning" does not count."""
     return any(word.startswith(name) for word in words)
 
 
@@ -356,8 +356,8 @@ def _numbers(text: str) -> list[str]:
 
 
 def _date_numbers(operation: Operation, turn: Turn) -> set[str]:
-    """Return the numbers that a resolved date may add: those of the dates in the answer and of the message's own
-    time."""
+    """Return the numbers that a resolved date may add. They come from the dates in the answer and from the message's
+    own time."""
     dates = " ".join(filter(None, (operation.start, operation.end, turn.at.date().isoformat())))
     years = {str(turn.at.year + offset) for offset in (-1, 0, 1)}
     return {str(int(part)) for part in re.findall(r"\d+", dates)} | years

@@ -2,7 +2,7 @@
 memories and new messages follow.
 
 The order suits the provider's prompt cache: the rules, the application's instructions and schemas, people, known
-memories, context and the new messages. Nothing that contains a date comes before the end.
+memories, context and the new messages. Anything that contains a date comes at the end.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ import msgspec
 from ...ids import digest
 
 MAX_MESSAGES = 10
-"""New messages in one call."""
+"""The maximum number of new messages in one call."""
 MAX_NEW_CHARACTERS = 8_000
 MAX_CONTEXT_TURNS = 6
 BRIEF_CONTEXT_TURNS = 1
 MAX_CONTEXT_CHARACTERS = 600
-"""Characters of one context turn."""
+"""The maximum number of characters in one context turn."""
 MAX_MESSAGE_CHARACTERS = 6_000
-"""Longer messages are cut in the middle: a pasted blob is no conversation."""
+"""Longer messages are cut in the middle, because a long pasted text is not conversation."""
 MAX_KNOWN = 30
 
 
@@ -94,7 +94,8 @@ def make_request(
     schemas: str = "",
     brief: bool = False,
 ) -> Request:
-    """Build a request. A `brief` one, for a small model, shows no known memories and only the last turn as context."""
+    """Build a request. With `brief`, for a small model, it contains no known memories and only the last turn as
+    context."""
     tail = [
         f"# INSTRUCTIONS\n{instructions.strip()}" if instructions.strip() else "",
         f"# SCHEMAS\n{schemas.strip()}" if schemas.strip() else "",

@@ -1,5 +1,5 @@
-"""Handles the application's schemas, which are typed facts that the model fills in field by field and that are returned
-as that type.
+"""Handles the application's schemas. The model fills in their fields, and the values are returned as the application's
+own type.
 
 A schema is a msgspec struct, a dataclass, a TypedDict, a Pydantic model or a JSON Schema. The field `tier` of
 `Customer` becomes the fact `customer.tier`. Its values are converted to the field's type, or refused.
@@ -19,7 +19,7 @@ from ...errors import InvalidValue, UsageError
 from ...values import JsonMapping, JsonObject
 
 SchemaSpec = type | JsonMapping
-"""What `Extraction(schemas=[…])` takes: a type, or a JSON Schema with a title."""
+"""What `Extraction(schemas=[…])` accepts: a type, or a JSON Schema with a title."""
 _JSON_TYPES: JsonObject = {
     "string": str, "integer": int, "number": float, "boolean": bool, "array": list, "object": dict,
 }  # fmt: skip
@@ -32,12 +32,12 @@ class Field(msgspec.Struct, frozen=True):
     type: Any
     """This is the Python type that values are converted to."""
     shape: JsonMapping
-    """Its JSON Schema."""
+    """This is its JSON Schema."""
     required: bool
     description: str = ""
     convert: Callable[[Any], Any] | None = None
-    """This function converts a value to JSON that fits the field, if its type needs that. It raises ValueError for an
-    invalid value."""
+    """This function converts a value to JSON that fits the field, if its type requires that. It raises ValueError for
+    an invalid value."""
 
 
 class Schema(msgspec.Struct, frozen=True):

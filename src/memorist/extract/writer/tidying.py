@@ -1,5 +1,5 @@
-"""Plans a tidy-up from duplicates that the program finds and from a model's proposals, checked so that no detail is
-lost."""
+"""Plans a tidy-up from duplicates that the program finds and from a model's proposals. The proposals are checked, so
+that no detail is lost."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from .request import Known, known_line
 
 MAX_PROPOSALS = 40
 MAX_MEMORIES = 120
-"""Memories shown to the model in one call."""
+"""The maximum number of memories that the model sees in one call."""
 NEAR = 0.9
-"""The share of words that two sentences must have in common to be the same sentence."""
+"""Two sentences count as the same if they have at least this share of their words in common."""
 _WORD = re.compile(r"\w+")
 _DIGITS = re.compile(r"\d+")
 

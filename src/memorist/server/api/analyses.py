@@ -1,4 +1,4 @@
-"""Runs the analyser on the folders given to `memorist serve --analyze`."""
+"""Runs the analyser on the folders passed to `memorist serve --analyze`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Implements the entity cache for remote clients, whose loaders run on the client.
 
-A client looks up an entity, takes a lease to load it (so that only one of many callers loads it), and stores the value.
+A client looks up an entity, acquires a lease to load it (so that only one of many callers loads it), and stores the
+value.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ class Erasing(ServerNoun, server_nouns.Erasing):
         return Forgetting(erasure=await self._memory.forget(**target, physical=physical, shred=shred), done=True)
 
     async def again(self, call: str, code: str | None = None, **target: Any) -> Forgetting:
-        """Answer a request whose idempotency key was used before, by running the forgetting again to its end."""
+        """Answer a request whose idempotency key was used before, by running `forget` again to its end."""
         return Forgetting(erasure=await self._memory.forget(**target), done=True)
 
     async def _new_code(self, target: JsonObject) -> str:

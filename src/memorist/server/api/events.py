@@ -26,7 +26,7 @@ HEARTBEAT_SECONDS = 15.0
 CHECK_SECONDS = 1.0
 """How often a quiet stream checks that the key it was opened with is still valid; a busy one checks at each event."""
 LOOK_SECONDS = 0.1
-"""How often a stream polls the buffer: events are added by several threads, so it cannot simply await them."""
+"""How often a stream polls the buffer. Several threads add events, so it cannot just await them."""
 
 
 class Numbered(msgspec.Struct, frozen=True):
@@ -41,14 +41,15 @@ class Feed:
 
     def __init__(self, memory: AsyncMemory) -> None:
         self.run = secrets.token_hex(4)
-        """Prefix of event ids: numbers restart with each process, so ids of another process are recognised by it."""
+        """The prefix of event ids. Numbers restart with each process, so the prefix shows that an id comes from another
+        process."""
         self._memory = memory
         self._last: deque[Numbered] = deque(maxlen=MAX_BUFFERED_EVENTS)
         self._number = 0
         self._listening = False
 
     def listen(self) -> None:
-        """Start to buffer events. Before the first stream is opened they cost nothing."""
+        """Start buffering events. Before the first stream is opened, they cost nothing."""
         if not self._listening:
             self._listening = True
             for name in EVENTS:

@@ -1,5 +1,5 @@
-"""Serves functions that clients run with memory (`@memory.task`). Recalling for one and storing its output are
-requests."""
+"""Serves functions that clients run with memory (`@memory.task`). One request recalls memories for a function, and
+another stores its output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Streams an org out and in as JSON lines, and imports files of other tools."""
+"""Exports and imports an org as a stream of JSON lines, and imports files from other tools."""
 
 from __future__ import annotations
 

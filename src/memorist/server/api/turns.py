@@ -1,5 +1,5 @@
-"""Serves sessions of remote clients. Adding a turn, assembling a context and ending the session are one request
-each."""
+"""Serves sessions of remote clients. Adding a turn, assembling a context and ending the session each take one
+request."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class Turns(ServerNoun, server_nouns.Turns):
         return ResumedSession(self._core, thread, id=session, turns=number - 1, persisted=persisted, keep=keep, **whose)
 
     async def _carrying(self, messages: list[Message], carried: Carried) -> list[Message]:
-        """Return the messages with recalled memory stored in one of them, if the HMAC shows that this server made
+        """Return the messages with recalled memory stored in one of them, if the HMAC shows that this server created
         it.
         """
         if not 0 <= carried.place < len(messages) or not hmac.compare_digest(

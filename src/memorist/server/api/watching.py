@@ -1,5 +1,5 @@
-"""Reports changes by long polling. Each request waits for the next changes, and contains a cursor of those already
-seen."""
+"""Reports changes by long polling. Each request waits for the next changes, and contains a cursor that marks those the
+client has already seen."""
 
 from __future__ import annotations
 

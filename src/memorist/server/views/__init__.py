@@ -1,2 +1,2 @@
-"""Implements the inspector's views. One function reads what one page shows, over a memory narrowed to the caller's
+"""Implements the inspector's views. Each function reads the data for one page, from a memory narrowed to the caller's
 key."""

@@ -1,5 +1,5 @@
-"""Implements the inspector's writes, with the rows it shows afterwards: restoring a version, pinning a message, and
-retrying one job."""
+"""Implements the inspector's writes, which restore a version, pin a message or retry a job, and return the rows to show
+afterwards."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Retry(msgspec.Struct, forbid_unknown_fields=True):
 
 
 async def restore_version(handle: AsyncMemory, asked: Restore) -> Row:
-    """Write an earlier version again, with its confidence and sources."""
+    """Restore an earlier version, with its confidence and sources."""
     return fact_row(await handle.facts.restore(asked.ns, asked.key, asked.version, expect=asked.expect))
 
 

@@ -42,7 +42,7 @@ class _Fields(TypedDict, total=False):
     at: datetime | str | None
     lane: str
     replaced: Row | None
-    """For a profile line, this is the corrected value that its fact replaced."""
+    """For a profile line, this is the corrected value that its fact has replaced."""
     method: str
     calls: list[str]
     results: list[str]
@@ -140,7 +140,8 @@ class Compared(TypedDict):
 
 
 class Pair(TypedDict):
-    """Holds an item of one request next to that of the other, or None if one lacks it."""
+    """Holds an item of one request next to the same item of the other request, or None if one of them does not contain
+    it."""
 
     a: Compared | None
     b: Compared | None
@@ -229,7 +230,7 @@ def _named(tool: JsonMapping) -> NamedTool:
 async def _profile(handle: AsyncMemory, context: Context) -> list[Shown]:
     """Return the profile lines in sending order. A line whose fact replaced a correction shows the corrected value.
 
-    A replay or a supposed correction shows another value than the present one, which did not replace anything.
+    A replay or a supposed correction shows a value other than the current one, which did not replace anything.
     """
     rows: list[Shown] = []
     for line in sorted(context.profile, key=lambda line: LANES.index(line.lane)):
@@ -248,7 +249,7 @@ async def _profile(handle: AsyncMemory, context: Context) -> list[Shown]:
 
 
 async def _history(handle: AsyncMemory, context: Context, thread: Thread | None) -> list[Span]:
-    """Return one row per unit of the thread with what happened to it, oldest first, after a stored summary."""
+    """Return one row per unit of the thread, oldest first, with its outcome. A stored summary comes first."""
     account = context.account
     rows: list[Span] = []
     if account.behind and context.summary_message is not None:
@@ -362,7 +363,7 @@ def _memory(context: Context, hits: Mapping[str, Row]) -> list[Shown]:
 
 
 def _items(request: Drawn) -> list[Compared]:
-    """Return the items of a request in the order they are sent."""
+    """Return the items of a request in the order in which they are sent."""
     if request.get("tokens") is None:
         return []
     texts: dict[str, Sequence[str | None]] = {

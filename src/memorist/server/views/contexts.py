@@ -1,5 +1,5 @@
-"""The context viewer assembles a context as it would be sent, and shows for every item whether it is included and
-why."""
+"""Implements the context viewer, which assembles a context as it would be sent and shows, for every item, whether it is
+included and why."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ class Supposition(msgspec.Struct, forbid_unknown_fields=True):
 class ContextAsked(msgspec.Struct, forbid_unknown_fields=True):
     """Describes the context to show: the thread or user, the input, and the options of the assembly.
 
-    If an option is not set, the value of the program's last request for the thread is used, or else the default of
-    `memory.context`.
+    If an option is not set, the value from the program's last request for the thread is used or, without one, the
+    default of `memory.context`.
     """
 
     input: str = ""
@@ -90,7 +90,7 @@ class ContextAsked(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Compare(msgspec.Struct, forbid_unknown_fields=True):
-    """Two contexts to compare."""
+    """Describes two contexts to compare."""
 
     a: ContextAsked
     b: ContextAsked
@@ -118,10 +118,10 @@ class Chosen(msgspec.Struct, frozen=True):
     changed: list[str]
     """These are the options that the page sets differently."""
     fold_tokens: int | None = None
-    """These are the tokens of history at which the program's session folds the thread."""
+    """This is the number of tokens of history at which the program's session folds the thread."""
     absent_tokens: int = 0
-    """These are the tokens of the program's system prompt and tools, whose texts are not stored. This much room stays
-    free."""
+    """This is the number of tokens in the program's system prompt and tools, whose texts are not stored. This much room
+    stays free."""
 
 
 def choose(asked: ContextAsked, stored: RequestSettings | None, thread: Thread | None) -> Chosen:
@@ -144,7 +144,7 @@ def choose(asked: ContextAsked, stored: RequestSettings | None, thread: Thread |
 
 
 def _budget(asked: ContextAsked, used: RequestSettings, absent: int) -> TokenBudget:
-    """Return the budget with its ceilings. A model's name stands for its window."""
+    """Return the budget with its ceilings. A model's name means its context window."""
     total: int | str | None = used.budget["total"] if asked.budget is None else asked.budget
     if isinstance(total, str) and total.strip().isdecimal():
         total = int(total)
@@ -216,7 +216,7 @@ async def compare(handle: AsyncMemory, asked: Compare) -> Row:
 
 
 async def turns(handle: AsyncMemory, asked: Turns) -> Row:
-    """Return the user's messages of a thread, newest first, to which a replay can go back."""
+    """Return the user's messages in a thread, newest first. A replay can go back to any of them."""
     if await handle.threads.get(asked.thread) is None:
         raise NotFound("there is no such thread", thread=asked.thread)
     messages = await turns_of(core_of(handle), asked.thread, asked.before, max(1, min(asked.limit, 100)))
@@ -251,7 +251,7 @@ def _own(handle: AsyncMemory, asked: ContextAsked, thread: Thread | None) -> Cor
 
 
 async def _turn(core: Core, asked: ContextAsked) -> tuple[str | None, Supposed]:
-    """Return the input, and the overlay to read through: an earlier turn, an earlier time, or an unsaved correction."""
+    """Return the input, and the overlay that shows an earlier turn, an earlier time, or an unsaved correction."""
     facts: dict[Key, Fact | None] = {}
     input = asked.input
     moment = as_datetime(asked.at, "at") if asked.at else None
@@ -285,7 +285,7 @@ def _options(
 async def _prefix(
     core: Core, asked: ContextAsked, chosen: Chosen, thread: Thread | None, context: Context
 ) -> Prefix | None:
-    """Return the common prefix with the context of the turn before, which is assembled again for the comparison."""
+    """Return the common prefix with the context of the previous turn, which is assembled again for the comparison."""
     if thread is None:
         return None
     before = asked.until if asked.until is not None else thread.length + 1

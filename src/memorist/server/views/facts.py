@@ -1,4 +1,5 @@
-"""The page of a fact shows its value, sources, history and uses, and previews what a correction would change."""
+"""Implements the page of a fact, which shows its value, sources, history and uses, and previews what a correction would
+change."""
 
 from __future__ import annotations
 
@@ -106,7 +107,7 @@ async def _others(handle: AsyncMemory, id: str) -> str | None:
 
 
 async def _used(handle: AsyncMemory, now: Fact) -> Row:
-    """Return where a fact is used: its profile line, the messages it marks as superseded, and what was derived from
+    """Return where a fact is used: its profile line, the messages it marks as superseded, and everything derived from
     it.
     """
     core = core_of(handle)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 HITS_PER_KIND = 6
 MAX_SCANNED_ROWS = 2_000
-"""How many rows of a kind are searched for words in a title or key."""
+"""The maximum number of rows of a kind to search for words in a title or key."""
 
 
 class Find(msgspec.Struct, forbid_unknown_fields=True):
@@ -87,6 +87,6 @@ async def _id(handle: AsyncMemory, text: str) -> Row | None:
 
 
 def _holds(text: str, words: list[str]) -> bool:
-    """Return whether every word is the start of a word of the text."""
+    """Return whether every word is the beginning of a word in the text."""
     parts = text.casefold().replace(":", " ").replace("-", " ").split()
     return all(any(part.startswith(word) for part in parts) for word in words)

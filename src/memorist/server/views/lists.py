@@ -1,5 +1,5 @@
-"""Paginated lists: facts, events, learnings, memories waiting for review, documents, threads, the audit trail and
-more.
+"""Implements paginated lists of facts, events, learnings, memories waiting for review, documents, threads, audit events
+and more.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 PAGE_ROWS = 100
 ANALYSES = ("analysis",)
-"""Key prefix of the analyser's reports in `global`, written by `memorist analyze --keep` and the server."""
+"""The key prefix of the analyser's reports in `global`, which `memorist analyze --keep` and the server write."""
 
 
 class Listing(msgspec.Struct, forbid_unknown_fields=True):
@@ -80,7 +80,7 @@ class PlansAsked(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Analyses(msgspec.Struct, forbid_unknown_fields=True):
-    """The list of the analyser's reports, or one report by name."""
+    """Asks for the list of the analyser's reports, or for one report by name."""
 
     name: str | None = None
 
@@ -165,7 +165,8 @@ KINDS: dict[str, tuple[type[Record], Callable[[Any], Row], str | None]] = {
     "events": (Event, _event, None),
     "candidates": (Candidate, _candidate, None),
 }
-"""For each kind: its record, the function that makes its row, and its index by namespace where its key has none."""
+"""For each kind: its record, the function that builds its row, and its index by namespace if its key contains no
+namespace."""
 
 
 async def listing(handle: AsyncMemory, asked: Listing) -> Row:

@@ -1,7 +1,7 @@
-"""Notifies an open page of changes by server-sent events, which say which kinds changed in which namespaces, but never
-contain content.
+"""Notifies an open page of changes with server-sent events. They name the kinds and namespaces that changed, but
+contain no content.
 
-It watches the store, so it also reports the changes of other processes, but only those that the key may read. The first
+It watches the store, so it also reports changes by other processes, but only those that the key may read. The first
 event is the current pulse (see `overview.pulse`), so that a page that reconnects knows whether it missed a change.
 """
 
@@ -31,7 +31,7 @@ Allowed = Callable[[], Awaitable[bool]]
 
 
 async def live(server: Server, handle: AsyncMemory, allowed: Allowed) -> AsyncIterator[bytes]:
-    """Stream the pulse, and repeat it after every change. The stream ends with the key or session."""
+    """Stream the pulse, and repeat it after every change. The stream ends when the key or session does."""
     yield b"retry: 2000\n\n"
     stands = await pulse(handle, Pulse())
     yield _sent(stands, [])

@@ -1,4 +1,4 @@
-"""The overview page shows counts, problems that need attention, and the newest events."""
+"""Implements the overview page, which shows counts, problems that need attention, and the newest events."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ SHOWN_EVENTS = 12
 
 
 class Overview(msgspec.Struct, forbid_unknown_fields=True):
-    """The overview needs no arguments."""
+    """Holds the arguments of the overview, which needs none."""
 
 
 class Pulse(msgspec.Struct, forbid_unknown_fields=True):
-    """The pulse needs no arguments."""
+    """Holds the arguments of the pulse, which needs none."""
 
 
 async def overview(handle: AsyncMemory, asked: Overview) -> Row:

@@ -1,4 +1,4 @@
-"""The pages of users show the list of users, and one user's profile, facts, threads, learnings and documents."""
+"""Implements the pages of users: the list of users, and one user's profile, facts, threads, learnings and documents."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 PAGE_ROWS = 100
 MAX_ROWS = 1_000
-"""The maximum number of rows that are counted or searched for one answer."""
+"""The maximum number of rows to count or search for one answer."""
 SHOWN_THREADS = 5
 """How many threads the page of a user shows."""
 
@@ -165,7 +165,7 @@ async def profile(handle: AsyncMemory, user: str) -> ProfileRow:
 
 
 async def _profile_line(handle: AsyncMemory, line: ProfileItem) -> ProfileLine:
-    """Return a line with the correction that its fact replaced, if it did."""
+    """Return a line with the correction that its fact replaced, if there is one."""
     ns, _, key = line.source.partition("/")
     fact = await core_of(handle).get(Fact, ns, key) if key else None
     return {

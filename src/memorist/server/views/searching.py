@@ -1,5 +1,5 @@
-"""The search page shows the hits of recall with the share of each signal in the score, and why an item was not
-found."""
+"""Implements the search page, which shows the hits of recall with the share of each signal in the score, and why an
+item was not found."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _reason(rank: int, asked: WhyNot) -> str:
 
 
 async def _hidden(own: AsyncMemory, asked: WhyNot) -> str | None:
-    """Return the filter that excludes the item, found by searching again without each."""
+    """Return the filter that excludes the item, by repeating the search without each filter in turn."""
     loosened = {"kinds": "kind", "trusts": "trust", "namespaces": "namespace"}
     for field, name in loosened.items():
         if getattr(asked, field):

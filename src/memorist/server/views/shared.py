@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 NAMESPACE_KINDS = ("user", "agent", "workflow")
 Row = dict[str, object]
-"""What a page shows, as a JSON object: it is written to the page, and not read again."""
+"""The data that a page shows, as a JSON object. It is sent to the page and never read back."""
 MAX_CHARACTERS = 20_000
-"""The most characters of one message that are sent to a page."""
+"""The maximum number of characters of a message that are sent to a page."""
 
 
 class EventRow(TypedDict):
@@ -39,7 +39,7 @@ class EventRow(TypedDict):
     title: str | None
     thread: str | None
     rows: int | None
-    """This is the number of rows that a forgetting removed."""
+    """This is the number of rows that `forget` removed."""
     of: str | None
     """This is the namespace that the event belongs to."""
 
@@ -92,7 +92,7 @@ def fact_row(fact: Fact) -> Row:
 
 
 class Standing(TypedDict):
-    """Says whether a fact is a correction, and which correction it replaced."""
+    """Records whether a fact is a correction, and which correction it replaced."""
 
     corrected: bool
     replaced: Row | None
@@ -109,7 +109,7 @@ async def standing(core: Core, fact: Fact) -> Standing:
 
 
 async def yields(core: Core, message: Message) -> list[Row]:
-    """Return the memories derived from a message: facts with the value they got, and learnings."""
+    """Return the memories derived from a message: facts with their values at that time, and learnings."""
     rows: list[Row] = []
     for link in await core.scan(Link, "", message.thread, "message", str(message.seq), limit=50):
         ns, key = link.target_ns, link.target_key

@@ -1,4 +1,5 @@
-"""The pages of tasks show each step as a diff of the state, and the jobs of the outbox with their errors."""
+"""Implements the pages of tasks and jobs, which show each step as a diff of the state, and the jobs in the outbox with
+their errors."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ MAX_JOBS = 500
 
 
 class JobsAsked(msgspec.Struct, forbid_unknown_fields=True):
-    """The page of jobs needs no arguments."""
+    """Holds the arguments of the page of jobs, which needs none."""
 
 
 class TaskAsked(msgspec.Struct, forbid_unknown_fields=True):
@@ -32,7 +33,7 @@ class TaskAsked(msgspec.Struct, forbid_unknown_fields=True):
 
 
 async def jobs(handle: AsyncMemory, asked: JobsAsked) -> Row:
-    """Return the backlog of each queue, and its jobs with their messages: dead letters first."""
+    """Return the backlog of each queue, and its jobs with their messages, dead letters first."""
     core = core_of(handle)
     rows = [
         job for queue in QUEUES for job in await core.scan(Job, queue, limit=MAX_JOBS) if core.scope.may_write(job.ns)
@@ -61,7 +62,7 @@ async def _job(handle: AsyncMemory, job: Job) -> Row:
 
 
 async def task(handle: AsyncMemory, asked: TaskAsked) -> Row:
-    """Return a task, the owner of its lease, and its steps newest first with what each changed in the state."""
+    """Return a task, the owner of its lease, and its steps, newest first, each with its changes to the state."""
     row = await core_of(handle).get(Task, asked.id)
     checkpoint = await handle.tasks.resume(asked.id)
     if row is None or checkpoint is None:

@@ -1,4 +1,5 @@
-"""The page of a thread shows its messages with what was derived from each, and the summaries of its older part."""
+"""Implements the page of a thread, which shows its messages, the memories derived from each, and the summaries of its
+older part."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 MAX_BARS = 120
 MAX_WHOLE_MESSAGES = 600
-"""Up to so many messages the ruler reads all; longer threads are sampled."""
+"""In threads with up to this many messages, the ruler reads all of them. Longer threads are sampled."""
 
 
 class ThreadAsked(msgspec.Struct, forbid_unknown_fields=True):
@@ -97,7 +98,7 @@ async def _ruler(handle: AsyncMemory, id: str, length: int) -> list[Row]:
 
 
 async def messages(handle: AsyncMemory, asked: Messages) -> Row:
-    """Return messages in order, each with what was derived from it."""
+    """Return messages in order, each with the memories derived from it."""
     limit = max(1, min(asked.limit, 200))
     rows = await handle.threads.messages(asked.id, limit, after=asked.after, before=asked.before)
     items = [{**message_row(row), "yields": await yields(core_of(handle), row)} for row in rows]

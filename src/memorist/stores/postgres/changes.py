@@ -77,7 +77,8 @@ class _Planner:
         self._enter = enter
         self._org: str | None = None
         self._absent: set[tuple[type[Record], Key]] = set()
-        """Rows that an earlier Expect of this batch requires not to exist; a Put of one is a plain insert."""
+        """Rows that must not exist according to an earlier Expect in this batch. A Put of one of them is a plain
+        insert."""
 
     def add(self, index: int, change: Change) -> None:
         self._enter_org(org_of(change))
@@ -188,10 +189,8 @@ class _Planner:
 
 
 def _lock_order(changes: Sequence[Change]) -> list[int]:
-    """Return the order in which to apply the changes, as indexes. Consecutive changes of different rows are sorted by
-    row.
-
-    Two batches that write the same rows then take their row locks in the same order, which avoids deadlocks."""
+    """Return the order in which to apply the changes, as indexes. Consecutive changes to different rows are sorted by
+    row. Two batches that write the same rows then acquire their row locks in the same order, which avoids deadlocks."""
     order: list[int] = []
     run: dict[tuple[str, str], int] = {}
     for position, change in enumerate(changes):

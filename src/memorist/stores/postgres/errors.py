@@ -1,4 +1,4 @@
-"""Translates errors of Postgres, by SQLSTATE, into ours."""
+"""Translates Postgres errors into ours, by their SQLSTATE."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .options import Options
 from .pipeline import Failed, Lost
 
 _NO_WRITES = ("53100", "25006")
-"""The disk is full; the server is a standby or read-only."""
+"""SQLSTATEs of a server that cannot write, because its disk is full or because it is a standby or read-only."""
 
 
 def broken(lost: Lost, options: Options, *, unsure: bool) -> MemoristError:

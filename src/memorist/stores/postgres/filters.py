@@ -40,7 +40,7 @@ class Condition(NamedTuple):
     """Represents a translated filter."""
 
     source: str
-    """This is joined to the table: the JSON columns that the condition reads, as `jsonb`."""
+    """This is joined to the table. It contains the JSON columns that the condition reads, as `jsonb`."""
     sql: str
     cells: list[Cell]
     exact: bool
@@ -57,7 +57,7 @@ _PASSES = _Part("true", False)
 
 
 class _Inexact(Exception):
-    """Raised if SQL would not compare this in the same way as Python."""
+    """Raised if SQL would compare a value differently from Python."""
 
 
 def translate(filter: Filter, kind: type[Record], first: int, fields: Mapping[str, str] | None = None) -> Condition:

@@ -41,7 +41,7 @@ _LOCKED_TABLES = 4
 _USED = b"SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'"
 _PAGE_ROWS = 1000
 MAX_COUNTED_ROWS = 10_000
-"""Tables with at most so many rows are counted; of larger ones the server's estimate is reported."""
+"""Tables with at most this many rows are counted. For larger ones, the server's estimate is reported."""
 
 
 async def diagnose(session: Session, deep: bool, orgs: Callable[[], Awaitable[list[str]]]) -> JsonObject:
@@ -82,7 +82,7 @@ async def diagnose(session: Session, deep: bool, orgs: Callable[[], Awaitable[li
 
 
 async def _counted(session: Session, server: Server, tables: list[Row]) -> dict[str, int]:
-    """Return the rows of small tables, if this user may see those of all orgs."""
+    """Return the number of rows in small tables, if this user may see the rows of all orgs."""
     if not (server.owner or server.superuser or server.bypasses):
         return {}
     part = "SELECT '{0}', count(*) FROM (SELECT FROM memorist.\"{0}\" LIMIT {1}) AS counted"

@@ -3,7 +3,7 @@ read.
 
 A pipeline without BEGIN is one implicit transaction, committed by its Sync. So a transaction costs one round trip. A
 failing statement undoes all before it, and so does a cancellation before the Sync is sent. The statements use psycopg's
-`pq` and its generators, because its cursors would more than double the time of a read.
+`pq` and its generators, because its cursors would more than double the time that a read takes.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from ...errors import InvalidValue
 
 Cell = bytes | None
 MAX_PREPARED = 500
-"""Statements a connection keeps prepared; there are a few dozen in ordinary use. Those of users' filters get half of
-them at most."""
+"""How many statements a connection keeps prepared. Ordinary use needs a few dozen. Statements from users' filters may
+take up at most half."""
 IDLE_CHECK_SECONDS = 60.0
 STALE_STATEMENT_SQLSTATES = ("0A000", "26000", "42P05")
-"""SQLSTATEs of prepared statements that no longer fit: the result type changed, no such statement, it exists
-already."""
+"""SQLSTATEs of prepared statements that can no longer be used, because the result type changed, or the statement does
+not exist or exists already."""
 _OK = (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK)
 _BINARY = int(pq.Format.BINARY)
 
 
 class Step(NamedTuple):
-    """Holds a statement and its encoded parameters. `binary` has 1 for each that is raw bytes."""
+    """Holds a statement and its encoded parameters. `binary` contains a 1 for each parameter that is raw bytes."""
 
     sql: bytes
     cells: Sequence[Cell]
@@ -79,8 +79,7 @@ class Lost(Exception):
 
 
 class State:
-    """Holds what we know about a connection: its prepared statements, how to read its results, and when it was last
-    used."""
+    """Holds the state of a connection: its prepared statements, how to read its results, and when it was last used."""
 
     def __init__(self, connection: psycopg.BaseConnection[TupleRow]) -> None:
         self.pgconn = connection.pgconn
@@ -93,8 +92,8 @@ class State:
     def may_be_dead(self) -> bool:
         """Return whether an idle connection has to be probed.
 
-        Raises an error if it is dead, which means that it has something to read, because a server sends a message
-        before it closes a connection.
+        Raises an error if it is dead. A dead connection has something to read, because a server sends a message before
+        it closes a connection.
         """
         # Nothing was sent, so a healthy connection has nothing to read.
         if self._readable():
@@ -103,7 +102,7 @@ class State:
         return time.monotonic() - self.used_at > IDLE_CHECK_SECONDS
 
     def settle(self, error: BaseException | None) -> None:
-        """Close the connection after an exchange, unless all replies were read and its statements still fit."""
+        """Close the connection after an exchange, unless all replies were read and its statements can still be used."""
         self.used_at = time.monotonic()
         stale = isinstance(error, Failed) and error.state in STALE_STATEMENT_SQLSTATES
         # A connection that is not idle still has replies underway, and the next caller would read them as its own.
@@ -120,8 +119,8 @@ def _readable_test(socket: int) -> Callable[[], bool]:
 
 
 class Exchange:
-    """Runs one transaction on one connection, as a context. Its errors become Failed or Lost, and the connection is
-    closed if it cannot be used again."""
+    """Runs one transaction on one connection, as a context manager. Its errors become Failed or Lost, and the
+    connection is closed if it cannot be used again."""
 
     def __init__(self, state: State, steps: Sequence[Step], prepare: bool, seconds: float) -> None:
         self._state = state
@@ -131,7 +130,7 @@ class Exchange:
         self._sent = False
         self._results: list[Any] = []
         self._preparing: dict[int, bytes] = {}
-        """Which results answer a prepare, and of which text."""
+        """The results that answer a prepare, each with the text of the statement."""
 
     def __enter__(self) -> Exchange:
         return self
@@ -223,7 +222,8 @@ def statement_name(sql: bytes) -> bytes:
     """Return the name under which a statement is prepared, which is a hash of its text.
 
     Behind a pooler many clients share one server connection, and a statement that another client prepared under this
-    name is the same statement. psycopg numbers its names, so that one client could run another's statement there.
+    name is the same statement. psycopg uses numbers as names, so that one client could run another client's statement
+    there.
     """
     return b"memorist_" + hashlib.sha1(sql, usedforsecurity=False).hexdigest()[:24].encode()
 

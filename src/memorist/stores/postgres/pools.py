@@ -25,12 +25,12 @@ from .options import Options
 from .pipeline import Exchange, Failed, Lost, Reply, State, Step
 
 LOOK_SECONDS = 1.0
-"""How long a caller waits for a connection before it looks whether the server refuses new ones."""
+"""How long a caller waits for a connection before it checks whether the server refuses new ones."""
 _PROBE = [Step(b"SELECT 1", ())]
 
 
 class BlockingConnection(psycopg.Connection[TupleRow]):
-    """A pooled connection of a blocking store."""
+    """Represents a pooled connection of a blocking store."""
 
     state: State
 
@@ -46,7 +46,7 @@ class Client(Protocol):
     """Holds a pool of one process and event loop, and single connections for upkeep."""
 
     connections: weakref.WeakSet[Any]
-    """Every connection that the pool has opened."""
+    """These are all connections that the pool has opened."""
     errors_seen: int
     """This is the number of `connect_errors` that a caller has already examined."""
 
@@ -63,7 +63,7 @@ class Client(Protocol):
     async def exchange(self, connection: Any, steps: Sequence[Step], prepare: bool, seconds: float) -> list[Reply]: ...
 
     def connect_errors(self) -> int:
-        """Return how often the pool failed to connect."""
+        """Return how many times the pool failed to connect."""
         ...
 
     async def connect(self) -> Any:
@@ -71,7 +71,7 @@ class Client(Protocol):
         ...
 
     async def script(self, connection: Any, sql: str) -> None:
-        """Run several statements as one text."""
+        """Run several statements that are passed as one text."""
         ...
 
     async def end(self, connection: Any) -> None:
@@ -302,7 +302,7 @@ class Pools:
             raise StoreUnavailable(f"Postgres at {address} cannot be reached: {reason}", place=address) from cause
 
     async def script(self, *texts: str) -> None:
-        """Run texts of statements one after the other, on a separate connection. Raises Failed or Lost."""
+        """Run several scripts one after the other, on a separate connection. Raises Failed or Lost."""
         client = await self.client()
         connection = await self.connect(client)
         try:
@@ -327,7 +327,7 @@ async def _close(client: Client) -> None:
 
 
 def _abandon(client: Client) -> None:
-    """Close the connections of a pool whose loop has ended, so that nobody can use it any more."""
+    """Close the connections of a pool whose loop has ended, so that nobody can use it anymore."""
     for connection in list(client.connections):
         # psycopg's own close has to be awaited on the loop, and that loop has ended. This closes the socket at once.
         connection.pgconn.finish()

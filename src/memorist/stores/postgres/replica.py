@@ -1,9 +1,10 @@
-"""Reads from a hot standby, if it has replayed everything that this process has seen of the primary.
+"""Reads from a hot standby if it has replayed everything that this process has seen on the primary.
 
-Every read of the primary also asks for its write-ahead log position. After a write, the position is unknown until the
+Every read from the primary also asks for its write-ahead log position. After a write, the position is unknown until the
 next such read. A read that may come from the replica sends the known position, and the replica answers only if it has
 replayed up to there. Otherwise, and whenever the replica is unavailable, the primary answers. So a handle reads its own
-writes and never goes back in time, without an extra round trip. Other processes' writes appear with the replica's lag.
+writes and never goes back in time, without an extra round trip. Writes by other processes appear with the replica's
+lag.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from .pipeline import Reply, Step
 from .session import Session
 
 REPLICA_PAUSE_SECONDS = 5.0
-"""How long no reads are sent to a replica after it failed."""
+"""How long reads are not sent to a replica after it has failed."""
 CONNECT_SECONDS = 2.0
 _POSITION = Step(b"SELECT pg_current_wal_insert_lsn()::text", ())
 _REPLAYED = (
@@ -46,14 +47,14 @@ class ReplicatedSession(Session):
         self._standby = Session(replace(standby, connect_timeout=timeout), runtime)
         self._guard = threading.Lock()
         self._writes = 0
-        """How many writes of this process have ended so far, committed or not."""
+        """How many writes by this process have ended so far, committed or not."""
         self._covered = -1
-        """How many writes had ended when `_position` was asked for; a later write may lie beyond that position."""
+        """How many writes had ended when `_position` was requested. A later write may be beyond that position."""
         self._position = 0
         self._checked = False
         self._away_until = 0.0
         self.counts = {"served": 0, "behind": 0, "failed": 0}
-        """How many reads the standby answered, was too far behind for, and failed to answer."""
+        """How many reads the standby answered, was too far behind to answer, or failed to answer."""
 
     def assume(self, app: str | None, worker: str | None) -> None:
         super().assume(app, worker)

@@ -5,7 +5,7 @@ message's sequence number and expiry, a row's version and first creation). So a 
 although only the server knows its position in the thread. The checksum covers everything that a person or a model
 wrote.
 
-A row may have been written by a version of the program with other columns. Its checksum names the set of columns it
+A version of the program with other columns may have written a row. Its checksum names the set of columns it
 covers (see `codec.Sum`). If that is not our set, the reader asks the server for the table's columns, and reads the row
 again with the unknown ones.
 """

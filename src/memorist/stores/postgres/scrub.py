@@ -1,8 +1,8 @@
-"""Removes deleted bytes physically on a Postgres server: it rewrites tables without dead rows, and removes the old
+"""Physically removes deleted bytes from a Postgres server, by rewriting tables without dead rows and removing the old
 write-ahead log.
 
 This is for operators. It needs an exclusive lock on each table in turn, and as much free disk space as the largest
-table takes. For the log it needs a superuser, because segments belong to the whole server.
+table uses. For the log it needs a superuser, because segments belong to the whole server.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FROM pg_ls_waldir() WHERE name ~ '^[0-9A-F]{24}$'
 
 
 async def scrub(session: Session, runtime: Runtime) -> Scrubbed:
-    """Rewrite every table of ours, then remove the log that still contains the dead rows, if this user may."""
+    """Rewrite all of our tables, then remove the log that still contains the dead rows, if this user is allowed to."""
     tables = (await session.run([Step(_TABLES, ())], repeatable=True))[0].rows
     if not all(owned for _, owned in tables):
         raise Unsupported("only the owner of the tables can rewrite them; run `memorist scrub` as their owner")
@@ -70,10 +70,9 @@ async def _drop_log(session: Session, runtime: Runtime) -> Scrubbed:
 
 
 async def _until_one_segment(session: Session, runtime: Runtime) -> Scrubbed:
-    """Switch segments and make checkpoints until only the current segment is left.
-
-    The checkpointer learns about the changed setting asynchronously, by a signal. Until then, a checkpoint renames
-    segments instead of removing them. So the segments are counted again after each round.
+    """Switch segments and create checkpoints until only the current segment is left. The checkpointer learns about the
+    changed setting asynchronously, through a signal. Until then, a checkpoint renames segments instead of removing
+    them. So the segments are counted again after each round.
     """
     waiting = old = 0
     for tries in range(1, _MAX_LOG_SWITCHES + 1):

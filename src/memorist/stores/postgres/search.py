@@ -1,4 +1,4 @@
-"""Searches entries: terms with a `tsvector` index, and vectors with pgvector if the server has it."""
+"""Searches entries by terms with a `tsvector` index, and by vectors with pgvector if the server has it."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from .statements import selected
 T = TypeVar("T")
 
 MAX_EXACT_ENTRIES = 5_000
-"""A namespace with at most so many entries is searched exactly: every vector is compared."""
+"""A namespace with at most this many entries is searched exactly, by comparing every vector."""
 MIN_INDEXED_FRACTION = 20
-"""So is a namespace that has less than one in so many of all entries (of its partition, where tables are split): the
-index, which covers all namespaces, would mostly find entries of others."""
+"""A namespace with less than one in this many of all entries (or of its partition's entries, if tables are split) is
+also searched exactly, because the index covers all namespaces and would mostly find entries of others."""
 INDEXED_DIMENSIONS = (256, 384, 512, 768, 1024, 1536)
-"""Numbers of dimensions that have an index; see migrations/vectors.sql."""
+"""The numbers of dimensions for which there is an index; see migrations/vectors.sql."""
 INDEX_TUPLES = 60_000
-"""So many entries a search of the index looks at, at most, to find enough that pass a filter."""
+"""The maximum number of entries that an index search examines to find enough that pass a filter."""
 _SIZE_SECONDS = 30.0
 _OWN = ", ".join(f't."{column.name}"' for column in codec(Entry).columns)
 _SIZE = (
@@ -54,7 +54,7 @@ class Search:
     def __init__(self, session: Session) -> None:
         self._session = session
         self.home = "public"
-        """The schema that pgvector lives in."""
+        """The schema that contains pgvector."""
         self._sizes: dict[tuple[str, str], tuple[float, tuple[int, int]]] = {}
 
     async def text(
@@ -83,11 +83,11 @@ class Search:
     async def near(
         self, org: str, ns: str, embedder: str, vector: Sequence[float], limit: int, now: int, only: EntryFilter
     ) -> list[tuple[Entry, float]]:
-        """Return live entries of the embedder, nearest first, with their cosine.
+        """Return live entries from the embedder, nearest first, with their cosine similarity.
 
-        The index is used first, even with a filter. It continues to more distant entries until enough pass, or until it
-        has examined INDEX_TUPLES of them. If too few passed, the filter is selective, and every entry that passes is
-        compared. The planner cannot choose, because it has no statistics about the contents of metadata.
+        The index is used first, even with a filter. The search continues to more distant entries until enough of them
+        pass, or until it has examined INDEX_TUPLES entries. If too few passed, the filter is selective, and every entry
+        that passes is compared. The planner cannot choose, because it has no statistics about the contents of metadata.
         """
         if not vector or limit < 1:
             return []

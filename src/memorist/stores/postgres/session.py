@@ -1,5 +1,5 @@
-"""Runs transactions. Each is for one org (row-level security), under the application's role, with time limits, and is
-retried if that is safe."""
+"""Runs transactions. Each runs for one org (row-level security), under the application's role and with time limits, and
+is retried if that is safe."""
 
 from __future__ import annotations
 
@@ -21,9 +21,11 @@ from .pools import Pools
 OUR_SQLSTATES = ("MM001", "MM002", "MM003", "MM004", "MM005")
 """SQLSTATEs that our SQL functions raise; the first migration lists them."""
 POOLER_SQLSTATES = ("26000", "42P05")
-"""A prepared statement does not exist, or exists already: a pooler gave us another server connection."""
+"""SQLSTATEs for a prepared statement that does not exist, or exists already, because a pooler switched to another
+server connection."""
 _COLLISION_SQLSTATES = ("40001", "40P01", "23505")
-"""Serialization failure, deadlock, unique violation: another transaction was faster."""
+"""SQLSTATEs for serialization failures, deadlocks and unique violations, which mean that another transaction was
+faster."""
 _MAX_ATTEMPTS = 12
 
 
@@ -62,7 +64,7 @@ class Session:
         return Step(self._read, [cell(org)])
 
     def writing(self, org: str) -> Step:
-        """Return the step that precedes changes of an org."""
+        """Return the step that precedes changes to an org."""
         return Step(self._write, [cell(org)])
 
     def across(self) -> Step:
@@ -70,7 +72,7 @@ class Session:
         return Step(self._across, [b""])
 
     async def read(self, org: str, *steps: Step) -> Reply:
-        """Run reading statements for one org, and return the reply to the last."""
+        """Run reading statements for one org, and return the reply to the last one."""
         return (await self.run([self.reading(org), *steps], repeatable=True))[-1]
 
     async def run(self, steps: Sequence[Step], *, repeatable: bool) -> list[Reply]:

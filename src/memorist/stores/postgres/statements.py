@@ -22,8 +22,8 @@ class Writes(NamedTuple):
     """Inserts the row, or replaces an expired one. A live row is not changed (`Put.absent`)."""
     ensure_takes_now: bool
     fresh: bytes
-    """Does the same for a row that an Expect found absent. It raises a serialization failure if another transaction
-    created it."""
+    """Does the same for a row that an Expect found to be absent. It raises a serialization failure if another
+    transaction created it."""
     load: bytes
     delete: bytes
     delete_expired: bytes
@@ -54,7 +54,8 @@ def selected(kind: type[Record]) -> str:
 
 @cache
 def put_cells(kind: type[Record]) -> tuple[int, ...]:
-    """Return the positions of a row that a put passes as parameters: all but the version, which the server assigns."""
+    """Return the positions in a row that a put passes as parameters. These are all but the version, which the server
+    assigns."""
     return tuple(i for i, c in enumerate(codec(kind).columns) if not (c.name == "version" and codec(kind).versioned))
 
 
@@ -161,8 +162,8 @@ def get_sql(kind: type[Record]) -> bytes:
 
 @cache
 def get_many_sql(kind: type[Record]) -> bytes:
-    """Return the statement that selects the live rows of an org under several keys, passed as one array per further
-    column, each with its position in them.
+    """Return the statement that selects the live rows of an org under several keys, each with its position. The keys
+    are passed as one array per further column.
 
     The org is a separate parameter, so that the planner knows the partition."""
     key = kind.table.key
@@ -177,7 +178,7 @@ def get_many_sql(kind: type[Record]) -> bytes:
 
 
 class Shape(NamedTuple):
-    """Says which bounds a scan has and how many columns each bound has. Every shape has one statement."""
+    """Describes which bounds a scan has and how many columns each bound has. Every shape has one statement."""
 
     along: str | None
     """This is the index to follow, or None for the key."""
@@ -198,8 +199,8 @@ def scan_sql(kind: type[Record], shape: Shape) -> bytes:
 
 
 def filtered_sql(kind: type[Record], shape: Shape, source: str, condition: str) -> bytes:
-    """Return the statement of a scan of rows (alias `t`) that pass a condition on them and on what is joined to each
-    row (`source`)."""
+    """Return the statement of a scan for rows (alias `t`) that pass a condition on the row and on what is joined to it
+    (`source`)."""
     order = kind.table.order(shape.along)
     parts, position = _bounds(order, shape)
     alive = _alive(kind, position)
@@ -233,12 +234,12 @@ def _bounds(order: tuple[str, ...], shape: Shape) -> tuple[list[str], int]:
 
 
 LOADING = b"SELECT set_config('memorist.loading', $1, true)"
-"""Turns off, around a Load, the trigger that copies replaced rows into the history."""
+"""Turns off the trigger that copies replaced rows into the history, during a Load."""
 BEGIN_APPEND = b"SELECT * FROM memorist.begin_append($1, $2, $3, $4, $5, $6, $7, $8)"
 
 
 APPEND_CELLS = tuple(i for i, c in enumerate(codec(Message).columns) if c.name not in ("seq", "expires_at"))
-"""The places of a message's row that its insert takes as parameters; the other two come from the thread."""
+"""The positions in a message's row that are parameters of its insert. The other two cells come from the thread."""
 _ORG, _THREAD = (1 + APPEND_CELLS.index(codec(Message).position_of[name]) for name in ("org", "thread"))
 """The numbers of the parameters that name the thread."""
 
@@ -255,8 +256,8 @@ def append_first_sql() -> bytes:
 
 @cache
 def append_next_sql() -> bytes:
-    """Return the statement that inserts a further message of an append, whose thread is locked and already counts it.
-    Its parameters are the cells, the CRC, and how many messages of the append follow."""
+    """Return the statement that inserts a further message of an append, when the thread is already locked and includes
+    it in its count. Its parameters are the cells, the CRC, and how many messages of the append follow."""
     back = f"${len(APPEND_CELLS) + 2}::bigint"
     source = f"memorist.threads AS t WHERE t.org = ${_ORG} AND t.id = ${_THREAD}"
     return _append(source, f"t.length - {back}", "t.expires_at").encode()

@@ -41,7 +41,7 @@ _PAGE_ROWS = 1024
 
 
 class PostgresStore:
-    """Keeps records in the schema `memorist` of a Postgres database."""
+    """Stores records in the schema `memorist` of a Postgres database."""
 
     name = "postgres"
     owns_files = False
@@ -81,7 +81,7 @@ class PostgresStore:
 
     @property
     def round_trips(self) -> int:
-        """This is the number of round trips of this store to its server."""
+        """This is the number of round trips between this store and its server."""
         return self._session.pools.round_trips
 
     async def open(self) -> None:
@@ -217,7 +217,7 @@ class PostgresStore:
         now: int,
         only: EntryFilter = ALL_ENTRIES,
     ) -> list[tuple[Entry, float]]:
-        """Return live entries of a namespace made by this embedder, nearest first, with their cosine."""
+        """Return a namespace's live entries from this embedder, nearest first, with their cosine similarity."""
         return await self._search.near(org, ns, embedder, vector, limit, now, only)
 
     async def scrub(self) -> Scrubbed:

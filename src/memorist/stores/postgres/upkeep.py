@@ -1,5 +1,5 @@
-"""Runs scripts that change the schema. Each is one transaction, run by one process at a time, and blocks nobody for
-long."""
+"""Runs scripts that change the schema. Each script is one transaction, which only one process runs at a time and which
+blocks nobody for long."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .pipeline import Failed
 from .session import Session
 
 LOCK_TIMEOUT_MS = 900
-"""The lock timeout of a statement that takes an exclusive lock: while it waits, others queue up behind it."""
+"""The lock timeout of a statement that needs an exclusive lock. While it waits, others queue up behind it."""
 RETRY_SECONDS = 3600.0
 _MIGRATION_LOCK_ID = 7_265_636_811
 """The advisory lock that a process holds during one script."""
@@ -36,8 +36,8 @@ END $memorist$;
 
 
 def once(condition: str, sql: str, record: str = "") -> str:
-    """Return a script that runs `sql` once. It takes the advisory lock first, and does nothing if `condition` is false
-    by then. `record` is PL/pgSQL that runs after it."""
+    """Return a script that runs `sql` once. It acquires the advisory lock first, and does nothing if `condition` is
+    false by then. `record` is PL/pgSQL that runs after it."""
     return f"""
 BEGIN;
 SET LOCAL statement_timeout = 0;
@@ -62,8 +62,8 @@ COMMIT;
 
 
 async def patiently(session: Session, *sql: str) -> None:
-    """Run texts on one connection. All of them are repeated with back-off as long as a lock timeout shows that others
-    hold a table."""
+    """Run scripts on one connection. As long as a lock timeout shows that others have locked a table, all of them are
+    repeated with back-off."""
     tries, until = 0, time.monotonic() + RETRY_SECONDS
     while True:
         tries += 1

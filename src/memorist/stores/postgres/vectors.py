@@ -1,9 +1,9 @@
 """Adds the vector index if pgvector is available, even to a large table that is in use.
 
-A small table is converted in one transaction. On a large one, the column is added empty, with a trigger that fills it
-for rows written from now on. Existing rows follow in batches, in short transactions that lock only their own rows. Then
-the indexes are built concurrently. Until the last of them is valid, every program searches vectors in its own process.
-An interrupted conversion continues at the next open.
+A small table is converted in one transaction. On a large table, the column is added empty, with a trigger that fills it
+for new rows. Existing rows follow in batches, in short transactions that lock only their own rows. Then the indexes are
+built concurrently. Until the last of them is valid, every program searches vectors in its own process. An interrupted
+conversion continues at the next open.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from .session import Session
 from .upkeep import LOCK_TIMEOUT_MS, once, only_builder, patiently
 
 MAX_ENTRIES_AT_ONCE = 10_000
-"""Up to so many entries are copied in one transaction."""
+"""The maximum number of entries that are copied in a single transaction."""
 BATCH_ENTRIES = 500
-"""Entries copied in a transaction of a large table."""
+"""How many entries of a large table to copy per transaction."""
 _FILE = Path(__file__).parent / "migrations" / "vectors.sql"
 _COLUMN = "SELECT FROM pg_attribute WHERE attrelid = to_regclass('memorist.entries') AND attname = 'embedding'"
 _AVAILABLE = Step(b"SELECT count(*) FROM pg_available_extensions WHERE name = 'vector'", ())

@@ -51,8 +51,7 @@ def removes(changes: Sequence[Change]) -> bool:
 
 
 class Merged(NamedTuple):
-    """Holds a record encoded together with the unknown cells (of a newer version's columns) of the row that it
-    replaces."""
+    """Holds an encoded record that includes unknown cells (from columns of a newer version) of the row it replaces."""
 
     digest: str
     """This is the SHA-1 of the old body. The script compares it, so that a row written in the meantime is merged again
@@ -117,7 +116,7 @@ def _put(change: Put, out: list[Argument]) -> None:
 
 
 _encoded_puts: dict[int, tuple[Record, list[Argument]]] = {}
-"""A cache by `id()` of the record; it holds the record too, so that the id is not reused."""
+"""A cache by the `id()` of the record. It also contains the record, so that the id is not reused."""
 
 
 def _append(change: Append, out: list[Argument]) -> None:

@@ -1,4 +1,5 @@
-"""Checks the server's durability settings, which decide whether an acknowledged write survives a crash or a restart."""
+"""Checks the server's durability settings, which determine whether an acknowledged write survives a crash or a
+restart."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ async def read_settings(client: Client) -> list[tuple[str, dict[str, str] | None
 
 
 def risks(name: str, settings: dict[str, str] | None, durability: str) -> list[str]:
-    """Return the risks of one server's settings, as one sentence each."""
+    """Return the risks of one server's settings, one sentence for each."""
     if settings is None:
         return [
             f"Redis at {name} does not tell its settings (CONFIG is not allowed): "
@@ -68,6 +69,6 @@ def risks(name: str, settings: dict[str, str] | None, durability: str) -> list[s
 
 
 async def read_info(client: Client, section: str) -> list[tuple[str, JsonObject]]:
-    """Return each server's INFO as pairs, or none if it refuses."""
+    """Return each server's INFO as pairs, or no pairs if it refuses."""
     replies = await client.everywhere("INFO", section)
     return [(name, {} if isinstance(reply, ResponseError) else reply) for name, reply in replies]

@@ -27,7 +27,8 @@ from .urls import Address, Servers
 
 _MAX_CONNECTIONS = 2**31
 _FOR_SENTINELS = ("socket_connect_timeout", "socket_timeout", "protocol", "retry")
-"""The settings that connections to Sentinels share with those to the servers: all but user, password and database."""
+"""The settings that connections to Sentinels share with connections to servers. These are all but user, password and
+database."""
 
 
 class _AsyncSentinelPool(redis.asyncio.sentinel.SentinelConnectionPool, redis.asyncio.BlockingConnectionPool):
@@ -69,7 +70,7 @@ class Factory:
             self._limits = {"max_connections": connections, "timeout": None}
 
     def client(self, address: Address | None = None) -> Any:
-        """Return a client of the server that the URL names, or of the one at an address."""
+        """Return a client of the server that the URL names, or of the server at a given address."""
         settings = {**self._settings, **self._limits, "connection_class": self._extend(self._base, self._on_connect)}
         if address is not None:
             settings["host"], settings["port"] = address
@@ -117,7 +118,7 @@ class Factory:
 
 
 def _extend(base: Any, on_connect: Callable[[], None]) -> object:
-    """Return a class of blocking connections that marks the errors of connecting."""
+    """Return a class of blocking connections that marks errors while connecting."""
 
     class Marked(base):  # type: ignore[misc]
         def connect(self) -> None:
@@ -134,7 +135,7 @@ def _extend(base: Any, on_connect: Callable[[], None]) -> object:
 
 
 def _extend_async(base: Any, on_connect: Callable[[], None]) -> object:
-    """Return a class of asyncio connections that marks the errors of connecting, and detects a closed connection in
+    """Return a class of asyncio connections that marks errors while connecting, and detects a closed connection in
     time."""
 
     class Marked(base):  # type: ignore[misc]
@@ -179,7 +180,7 @@ def _check_role(connection: Any) -> None:
     """Refuse a server that is a replica.
 
     A primary that died comes back at its old address as an empty replica of the new one. It refuses writes, but it
-    answers reads, and scripts that find nothing to write to, as if there had never been any data.
+    answers reads (and scripts that write nothing) as if there had never been any data.
     """
     connection.on_connect()
     connection.send_command("ROLE", check_health=False)

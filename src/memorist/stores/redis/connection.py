@@ -40,7 +40,7 @@ _REDIRECTION_PAUSE_SECONDS = 0.1
 
 
 class _Clients:
-    """Holds redis-py's clients of one process and event loop."""
+    """Holds redis-py's clients for one process and event loop."""
 
     def __init__(self, main: Any, sentinels: Sequence[object] = ()) -> None:
         self.main = main
@@ -58,9 +58,9 @@ class _Attempt:
         self.key, self.is_script, self.write = key, is_script, write
         self.address: Address | None = None
         self.deadline: float | None = None
-        """When to stop waiting for keys that are moved; set by the first redirection."""
+        """When to stop waiting for keys that are being moved. The first redirection sets this."""
         self.follow = False
-        """Whether redis-py's Cluster client sends it, which follows redirections."""
+        """Whether redis-py's Cluster client sends the command and follows redirections."""
         self.is_last = False
 
 
@@ -88,7 +88,7 @@ class Client:
         """Changes with every new connection. The tiered store compares it to notice that a server may have
         restarted."""
         self.round_trips = 0
-        """How many requests have gone out so far."""
+        """How many requests have been sent so far."""
 
     # -- requests
 
@@ -159,7 +159,8 @@ class Client:
         self._homes.open()
 
     async def close(self) -> None:
-        """Close every connection opened here. A call in progress finishes, and then closes those that it used."""
+        """Close every connection opened here. A call in progress finishes first, and then closes the connections it
+        used."""
         await self._homes.close()
 
     # -- clients
@@ -233,7 +234,7 @@ class Client:
             )
 
     async def _consider(self, error: Exception, attempt: _Attempt) -> None:
-        """Return if the command has to be sent again. Otherwise raise the error for the caller."""
+        """Return normally if the command has to be sent again. Otherwise raise the error for the caller."""
         where = self._where(attempt)
         if isinstance(error, _REDIRECTIONS):
             if not self.cluster:
@@ -247,7 +248,8 @@ class Client:
             attempt.is_last = True
 
     async def _redirect(self, error: RedisError, attempt: _Attempt, where: str) -> None:
-        """Handle a redirection, after which nothing was done. Find the new owner, or wait until the keys are there."""
+        """Handle a redirection, which means that nothing was done. Find the new owner, or wait until the keys have
+        arrived there."""
         # While a slot is migrating its keys are on two nodes. redis-py asks both for plain keys; a script needs all
         # that it touches on one, so it waits for the end.
         if isinstance(error, AskError) and not attempt.is_script:
@@ -324,7 +326,8 @@ class Client:
         return node or clients.nodes.setdefault(address, self._factory.client(address))
 
     async def _pipeline(self, clients: _Clients, commands: Sequence[tuple[bytes, Sequence[object]]]) -> list[object]:
-        """Return replies in the order of the commands, with an exception for each that has to be sent alone."""
+        """Return replies in the order of the commands, with an exception for each command that has to be sent
+        separately."""
         replies: list[object] = [None] * len(commands)
         groups: dict[object, list[int]] = {}
         try:
@@ -352,6 +355,6 @@ class Client:
         return replies
 
     async def _result(self, reply: Any) -> Any:
-        """Return redis-py's result. The blocking clients return the result itself, and the asyncio ones an
+        """Return redis-py's result. Blocking clients return the result itself, and asyncio clients return an
         awaitable."""
         return reply if self._runtime.blocking else await reply

@@ -1,10 +1,10 @@
 """Keeps a register of when each org's rows expire, so that `purge` visits only the orgs that have something to remove.
 
-`mm:ending` contains the orgs by their earliest expiry, and `mm:{mm:ending}:seen` by when they were last entered. A
-writer enters its org before it writes a row that expires. `purge` then sets the next expiry, or removes the org. An org
-that was entered less than five minutes ago stays for that long, because its row may not be written yet. Rows and
-register are in different slots of a Cluster and cannot change atomically. So a sweep over all orgs once a day finds the
-entries that a stalled writer or an older version left out.
+`mm:ending` contains the orgs by their earliest expiry, and `mm:{mm:ending}:seen` contains them by the time they were
+last entered. A writer enters its org before it writes a row that expires. `purge` then sets the next expiry, or removes
+the org. An org that was entered less than five minutes ago stays for that long, because its row may not be written yet.
+The rows and the register are in different slots of a Cluster and cannot change atomically. So a sweep over all orgs
+once a day finds the entries that a stalled writer or an older version left out.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from .scripts import ENDING_ENTER, ENDING_LEAVE
 from .work_register import ENTER_SECONDS, KEEP_SECONDS, SWEEP_SECONDS
 
 _SWEPT = b""
-"""A member that is no org's name; its score is the time of the last sweep."""
+"""A member that is not the name of an org. Its score is the time of the last sweep."""
 DUE_ORGS = 1000
 """How many orgs `purge` reads from the register at a time."""
 
 SWEEP_PART_SECONDS = 0.5
-"""After so long a sweep stops at the end of a page, and goes on at the next purge."""
+"""After this time, a sweep stops at the end of a page and continues at the next purge."""
 
 
 class ExpiryRegister:
-    """Gives one process access to the register."""
+    """Provides access to the register for one process."""
 
     def __init__(self, client: Client, holders: Callable[[int], Awaitable[tuple[int, list[str]]]]) -> None:
         self._client = client
         self._holders = holders
-        """From a cursor to the next one and the orgs of that page that hold rows; the cursor after the last is 0."""
+        """Maps a cursor to the next one and to the orgs with rows on that page. The last cursor is followed by 0."""
         self._cursor = 0
         self._entered: dict[str, tuple[float, int]] = {}
 

@@ -19,7 +19,7 @@ ORGS_KEY = b"mm:orgs"
 WORK_KEY = b"mm:work"
 ENDING_KEY = b"mm:ending"
 EMPTY_KEY = b"mm:{mm:orgs}:empty"
-"""Orgs found without rows, scored by the time; the hash tag puts it into the slot of `mm:orgs`."""
+"""The orgs that had no rows, by the time when this was found. The hash tag puts the key into the slot of `mm:orgs`."""
 _INT_OFFSET = 1 << 63
 _NUMBER_BYTES = 16
 _TIME_OFFSET = 10**18
