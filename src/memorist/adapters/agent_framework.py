@@ -1,4 +1,5 @@
-"""Microsoft Agent Framework: history, recall, checkpoints and compaction. It needs the `agent-framework` extra."""
+"""Provides Microsoft Agent Framework with history, recall, checkpoints and compaction. It needs the `agent-framework`
+extra."""
 
 from __future__ import annotations
 
@@ -53,7 +54,7 @@ class MemoristHistoryProvider(HistoryProvider):
         self._limit = limit
 
     def thread_of(self, session_id: str | None) -> str:
-        """Return the id of the thread that holds a session."""
+        """Return the id of the thread that contains a session."""
         return f"{self._space}/{session_id or NO_SESSION}"
 
     async def get_messages(
@@ -181,7 +182,7 @@ class MemoristCheckpointStorage:
 
 
 class BudgetCompaction:
-    """Represents a compaction strategy that excludes the oldest messages until the rest fits, without splitting tool
+    """Implements a compaction strategy that excludes the oldest messages until the rest fits, without splitting tool
     exchanges."""
 
     def __init__(self, budget: Budget, *, counter: CounterSpec = None) -> None:

@@ -1,4 +1,5 @@
-"""Anthropic's memory tool: each file is a fact, and its path is the key. It needs the `anthropic-memory` extra."""
+"""Implements Anthropic's memory tool. Each file is a fact, and its path is the key. It needs the `anthropic-memory`
+extra."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Helpers that adapters share: choose the messages that fit a budget, and recall for a question as fenced text."""
+"""Provides functions that adapters share, to choose the messages that fit a budget, and to recall memories for a
+question as fenced text."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from ..messages.message import Given, Message, as_message
 from ..ports import CounterSpec
 
 PLACE = "place"
-"""The metadata key for a message's index in the given list."""
+"""The metadata key for a message's index in the list that was passed in."""
 Budget = TokenBudget | int | str
 
 

@@ -37,8 +37,8 @@ MAX_ATTEMPTS = 40
 class MemoristSessionService(BaseSessionService):
     """Stores a session as a thread of its user, events as messages and state as records. Each event is one transaction.
 
-    `memory` is a `Memory`, an `AsyncMemory` or a URL. A writer whose session was changed by another writer gets
-    `StaleSessionError`. This is detected by record versions (compare-and-set), not by timestamps.
+    `memory` is a `Memory`, an `AsyncMemory` or a URL. If another writer changed the session in the meantime, a writer
+    gets `StaleSessionError`. This is detected by record versions (compare-and-set), not by timestamps.
     """
 
     def __init__(self, memory: Source) -> None:
@@ -85,7 +85,7 @@ class MemoristSessionService(BaseSessionService):
         return await self._merged(session)
 
     async def list_sessions(self, *, app_name: str, user_id: str | None = None) -> ListSessionsResponse:
-        """Return sessions without their events, the most recently used last."""
+        """Return sessions without their events, with the most recently used last."""
         users = [user_id] if user_id is not None else await self._users()
         sessions: list[Session] = []
         for user in users:
@@ -287,7 +287,7 @@ class MemoristMemoryService(BaseMemoryService):
 
 
 def thread_of(app: str, user: str, session: str) -> str:
-    """Return the id of the thread that holds a session."""
+    """Return the id of the thread that contains a session."""
     return f"{app}/{user}/{session}"
 
 

@@ -15,7 +15,7 @@ Source = Memory | AsyncMemory | str | os.PathLike[str]
 
 
 class Handles:
-    """Gives one memory a blocking and an async side, so that an adapter can write its code once, as coroutines.
+    """Provides a blocking and an async side of one memory, so that an adapter can be written once, as coroutines.
 
     A blocking method runs them over `stepped` with `run_blocking`, without an event loop; an async method runs them
     over `awaited`.

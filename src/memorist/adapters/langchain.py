@@ -142,7 +142,7 @@ class MemoristChatMessageHistory(BaseChatMessageHistory):
 
     @property
     def messages(self) -> list[BaseMessage]:  # type: ignore[override]  # theirs is an attribute
-        """All messages, as they were added."""
+        """These are all messages, as they were added."""
         return run_blocking(self._messages(self._handles.stepped))
 
     async def aget_messages(self) -> list[BaseMessage]:

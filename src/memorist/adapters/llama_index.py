@@ -40,7 +40,7 @@ class MemoristChatStore(AsyncDBChatStore):
         return self._handles.awaited
 
     def thread_of(self, key: str) -> str:
-        """Return the id of the thread that holds a key's messages."""
+        """Return the id of the thread that contains a key's messages."""
         return f"{self._space}/{key}"
 
     async def close(self) -> None:
@@ -90,7 +90,7 @@ class MemoristChatStore(AsyncDBChatStore):
         return _chat(rows[idx])
 
     async def delete_messages(self, key: str, status: MessageStatus | None = None) -> None:
-        """Delete the messages of a key, or those of one status."""
+        """Delete the messages of a key, or only those with one status."""
         rows = await self._rows(key, status)
         if rows:
             await self._memory.threads.delete_messages(self.thread_of(key), ids=[row.id for row in rows])

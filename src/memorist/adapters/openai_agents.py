@@ -31,11 +31,11 @@ RESULTS = ("_call_output", "_output")
 
 @dataclasses.dataclass(frozen=True)
 class CompactionSnapshot:
-    """The newest items of a session as the SDK's compaction reads them, under these field names."""
+    """Holds the newest items of a session, with the field names that the SDK's compaction expects."""
 
     items: list[TResponseInputItem]
     complete: bool
-    """This says whether these are all items."""
+    """This is True if these are all items."""
     replace_suffix: Callable[[int, list[TResponseInputItem]], Awaitable[bool]]
 
 
@@ -46,7 +46,7 @@ class MemoristSession:
 
     `memory` is a `Memory`, an `AsyncMemory` or a URL. The thread is in `namespace`, by default
     `workflow:openai-agents`, or the user's own if the memory is a user's handle. With `whole`, a limit never separates
-    a tool call from its output or its reasoning; an exchange that would be split is left out.
+    a tool call from its output or its reasoning; an exchange that a limit would split is left out.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class MemoristSession:
 
     @property
     def thread(self) -> str:
-        """This is the id of the thread that holds the items."""
+        """This is the id of the thread that contains the items."""
         return self._thread
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
@@ -272,8 +272,8 @@ def message_of(item: JsonMapping) -> Message:
 
 
 def whole_exchanges(items: Sequence[JsonMapping], limit: int) -> list[JsonMapping]:
-    """Return the newest items, at most `limit`, from the start of an exchange on, without outputs whose call was cut
-    off.
+    """Return the newest items, at most `limit`, beginning with the start of an exchange, without outputs whose call was
+    cut off.
     """
     first = max(0, len(items) - limit)
     for start in range(first, len(items)):

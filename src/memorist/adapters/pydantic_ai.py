@@ -1,4 +1,5 @@
-"""Pydantic AI: a conversation store over records, and history processors. It needs the `pydantic-ai` extra."""
+"""Provides Pydantic AI with a conversation store over records, and with history processors. It needs the `pydantic-ai`
+extra."""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ from .stashing import DEFINITIONS, READ_TOOLS, Stashing
 
 ROOT = "pydantic-ai"
 STORED_ANCESTORS = 32
-"""How many ancestors to store with an entry, so that a history is read in few round trips."""
+"""How many ancestors to store with an entry, so that a history can be read in a few round trips."""
 MAX_ATTEMPTS = 40
 _records: TypeAdapter[ConversationRecord] = TypeAdapter(ConversationRecord)
 _entries: TypeAdapter[ConversationEntry] = TypeAdapter(ConversationEntry)

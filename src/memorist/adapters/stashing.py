@@ -1,4 +1,5 @@
-"""Helpers for adapters with tool hooks: long results are stored when they arrive, and two tools read them back."""
+"""Provides functions for adapters with tool hooks. Long results are stored when they arrive, and two tools read them
+back."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from ..values import JsonMapping
 
 READ_TOOLS = (READ_MORE, SEARCH_HISTORY)
 DEFINITIONS = {tool["function"]["name"]: tool["function"] for tool in tools()}
-"""Description and parameters of the two tools, by name."""
+"""The descriptions and parameters of the two tools, by name."""
 
 
 class Stashing:

@@ -48,7 +48,7 @@ class MemoristSessionRepository(SessionRepository):
         return None if data is None else Session.from_dict(data)
 
     def create_agent(self, session_id: str, session_agent: SessionAgent, **kwargs: object) -> None:
-        """Create an agent of a session."""
+        """Create an agent in a session."""
         self._need_session(session_id)
         agent = session_agent.agent_id
         self._create(_key("agent", session_id, agent), session_agent.to_dict(), f"Agent {agent}")
@@ -66,7 +66,7 @@ class MemoristSessionRepository(SessionRepository):
         self._write(_key("agent", session_id, session_agent.agent_id), session_agent.to_dict())
 
     def create_message(self, session_id: str, agent_id: str, session_message: SessionMessage, **kwargs: object) -> None:
-        """Create a message of an agent."""
+        """Create an agent's message."""
         self._need_session(session_id)
         self._need_agent(session_id, agent_id)
         number = session_message.message_id
@@ -158,7 +158,7 @@ class MemoristSessionRepository(SessionRepository):
 
 
 class MemoristMemoryStore:
-    """A store for Strands' `MemoryManager` that recall searches and that is written as facts and messages."""
+    """Implements a store for Strands' `MemoryManager`. It stores facts and messages, and uses recall to search them."""
 
     def __init__(
         self,

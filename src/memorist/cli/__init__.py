@@ -1,1 +1,2 @@
-"""The command line has one module per group of commands, and each command is a thin call of `Memory`."""
+"""Implements the command line. There is one module per group of commands, and each command is a thin wrapper around
+`Memory`."""

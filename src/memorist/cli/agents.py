@@ -24,7 +24,7 @@ ROOT = click.option("--root", type=click.Path(exists=True, file_okay=False, path
 
 
 def _agents_url(session: Session) -> str:
-    """Return the agents' memory, one file for all repositories, separate from other memories."""
+    """Return the URL of the agents' memory, which is one file for all repositories, separate from other memories."""
     return default_url() if session.url_option is None else absolute_url(session.url_option)
 
 
@@ -97,7 +97,7 @@ def uninstall(session: Session, agent: Agent, where: str, root: Path, yes: bool,
 @ROOT
 @session_of
 def status(session: Session, agent: Agent | None, root: Path) -> None:
-    """Show which coding agents use the memory, in this repository and in all of yours."""
+    """Show which coding agents use the memory, in this repository and in your user configuration."""
     names: tuple[Agent, ...] = AGENTS if agent is None else (agent,)
     rows = [
         {"agent": name, "where": where, "state": _installer(session, name, where, root).state()}

@@ -1,4 +1,5 @@
-"""The terminal view of `memorist browse`: namespaces on the left, their facts or a thread's messages on the right."""
+"""Implements the terminal view of `memorist browse`, with namespaces on the left, and their facts or a thread's
+messages on the right."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from .. import Memory
 
 SHOWN_MESSAGES = 200
-"""How many messages of a thread are shown."""
+"""The maximum number of messages of a thread to show."""
 
 
 class Place(NamedTuple):
@@ -29,7 +30,7 @@ class Place(NamedTuple):
 
 
 class Browser(App[None]):
-    """This read-only application uses the memory's public methods."""
+    """Implements a read-only application on top of the memory's public methods."""
 
     CSS = "Tree { width: 34; } #why { height: auto; max-height: 30%; padding: 0 1; color: $text-muted; }"
     TITLE = "memorist"

@@ -1,4 +1,4 @@
-"""Implements `memorist chat`, a chat with memory, with a model or with an echo that needs none."""
+"""Implements `memorist chat`, a chat with memory that uses a model, or an echo that needs none."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class Talk:
         return iterate(self._model.stream(rest, system=system, max_tokens=ANSWER_TOKENS))
 
     def _echo(self, text: str) -> str:
-        """Return the recalled memories that match the message, in place of a model's answer."""
+        """Return the memories that match the message, instead of a model's answer."""
         hits = self._memory.recall(text, kinds=["fact", "learning", "document"], top_k=3)
         return "I remember: " + "; ".join(hit.text for hit in hits) if hits else "I remember nothing about that yet."
 

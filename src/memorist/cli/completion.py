@@ -1,4 +1,4 @@
-"""Shell completion."""
+"""Implements shell completion."""
 
 from __future__ import annotations
 
@@ -24,10 +24,7 @@ def completion(shell: str) -> None:
 
 
 def complete_common_options() -> None:
-    """Let completion offer the options that are allowed after any command.
-
-    Shells call it when they ask for completions.
-    """
+    """Offer the options that are allowed after any command. Shells call this when they ask for completions."""
     for shell in SHELLS:
         add_completion_class(_with_common_options(get_completion_class(shell)), shell)
 

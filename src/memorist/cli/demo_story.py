@@ -1,4 +1,5 @@
-"""Writes the demo file: ten weeks at a hospital, with the cases that an operator meets when inspecting a memory.
+"""Writes the demo file, which covers ten weeks at a hospital and the cases that an operator meets when inspecting a
+memory.
 
 It contains several users and sessions, a corrected fact that a later message about a trip overwrote, a long thread with
 a summary, a task that was killed halfway and resumed, documents, working memory, messages whose extraction failed, and
@@ -47,7 +48,7 @@ UNREADABLE = ("night shift", "supplier rating", "holiday list")
 
 
 class StoryClock:
-    """This clock is set by the story."""
+    """Represents a clock that the story sets."""
 
     def __init__(self, now: datetime) -> None:
         self.now = now
@@ -143,7 +144,7 @@ def _first_talk(memory: Memory, clock: StoryClock) -> None:
 
 
 def _passers_by(memory: Memory, clock: StoryClock, dice: random.Random, people: int) -> None:
-    """Write the chats of colleagues who talked now and then."""
+    """Write the occasional chats of colleagues."""
     for number, (user, name, city, work, wish) in enumerate(PEOPLE[:people]):
         clock.at(60 - number * 2, 8 + number % 9, dice.randrange(60))
         thread = _thread(memory, user, f"{dice.choice(WARDS)}, week {40 + number % 6}")
@@ -288,7 +289,8 @@ def _sent(memory: Memory, thread: str, text: str) -> None:
 
 
 def _report(memory: Memory, thread: str, context: Context) -> None:
-    """Report the usage that a provider would report: the part shared with the previous request came from its cache."""
+    """Report the usage that a provider would report, in which the part shared with the previous request came from its
+    cache."""
     log = run_blocking(core_of(memory).get(RequestLog, thread))
     before = [] if log is None else msgspec.convert(log.pieces, list[Piece])
     cached = shared_tokens(before, context.pieces)

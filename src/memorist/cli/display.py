@@ -1,6 +1,5 @@
-"""Prints values for people: tables that fit the terminal, relative times, colours by meaning, progress.
-
-It does not use `rich`, whose import took longer than opening the memory it would show.
+"""Prints values for people: tables that fit the terminal, relative times, colours by meaning, and progress. It does not
+use `rich`, because importing that took longer than opening the memory.
 """
 
 from __future__ import annotations
@@ -143,7 +142,8 @@ def cell(value: object) -> str:
 
 
 def measure(text: str) -> int:
-    """Return the number of columns of a text's longest line. Wide characters take two, combining ones none."""
+    """Return the number of columns of a text's longest line. Wide characters take two columns, and combining characters
+    take none."""
     return max((sum(map(_columns_of, line)) for line in text.split("\n")), default=0)
 
 
@@ -154,7 +154,7 @@ def _columns_of(char: str) -> int:
 
 
 def fitted(natural: Sequence[int], room: int) -> list[int]:
-    """Return column widths that fit the room. The widest column is narrowed first, down to `NARROWEST`."""
+    """Return column widths that fit the available width. The widest column is narrowed first, down to `NARROWEST`."""
     widths = list(natural)
     while sum(widths) + GAP_COLUMNS * (len(widths) - 1) > room and max(widths) > MIN_COLUMN_WIDTH:
         widths[widths.index(max(widths))] -= 1

@@ -1,4 +1,4 @@
-"""Command groups that suggest similar names for a mistyped command."""
+"""Defines command groups that suggest similar names for a mistyped command."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def common_options_first(args: Iterable[str]) -> list[str]:
 
 
 class InNamespace(click.Command):
-    """Represents a command whose first argument, NAMESPACE, can be left out with `--user NAME`, which then stands for
-    the user's own."""
+    """Represents a command whose first argument, NAMESPACE, can be left out with `--user NAME`. The user's own
+    namespace is then used."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Return the arguments with the user's namespace in front, if one argument is missing."""

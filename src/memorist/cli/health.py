@@ -89,7 +89,7 @@ def doctor(session: Session, deep: bool, retry_dead: bool, clear_hooks: bool) ->
 
 
 def _hook_problems() -> list[str]:
-    """Return the errors in hooks of coding agents, which show nothing themselves."""
+    """Return the errors in hooks of coding agents, which do not show errors themselves."""
     return [
         f"hook {error['event']} of {error['agent']} at {error['at']}: {error['error']}" for error in last_errors()[-5:]
     ]

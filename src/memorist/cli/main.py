@@ -1,4 +1,4 @@
-"""The entry point `memorist`: global options, and the table of commands, each imported on use."""
+"""Defines the entry point `memorist`, with the global options and the table of commands, each imported on use."""
 
 from __future__ import annotations
 
@@ -95,8 +95,8 @@ _COMMANDS = {name: command for section in _SECTIONS.values() for name, command i
 _OPTIONAL_COMMANDS = {
     "analyze": ("memorist_analyze", "Analyse how a framework's source code manages memory."),
 }
-"""Commands of other distributions: the package that provides each, and its help text. Reading entry points would take
-as long as the rest of `--help`, so the help only checks whether the package is installed."""
+"""Commands from other distributions, each with the package that provides it and its help text. Reading entry points
+would take as long as the rest of `--help`, so the help only checks whether the package is installed."""
 
 
 def _optional_commands() -> dict[str, str]:
@@ -105,7 +105,7 @@ def _optional_commands() -> dict[str, str]:
 
 @cache
 def _installed_commands() -> dict[str, EntryPoint]:
-    """Return commands of other distributions, by name. They are looked up only when one is called."""
+    """Return commands from other distributions, by name. They are looked up only when one is called."""
     from importlib.metadata import entry_points
 
     return {point.name: point for point in entry_points(group="memorist.commands")}

@@ -1,4 +1,5 @@
-"""Maintenance, forgetting and provenance: `process`, `reindex`, `worker`, `forget`, `scrub`, `why`, `audit`."""
+"""Implements the commands for maintenance, forgetting and provenance: `process`, `reindex`, `worker`, `forget`,
+`scrub`, `why` and `audit`."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ def process(session: Session, names: tuple[str, ...]) -> None:
 def reindex(session: Session) -> None:
     """Rebuild index entries that another version, stemmer or embedder wrote.
 
-    You can keep using the memory meanwhile. If a run is interrupted, the next one continues where it stopped.
+    You can keep using the memory in the meantime. If a run is interrupted, the next one continues where it stopped.
     """
     with session.memory() as memory, progress("reindexing") as tick:
         [report] = memory.process("vectors", progress=tick)

@@ -216,7 +216,7 @@ def approve_candidates(session: Session, ids: tuple[str, ...], ns: str | None) -
 def edit_candidate(
     session: Session, id: str, text: str | None, value: str | None, key: str | None, subject: str | None, ns: str | None
 ) -> None:
-    """Change what a candidate proposes. It keeps waiting for approval."""
+    """Change a candidate's proposal. It still has to be approved."""
     with session.memory() as memory:
         candidate = memory.review.edit(
             id, text=text, value=None if value is None else read_json(value), key=key, subject=subject,

@@ -30,7 +30,7 @@ def learnings() -> None:
 @click.option("--limit", type=int, default=50, show_default=True, help="List at most this many.")
 @session_of
 def list_(session: Session, min_confidence: float, type_: LearningType | None, limit: int) -> None:
-    """List learnings, most used first: those of --user NAME; without one, those that apply to everyone."""
+    """List the learnings about --user NAME, most used first. Without --user, list those that apply to everyone."""
     with session.memory(settle=True) as memory:
         rows = memory.learnings.list(min_confidence=min_confidence, type=type_, limit=limit)
         general = "nothing learned that applies to everyone; --user NAME shows what was learned of one"

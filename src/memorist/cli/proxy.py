@@ -28,7 +28,7 @@ def proxy(session: Session, upstream: str, host: str, port: int, budget: int) ->
 
     Point your program at this address instead of the provider's (OPENAI_BASE_URL=http://127.0.0.1:8378/v1). Keys and
     answers pass through unchanged. Name the user with --user, or per request in the header X-Memorist-User or the field
-    `user`; a request that names none is forwarded without memory.
+    `user`; a request that does not name a user is forwarded without memory.
     """
     try:
         import uvicorn

@@ -43,5 +43,5 @@ class Noun(Generic[T]):
 
 
 def core_of(handle: Facade) -> Core:
-    """Return the engine behind a handle, for code (the server, MCP, adapters) that needs more than its public methods."""
+    """Return the engine behind a handle, for code (the server, MCP, adapters) that needs more than public methods."""
     return handle._core

@@ -37,7 +37,7 @@ Channel = tuple[str, str, str]
 
 
 class KnownLists:
-    """An LRU cache of the list values that this process wrote last, which the next versions are compared with."""
+    """Implements an LRU cache of the list values that this process wrote last. New versions are compared with them."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[Channel, Known] = OrderedDict()
@@ -169,7 +169,7 @@ class Checkpoints:
         return stored, bases
 
     async def _last(self, row: CheckpointRow, channel: str) -> Known | None:
-        """Return the base version for the delta of a list: the cached one, or the newest stored."""
+        """Return the base version for the delta of a list, which is the cached one or the newest one in the store."""
         key = (row.thread, row.ns, channel)
         entry = self._known.get(key)
         if entry is not None or row.parent is None:
@@ -260,9 +260,7 @@ class Checkpoints:
         return lists
 
     async def _below(self, thread: str, ns: str, channel: str, stored: Stored) -> dict[Version, Stored]:
-        """Return the chain of base versions of a delta: all from the whole version to its base, which are adjacent
-        keys.
-        """
+        """Return the chain of base versions of a delta, from the whole version to its base. Their keys are adjacent."""
         assert stored.whole is not None and stored.base is not None
         prefix = rows.value_key(thread, ns, channel, 0)[:-1]
         ends = [(*prefix, stored.whole), (*prefix, stored.base)]

@@ -1,8 +1,9 @@
 """Deletes and copies checkpoints without breaking the remaining ones (a mark-and-sweep garbage collection).
 
-A remaining checkpoint may need rows of a deleted one: base versions of its lists and, for delta channels, the writes of
-its ancestors back to the last snapshot. Only rows that no remaining checkpoint needs are deleted. A deleted ancestor
-that is still needed is hidden: it is not listed or found, but the history of a delta channel can read it.
+A remaining checkpoint may need rows of a deleted one, such as base versions of its lists and, for delta channels, the
+writes of its ancestors back to the last snapshot. Only rows that no remaining checkpoint needs are deleted. A deleted
+ancestor that is still needed is hidden. It is no longer listed or found, but the history of a delta channel can still
+read it.
 
 Each commit is a compare-and-set on the thread's head record, which every new checkpoint rewrites. After a conflict,
 everything is computed again, so that no row is deleted that a new checkpoint needs.
@@ -48,7 +49,7 @@ class Pruning:
                 await batch.records.delete(self._space, rows.run_key(run, thread))
 
     async def delete_for_runs(self, runs: Sequence[str]) -> None:
-        """Delete the checkpoints that runs made, in all threads."""
+        """Delete the checkpoints that these runs created, in all threads."""
         for run in map(str, runs):
             marks = await self._records.scan(self._space, rows.run_key(run, "")[:-1])
             for mark in marks:
@@ -168,7 +169,7 @@ def _needed(all: Sequence[CheckpointRow], gone: set[tuple[str, str]]) -> set[tup
 
 
 def _of_run(run: str, all: Sequence[CheckpointRow]) -> set[tuple[str, str]]:
-    """Return the checkpoints that a run made."""
+    """Return the checkpoints that a run created."""
     return {(row.ns, row.id) for row in all if row.run == run}
 
 

@@ -24,7 +24,7 @@ from .values import Version
 
 ROOT = "langgraph"
 MAX_NAME_BYTES = 300
-"""The maximum number of bytes of one name in a key; a whole key may have 1,536."""
+"""The maximum number of bytes of one name in a key. A whole key can have 1,536 bytes."""
 Typed = tuple[str, bytes]
 
 
@@ -43,11 +43,12 @@ class CheckpointRow(msgspec.Struct, array_like=True, frozen=True):
     deltas: tuple[str, ...] = ()
     """These are delta channels whose value must be rebuilt from the writes of ancestors."""
     hidden: bool = False
-    """This says whether it was deleted but is kept for descendants that need its writes. It is not listed or found."""
+    """This is True if the checkpoint was deleted but is kept for descendants that need its writes. It is no longer
+    listed or found."""
 
 
 class WriteRow(msgspec.Struct, array_like=True, frozen=True):
-    """One pending write."""
+    """Represents one pending write."""
 
     task: str
     index: int
@@ -124,5 +125,5 @@ def writes_prefix(thread: str, ns: str, id: str) -> RecordKey:
 
 
 def run_key(run: str, thread: str) -> RecordKey:
-    """Return the key of the index entry that a run wrote to a thread."""
+    """Return the key of the index entry that records that a run wrote to a thread."""
     return (ROOT, "run", short(run), short(thread))

@@ -46,9 +46,9 @@ _PLAIN = re.compile(r"[\w.\-]+\Z")
 class MemoristStore(BaseStore):
     """Stores items as facts, with text and vector search and a history. Each LangGraph namespace is one of ours.
 
-    `memory` is a `Memory`, an `AsyncMemory` or a URL. With `score="hybrid"` a query is a recall, with recall's score.
-    With `score="cosine"` items are ranked by the plain cosine of their vectors, as in LangGraph's own stores.
-    `index` names the fields to embed and, with a URL or for cosine, the embedding function.
+    `memory` is a `Memory`, an `AsyncMemory` or a URL. With `score="hybrid"`, a query is answered by recall, with
+    recall's score. With `score="cosine"` items are ranked by the cosine similarity of their vectors, as in LangGraph's
+    own stores. `index` names the fields to embed and, with a URL or for cosine, the embedding function.
     """
 
     supports_ttl = True
@@ -125,7 +125,7 @@ class MemoristStore(BaseStore):
 
 
 class _Items:
-    """The items of a store, over its blocking or async memory."""
+    """Reads and writes the items of a store, over its blocking or async memory."""
 
     def __init__(self, memory: AsyncMemory, store: MemoristStore) -> None:
         self._memory = memory
@@ -150,7 +150,7 @@ class _Items:
         return Item(**_fields(op.namespace, fact))
 
     async def _spaces(self, prefix: Sequence[str]) -> list[str]:
-        """Return our namespaces for a LangGraph namespace and all below it."""
+        """Return our namespaces for a LangGraph namespace and everything below it."""
         kind, _, name = self._store._root.partition(":")
         start = f"{name}/" + (".".join(prefix) if prefix else "")
         namespaces = await self._memory.namespaces(kind, prefix=start)  # type: ignore[arg-type]  # root begins with a kind
@@ -203,7 +203,7 @@ class _Items:
         return [by_key[key] for key in places]
 
     async def _by_cosine(self, spaces: Sequence[str], op: SearchOp) -> list[tuple[float | None, Fact]]:
-        """Return all items with vectors, ranked by their best cosine."""
+        """Return all items with vectors, ranked by their highest cosine similarity."""
         query = (await self._embeds([op.query or ""]))[0]
         ranked: list[tuple[float | None, Fact]] = []
         for space in spaces:

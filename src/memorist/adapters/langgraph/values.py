@@ -3,8 +3,8 @@
 A graph that appends to a list writes the whole list with every step, so a file would grow with the square of the number
 of steps. Here a list is serialised item by item. A delta contains the items that are missing from its base, which is an
 earlier version, and the numbers of the base's first and last items that surround them. When the deltas since a whole
-version are larger than it, the next version is stored whole again. So a file is at most three times the size of the
-data, and reading a value reads at most twice its size.
+version are larger than that version, the next version is stored whole again. So a file is at most three times the size
+of the data, and reading a value means reading at most twice its size.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Stored(msgspec.Struct, array_like=True, frozen=True):
     base: Version | None = None
     head: int = 0
     tail: int = 0
-    """This says how many of the base's first and last items are kept."""
+    """This is the number of the base's first and last items that are kept."""
     whole: Version | None = None
     """This is the whole version at the start of the chain, or None if this version is whole."""
     links: int = 0
@@ -82,8 +82,8 @@ def serialised(value: Any, serde: SerializerProtocol) -> tuple[Stored, tuple[Ite
 def _wrapper(value: object, serde: SerializerProtocol) -> Item | None:
     """Return the serialised form of a named tuple with one field, a list, without that list.
 
-    A delta channel's snapshot is one. It is recognised by its form, and only if the serialiser restores it unchanged,
-    because the framework's name for it is private.
+    A delta channel's snapshot is one. It is recognised by its structure, because the framework's name for it is
+    private, and only if the serialiser restores it unchanged.
     """
     if not (isinstance(value, tuple) and len(value) == 1 and hasattr(value, "_fields") and type(value[0]) is list):
         return None
@@ -93,7 +93,7 @@ def _wrapper(value: object, serde: SerializerProtocol) -> Item | None:
 
 
 def weight(items: Sequence[Item]) -> int:
-    """Return the total bytes of items."""
+    """Return the total size of items in bytes."""
     return sum(len(data) for _, data in items)
 
 

@@ -54,7 +54,7 @@ def packed(vectors: Rows) -> bytes:
 
 
 def similarity(query: Sequence[float] | Vectors, data: bytes) -> float:
-    """Return the highest cosine of an item's vectors."""
+    """Return the highest cosine similarity among an item's vectors."""
     rows = np.frombuffer(data, "<f4", offset=4).reshape(int.from_bytes(data[:4], "big"), -1)
     unit = np.asarray(query, np.float32)
     norm = float(np.linalg.norm(unit))

@@ -57,7 +57,7 @@ class ToolRecall:
         return sorted(scores, key=lambda index: (-scores[index], index))
 
     async def _by_meaning(self, query: str, texts: Sequence[str]) -> list[int]:
-        """Return the texts ordered by cosine similarity with the query, or nothing if there is no embedder or it fails."""
+        """Return the texts ordered by cosine similarity with the query, or nothing without a working embedder."""
         import numpy as np
 
         from ...recall.query import content

@@ -4,9 +4,8 @@ JSON columns contain exact text and are cast to `jsonb` for the comparison, once
 accepts at least the rows that `matches` accepts, and the store checks each returned row with `matches`. So a filter
 means the same here as on every other store, even where SQL differs:
 
-- A number beyond 2**53 is compared as decimal by Postgres and as a binary float by Python: such a test accepts all
-  rows.
-- `jsonb` cannot hold `\\u0000`: a row whose JSON contains it is accepted.
+- Postgres compares a number beyond 2**53 as a decimal, and Python as a binary float, so such a test accepts all rows.
+- `jsonb` cannot contain `\\u0000`, so a row whose JSON contains it is accepted.
 - Tests of raw bytes, and operands that are not JSON, accept all rows.
 
 A part that accepts too much is not `exact`, and its negation accepts all rows.

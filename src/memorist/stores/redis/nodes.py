@@ -1,4 +1,4 @@
-"""Finds the servers that keep our rows, including replicas, and reads their INFO and settings, for scrub."""
+"""Finds the servers that contain our rows, including replicas, and reads their INFO and settings, for `scrub`."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _MAX_POLLS = 30_000
 
 
 class Server(msgspec.Struct):
-    """Represents a server that keeps our rows: a primary, or a replica of one."""
+    """Represents a server that contains our rows, which is a primary or a replica of one."""
 
     address: Address
     name: str
     info: JsonObject
     settings: dict[str, str]
-    """These are the settings that this module asks for. They are empty if the server does not reveal them."""
+    """These are the settings that this module reads. They are empty if the server does not reveal them."""
     primary: Address
 
     @property
@@ -43,7 +43,7 @@ class Server(msgspec.Struct):
 
 
 async def servers_of(client: Client) -> tuple[list[Server], list[str]]:
-    """Return primaries and their replicas, and a sentence for each server that could not be asked."""
+    """Return primaries and their replicas, and a sentence about each server that could not be reached."""
     servers: dict[Address, Server] = {}
     unreachable: list[str] = []
     waiting = [(address, address) for address in await client.servers()]

@@ -3,13 +3,15 @@ change, followed by MessagePack.
 
 A row is `1 [checksum] field; … shape; length; index members, body`:
 
-- `1` is the number of this format, and implies the checksum, which is the first 8 hex digits of the SHA-1 of everything
-after it, in tables that declare one. It is SHA-1 because a script, which fills in sequence numbers, can compute that.
-- The fields are columns that scripts must read or change. Which they are is fixed for each table.
+- `1` is the number of this format. It determines the checksum, which is the first 8 hex digits of the SHA-1 of
+everything after it, in tables that declare one. SHA-1 is used because a script, which fills in sequence numbers, can
+compute it.
+- The fields are columns that scripts must read or change. They are fixed for each table.
 - `shape` is a hash of the writer's set of columns (see `codec.shape_of`). Before a script replaces a row of a shape
-  that it does not know, it hands the body to the client, which merges the unknown cells into the new row
+  that it does not know, it returns the body to the client, which merges the unknown cells into the new row
   (`Layout.merged`).
-- The body holds all other cells by name, empty ones left out: columns can be added, and rows of any version be read.
+- The body contains all other cells by name, without empty ones. So columns can be added, and rows of any version can be
+  read.
 """
 
 from __future__ import annotations
@@ -65,7 +67,7 @@ class Layout:
         self.shape = record_codec.shape
         self.replaceable = {record_codec.shape}
         """Shapes of rows without unknown cells, which can be replaced without merging; more are added as rows are
-        met."""
+        read."""
         self.flags = _flags(record_codec)
         self.history = (table.history or "").encode()
         self.indexes = {name: _without_org(columns) for name, columns in table.indexes.items()}
@@ -88,7 +90,7 @@ class Layout:
         self._body = msgspec.defstruct(f"{kind.__name__}Body", body, omit_defaults=True)
         self._unpack_body = msgspec.msgpack.Decoder(self._body).decode
         self.keys_only = {*record_codec.names} <= {*table.key, "expires_at"}
-        """Whether it is a view of nothing but keys: then scans fetch members, and no rows."""
+        """Whether this is a view of keys only, so that scans fetch members instead of rows."""
         self._key = key
         self._key_is_text = [record_codec.columns[position].kind == "text" for position in key]
         self._missing = record_codec.missing
@@ -167,7 +169,7 @@ def layout(kind: type[Record]) -> Layout:
 
 
 _Field = tuple[int | None, str]
-"""Which column a field holds, if any, and how it is written."""
+"""The column that a field contains, if any, and how it is written."""
 _SCOPE: dict[str, object] = {
     "pack": pack,
     "stamp": stamp,

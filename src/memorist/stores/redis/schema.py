@@ -9,11 +9,12 @@ from .keys import SCHEMA_KEY
 
 SCHEMA = 1
 OLDEST_READING_SCHEMA = 1
-"""The oldest schema that a program must know to use what this one writes; both numbers are stored on the server."""
+"""The oldest schema that a program must know to use data written by this version. Both numbers are stored on the
+server."""
 
 
 async def prepare(client: Client) -> None:
-    """Record our schema version on a new server; raise SchemaError on one whose rows this version cannot read."""
+    """Record our schema version on a new server. Raises SchemaError if this version cannot read the server's rows."""
     stored = await client.command(SCHEMA_KEY, "GET", SCHEMA_KEY)
     if stored is None:
         await client.command(SCHEMA_KEY, "SET", SCHEMA_KEY, b"%d %d" % (SCHEMA, OLDEST_READING_SCHEMA), "NX")

@@ -1,6 +1,6 @@
-"""Removes deleted bytes physically on Redis: every server, including replicas, rewrites its files without them.
+"""Physically removes deleted bytes from Redis. Every server, including replicas, rewrites its files without them.
 
-This is for operators, because each server writes all its data once, including that of other users of the server. The
+This is for operators, because each server rewrites all its data, including that of its other users. The
 files are in Redis' own formats and are not read here.
 """
 

@@ -41,12 +41,13 @@ CACHE_SECONDS = 1.0
 REGISTER_SECONDS = 60.0
 _MAX_ATTEMPTS = 8
 LOOK_ORGS = 2_000
-"""How many orgs of the register are checked in one round trip."""
+"""How many orgs in the register to check in one round trip."""
 LEAVE_SECONDS = 30.0
 
 
 class RedisStore:
-    """Keeps rows on Redis or Valkey, on one server or a Cluster. Every batch is one atomic script in one round trip."""
+    """Stores rows on Redis or Valkey, on one server or a Cluster. Every batch is one atomic script in one round
+    trip."""
 
     name = "redis"
     owns_files = False
@@ -232,7 +233,7 @@ class RedisStore:
         return sorted(jobs, key=lambda job: (job.run_at, job.row_key))
 
     async def _leave(self, quiet: set[str]) -> None:
-        """Remove orgs without any job from the register of work, at most every LEAVE_SECONDS, because it costs a
+        """Remove orgs without jobs from the register of work, at most once every LEAVE_SECONDS, because it costs a
         request."""
         if time.monotonic() - self._left < LEAVE_SECONDS:
             return
@@ -289,8 +290,8 @@ class RedisStore:
     async def _bring_in(self, org: str, table: Layout) -> None:
         """Add every row to the indexes that were added after the first release, before one of them is scanned.
 
-        Rows written by an older version are missing there. They are queued in the sorted set `~table`, by the first
-        process that uses the new index, and from then on by the older versions when they write.
+        Rows written by an older version are missing there. The first process that uses the new index queues them in the
+        sorted set `~table`. After that, older versions queue each row they write.
         """
         base = self._base(org)
         if (org, table.name) not in self._announced_indexes:
@@ -346,7 +347,7 @@ class RedisStore:
     async def _holders_page(
         self, cursor: int, mark: bytes, tables: Sequence[bytes], *, retire: bool = False
     ) -> tuple[int, list[str]]:
-        """Return the next cursor and the holders among one page of all orgs, because one reply with a million names
+        """Return the next cursor, and the orgs with rows on one page of all orgs. A single reply with a million names
         would block everyone else."""
         following, members = await self._client.command(ORGS_KEY, "SSCAN", ORGS_KEY, cursor, "COUNT", LOOK_ORGS)
         names = sorted(bytes(member).decode() for member in members)

@@ -1,4 +1,4 @@
-"""Parses Redis URLs, which name one server, the Sentinels of a service, or some nodes of a Cluster."""
+"""Parses Redis URLs. A URL names one server, the Sentinels of a service, or some nodes of a Cluster."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Servers(NamedTuple):
     seeds: tuple[Address, ...] = ()
     """These are the nodes or Sentinels that the URL names."""
     replicas: int = 0
-    """This says how many replicas must have a write before it is acknowledged."""
+    """This is the number of replicas that must receive a write before it is acknowledged."""
     wait_ms: int = WAIT_MS
 
 

@@ -1,9 +1,9 @@
 """Keeps a register of the orgs that have jobs, so that a worker examines only those, however many orgs there are.
 
-An org is entered, with the time, before one of its jobs is written. A worker that finds no job of an org removes it,
-unless it was entered less than five minutes ago, because its job may not be written yet. Rows and register are in
-different slots of a Cluster, so they cannot change atomically. A sweep over all orgs once a day finds the entries that
-a stalled writer or an older version left out. It examines one page at a time, so that no worker has to wait.
+An org is entered, with the time, before one of its jobs is written. A worker that finds no jobs for an org removes it,
+unless it was entered less than five minutes ago, because its job may not be written yet. The rows and the register are
+in different slots of a Cluster, so they cannot change atomically. A sweep over all orgs once a day finds the entries
+that a stalled writer or an older version left out. It examines one page at a time, so that no worker has to wait.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from .keys import WORK_KEY
 from .scripts import DONE
 
 ENTER_SECONDS = 20.0
-"""How long a process does not enter an org again."""
+"""The minimum time before a process enters the same org again."""
 KEEP_SECONDS = 300.0
 SWEEP_SECONDS = 24 * 3600.0
 _SWEPT = b""
-"""A member that is no org's name; a register without it was never swept, or was flushed."""
+"""A member that is not the name of an org. A register without it was never swept, or was flushed."""
 
 
 class WorkRegister:
-    """Gives one process access to the register."""
+    """Provides access to the register for one process."""
 
     def __init__(self, client: Client, holders: Callable[[int], Awaitable[tuple[int, list[str]]]]) -> None:
         self._client = client
         self._holders = holders
-        """From a cursor to the next one and the orgs of that page that have jobs; the cursor after the last is 0."""
+        """Maps a cursor to the next one and to the orgs with jobs on that page. The last cursor is followed by 0."""
         self._entered: dict[str, float] = {}
         self._swept: float | None = None
         self._cursor = 0
@@ -76,7 +76,7 @@ class WorkRegister:
         return orgs
 
     async def done(self, orgs: Sequence[str]) -> None:
-        """Remove orgs that were found without any job."""
+        """Remove orgs that turned out to have no jobs."""
         if orgs:
             before = b"%.3f" % (time.time() - KEEP_SECONDS)
             await self._client.script(DONE, WORK_KEY, [before, *orgs], write=False)

@@ -49,7 +49,7 @@ _ADD = statements(Message).insert
 
 def encode_changes(changes: Sequence[Change]) -> list[object]:
     """Encode the rows of each change before the transaction begins, so that invalid input raises an error before a lock
-    is taken."""
+    is acquired."""
     return [_ENCODE[type(change)](change) for change in changes]
 
 

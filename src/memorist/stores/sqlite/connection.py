@@ -26,43 +26,43 @@ APPLICATION_ID = 0x4D656D6F  # "Memo"
 _HEADER_BYTES, _MARK_AT = 100, 68
 """The size of the header of an SQLite file, and the offset of the application id in it."""
 PAGE_BYTES = 8192
-"""Twice SQLite's default: rows of a few hundred bytes waste half as much space at the ends of pages, and an append
-takes 3 µs more."""
+"""The page size, which is twice SQLite's default. Rows of a few hundred bytes then waste half as much space at the ends
+of pages, and an append takes 3 µs longer."""
 BALLAST_BYTES = 1 << 20
 _UNKNOWN = "the disk failed while committing; read back before writing it again"
-"""After a failed fsync nobody knows whether the pages were written; only a later read can tell."""
+"""After a failed fsync, only a later read can show whether the pages were written."""
 _MOVED = "the file was deleted or replaced while it was open: what was written is not in the file that lies there now"
 _CLOSED = "the parent process closed the file while this one was forked from it; open the memory again in the child"
 _abandoned: list[object] = []
 """Connections inherited through a fork; the child keeps them referenced, unused and open, because closing them would
-break the parent's."""
+break the parent's connections."""
 _open_here: dict[str, int] = {}
 """How many connections this process has to each file. Opening a file a second time and closing that descriptor would
 drop all POSIX locks of the process on it."""
 
 
 _forks = 0
-"""How many forks lie between the first process and this one. Comparing a number is cheaper than asking for the pid."""
+"""The number of forks between the first process and this one. Comparing a number is cheaper than asking for the pid."""
 _living: WeakSet[Connections] = WeakSet()
 _connecting = threading.Lock()
-"""Held while a connection is made, and by a fork, so that neither happens during the other."""
+"""Held while a connection is opened and during a fork, so that the two never overlap."""
 _held: list[tuple[Connections, list[apsw.Cursor], bool]] = []
-"""The cursors and locks that `_before_fork` took; `_after_fork_in_parent` gives them back."""
+"""The cursors and locks that `_before_fork` acquired and `_after_fork_in_parent` releases."""
 _hurry = threading.local()
 """`now` is true in a thread that must not wait for a lock."""
 _FORK_SECONDS = 10.0
 """How long a fork and `close()` wait for other threads that are inside SQLite."""
 _SHARED_LOCK = (0x40000002, 510)
 _SHM_LOCK = (128, 1)
-"""Offset and length of the locks by which SQLite knows that a file is in use: in the database and in its `-shm`
-file."""
+"""The offset and length of the locks, in the database and in its `-shm` file, that tell SQLite that a file is in
+use."""
 
 
 def _before_fork() -> None:
     """Wait until no thread is inside SQLite, and keep threads out until the process has forked.
 
-    A child gets a copy of SQLite's table of locks. A lock that the parent holds at that moment would stay in the copy
-    forever, and the child could never write. A mutex that another thread holds would never be released.
+    A child gets a copy of SQLite's table of locks. If the parent holds a lock at that moment, the lock stays in the
+    copy forever, and the child can never write. If another thread holds a mutex, it is never released in the child.
     """
     # Lock order, to avoid a deadlock: a writer takes its own lock first and then, for a new connection, `_connecting`.
     locked = [(connections, connections._lock.acquire(timeout=_FORK_SECONDS)) for connections in list(_living)]
@@ -95,7 +95,7 @@ if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
 
 
 class Locked:
-    """`read_at_once` returns this if another process holds the file, so that the read would have to wait."""
+    """Represents a file that another process has locked. `read_at_once` returns it instead of waiting."""
 
 
 LOCKED = Locked()
@@ -109,7 +109,7 @@ class Connections:
         self._real = os.path.realpath(path)
         self._synchronous = "FULL" if durability == "full" else "NORMAL"
         self._file: tuple[int, ...] | None = None
-        """Inode and device of the open file, to notice when another file takes its path."""
+        """The inode and device of the open file, used to notice when another file replaces it."""
         self._moved = array("i", (0,))
         """The integer into which SQLite writes whether the file was moved, see `_check_file`."""
         self._moved_at = self._moved.buffer_info()[0]
@@ -128,7 +128,7 @@ class Connections:
         self._lock = threading.Lock()
 
     def _hold_readers(self) -> list[apsw.Cursor]:
-        """Take every reader's cursor from the pool, waiting for those in use."""
+        """Take all readers' cursors from the pool, waiting for those that are in use."""
         taken: list[apsw.Cursor] = []
         try:
             self._shm = os.stat(self._real + "-shm").st_ino
@@ -143,10 +143,11 @@ class Connections:
         return taken
 
     def _lock_as_child(self) -> None:
-        """Take the shared locks by which other processes know that this child uses the file.
+        """Acquire the shared locks that tell other processes that this child uses the file.
 
-        POSIX locks are not inherited, although the child's copy of SQLite's table says that they are held. Without them
-        the parent, on closing, would consider itself the last user and remove the write-ahead log that the child uses.
+        POSIX locks are not inherited, although the child's copy of SQLite's table says that they are held. Without
+        them, the parent would consider itself the last user when it closes the file, and remove the write-ahead log
+        that the child uses.
         """
         if not self._all:
             return
@@ -376,8 +377,8 @@ class Connections:
             raise translated(failed, "closing it") from failed
 
     def delete_on_full_disk(self, work: Callable[[apsw.Cursor], T]) -> T:
-        """Run a deletion on a full disk in the space that the ballast file frees. Freed pages are not zeroed, because
-        that would need space too."""
+        """Run a deletion on a full disk, using the space that the ballast file frees. Freed pages are not zeroed,
+        because that would need space too."""
         self.release_ballast()
         self._secure_delete("FAST")
         try:
@@ -411,7 +412,7 @@ class Connections:
 
 
 def _uncount(real: str, connections: list[apsw.Connection]) -> None:
-    """Subtract closed connections from `_open_here`. For a store that was dropped without `close()`, its finalizer does
+    """Subtract closed connections from `_open_here`. If a store was dropped without `close()`, its finalizer does
     this."""
     left = _open_here.get(real, 0) - len(connections)
     if left > 0:
@@ -440,7 +441,7 @@ def _patience() -> Callable[[int], bool]:
 
 @contextmanager
 def _directory_lock(path: str) -> Iterator[None]:
-    """Let one process at a time create or migrate files of a folder."""
+    """Let only one process at a time create or migrate files in a folder."""
     folder = os.path.dirname(path)
     if not os.path.isdir(folder):
         raise StoreUnavailable(f"the folder of {os.path.basename(path)!r} does not exist; create it first")

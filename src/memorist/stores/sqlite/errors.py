@@ -1,4 +1,4 @@
-"""Translates errors of apsw into ours."""
+"""Translates apsw's errors into ours."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Provides a fast path for reading pages of plain messages.
 
-Most messages have only text, or text and the original that an adapter stores (`raw`). Fetching 17 columns of which nine
-are empty costs more than the message itself, so one computed flag replaces the nine. If a page contains a message with
-more, it is read again in full.
+Most messages have only text, or text and the original that an adapter stores (`raw`). Fetching 17 columns, nine of them
+empty, costs more than the message itself, so one computed flag replaces the nine. If a page contains a message with
+more than that, the page is read again in full.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _sums: Callable[[str, str, Sequence[Row]], list[int]] = eval(
     f"lambda org, thread, rows: [base | crc32(pack(({_cells},))) for {', '.join(_PLAIN)}, _ in rows]",
     {"base": codec(Message).sum_base, "crc32": crc32, "pack": pack},
 )
-"""The checksums of the full rows, all other cells empty."""
+"""Computes the checksums of the full rows, with all other cells empty."""
 _load = msgspec.json.Decoder().decode
 
 

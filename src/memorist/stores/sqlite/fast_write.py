@@ -3,7 +3,7 @@ new fact.
 
 A new record is a plain insert, which fails if its key exists. The others insert into a temporary view whose trigger
 writes two or three rows under guards. A single statement is its own transaction and holds the write lock from its
-start, so there is no BEGIN, no read before and no COMMIT. The caller's assumptions (the thread's length, that the job
+start, so it needs no BEGIN, no earlier read and no COMMIT. The caller's assumptions (the thread's length, that the job
 exists) are guards, which the statement checks, because other processes may have changed something. If a guard fails,
 nothing is written, and the changes use the general path, which also raises the proper error.
 """
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from .connection import Connections
 
 MAX_CACHED_ROWS = 10_000
-"""How many threads, and how many facts, are remembered; then the memory of them starts anew."""
+"""The maximum number of cached threads, and of cached facts. When it is reached, the cache is cleared."""
 _MESSAGE_SUM, _FACT_SUM, _RECORD_SUM = (codec(kind).sum_base for kind in (Message, Fact, StoredRecord))
 _CREATED = codec(Message).position_of["created_at"]
 _message_row = encoder(Message, "org", "thread", "seq", "expires_at")
-"""The row of an appended message: the store gives its number, and its thread the rest."""
+"""The row of an appended message. The store assigns its number, and the other missing cells come from its thread."""
 _record_row = encoder(StoredRecord, "version")
 _PUT_NEW = statements(StoredRecord).insert
 _NEW_FACT: list[type[Record]] = [Fact, Job, AuditEvent]
-"""What setting a fact writes, in this order."""
+"""The rows that setting a fact writes, in this order."""
 _fact_row, _job_row, _event_row = encoder(Fact, "version"), encoder(Job, "version"), codec(AuditEvent).encode
 
 _messages = column_names(Message)
@@ -48,7 +48,8 @@ def _listed(names: Sequence[str]) -> str:
 def _guarded(names: Sequence[str]) -> str:
     """Return the new values.
 
-    The checksum is NULL if the update before found no row, and NOT NULL then fails the statement.
+    The checksum is NULL if the preceding update found no row, and the NOT NULL constraint then makes the statement
+    fail.
     """
     return ", ".join("CASE changes() WHEN 1 THEN new.crc END" if name == "crc" else f"new.{name}" for name in names)
 
@@ -68,7 +69,7 @@ _SET = [f"{kind.table.name}_{name}" for kind in _NEW_FACT for name in column_nam
 _NEVER_HELD = """CASE WHEN NOT EXISTS (
     SELECT 1 FROM main.fact_versions WHERE org = new.facts_org AND ns = new.facts_ns AND key = new.facts_key
   ) THEN new.facts_crc END"""
-"""The checksum, or NULL if there are older versions: the number of a new one then follows theirs."""
+"""The checksum, or NULL if there are older versions, because the number of a new version must follow theirs."""
 SCHEMA = f"""
 {_view("appended", (*_messages, "grown_at", "queue", "ns", "item"))};
 CREATE TEMP TRIGGER append_message INSTEAD OF INSERT ON appended BEGIN
@@ -89,7 +90,8 @@ END;
 """
 """Temporary views and triggers of the writing connection; they are not in the file.
 
-`+ns` keeps SQLite from using the index over `ns`, which would mean one more B-tree to walk than the primary key.
+`+ns` keeps SQLite from using the index over `ns`, which would mean searching one more B-tree than the primary key
+needs.
 """
 
 _APPEND = f"INSERT INTO temp.appended VALUES ({', '.join('?' * (len(_messages) + 4))})"
@@ -97,7 +99,7 @@ _SET_NEW = f"INSERT INTO temp.fact_set VALUES ({', '.join('?' * len(_SET))})"
 
 
 Write = Callable[[str, Sequence[object]], bool]
-"""Runs one statement; False if one of its guards failed."""
+"""Runs one statement, and returns False if one of its guards failed."""
 
 
 def within(cursor: apsw.Cursor) -> Write:
@@ -119,9 +121,10 @@ class FastWrite:
     def __init__(self, connections: Connections) -> None:
         self._write = connections.write_one
         self._known: dict[tuple[str, str], tuple[int, bool]] = {}
-        """By thread: the last sequence number that this process gave, and whether the one before was its own too."""
+        """By thread: the last sequence number that this process assigned, and whether it also assigned the one
+        before."""
         self._facts: set[Key] = set()
-        """Facts that this process has set before: a new version of one takes the general path at once."""
+        """Facts that this process has set before. A new version of one of them uses the general path immediately."""
 
     def apply(self, changes: Sequence[Change], write: Write | None = None) -> list[ChangeResult] | None:
         """Return the results. If the fast path does not apply or a guard failed, return None without writing anything.
@@ -139,7 +142,7 @@ class FastWrite:
         return None
 
     def _put_new(self, record: StoredRecord, pieces: Change, write: Write) -> list[ChangeResult] | None:
-        """Insert a record under a new key. A new key has no pieces, so there are none to delete."""
+        """Insert a record under a new key. A new key has no pieces that would have to be deleted."""
         if type(pieces) is not DeleteRange or pieces.kind is not RecordPiece or pieces.prefix != record.row_key:
             return None
         if pieces.after is not None or pieces.before is not None:
@@ -191,8 +194,8 @@ class FastWrite:
     def learn(self, changes: Sequence[Change], done: Sequence[ChangeResult]) -> None:
         """Cache the thread's length after an append that used the general path.
 
-        The fast path is tried after two appends of this process in a row. On a thread that several processes append to,
-        its guard would usually fail, and the append would wait for the write lock twice.
+        The fast path is tried after two consecutive appends by this process. On a thread that several processes append
+        to, its guard would usually fail, and the append would wait for the write lock twice.
         """
         change = changes[0] if changes else None
         if type(change) is not Append or not isinstance(done[0], Appended):

@@ -21,7 +21,7 @@ from .statements import column_names
 
 WAL_RESET_FIXED = (3, 51, 3)
 _DAMAGE = apsw.CorruptError, apsw.SQLError
-"""What SQLite raises for a damaged page; the second is FTS5's, for one of its own."""
+"""The errors that SQLite raises for a damaged page. The second is for FTS5's own pages."""
 
 
 def diagnose(connections: Connections, reader: Reader, durability: str, deep: bool) -> JsonObject:

@@ -1,6 +1,6 @@
 """Turns stored rows into records, and verifies their checksums.
 
-A row may have been written by a version of the program with other columns. Its checksum names the set of columns it
+A version of the program with other columns may have written a row. Its checksum names the set of columns it
 covers (see `codec.Sum`). If that is not our set, the reader looks up the table's columns, and reads the row again with
 the unknown ones.
 """

@@ -63,11 +63,11 @@ _DUE = (
 
 
 MAX_SINGLE_LOOKUPS = 3
-"""Up to so many keys are looked up one by one."""
+"""Up to this many keys are looked up one by one."""
 MAX_RICH_THREADS = 10_000
-"""How many such threads are remembered; then the memory of them starts anew."""
+"""The maximum number of such threads in the cache. When it is reached, the cache is cleared."""
 MAX_ROWS_IN_PLACE = 100
-"""Reads of at most so many rows run on the event loop's own thread."""
+"""Reads of at most this many rows run on the event loop's own thread."""
 T = TypeVar("T")
 
 
@@ -82,7 +82,7 @@ class Getter(NamedTuple):
 
 
 class SqliteStore:
-    """Keeps records in one SQLite file."""
+    """Stores records in one SQLite file."""
 
     name = "sqlite"
     owns_files = True
@@ -98,7 +98,7 @@ class SqliteStore:
         self._reader = Reader(self._connections)
         self._getters: dict[type[Record], Getter] = {}
         self._rich_threads: set[Key] = set()
-        """Threads (org and id) whose pages are read in full at once."""
+        """Threads (org and id) whose pages are read in full immediately."""
         self._grouped = runtime.batched(GroupCommit(self._connections, self._fast, self._apply_general).apply)
 
     async def open(self) -> None:
@@ -188,7 +188,7 @@ class SqliteStore:
     # -- reads
 
     async def _read_briefly(self, read: Callable[..., T], *args: object) -> T:
-        """Run a short read on the caller's thread, or on the worker thread if another process holds the file."""
+        """Run a short read on the caller's thread, or on the worker thread if another process has locked the file."""
         answer = await self._runtime.brief(self._connections.read_at_once, read, *args)
         return await self._runtime.call(read, *args) if isinstance(answer, Locked) else answer
 
@@ -351,7 +351,7 @@ def _any_dead(cursor: apsw.Cursor, table: str, now: int) -> bool:
 
 
 def _is_removal(change: Delete | DeleteRange) -> bool:
-    """Return whether a deletion removes stored data, or begins a forgetting.
+    """Return whether a deletion removes stored data, or starts an erasure.
 
     A worker deletes a job when it is done, which is ordinary work, and must not use the space that is reserved for
     deleting.

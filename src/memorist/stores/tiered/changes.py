@@ -1,4 +1,4 @@
-"""Works out what a batch does to hot copies, and reads rows back from copies, with pure functions without I/O.
+"""Determines what a batch does to hot copies, and reads rows back from copies. These are pure functions without I/O.
 
 The value of a copy is a small dict. `{"b": body}` contains a body, `{"w": time}` marks a write in progress, and `{}` is
 empty. The body of a row is `{"r": cells, "s": shape}`, and that of a known absence is `{"a": time or None}`.
@@ -35,7 +35,8 @@ ROW_KINDS = (WorkingDocument, CachedEntity, StateEntry, Thread)
 WINDOW_MESSAGES = 200
 MAX_COPY_BYTES = 256 * 1024
 FILLED, NEWEST = "}", "~"
-"""Keys of two copies of a thread that sort after those of its messages: what a fill read, and the newest number."""
+"""The keys of two copies for a thread, which sort after those of its messages. They contain what a fill read, and the
+newest number."""
 MISS = object()
 """Returned by `served` for a copy that cannot answer."""
 
@@ -54,9 +55,9 @@ class CopyPlan:
     def __init__(self) -> None:
         self.rows: dict[Key, list[tuple[int, Change]]] = {}
         self.windows: dict[Key, list[tuple[int, Append]] | None] = {}
-        """By thread: its appends; None if its messages are changed in another way."""
+        """By thread: its appends, or None if its messages are changed in another way."""
         self.wipe = False
-        """Whether the batch deletes a range of hot rows, so that all copies of the org must go."""
+        """Whether the batch deletes a range of hot rows, so that all copies of the org must be deleted."""
 
     def copy_keys(self) -> list[Key]:
         """Return the keys of all copies that the batch touches."""

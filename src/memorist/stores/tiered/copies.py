@@ -1,5 +1,5 @@
-"""Implements a write-through cache: copies of durable rows in a hot store, and the protocol that prevents them from
-becoming stale.
+"""Implements a write-through cache, which consists of copies of durable rows in a hot store and the protocol that keeps
+them up to date.
 
 A copy is a state entry of the hot store. A writer first marks the copy as being written, then writes to the durable
 store, and then replaces the mark by compare-and-set. If nobody touched the copy in between, it gets the new value, and
@@ -41,8 +41,8 @@ class HotDown(Exception):
 
 
 class Copy:
-    """Represents a copy as it was read, with its version, to fill it by compare-and-set, and its body, if it has
-    one."""
+    """Represents a copy as it was read, with its body, if it has one, and its version, which is needed to fill it by
+    compare-and-set."""
 
     __slots__ = ("body", "fillable", "version")
 
@@ -133,7 +133,7 @@ class HotSide:
         return Put(self.entry(copy_key, {}, now))
 
     def marked(self, copy_key: Key, now: int) -> Put:
-        """Return the change that marks a copy as being written. It is then not served, and for a while not filled."""
+        """Return the change that marks a copy as being written. It is then not served and, for a while, not filled."""
         return Put(self.entry(copy_key, {"w": now + WRITING_MICROS}, now))
 
     async def read(self, org: str, copy_keys: Sequence[Key], now: int) -> tuple[int, list[Copy]]:
@@ -172,7 +172,7 @@ class HotSide:
     async def mark(self, org: str, changes: Sequence[Change], now: int) -> tuple[int | None, list[Any]]:
         """Write marks over any copies, expecting the current generation.
 
-        A mark written without a generation would be deleted by the next reader, which starts one. An org that could not
+        Without a generation, the next reader would start one and delete the mark. An org that could not
         be marked is wiped before it is served again.
         """
 

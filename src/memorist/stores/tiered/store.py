@@ -2,7 +2,8 @@
 hot store.
 
 The durable store is authoritative and is written before the copies are updated. If the hot store is flushed, restarted
-or unavailable, this costs time but no data. It is used again once it answers. copies.py describes the protocol.
+or unavailable, reads become slower, but no data is lost. It is used again once it answers. copies.py describes the
+protocol.
 """
 
 from __future__ import annotations
@@ -153,7 +154,7 @@ class TieredStore:
     async def claim(
         self, queue: str, *, owner: str, now: int, lease: int, limit: int = 1, org: str | None = None
     ) -> list[Job]:
-        """Lease jobs of the durable store."""
+        """Lease jobs in the durable store."""
         return await self._claims().claim(queue, owner=owner, now=now, lease=lease, limit=limit, org=org)
 
     async def orgs(self) -> list[str]:

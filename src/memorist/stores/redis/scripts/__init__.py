@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Script(NamedTuple):
-    """Holds a script's text and the digest by which the server knows it."""
+    """Holds a script's text and the digest by which the server identifies it."""
 
     text: bytes
     digest: bytes
