@@ -1,7 +1,6 @@
-"""Memorist: memory and context for LLM agents.
-
-Importing this opens, reads and sends nothing; each name is loaded when it is first used. These are the names most
-programs need; the types of results and of parts to plug in are in `memorist.types`.
+"""Memorist: memory and context for LLM agents. Importing the package does not open, read or send anything; each name is
+loaded when it is first used. These are the names that most programs need. `memorist.types` contains the types of
+results and of parts that you can plug in.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import sys
 
 
 def main() -> None:
-    """Run the command line; a hook runs without loading it, because agents wait for hooks at every prompt."""
+    """Run the command line. A hook runs without loading it, because agents wait for hooks at every prompt."""
     arguments = sys.argv[1:]
     if "hook" in arguments:
         from .agents.hook import main as run_hook

@@ -52,7 +52,8 @@ class InvalidNamespace(UsageError):
 
 
 class Forbidden(UsageError):
-    """This handle has no access: the data is another user's, was not granted, or needs a handle on the whole org."""
+    """This handle has no access, because the data belongs to another user, was not granted, or needs a handle on the
+    whole org."""
 
 
 class InvalidFilter(UsageError):
@@ -101,7 +102,7 @@ class StoreError(MemoristError):
     """The database or its driver failed."""
 
     refuses_writes = False
-    """True if only writes fail, because the disk is full or the store is read-only."""
+    """This is True if only writes fail, because the disk is full or the store is read-only."""
 
 
 class StoreUnavailable(StoreError):
@@ -132,7 +133,7 @@ class ModelError(MemoristError):
     """An embedder or a language model failed."""
 
     cut_answer: Any = None
-    """The answer (`Completion`) of a model that was cut off; part of it may be usable."""
+    """This is the answer (`Completion`) of a model that was cut off. Part of it may be usable."""
 
 
 class LeaseLost(MemoristError):

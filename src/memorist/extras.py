@@ -1,6 +1,6 @@
 """Tells users how to install an optional part of the package.
 
-Every error message that names an extra takes its command from here, so the wording changes in one place when the
+Every error message that names an extra gets its command from here, so that only one place has to change when the
 package is published.
 """
 

@@ -135,7 +135,7 @@ def _at(document: object, path: tuple[str, ...]) -> object:
 
 
 def is_place(name: str) -> bool:
-    """Return whether a name in a path may be an index of a list."""
+    """Return whether a name in a path may be a list index."""
     return name.isascii() and name.isdecimal() and len(name) < 10
 
 
@@ -199,8 +199,8 @@ def _ordered(op: str, value: Any, operand: Any) -> bool:
 
 
 def document_of(record: Any) -> JsonMapping:
-    """Return the document that a filter is tested against: a record's fields, and over them those of its metadata (or
-    of its value, if that is a dict)."""
+    """Return the document that a filter is tested against. It consists of a record's fields, overridden by those of its
+    metadata (or of its value, if that is a dict)."""
     fields = {name: getattr(record, name) for name in record.__struct_fields__}
     inner = fields["value"] if "value" in fields else fields.get("metadata")
     return {**fields, **inner} if isinstance(inner, dict) else fields

@@ -10,7 +10,7 @@ import hashlib
 ENTITY = "entity/"
 RELATION = "relation/"
 _MAX_NAME_BYTES = 400
-"""The longest name, in bytes, that is written into its key; a key has at most 512 bytes."""
+"""The maximum length of a name, in bytes, that is written into its key. A key has at most 512 bytes."""
 
 
 def entity_key(name: str) -> str:

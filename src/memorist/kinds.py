@@ -61,15 +61,16 @@ from .scope import Namespace
 from .values import decode_json, encode_json
 
 Owner = Literal["ns", "thread", "fact", "event", "document", "record", "user", "task", "org"]
-"""What a row belongs to, and is deleted with: its namespace, thread, fact, event, document, record, user or task; `org`
-for bookkeeping."""
+"""What a row belongs to and is deleted with: its namespace, thread, fact, event, document, record, user or task, or
+`org` for bookkeeping."""
 
 
 class Found(msgspec.Struct, frozen=True):
-    """Says how recall indexes and shows a kind: the name of its entries, the record behind an entry, and its text."""
+    """Defines how recall indexes and shows a kind: the name of its entries, the record behind an entry, and its
+    text."""
 
     entry: str
-    """The name of the kind in entries, in hits and in the `kinds=` of a recall."""
+    """This is the name of the kind in entries, in hits and in the `kinds=` argument of `recall`."""
     key: Callable[[str, str, int, str], Key]
     """This function returns the key (without org) of the record behind an entry, from its namespace, parent, sequence
     number and id."""
@@ -85,7 +86,7 @@ class Found(msgspec.Struct, frozen=True):
 
 
 class Kind(msgspec.Struct, frozen=True):
-    """Says how the rest of the program treats one kind of record."""
+    """Defines how the rest of the program treats one kind of record."""
 
     record: type[Record]
     name: str
@@ -96,16 +97,16 @@ class Kind(msgspec.Struct, frozen=True):
     ref: Callable[[Any], Ref] | None = None
     """This function returns the reference to a row in lineage. It is None for kinds that lineage does not connect."""
     key: Callable[[Ref], Key | None] | None = None
-    """This function returns the key (without org) of the row that a reference leads to, or None if the reference is of
+    """This function returns the key (without org) of the row that a reference points to, or None if the reference is of
     another kind."""
     derives: tuple[str, ...] = ()
-    """Lineage links lead from this kind to these kinds, besides copies of it. There are none if nothing is derived from
-    this kind."""
+    """Lineage links lead from this kind to these kinds, in addition to copies of it. There are none if nothing is
+    derived from this kind."""
     found: Found | None = None
     counted: bool = False
     """This is True if `stats` counts the kind under the name of its table."""
     silent: bool = False
-    """This is True if the kind is bookkeeping, whose changes notify no watcher."""
+    """This is True if the kind is bookkeeping, so that watchers are not notified of its changes."""
 
     def label(self, record: Record) -> str:
         """Return the key of a row in the form that people see: the id of its reference, or its key columns without the
@@ -134,10 +135,10 @@ def entry_of(record: Any, kind: str, parent: str, id: str, **fields: Any) -> Ent
 
 
 def parse_refs(id: str) -> list[Ref]:
-    """Return everything that an id may refer to, as users type it and as `sources` contain it.
+    """Return everything that an id may refer to, whether a user typed it or it comes from `sources`.
 
-    Only this function parses ids. After that, references are compared but never split. An id has several readings only
-    if names contain `/` or `#`.
+    Only this function parses ids. After that, references are compared but never split. An id is ambiguous only if names
+    contain `/` or `#`.
     """
     whole, mark, part = id.rpartition("#")
     refs: list[Ref] = []
@@ -384,7 +385,7 @@ RECORDS: tuple[type[Record], ...] = tuple(kind.record for kind in KINDS)
 FINDABLE: dict[str, Kind] = {kind.found.entry: kind for kind in KINDS if kind.found is not None}
 """The kinds that recall finds, by the name of their entries."""
 LINKED: dict[str, Kind] = {kind.name: kind for kind in KINDS if kind.key is not None}
-"""The kinds that lineage connects, by name, in the order in which a reference is tried as one of them."""
+"""The kinds that lineage connects, by name, in the order in which they are tried for a reference."""
 _BY_RECORD: dict[type[Record], Kind] = {kind.record: kind for kind in KINDS}
 _BY_TABLE: dict[str, Kind] = {kind.record.table.name: kind for kind in KINDS}
 
@@ -401,8 +402,8 @@ def kind_of_table(name: str) -> Kind | None:
 
 
 def row_of(ref: Ref) -> tuple[type[Record], Key] | None:
-    """Return the record type and the key (without org) of the row that a reference leads to, or None if it has no
-    row."""
+    """Return the record type and the key (without org) of the row that a reference points to, or None if there is
+    none."""
     kind = LINKED.get(ref.kind)
     key = kind.key(ref) if kind is not None and kind.key is not None else None
     return None if kind is None or key is None else (kind.record, key)
@@ -419,6 +420,6 @@ def owned_by(owner: str) -> list[type[Record]]:
 
 
 def source_of(kind: str, ns: str, id: str) -> str:
-    """Return the id of a hit in the form that `sources` contain, from its kind, namespace and id, which may lack the
-    namespace."""
+    """Return the id of a hit in the form that `sources` use, from its kind, its namespace and its id, which may lack
+    the namespace."""
     return f"{ns}/{id}" if kind in ("learning", "event") else id

@@ -21,9 +21,9 @@ from .runtime import Background, Failed, Outcome, run_blocking
 T = TypeVar("T")
 A = TypeVar("A")
 CALLS_BEFORE_YIELD = 16
-"""After so many calls in place the coroutine yields to the event loop once."""
+"""After this many calls in place, the coroutine yields to the event loop once."""
 MAX_BATCH_CALLS = 64
-"""The most items in one batch for the worker thread; the first of a batch waits for the last."""
+"""The maximum number of items in one batch for the worker thread. The first item of a batch waits for the last."""
 
 
 class AsyncRuntime:
@@ -37,7 +37,7 @@ class AsyncRuntime:
         self._guard = threading.Lock()
         self._briefs = 0
         self._unsettled: set[Work[object]] = set()
-        """What still runs on the worker thread although its caller was cancelled."""
+        """Work that is still running on the worker thread although its caller was cancelled."""
 
     async def call(self, function: Callable[..., T], *args: object) -> T:
         work = self._executor().submit(function, *args)

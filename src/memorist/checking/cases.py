@@ -14,7 +14,7 @@ from ..ports import as_datetime
 from ..values import JsonMapping, JsonObject
 
 FIRST_MOMENT = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
-"""When the first message of a case is said, unless the case says otherwise: requests are the same in every run."""
+"""The default time of the first message in a case. It is fixed, so that requests are the same in every run."""
 BETWEEN_MESSAGES = timedelta(minutes=1)
 _ROLES = ("user", "assistant", "system", "tool")
 _FIXTURE_FIELDS = ("user", "conversation", "conversations", "facts", "documents")
@@ -48,10 +48,10 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     name: str
     ask: str
     user: str = "user"
-    """This user asks the question, and wrote all messages that name no other user."""
+    """This user asks the question, and wrote all messages that do not name another user."""
     org: str = "default"
     conversation: Sequence[Any] = ()
-    """The messages are texts of the user, or mappings such as `{assistant: Noted., at: 2026-01-05T09:00Z}`."""
+    """The messages are texts by the user, or mappings such as `{assistant: Noted., at: 2026-01-05T09:00Z}`."""
     conversations: Sequence[JsonMapping] = ()
     """A case can have several conversations, such as `{user: bob, messages: [...]}`."""
     facts: JsonMapping = {}
@@ -72,7 +72,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     system: str | None = None
     embedder: str | None = "default"
     answers: str | None = None
-    """This file contains recorded answers of the model that writes memories. Without it, no model is used."""
+    """This file contains recorded answers from the model that writes memories. Without it, no model is used."""
     expect: Sequence[JsonMapping] | JsonMapping = ()
     snapshot: bool = False
     """This is True if the whole request must equal the recorded one."""
@@ -85,7 +85,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return re.sub(r"[^a-z0-9]+", "-", self.name.casefold()).strip("-")[:80] or "case"
 
     def expectations(self) -> Iterator[tuple[str, object]]:
-        """Yield the expectations one by one. A list of values is one expectation for each value."""
+        """Yield the expectations one by one. Each value in a list is a separate expectation."""
         groups = [self.expect] if isinstance(self.expect, Mapping) else self.expect
         for group in groups:
             for kind, value in group.items():

@@ -1,4 +1,4 @@
-"""Contradicts a statement, and computes how far back an aged memory is dated."""
+"""Contradicts statements, and computes how far back to date an aged memory."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from datetime import datetime, timedelta
 
 AGE = timedelta(days=3650)
 OTHER_VALUE = "Ulaanbaatar"
-"""What a contradicting statement says in place of a value."""
+"""The text that replaces a value in a contradicting statement."""
 
 
 def contradict(text: str, at: datetime) -> str:
-    """Return a text that contradicts the given one. It replaces the longest value that the rules extract, or says that
+    """Return a text that contradicts another one. It replaces the longest value that the rules extract, or says that
     the text is wrong."""
     from ..extract.extractor import extract
 

@@ -1,4 +1,5 @@
-"""Reads public sets of conversations with questions and known evidence: LoCoMo, LongMemEval, or the neutral format."""
+"""Reads public datasets of conversations with questions and known evidence: LoCoMo, LongMemEval, or the neutral
+format."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from ..errors import InvalidValue
 
 @dataclass(frozen=True)
 class Turn:
-    """Holds one thing that somebody said."""
+    """Holds one turn of a conversation."""
 
     id: str
     session: str

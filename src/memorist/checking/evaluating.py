@@ -1,5 +1,5 @@
-"""Evaluates requests with questions whose evidence is known: how much of it is sent, what else is sent, and what it
-costs."""
+"""Evaluates requests with questions whose evidence is known. It measures how much of the evidence is sent, what else is
+sent, and what it costs."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 BUDGETS = (1000, 2000, 4000)
 MIN_PIECE_CHARACTERS = 120
-"""A long text is in a request when so many characters of it are, in one piece."""
+"""A request contains a long text if it contains this many consecutive characters of it."""
 EVERYTHING = "ALL"
-"""The name of the row over all categories."""
+"""The name of the row for all categories together."""
 FORMAT = 1
 _CATEGORY_COLUMNS = 26
 
 
 class Evidence(msgspec.Struct, frozen=True):
-    """Holds the evidence for a part of a question. It is the id of a record, or several texts of which one is
+    """Holds the evidence for a part of a question. It is the id of a record, or several texts, any one of which is
     enough."""
 
     texts: tuple[str, ...] = ()
@@ -104,7 +104,7 @@ def evaluate(name: str, asked: Iterable[tuple[Question, Memory]], budgets: Seque
 
 
 def ask_lines(memory: Memory, path: Path) -> Iterator[tuple[Question, Memory]]:
-    """Yield the questions of a file of JSON lines about an existing store. Each question is asked by its user."""
+    """Yield the questions in a file of JSON lines about an existing store. The user named in each question asks it."""
     for number, text in enumerate(path.read_bytes().splitlines(), start=1):
         if not text.strip():
             continue
@@ -122,8 +122,8 @@ def ask_lines(memory: Memory, path: Path) -> Iterator[tuple[Question, Memory]]:
 def ask_set(
     path: Path, *, sample: float = 1.0, skip: Sequence[str] = ("adversarial",), embedder: str | None = "default"
 ) -> Iterator[tuple[Question, Memory]]:
-    """Yield the questions of a public set. Each is asked of a memory that contains what was said before the
-    question."""
+    """Yield the questions of a public set. Each question is asked of a memory that contains everything said before
+    it."""
     data = load(path)
     for talk in data.conversations:
         questions = [question for question in talk.questions if question.category not in skip]
@@ -150,7 +150,7 @@ def evidence_of(data: Dataset, talk: Conversation, unit: str, visible: int | Non
 
 
 def make_rows(measures: Sequence[Measure]) -> list[Row]:
-    """Return the averages by category and budget, with those of all questions last."""
+    """Return the averages by category and budget, with the averages of all questions last."""
     groups: dict[tuple[str, int], list[Measure]] = defaultdict(list)
     for measure in measures:
         groups[measure.category, measure.budget].append(measure)

@@ -18,7 +18,7 @@ from .request import Asked, Part, mentions, plain, shorten
 from .stages import Loss, Stage, find_carriers, find_loss, not_extracted
 
 MIN_TELLING_CHARACTERS = 12
-"""Shorter messages, such as greetings, are the same for many users and prove no leak."""
+"""Shorter messages, such as greetings, are the same for many users and do not prove a leak."""
 SECTION_NAMES = (*SECTIONS, "overhead")
 
 
@@ -140,7 +140,7 @@ def _tokens(asked: Asked, limits: object) -> Iterator[Failure]:
 
 
 def _sections(asked: Asked, wanted: Any) -> Iterator[Failure]:
-    """Check that sections exist (given a list), or that their tokens are within limits (given a mapping)."""
+    """Check that sections exist (for a list), or that their tokens are within limits (for a mapping)."""
     limits = {str(name): {"min": 1} for name in wanted} if isinstance(wanted, list) else dict(wanted)
     tokens = {report.name: report.tokens for report in asked.context.manifest.sections}
     for name, limit in limits.items():
@@ -151,7 +151,7 @@ def _sections(asked: Asked, wanted: Any) -> Iterator[Failure]:
 
 
 def _sees_nothing_of(asked: Asked, other: object) -> Iterator[Failure]:
-    """Check that the request contains nothing from another user's memory, neither a record nor its words."""
+    """Check that the request contains nothing from another user's memory, neither its records nor their words."""
     theirs = asked.whole.scope(user=str(other))
     namespace = f"user:{other}"
     threads = {thread.id for thread in theirs.threads.list(namespace)}

@@ -35,7 +35,7 @@ class MutationReport(msgspec.Struct, frozen=True):
     untested: tuple[tuple[str, str], ...]
     """No case noticed any change to these memories. They are listed with their file."""
     toothless: tuple[tuple[str, str], ...]
-    """These cases passed with every change. They are listed with their file."""
+    """These cases passed despite every change. They are listed with their file."""
     broken: tuple[tuple[str, str], ...] = ()
     """These cases fail without any change, so they were not mutated."""
 
@@ -85,7 +85,7 @@ def _changes(case: Case, pieces: Material) -> Iterator[tuple[str, str, Material,
 
 
 def _mutations(pieces: Material) -> Iterator[tuple[Piece, str, Material]]:
-    """Yield each change to everything that a user said or a program stored. The assistant's answers are not changed."""
+    """Yield each change to anything that a user said or a program stored. The assistant's answers are not changed."""
     changes: dict[str, Callable[[Material, int], Material]] = {
         "left out": _leave_out,
         "aged": _age,

@@ -1,4 +1,5 @@
-"""The pytest plugin collects `*.memory.yaml` files as tests, and provides fixtures for tests in Python.
+"""Implements the pytest plugin, which collects `*.memory.yaml` files as tests and provides fixtures for tests in
+Python.
 
 pytest loads this module in every environment that has Memorist, so it imports nothing until a case or a fixture is
 used.
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from .reading import CaseFile
 
 ENDINGS = (".memory.yaml", ".memory.yml", ".memory.json")
-"""How the names of case files end. `.memory.py` is left to pytest's own tests in Python."""
+"""The endings of case files' names. `.memory.py` is left to pytest's own tests in Python."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -83,7 +84,7 @@ def _raise_failures(result: Any) -> None:
 
 @pytest.fixture
 def memorist_clock() -> FakeClock:
-    """Return a clock that stands still until the test moves it. `memorist_memory` uses this clock."""
+    """Return a clock that moves only when the test moves it. `memorist_memory` uses this clock."""
     from ..testing import FakeClock
     from .cases import FIRST_MOMENT
 

@@ -17,7 +17,7 @@ from .cases import Case
 from .expectations import check_forms
 
 ENDINGS = (".memory.yaml", ".memory.yml", ".memory.json", ".memory.py")
-"""How the names of case files end that are found in folders."""
+"""The endings of the names of case files that are looked for in folders."""
 
 SKIPPED_FOLDERS = ("node_modules", "venv", "build", "dist", "site-packages")
 

@@ -15,12 +15,12 @@ MAX_ANSWER_TOKENS = 4096
 
 
 class RecordedModel:
-    """Answers with recorded answers, which it finds by the hash of the prompt. With `live`, it records new ones."""
+    """Replays recorded answers, which it finds by the hash of the prompt. With `live`, it records new ones."""
 
     def __init__(self, path: Path, live: Model | None = None) -> None:
         self._path, self._live = path, live
         self.missing: list[str] = []
-        """Hashes of prompts that have no recorded answer."""
+        """The hashes of prompts without a recorded answer."""
         self._used: JsonObject = {}
         rows = json.loads(path.read_text("utf-8"))["answers"] if path.exists() else []
         if live is None and not path.exists():

@@ -14,8 +14,8 @@ from .running import CaseResult
 
 
 def result_lines(result: CaseResult) -> Iterator[str]:
-    """Yield one result for people: one line if the case passed, otherwise what failed, where it was lost and how to
-    reproduce it."""
+    """Yield one result for people: one line if the case passed, otherwise what failed, where the text was lost and how
+    to reproduce it."""
     mark = {"passed": "ok", "failed": "FAIL", "error": "ERROR"}[result.status]
     yield f"{mark:<5} {result.file}: {result.name}"
     if result.error is not None:
@@ -29,7 +29,7 @@ def result_lines(result: CaseResult) -> Iterator[str]:
 
 
 def reproduce_commands(result: CaseResult) -> list[str]:
-    """Return the commands that show a case's failures again, starting with the one that keeps its store."""
+    """Return the commands that reproduce a case's failures, starting with the one that saves its store."""
     commands = list(dict.fromkeys(command for failure in result.failures for command in failure.reproduce))
     if any(".db" in command for command in commands):
         commands.insert(0, shlex.join(["memorist", "test", result.file, "-k", result.name, "--keep", "."]))

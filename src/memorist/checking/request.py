@@ -36,9 +36,9 @@ class Asked:
 
     case: Case
     whole: Memory
-    """This is the handle of the org."""
+    """This is the handle on the org."""
     memory: Memory
-    """This is the handle of the user who asks."""
+    """This is the handle for the user who asks."""
     context: Context
     thread: str | None = None
     """This is the thread that the question continues."""
@@ -55,7 +55,7 @@ class Asked:
 
     @property
     def store(self) -> str:
-        """The commands in a report read this store: the case's own, or the file that `--keep .` writes."""
+        """The commands in a report read this store, which is the case's own or the file that `--keep .` writes."""
         return self.case.store or f"{self.case.slug}.db"
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Runs cases: it stores the data of a case, asks its question and checks the request."""
+"""Runs cases by storing their data, asking their questions and checking the requests."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .request import Asked
 from .snapshots import compare_snapshot
 
 DERIVE_SECONDS = 120.0
-"""The most seconds that deriving memories from a case may take."""
+"""The maximum number of seconds for deriving memories from a case."""
 
 
 class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,11 +49,11 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """Holds the settings for running cases."""
 
     update: bool = False
-    """This is True if snapshots are written again."""
+    """This is True if snapshots are recorded again."""
     keep: Path | None = None
     """The store of each case is saved in this folder."""
     read: tuple[str, ...] = ()
-    """The asking user may also read these namespaces of others."""
+    """The user who asks may also read these namespaces of others."""
     change: Callable[[Memory, FakeClock], object] | None = None
     """This function is called with the memory before the question is asked."""
     live: Any = None
@@ -145,7 +145,7 @@ def newest_moment(whole: Memory, user: str) -> datetime | None:
 
 
 def _said_after(moment: datetime, pieces: Sequence[Piece]) -> Sequence[Piece]:
-    """Return the pieces, moved to a later time if the store already contains something newer than the first of them."""
+    """Return the pieces, moved to a later time if the store already contains something newer than the first one."""
     delay = moment + BETWEEN_MESSAGES - min((piece.at for piece in pieces), default=moment)
     if delay <= timedelta(0):
         return pieces

@@ -13,11 +13,11 @@ from .request import Asked, plain, shorten
 
 Stage = Literal["never stored", "not extracted", "not retrieved", "ranked out", "below the floor", "over budget"]
 MAX_HITS = 300
-"""How far down the ranking an item is looked for."""
+"""How far down the ranking to look for an item."""
 
 
 class Loss(msgspec.Struct, frozen=True):
-    """Describes where a text was lost: the stage, what was found there, and commands that show it again."""
+    """Describes where a text was lost, with the stage, what was found there, and commands to reproduce it."""
 
     stage: Stage | None
     """This is None if the request says the same in other words."""
@@ -48,7 +48,7 @@ def find_loss(asked: Asked, text: str) -> Loss:
 
 
 def not_extracted(asked: Asked, text: str, detail: str) -> Loss:
-    """Return the loss of a statement that a message contains and no memory contains."""
+    """Return the loss of a statement that is in a message but not in any memory."""
     return Loss(
         "not extracted", f"{detail}: {shorten(text)!r}", (f"memorist extract {shlex.quote(text)} --explain",)
     )  # fmt: skip
@@ -66,7 +66,7 @@ class Carrier(msgspec.Struct, frozen=True):
 
 
 def find_carriers(asked: Asked, text: str) -> Iterator[Carrier]:
-    """Yield the messages, memories and documents that contain a text and that the asking user may read."""
+    """Yield the messages, memories and documents that contain a text and that the user who asks may read."""
     memory, needle = asked.memory, plain(text)
     for namespace in memory.namespaces():
         for thread in memory.threads.list(namespace):

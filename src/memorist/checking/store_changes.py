@@ -1,4 +1,5 @@
-"""Changes the contents of a store: it leaves out, ages, duplicates or contradicts each fact and message of the user."""
+"""Changes the contents of a store by leaving out, ageing, duplicating or contradicting each of the user's facts and
+messages."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ COPY_THREAD = "mutated-copy"
 
 
 def store_changes(case: Case) -> Iterator[tuple[str, str, Change]]:
-    """Yield the changes to a case over a store: the changed record, the kind of change, and the function that makes
+    """Yield the changes to a case with a store: the changed record, the kind of change, and the function that makes
     it."""
     bare = msgspec.structs.replace(case, snapshot=False)
     with ask_case(bare, (), Options()) as asked:

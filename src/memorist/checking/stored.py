@@ -1,4 +1,4 @@
-"""Writes the conversations of public sets into stores, so that their questions can be asked."""
+"""Writes the conversations of public datasets into stores, so that their questions can be asked."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_APPENDED_MESSAGES = 200
 
 
 class Hands:
-    """This clock can be set to any time."""
+    """Represents a clock that can be set to any time."""
 
     def __init__(self) -> None:
         self.at = datetime(2000, 1, 1, tzinfo=UTC)
@@ -43,7 +43,7 @@ class Store:
         self.memory = whole.scope(user=USER)
         self.clock = clock
         self.turn_of: dict[str, str] = {} if ids is None else ids
-        """The turn that each stored message is."""
+        """The turn behind each stored message."""
         self._threads: dict[str, str] = {}
 
     def write(self, turns: Sequence[Turn]) -> None:
@@ -71,13 +71,13 @@ def message_of(turn: Turn) -> JsonObject:
 
 
 def aware(when: datetime) -> datetime:
-    """Return the time with a zone. The files contain no time zone, so their times are read as UTC."""
+    """Return the time with a zone. The files contain no time zones, so their times are treated as UTC."""
     return when if when.tzinfo else when.replace(tzinfo=UTC)
 
 
 @contextmanager
 def fresh(embedder: str | None = "default") -> Iterator[Store]:
-    """Return an empty store in RAM, for conversations that are asked about while they continue."""
+    """Return an empty store in RAM, for conversations with questions that are asked while they continue."""
     clock = Hands()
     org = f"bench-{uuid.uuid4().hex[:12]}"
     with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""The state of one run of the command line: opens the memory, prints results."""
+"""Holds the state of one run of the command line, opens the memory, and prints results."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FILES = ("", "-wal", "-shm", "-journal", "-ballast")
 
 
 def confirm(question: str) -> None:
-    """Ask a person. If nobody can answer, raise an error that names the option."""
+    """Ask for confirmation. If nobody can answer, raise an error that names the option."""
     try:
         agreed = click.confirm(question)
     except click.Abort:
@@ -71,11 +71,11 @@ class Session:
 
     @property
     def org(self) -> str:
-        """The tenant this run is for."""
+        """The tenant that this run works for."""
         return self._org
 
     def at(self, url: str) -> Session:
-        """Return the same settings for another memory."""
+        """Return a session with the same settings for another memory."""
         return Session(
             url, self._hot, self._org, self.user, self.as_json,
             model=self._model, extraction=self._extraction, key_file=self._key_file,
@@ -103,8 +103,8 @@ class Session:
         """Open the memory, and close it at the end.
 
         A file is created only with `create`, and removed again if the command fails or writes nothing. Commands do not
-        run the jobs they cause, so that they return immediately. With `settle`, a file's waiting jobs are run first
-        (servers have workers for that).
+        run the jobs that they create, so that they return immediately. With `settle`, a file's waiting jobs are run
+        first (servers have workers for that).
         """
         from ..blocking.memory import Memory
 
@@ -168,7 +168,7 @@ class Session:
             echo(cell(text))
 
     def wrote_nothing(self) -> None:
-        """Note that the command only read, so that a file created for it is removed again."""
+        """Record that the command only read, so that a file created for it is removed again."""
         self._wrote_nothing = True
 
     def gone(self, was_there: bool, what: str, *, missing: str) -> None:
@@ -254,7 +254,7 @@ def read_json(text: str) -> Json:
 as_of_option = click.option(
     "--as-of", metavar="TIME", help="Show what was known at this time, such as 2026-11-16T09:30Z."
 )
-"""The option of commands that can look back."""
+"""The option for commands that can look back in time."""
 
 
 def read_filter(text: str | None) -> JsonObject | None:

@@ -1,4 +1,5 @@
-"""`memorist skills`: installs Agent Skills that teach an assistant to use the memory and the analyser."""
+"""Implements `memorist skills`, which installs Agent Skills that teach an assistant to use the memory and the
+analyser."""
 
 from __future__ import annotations
 

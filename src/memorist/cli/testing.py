@@ -57,10 +57,10 @@ def test(
       not_contains: TEXT                   it does not
       newest: {KEY: VALUE}                 this is the fact's current value
       source: {of: TEXT, message: TEXT}    the text comes from this message
-      tokens: 400                          the request has at most so many
+      tokens: 400                          the request has at most this many
       sections: [profile, memory]          it has these sections
       nothing_about: NAME                  it does not mention the name
-      sees_nothing_of: USER                it has nothing of another user
+      sees_nothing_of: USER                it contains nothing from this user
 
     docs/testing-memory.md describes them, the other fields of a case, and the pytest plugin.
     """
@@ -138,9 +138,9 @@ def eval(
 ) -> int:
     """Measure how much of the evidence for known questions is sent to the model, by budget and category.
 
-    QUESTIONS is a file of JSON lines about the memory of --url ({"question": …, "evidence": […], "category": …, "user":
-    …}), or the JSON file of a public set: LoCoMo, LongMemEval, or the neutral format. The exit status is 1 if less
-    evidence is sent than before.
+    QUESTIONS is a file of JSON lines about the memory named by --url ({"question": …, "evidence": […], "category": …,
+    "user": …}), or the JSON file of a public set: LoCoMo, LongMemEval, or the neutral format. The exit status is 1 if
+    less evidence is sent than before.
     """
     import msgspec
 
@@ -172,7 +172,7 @@ def eval(
 
 
 def _fell(before: Any, after: Any, tolerance: float) -> bool:
-    """Return whether the evidence of all questions fell by more than a number of points at any budget."""
+    """Return whether the share of evidence over all questions fell by more than a number of points at any budget."""
     earlier = {row.budget: row.evidence for row in before.rows if row.category == "ALL"}
     rows = [row for row in after.rows if row.category == "ALL" and earlier.get(row.budget) is not None]
     return any(100 * (earlier[row.budget] - (row.evidence or 0.0)) > tolerance for row in rows)

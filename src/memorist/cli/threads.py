@@ -120,7 +120,7 @@ def _message(line: str, role: str) -> dict[str, object]:
 @click.option("--key", help="An idempotency key: repeating the command with the same key stores nothing.")
 @session_of
 def stash(session: Session, thread: str, over: int, key: str | None) -> None:
-    """Store a long tool result from standard input beside THREAD, and print the preview to send to the model."""
+    """Store a long tool result from standard input next to THREAD, and print the preview to send to the model."""
     with session.memory() as memory:
         stashed = memory.threads.stash(thread_id(memory, thread), sys.stdin.read(), over_tokens=over, key=key)
         session.done(plain(stashed), stashed.text)

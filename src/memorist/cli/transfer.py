@@ -20,7 +20,8 @@ KINDS = (
     "auto", "chatgpt", "claude", "openai-agents", "langgraph", "mem0", "letta", "mcp", "graphiti", "messages",
     "obsidian", "markdown",
 )  # fmt: skip
-"""The choices of `--from`, repeated here so that `--help` does not import the readers; a test compares them."""
+"""The choices for `--from`. They are repeated here so that `--help` does not import the readers, and a test compares
+them."""
 FORMATS = ("memorist", "openai", "anthropic", "markdown", "langgraph")
 
 

@@ -105,7 +105,7 @@ def month_start(when: datetime, months: int = 0) -> datetime:
 
 
 def add_months(when: datetime, months: int) -> datetime:
-    """Return the same day `months` later; the 31st becomes the last day of a shorter month."""
+    """Return the same day `months` later. In a shorter month, the 31st becomes the last day."""
     first = month_start(when, months)
     return first.replace(day=min(when.day, monthrange(first.year, first.month)[1]))
 

@@ -26,7 +26,7 @@ class DateRange(msgspec.Struct, frozen=True):
     """This is the preposition before it: "since March" is the interval March with the relation `since`."""
     approximate: bool = False
     yearless: bool = False
-    """This says whether the text has month and day only, so that the year was inferred."""
+    """This is True if the text names only the month and day, so that the year was inferred."""
 
     @property
     def iso(self) -> str:

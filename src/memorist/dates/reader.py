@@ -1,9 +1,9 @@
 """Parses dates and relative times in English text, and resolves them against the time it was written.
 
-Weeks begin on Monday. "Last Tuesday" and "next Tuesday" are the nearest ones before and after today, never today. A
-date without a year and a weekday alone are in the direction of `prefer`. In 03/04/2026 the month comes first unless
-that is impossible, and in 03.04.2026 the day. "In two weeks" is a day, "two months ago" is a month and "3 years ago" is
-a year. These are marked as `approximate`.
+Weeks begin on Monday. "Last Tuesday" and "next Tuesday" are the nearest ones before and after today, never today.
+`prefer` decides whether a date without a year, or a weekday alone, is in the past or the future. In 03/04/2026 the
+month comes first unless that is impossible, and in 03.04.2026 the day comes first. "In two weeks" is a day, "two months
+ago" is a month and "3 years ago" is a year. These are marked as `approximate`.
 """
 
 from __future__ import annotations

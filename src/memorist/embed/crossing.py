@@ -11,7 +11,7 @@ from memorist.errors import ModelError
 
 
 class CrossEncoder:
-    """Scores texts for a question. It accepts the options of an encoder except pooling and prefixes."""
+    """Scores texts for a question. It accepts the same options as an encoder, except pooling and prefixes."""
 
     def __init__(self, spec: str) -> None:
         self._model = OnnxModel(source(spec, ("time_limit",)))

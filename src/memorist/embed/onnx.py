@@ -1,8 +1,8 @@
 """Runs a transformer in ONNX, which is in a folder or on the Hugging Face hub.
 
 Sentence encoders (`sentences.py`) and cross-encoders (`crossing.py`) build on it. A hub name is looked up in the local
-cache first and downloaded only if it is missing, never while `HF_HUB_OFFLINE` is set. Nothing is loaded before the
-first text.
+cache first, and downloaded only if it is missing and `HF_HUB_OFFLINE` is not set. Nothing is loaded before the first
+text.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def source(text: str, names: Sequence[str]) -> Source:
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """Holds the contents of the JSON files beside a model."""
+    """Holds the contents of the JSON files next to a model."""
 
     files: Mapping[str, JsonMapping]
 
@@ -89,7 +89,7 @@ class Settings(msgspec.Struct, frozen=True):
 
 
 class OnnxModel:
-    """An ONNX session and its tokenizer, loaded on first use."""
+    """Holds an ONNX session and its tokenizer, which are loaded on first use."""
 
     def __init__(self, where: Source) -> None:
         self._where = where
@@ -106,7 +106,7 @@ class OnnxModel:
 
     @property
     def settings(self) -> Settings:
-        """These are the JSON files beside the model, parsed."""
+        """These are the parsed JSON files next to the model."""
         if self._settings is None:
             self._settings = Settings(
                 {name: _json(self.folder / name) for name in _SETTINGS if name != "tokenizer.json"}
@@ -115,8 +115,8 @@ class OnnxModel:
 
     @property
     def max_tokens(self) -> int:
-        """This is the maximum number of tokens of a text that are read: the option, or the model's own limit, at most
-        512."""
+        """This is the maximum number of tokens that are read from a text. It is the option, or the model's own limit,
+        which is at most 512."""
         asked = self._where.options.get("max_tokens")
         if asked:
             return int(asked)
@@ -126,7 +126,8 @@ class OnnxModel:
         return min([MAX_TOKENS, *limits])
 
     def run(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> Iterator[tuple[list[int], Any, Arrays]]:
-        """Run the model in batches, and yield (indices of the texts, outputs by name, attention mask) of each."""
+        """Run the model in batches, and yield (indices of the texts, outputs by name, attention mask) for each
+        batch."""
         session, tokenizer = self._loaded = self._loaded or self._load()
         inputs: list[Any] = [text[:MAX_CHARS] for text in texts]
         if pairs is not None:

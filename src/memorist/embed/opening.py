@@ -25,11 +25,11 @@ _STORED_NAMES = {
     "all-minilm-l6-v2": "minilm",
     "multilingual-e5-small-q4": "multilingual",
 }
-"""The specs of the embedders that carry their weights, by the names that are stored with their vectors."""
+"""The specs of the embedders with bundled weights, by the names that are stored with their vectors."""
 
 
 class OpenEmbedder:
-    """Wraps any embedder behind one coroutine, which never suspends if the embedder is a blocking one.
+    """Wraps any embedder behind one coroutine, which never suspends if the embedder blocks.
 
     `dimensions` may be 0 until the first vectors are computed.
     """
@@ -49,7 +49,7 @@ class OpenEmbedder:
         self.static = False
         """Whether it averages word vectors; questions are then embedded without stop words."""
         self.word_vectors: WordVectors | None = None
-        """A blocking function from words to their vectors, for an embedder that averages them."""
+        """A blocking function that returns the vectors of words, for an embedder that averages them."""
         self._call = call
         self._ask = ask or call
         """The function that embeds questions, for models that embed them differently from passages."""
@@ -88,7 +88,7 @@ class OpenEmbedder:
 
 
 def open_embedder(spec: object = "default", *, blocking: bool) -> OpenEmbedder | None:
-    """Open the embedder that a spec describes. For None return None, and recall then uses only text search."""
+    """Open the embedder that a spec describes. For None, return None; recall then uses only text search."""
     if spec is None:
         return None
     if isinstance(spec, OpenEmbedder):
@@ -161,7 +161,8 @@ def _plugged(spec: object, call: Callable[..., object], blocking: bool) -> OpenE
 
 
 def _refuse_awaitables(name: str, call: Callable[..., object]) -> Callable[[Sequence[str]], object]:
-    """Wrap the function so that it raises an error if it returns an awaitable, which only a call can show."""
+    """Wrap the function so that it raises an error if it returns an awaitable, which only becomes apparent when it is
+    called."""
 
     def guarded(texts: Sequence[str]) -> Any:
         vectors = call(texts)

@@ -16,7 +16,7 @@ _FIRST_WORD = 259
 """Smaller ids are <unk>, <s>, </s> and the 256 single bytes, which merges never produce."""
 _FIRST_BYTE = 3
 _SPACES_LAST = 1 << 16
-"""Added to the rank of runs of spaces, which are merged after everything else."""
+"""Added to the rank of runs of spaces, so that they are merged last."""
 _SPECIAL = re.compile("(<unk>|<s>|</s>)")
 _WORDS = re.compile(f"{_SPACE}*[^{_SPACE}]+|{_SPACE}+")
 _CACHED_WORDS = 1 << 16
@@ -53,7 +53,7 @@ class Pieces:
         return ids
 
     def _merged(self, word: str) -> tuple[int, ...]:
-        """Encode by merging the neighbours of lowest rank until none are left, with a heap, in O(n log n)."""
+        """Encode by merging the neighbours with the lowest rank until none are left. A heap makes this O(n log n)."""
         parts: list[str | None] = list(word)
         after = [*range(1, len(parts)), -1]
         before = list(range(-1, len(parts) - 1))

@@ -3,7 +3,7 @@
 | given | what it is |
 |---|---|
 | `"onnx:FOLDER_OR_NAME"` | a local cross-encoder |
-| `"https://host/v1/rerank#MODEL"` | a service with a `/rerank` like that of Cohere, Jina, Voyage or TEI |
+| `"https://host/v1/rerank#MODEL"` | a service with a `/rerank` endpoint like that of Cohere, Jina, Voyage or TEI |
 | `"model"` | the memory's own language model |
 | a function or an object with `rerank` | (question, texts) → one score per text |
 """
@@ -24,7 +24,8 @@ from memorist.errors import ModelError, UsageError
 
 SPECS = '"onnx:FOLDER_OR_NAME", "https://…/rerank[#MODEL]", "model", a function or an object with rerank()'
 TIME_LIMIT = 2.0
-"""Seconds that a recall waits for a reranker before it uses the first ranking; its own `time_limit` overrides it."""
+"""How many seconds a recall waits for a reranker before it uses the first ranking. The reranker's own `time_limit`
+overrides this."""
 KEY = "RERANK_API_KEY"
 MAX_CHARS = 4_000
 _OTHER_SHAPE = frozenset({400, 422})

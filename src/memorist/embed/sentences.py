@@ -1,9 +1,9 @@
-"""Implements the embedder `"onnx:…"`, which is any sentence encoder in ONNX with the pooling and the prefixes it was
-trained with.
+"""Implements the embedder `"onnx:…"`, which can be any sentence encoder in ONNX, with the pooling and the prefixes it
+was trained with.
 
     onnx:FOLDER_OR_HUB_NAME[?pooling=mean|cls|max|last&query=PREFIX&passage=PREFIX&quantized=true&file=…&max_tokens=…]
 
-Missing options are read from the files beside the model. Some model families name their prefixes only in their
+Missing options are read from the files next to the model. Some model families name their prefixes only in their
 documentation; those are in `PREFIXES`.
 """
 
@@ -52,7 +52,7 @@ class SentenceEncoder:
         self._read: tuple[str, str, str] | None = None
         self.name = name or _name(self._where, spec)
         self.dimensions = 0
-        """0 until the first vectors are made."""
+        """This is 0 until the first vectors are computed."""
 
     def embed(self, texts: Sequence[str]) -> Floats:
         """Return one unit vector per passage."""
@@ -106,8 +106,8 @@ def _read(model: OnnxModel, where: Source) -> tuple[str, str, str]:
 
 
 def _pooled(outputs: JsonMapping, mask: Any, pooling: str) -> Floats:
-    """Return one vector per text: the model's own sentence embedding if it has one, else pooled from its token
-    vectors.
+    """Return one vector per text. It is the model's own sentence embedding if there is one, otherwise it is pooled from
+    the token vectors.
     """
     own = next((value for name, value in outputs.items() if name == "sentence_embedding"), None)
     if own is None:

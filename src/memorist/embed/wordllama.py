@@ -21,9 +21,9 @@ from memorist.errors import ModelError
 _FOLDER = Path(__file__).parent / "static"
 _BATCH_TEXTS = 256
 MAX_CHARS = 8_192
-"""Longer texts are cut: the mean over more words changes little."""
+"""Longer texts are cut, because more words would hardly change the mean."""
 CACHED_WORDS = 8_192
-"""Vectors of so many words are kept, about a kilobyte each; then all are dropped."""
+"""How many word vectors are cached, at about a kilobyte each. When the cache is full, it is cleared."""
 _UNBROKEN = re.compile(r"([!-~]{64})[!-~]++")
 
 
@@ -78,8 +78,8 @@ class WordLlamaEmbedder:
 
 
 COMMON_LENGTH, RARE_LENGTH = 6.0, 16.0
-"""The vectors of words like "thanks" and "want" are about as long as the first, those of "python" and "dog" as the
-second."""
+"""Typical vector lengths: the first for words like "thanks" and "want", the second for words like "python" and
+"dog"."""
 
 
 def word_rarity(words: Sequence[str]) -> list[float]:

@@ -1,4 +1,4 @@
-"""Imports from the files and databases of other tools.
+"""Imports data from the files and databases of other tools.
 
 A reader turns one format into items (threads, messages, facts, documents). It opens nothing for writing, executes
 nothing and deserialises no objects. The importer reads and checks everything before it writes anything, so that a

@@ -1,4 +1,4 @@
-"""Validates the items of a reader by the same rules as values passed to the API, before anything is written."""
+"""Validates a reader's items by the same rules as values passed to the API, before anything is written."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from .items import DocumentItem, FactItem, Item, MessageItem, ThreadItem
 from .mapping import Places
 
 OURS = ("metadata", "created_at", "importance", "pinned", "trust", "raw")
-"""Fields of our messages that a file must not set: a pinned message, say, would be in every request."""
+"""Fields of our messages that a file must not set. For example, a pinned message would be in every request."""
 MOST_SPACES = 100_000
-"""How many threads' namespaces are remembered for the messages that follow."""
+"""For how many threads to remember the namespace, for messages that follow later."""
 _replace = msgspec.structs.replace
 
 
@@ -26,7 +26,7 @@ class Checked(msgspec.Struct, frozen=True):
 
 
 def _is_plain(content: object) -> bool:
-    """Return whether a text is ASCII and so short that its JSON (6 bytes per character) cannot exceed the limit."""
+    """Return whether a text is ASCII and short enough that its JSON (6 bytes per character) cannot exceed the limit."""
     return type(content) is str and content.isascii() and len(content) * 6 < MAX_VALUE_BYTES
 
 

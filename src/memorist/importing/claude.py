@@ -89,7 +89,7 @@ def _message(thread: str, owner: str | None, message: Any, number: int, position
 
 
 def _content(message: JsonMapping) -> str:
-    """Return the text of a message. Newer exports have it in blocks, next to tool calls and thoughts."""
+    """Return the text of a message. In newer exports it is in blocks, next to tool calls and reasoning."""
     blocks = message.get("content")
     if isinstance(blocks, list):
         texts = [block["text"] for block in blocks if isinstance(block, Mapping) and isinstance(block.get("text"), str)]

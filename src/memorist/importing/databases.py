@@ -19,7 +19,7 @@ from .files import SQLITE, SourceFiles, damaged
 
 PAGE_ROWS = 500
 BROKEN = (sqlite3.Error, OverflowError, UnicodeError)
-"""What the SQLite module raises for a damaged file."""
+"""The errors that the SQLite module raises for a damaged file."""
 
 
 class Database(Protocol):

@@ -36,7 +36,7 @@ class FactChanges:
         added: Counter[str],
         known: Counter[str],
     ) -> None:
-        """Add the changes for some facts. Several items with one key are merged."""
+        """Add the changes for some facts. Items with the same key are merged."""
         merged = _merged(items)
         keys = list(merged)
         held = await self._core.get_many(Fact, keys)

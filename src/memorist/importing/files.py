@@ -1,7 +1,7 @@
 """Opens the source of an import for streaming, read-only: a file, a folder, a ZIP archive, or the URL of a database.
 
-A single line, value or record above a size limit is refused with its position, so that memory use is bounded for any
-file.
+A single line, value or record above a size limit is refused, and the error names its position. So memory use is bounded
+for any file.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ from ..errors import CorruptRecord, UsageError
 HEAD_BYTES = 65_536
 """How many bytes are read to recognise a file's format."""
 MAX_ITEM_BYTES = 32 * 1024 * 1024
-"""The most bytes of one line, one conversation or one record."""
+"""The maximum number of bytes in one line, one conversation or one record."""
 READ_BYTES = 65_536
 MOST_FILES = 200_000
 MAX_COMPRESSION_RATIO = 300
-"""The highest compression ratio of a large file in an archive, against ZIP bombs; text never compresses that well."""
+"""The maximum compression ratio of a large file in an archive, as a protection against ZIP bombs. Text never compresses
+that well."""
 SQLITE = b"SQLite format 3\x00"
 DATABASES = re.compile(r"(postgres(?:ql)?)(?:\+\w+)?(?=://)")
 """Matches the scheme of a database URL, with an optional driver as SQLAlchemy writes it (`postgresql+psycopg`)."""
@@ -146,7 +147,7 @@ def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Part:
 
 
 class _Checked(io.RawIOBase):
-    """Represents a file in an archive. Errors of the decompressor become CorruptRecord."""
+    """Represents a file in an archive. Decompression errors become CorruptRecord."""
 
     def __init__(self, inner: IO[bytes]) -> None:
         self._inner = inner

@@ -1,4 +1,5 @@
-"""Reads Graphiti and Zep. Episodes become messages, and entities and edges become facts with their time of validity.
+"""Reads data from Graphiti and Zep. Episodes become messages, and entities and edges become facts with the period in
+which they were valid.
 
 An export is a JSON object with `episodes`, `nodes` and `edges` (Zep: `sessions` with `messages`, and `facts`), or a
 Neo4j export of the graph as JSON lines. Edges of one type between the same two entities are versions of one fact.
@@ -26,7 +27,7 @@ MOST_NODES = 1_000_000
 
 
 def recognises(source: SourceFiles) -> bool:
-    """Return whether the source has episodes, or edges with their validity."""
+    """Return whether the source has episodes, or edges with a period of validity."""
     if not source.is_file:
         return False
     head = source.head().lstrip()

@@ -25,7 +25,7 @@ from .writing import Writer
 BATCH_ITEMS = 1000
 """The number of items in one commit."""
 Progress = Callable[[int, int | None], None]
-"""Called with the number of items done and, in the second pass, the total."""
+"""Called with the number of items processed so far and, in the second pass, the total."""
 
 
 class Importing:

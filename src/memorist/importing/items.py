@@ -20,7 +20,7 @@ class ThreadItem(msgspec.Struct, frozen=True):
     id: str
     title: str | None = None
     owner: str | None = None
-    """The owner's name in the source, a user's id or a namespace, which the mapping translates."""
+    """This is the owner in the source (a user's id or a namespace), which the mapping translates."""
     metadata: JsonObject = {}
     created_at: datetime | None = None
     place: str = ""
@@ -46,7 +46,7 @@ class MessageItem(msgspec.Struct, frozen=True):
 
 
 class Version(msgspec.Struct, frozen=True):
-    """Holds the value of a fact from a certain time on. `ended` means that the fact ended then."""
+    """Holds the value of a fact since a certain time. `ended` means that the fact ended at that time."""
 
     value: Any
     at: datetime | None = None

@@ -28,9 +28,9 @@ ROLES = {
     "user": "user",
     "assistant": "assistant",
 }
-"""Types of LangChain's messages, and their roles."""
+"""The types of LangChain's messages, with their roles."""
 TUPLES = (0, 1, 2, 3, 4, 5)
-"""Extensions that hold (module, name, arguments, …)."""
+"""Extensions that contain (module, name, arguments, …)."""
 SNAPSHOT = 7
 MAX_DEPTH = 40
 

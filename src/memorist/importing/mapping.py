@@ -1,4 +1,4 @@
-"""Maps users and namespaces of a source to namespaces here."""
+"""Maps users and namespaces in a source to namespaces here."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..values import MAX_NAME_BYTES, JsonMapping
 from .files import decoded
 
 HOME = "user:me"
-"""The namespace of items without an owner, if no other is given."""
+"""The default namespace for items without an owner."""
 MAX_FILE_BYTES = 10 * 1024 * 1024
 
 
@@ -25,9 +25,9 @@ class Places(msgspec.Struct, frozen=True):
 
     default: str = HOME
     users: dict[str, str] = {}
-    """Maps user ids of the source to user ids here."""
+    """This maps user ids in the source to user ids here."""
     namespaces: dict[str, str] = {}
-    """Maps users or namespaces of the source to namespaces here."""
+    """This maps users or namespaces in the source to namespaces here."""
     everything: bool = False
     """This is True if items of unmapped owners also go to the default namespace."""
 

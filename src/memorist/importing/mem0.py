@@ -1,4 +1,4 @@
-"""Reads mem0: an export of `get_all()`, its history database, or the folder of its local store.
+"""Reads data from mem0: an export of `get_all()`, its history database, or the folder of its local store.
 
 A memory becomes the fact `mem0/<id>` with its earlier versions from the history. Points of the local Qdrant store are
 pickles, which are loaded with an allow-list (see `pickles`). Messages in the history database become threads.

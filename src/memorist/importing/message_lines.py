@@ -1,8 +1,8 @@
 """Reads messages in OpenAI's or Anthropic's format, from JSON lines or from one JSON file.
 
 A line is a message, a list of messages, or an object with `messages` (a request, a training example, a log). Each of
-the last two becomes a thread. A single message belongs to the thread it names, or otherwise to one thread for the whole
-file.
+the last two becomes a thread. A single message belongs to the thread it names. If it names none, it belongs to one
+thread for the whole file.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ IDS = ("id", "message_id", "uuid")
 APART = frozenset((*THREADS, *TIMES, *OWNERS, *IDS))
 """Fields that are not part of the message itself."""
 MOST_THREADS = 100_000
-"""How many threads are remembered as yielded already; yielding one twice is harmless."""
+"""How many threads to remember as already yielded. Yielding one twice is harmless."""
 
 
 def recognises(source: SourceFiles) -> bool:
@@ -82,7 +82,7 @@ def read(source: SourceFiles) -> Iterator[Item]:
 
 
 class Reading:
-    """Reads one file, and counts the messages of each thread to number those without an id."""
+    """Reads one file, and counts the messages in each thread, so that those without an id get a number."""
 
     def __init__(self, stem: str) -> None:
         self._stem = stem

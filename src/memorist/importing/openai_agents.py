@@ -26,7 +26,7 @@ def recognises(source: SourceFiles) -> bool:
 
 
 def read(source: SourceFiles) -> Iterator[Item]:
-    """Yield the sessions, one after the other."""
+    """Yield the sessions one after another."""
     with opened(source) as database:
         for table in _tables(database):
             yield from _sessions(database, table)

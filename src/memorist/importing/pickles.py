@@ -1,7 +1,7 @@
 """Loads the pickles of a local Qdrant store without running code from them.
 
 A pickle can call any function it names. This restricted unpickler allows only the names of Qdrant's point classes,
-which it maps to an inert class of ours, and of a few built-in containers. Any other name is refused.
+which it maps to an inert class, and the names of a few built-in containers. Any other name is refused.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ MAX_PICKLE_BYTES = 16 * 1024 * 1024
 
 
 class Point:
-    """Stands in for Qdrant's classes and only stores the fields of the pickled object."""
+    """Replaces Qdrant's classes, and only stores the fields of the pickled object."""
 
     def __init__(self, *arguments: object) -> None:
         self.fields: JsonObject = {}

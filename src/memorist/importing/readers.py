@@ -1,4 +1,4 @@
-"""Registers the readers: the formats that can be imported, and how each is recognised."""
+"""Registers the readers for all formats that can be imported, and how each format is recognised."""
 
 from __future__ import annotations
 

@@ -34,24 +34,24 @@ class ImportReport(msgspec.Struct, frozen=True):
     to_dict = as_dict
 
     kind: str
-    """The format the source was read as."""
+    """This is the format that the source was read as."""
     source: str
     """This is the source name of everything imported. `forget(source=…)` undoes the import."""
     found: dict[str, int]
     """This is the number of threads, messages, facts and documents in the source."""
     added: dict[str, int] = {}
     known: dict[str, int] = {}
-    """This says how many were already there from an earlier import."""
+    """This is the number of items that an earlier import had already added."""
     problems: tuple[Problem, ...] = ()
     """These are the first hundred items that could not be imported, with position and reason."""
     failed: int = 0
-    """This says how many could not be imported."""
+    """This is the number of items that could not be imported."""
     namespaces: dict[str, int] = {}
     """This is the number of items for each namespace."""
     samples: tuple[Sample, ...] = ()
     first_at: datetime | None = None
     last_at: datetime | None = None
-    """This is the oldest and the newest time of a message, fact or document."""
+    """These are the oldest and the newest time of a message, fact or document."""
     dry_run: bool = False
 
 

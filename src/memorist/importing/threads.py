@@ -1,4 +1,4 @@
-"""Tracks the threads of an import: the id each has here, and which of its messages were imported before.
+"""Tracks the threads of an import, with the id that each has here and the messages that were imported before.
 
 For each imported message, six bytes of a digest of its original id are stored, 512 per row. This makes imports
 idempotent, and a message that was deleted here does not come back.
@@ -20,7 +20,8 @@ from .items import ThreadItem
 BLOCK_MESSAGES = 512
 BLOCK_DIGITS = 6
 MAX_CACHED_DIGESTS = 40_000
-"""The most digests cached in RAM; beyond it the least recently used threads are evicted and read again if needed."""
+"""The maximum number of digests cached in RAM. Beyond that, the least recently used threads are evicted, and read again
+if needed."""
 
 
 class State:
@@ -35,7 +36,7 @@ class State:
         self.tail: list[bytes] = []
         self.block = 0
         self.version = 0
-        """The version of the last block's row; 0 if it is not written yet."""
+        """The version of the last block's row, or 0 if it has not been written yet."""
 
     def add(self, digest: bytes) -> bool:
         """Record a message. Return False if it was imported before."""

@@ -1,8 +1,8 @@
 """Contains the language data, as one folder of TOML files per language: topics, word lists, stop words and patterns.
 
-A topic is one kind of fact about a user. It has patterns that recognise it, its wording in a prompt, and the questions
-that ask for it. Nothing here imports the rest of the package, so extraction, recall and context read the same lists.
-Files are read on first use. docs/extraction.md says how to add a pattern or a language.
+A topic is one kind of fact about a user. It has patterns that recognise it, a wording for prompts, and questions that
+ask for it. Nothing here imports the rest of the package, so extraction, recall and context read the same lists. Files
+are read on first use. docs/extraction.md explains how to add a pattern or a language.
 """
 
 from .recognise import language_name, language_of

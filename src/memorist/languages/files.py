@@ -10,7 +10,8 @@ from ..values import JsonObject
 
 ROOM = Path(__file__).parent
 _FIRST = ("en", "de", "fr", "es", "it", "pt", "nl", "sv", "da", "no", "fi", "ru")
-"""Order of preference where a text fits two languages; those not listed follow in the order of their codes."""
+"""The order of preference if a text fits two languages. Languages that are not listed follow in the order of their
+codes."""
 
 
 @cache

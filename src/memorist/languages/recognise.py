@@ -1,4 +1,4 @@
-"""Guesses the language of a sentence by its script, or else by its stop words."""
+"""Guesses the language of a sentence from its script or, if that is not enough, from its stop words."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .stop import stop_words
 _KANA = re.compile("[\u3041-\u30ff]")
 _LATIN = re.compile("[^\\W\\d_]+(?:['’][^\\W\\d_]+)?")
 _HEAD_CHARACTERS = 300
-"""How many characters of a sentence are looked at."""
+"""How many characters of a sentence to examine."""
 
 
 def language_of(sentence: str) -> str | None:
@@ -52,7 +52,7 @@ def _parts(word: str) -> tuple[str, ...]:
 def _scripts() -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Return patterns of Chinese characters and of other non-Latin scripts.
 
-    They are compiled on first use, because that takes long.
+    They are compiled on first use, because compiling them is slow.
     """
     return re.compile("[\u3400-\u4dbf\u4e00-\u9fff]"), re.compile("[\u0370-\u1dff\uac00-\ud7a3]")
 

@@ -1,6 +1,6 @@
 """Reads the named regular expressions and word lists in a language's `talk.toml`, for recall and context assembly.
 
-In an expression `{name}` stands for an expression of the section `[pieces]` of the same file, or for a list of
+In an expression, `{name}` refers to an expression in the section `[pieces]` of the same file, or to a list in
 `words.toml`.
 """
 
@@ -18,8 +18,8 @@ _PIECES = re.compile(r"\{([a-z_]+)\}")
 
 
 class Rules:
-    """Holds the expressions of one section as attributes. An expression that only English has never matches in other
-    languages."""
+    """Holds the expressions of one section as attributes. An expression that exists only in English never matches in
+    other languages."""
 
     def __init__(self, lang: str, part: str, file: str = "talk") -> None:
         self.lang = lang
@@ -37,7 +37,7 @@ class Rules:
         return compiled
 
     def _check(self, name: str) -> None:
-        """Refuse a name that neither this language nor English has, because it is a typing error."""
+        """Refuse a name that exists neither in this language nor in English, because it is a typo."""
         if name not in self._table and name not in read("en", self._file).get(self._part, {}):
             raise KeyError(f"languages/{self.lang}/{self._file}.toml: there is no {name!r} in [{self._part}]")
 

@@ -18,7 +18,7 @@ _MONTHS = (
     "December",
 )  # fmt: skip
 Lane = Literal["identity", "contact", "safety", "wish", "fact"]
-"""The purpose of a fact: who the user is, how to reach them, safety, standing wishes, everything else."""
+"""The purpose of a fact: who the user is, how to reach them, safety, standing wishes, or anything else."""
 
 
 class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -27,7 +27,7 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     name: str
     key: str
     about: str = ""
-    """This is one line of description, for people."""
+    """This is a one-line description for people."""
     lane: Lane = "fact"
     importance: float = 0.5
     """This is the priority if not all facts fit, from 0 to 1."""

@@ -10,7 +10,7 @@ from ..values import JsonObject
 from .files import read
 
 UNSPACED = frozenset({"zh", "ja"})
-"""Languages written without spaces: each character is a word of its own."""
+"""Languages that are written without spaces, in which each character counts as a word."""
 
 
 class Words:

@@ -1,4 +1,4 @@
-"""Implements `memorist.wrap`, which gives the calls of an OpenAI or Anthropic client a memory.
+"""Implements `memorist.wrap`, which adds memory to the calls of an OpenAI or Anthropic client.
 
 The client is copied with an HTTP client that adds memory to requests and reads the answers as they pass. The SDK itself
 does everything else, so its types, errors, streams and helpers stay exactly as they are.
@@ -37,7 +37,8 @@ def wrap(
     budget: int = DEFAULT_BUDGET_TOKENS,
     http_client: httpx.Client | httpx.AsyncClient | None = None,
 ) -> Client:
-    """Give an OpenAI or Anthropic client a memory. Each call gets relevant memories, and is stored afterwards.
+    """Give an OpenAI or Anthropic client a memory. Relevant memories are added to each call, and the turn is stored
+    afterwards.
 
     This works with the blocking and the async clients, and with Chat Completions, Responses and Messages, streams and
     tools. Everything else passes through unchanged. If the memory fails, the call continues without it and a warning is
@@ -46,10 +47,10 @@ def wrap(
     Args:
         client: An `OpenAI`, `AsyncOpenAI`, `Anthropic` or `AsyncAnthropic` client, or a subclass; it is not changed.
         memory: A `Memory` or an `AsyncMemory`.
-        user: The user whose memory it is; by default the user of the handle.
-        thread: The thread that the turns are stored in. By default each conversation has its own, which is recognised
-            by its first message.
-        budget: How many tokens of memory a request may get.
+        user: The user whose memory it is. Defaults to the user of the handle.
+        thread: The thread that the turns are stored in. By default, each conversation has its own thread, and is
+            recognised by its first message.
+        budget: The maximum number of tokens of memory to add to a request.
         http_client: The HTTP client that you passed to the SDK, if you did.
 
     Returns:

@@ -25,7 +25,7 @@ class Dialect(msgspec.Struct, frozen=True, eq=False):
     field: str
     """This is the field of the request that contains the messages."""
     text_type: str
-    """This is the type of a text part in a message of the user."""
+    """This is the type of a text part in a user's message."""
     read_answer: Callable[[Body], list[Body]]
     """This function returns the messages in an answer's body."""
     read_events: Callable[[Sequence[Body]], list[Body]]
@@ -39,7 +39,7 @@ def dialect_of(path: str) -> Dialect | None:
 
 
 def messages_of(dialect: Dialect, body: Body) -> list[Body]:
-    """Return the messages of a request. A plain text becomes one message of the user."""
+    """Return the messages of a request. Plain text becomes one message by the user."""
     content = body.get(dialect.field)
     if isinstance(content, str):
         return [{"role": "user", "content": content}]
@@ -98,7 +98,7 @@ def new_messages(messages: Sequence[Body]) -> list[Body]:
 def _is_models(message: Body) -> bool:
     """Return whether the model wrote a message.
 
-    In the Responses API its calls and thoughts are items without a role.
+    In the Responses API, its calls and reasoning are items without a role.
     """
     if message.get("role") is not None:
         return bool(message["role"] == "assistant")

@@ -1,8 +1,8 @@
 """Implements an OpenAI-compatible proxy with a memory, for programs that cannot be changed.
 
-It forwards every request to the provider and every answer to the program, byte for byte, including streams. Requests
-for an answer get memory, and their turns are stored. The user is named by the header `X-Memorist-User`, by the
-request's own `user` field, or on the command line.
+It forwards every request to the provider and every answer to the program, byte for byte, including streams. Memory is
+added to requests for an answer, and their turns are stored. The user is taken from the header `X-Memorist-User`, from
+the request's own `user` field, or from the command line.
 """
 
 from __future__ import annotations
@@ -118,8 +118,8 @@ class _PassedOn(StreamingResponse):
 
 
 def _upstream_path(base: str, path: str) -> str:
-    """Return the path to append to the upstream's own. Programs use `…/v1` as their base URL, and the upstream may do
-    so too."""
+    """Return the path to append to the upstream's own. Programs use `…/v1` as their base URL, and the upstream URL may
+    contain it too."""
     own = urlsplit(base).path.rstrip("/")
     return path.removeprefix(own) if own and path.startswith(f"{own}/") else path
 

@@ -1,4 +1,5 @@
-"""Handles one turn with a provider: it adds memory to the request, and stores the turn when the answer has arrived."""
+"""Handles one turn with a provider. Memory is added to the request, and the turn is stored when the answer has
+arrived."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("memorist.wrap")
 DEFAULT_BUDGET_TOKENS = 800
 MAX_QUERY_CHARACTERS = 2_000
-"""Longer inputs are searched for by their end, where the question usually is."""
+"""For longer inputs, only the end is used as the query, because the question is usually there."""
 QUERY_ROOM_TOKENS = 2_000
 MAX_CACHED_BLOCKS = 256
 
@@ -151,8 +152,7 @@ def _digest(messages: list[Body]) -> str:
 
 
 def _plain(message: Body) -> object:
-    """Return the relevant fields of a message, because callers send an answer back with fewer or more fields than it
-    had."""
+    """Return the relevant fields of a message, because callers often send an answer back with different fields."""
     content = message.get("content")
     if isinstance(content, list):
         content = [part.get("text") or part.get("id") or part.get("tool_use_id") or part for part in content]
