@@ -158,7 +158,7 @@ class _Batches(Generic[A, T]):
             self._settle(queue, [Failed(error)] * len(items))
 
     def _run(self, loop: asyncio.AbstractEventLoop, queue: _Queue[A, T], items: list[A]) -> None:
-        """Process a batch on the worker thread, and notify the loop directly. A future in between would cost another
+        """Process a batch on the worker thread, and notify the loop directly. An intermediate future would cost another
         iteration of the loop."""
         outcomes: Sequence[Outcome[T]]
         try:
@@ -191,7 +191,7 @@ class _Queue(Generic[A, T]):
         self.sent: list[asyncio.Future[T]] = []
         """The callers of the batch that is on the worker thread."""
         self.work: Work[None] | None = None
-        """That batch; None while there is none."""
+        """The batch itself, or None while there is none."""
 
 
 class _Cancellable:

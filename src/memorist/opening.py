@@ -1,4 +1,4 @@
-"""Turns the options of a memory into its core: it checks them, opens the store, and creates the scope."""
+"""Creates the core of a memory from its options, by checking them, opening the store, and creating the scope."""
 
 from __future__ import annotations
 
@@ -26,13 +26,14 @@ if TYPE_CHECKING:
     from .gate.encryption import Encryption
 
 Url = str | os.PathLike[str] | Store | None
-"""Where a memory is stored: a path, a URL, a store object, or None (MEMORIST_URL, else RAM)."""
+"""Where a memory is stored: a path, a URL, a store object, or None (MEMORIST_URL, or else RAM)."""
 
 Durability = Literal["full", "normal"]
-"""`full` survives power loss, `normal` a killed process."""
+"""`full` survives power loss, and `normal` survives a killed process."""
 
 Extract: TypeAlias = "Literal['auto', 'rules'] | Extraction"
-"""How facts are taken from messages: by the model if there is one, by local rules, or as an Extraction says."""
+"""How facts are extracted from messages: by the model if there is one, by local rules, or as defined by an
+Extraction."""
 
 
 def is_extraction(extract: object) -> bool:
@@ -158,8 +159,8 @@ class Opening(msgspec.Struct, frozen=True):
 
 
 class Twin:
-    """Creates, on first use, the shared parts for the other kind of caller over the same store: async ones for blocking
-    ones, and vice versa."""
+    """Creates the shared parts for the other kind of caller (async instead of blocking, or vice versa) over the same
+    store, on first use."""
 
     def __init__(self, opening: Opening, shared: Shared) -> None:
         self._opening = opening

@@ -1,4 +1,4 @@
-"""Encodes record keys so that their order is preserved: a tuple of texts and numbers becomes one text that sorts like
+"""Encodes record keys so that their order is preserved. A tuple of texts and numbers becomes one text that sorts like
 the tuple.
 
 The text is the key in every store, so that all of them scan in the same order. An element consists of a tag and its
@@ -8,7 +8,7 @@ content:
 - `t` marks a text, which ends with a character that sorts below all characters a text may contain.
 
 Numbers sort before texts and by value, so 9 comes before 10, and 1.5 between 1 and 2. Equal numbers are the same key,
-so 1.0 comes back as 1. A tuple sorts right before the longer ones that start with it, as in Python.
+so 1.0 comes back as 1. As in Python, a tuple sorts right before the longer tuples that start with it.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from collections.abc import Sequence
 from .errors import InvalidValue, TooLarge
 
 RecordKey = tuple[str | int | float, ...]
-"""A key as users give it and get it back."""
+"""A key as users pass it and receive it."""
 
 MAX_KEY_BYTES = 1536
-"""Small enough that, with an org and a namespace of 512 bytes each, it fits an index entry of Postgres (2,704
-bytes)."""
+"""The maximum size of a key. Together with an org and a namespace of 512 bytes each, it fits into an index entry of
+Postgres (2,704 bytes)."""
 AFTER_ELEMENTS = "u"
-"""Sorts above the tag of every element: the upper bound of all keys that start with a prefix."""
+"""Sorts above the tag of every element, and is therefore the upper bound of all keys that start with a prefix."""
 _END = "\x01"
 _END_NEGATIVE = "~"
 _INT_MIN, _INT_MAX = -(2**63), 2**63 - 1

@@ -87,7 +87,7 @@ def check_reranker(spec: RerankerSpec, model: ModelSpec, *, blocking: bool) -> N
 
 
 def check_counter(spec: CounterSpec) -> None:
-    """Refuse a counter that is neither a known name, a tokenizer nor a function. An encoding is loaded on first use."""
+    """Refuse a counter that is not a known name, a tokenizer or a function. An encoding is loaded on first use."""
     if spec is not None:
         from .context.tokens import open_counter
 

@@ -1,4 +1,5 @@
-"""Protocols for parts that users plug in (clock, token counter, embedder, reranker, model), and time conversions."""
+"""Defines the protocols for parts that users plug in (clock, token counter, embedder, reranker, model), and time
+conversions."""
 
 from __future__ import annotations
 
@@ -30,12 +31,12 @@ Ttl = float | timedelta
 
 
 _last = EPOCH, 0
-"""The time that was converted last. Most rows of a commit share one time, and converting it costs as much as all other
-cells of a row."""
+"""The time that was converted last. Most rows of a commit share the same time, and converting it takes as long as all
+other cells of a row."""
 
 
 def as_datetime(when: When, what: str = "a time") -> datetime:
-    """Return a time as an aware datetime. ISO text without an offset is read as UTC."""
+    """Return a time as an aware datetime. ISO text without an offset is treated as UTC."""
     if isinstance(when, datetime):
         to_micros(when)
         return when
@@ -97,7 +98,7 @@ class TokenCounter(Protocol):
 
     @property
     def name(self) -> str:
-        """The name of the tokenizer. Counts stored under another name are computed again."""
+        """The name of the tokenizer. Counts stored under another name are recomputed."""
         ...
 
     def count(self, text: str) -> int:
@@ -153,9 +154,8 @@ class Usage(msgspec.Struct, frozen=True):
 
 
 class Completion(msgspec.Struct, frozen=True):
-    """A model's answer, with its token usage.
-
-    If the request had a schema, `data` is the parsed JSON, or None if the answer was not JSON.
+    """Represents a model's answer, with its token usage. If the request had a schema, `data` is the parsed JSON, or
+    None if the answer was not JSON.
     """
 
     text: str
@@ -163,7 +163,7 @@ class Completion(msgspec.Struct, frozen=True):
     usage: Usage = Usage()
     model: str = ""
     stop: str = "end"
-    """This says why the answer stopped: `end`, `length` (cut off at max_tokens) or `refusal`."""
+    """This is the reason why the answer ended: `end`, `length` (cut off at max_tokens) or `refusal`."""
 
 
 @runtime_checkable
@@ -177,7 +177,7 @@ class Model(Protocol):
 
     @property
     def blocking(self) -> bool:
-        """This says whether the coroutines run without an event loop."""
+        """This is True if the coroutines run without an event loop."""
         ...
 
     async def complete(

@@ -1,4 +1,4 @@
-"""Provides two tools with which a model reads what its request left out: `read_more` and `search_history`.
+"""Provides two tools that let a model read what its request left out: `read_more` and `search_history`.
 
 A request may show only the outline of a long tool result, or leave out old messages. Send `ReadBack.tools` with the
 request and run the model's calls with `ReadBack.call` or `ReadBack.run`. Both work in any loop that can call tools.
@@ -120,7 +120,7 @@ def _answer(call: ReadCall, message: Message | None) -> str:
 
 
 def _named(messages: list[Message], seq: int, id: str) -> Message | None:
-    """Return the message with a number, if it has the id or is shown under it."""
+    """Return the message with a given number, if that is its id or the id it is shown under."""
     if not messages or messages[0].seq != seq or id not in (messages[0].id, messages[0].shown_id):
         return None
     return messages[0]

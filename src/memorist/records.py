@@ -23,7 +23,7 @@ R = typing.TypeVar("R", bound="Record")
 
 
 class Table(msgspec.Struct, frozen=True):
-    """Describes how stores keep a kind of record: the table's name, primary key, indexes and options."""
+    """Describes how stores store a kind of record: the table's name, primary key, indexes and options."""
 
     name: str
     key: tuple[str, ...]
@@ -33,11 +33,11 @@ class Table(msgspec.Struct, frozen=True):
     history: str | None = None
     """This is the table that receives a copy of every version that a Put replaces."""
     checksum: bool = False
-    """This says whether each row has a CRC of all its columns, checked on read. Tables that cannot be derived again
-    have one."""
+    """This is True if each row has a CRC over all its columns, which is checked on read. Tables whose content cannot be
+    derived again have one."""
 
     sealed: bool = False
-    """For a view, whether its rows have a checksum. Only stores that read whole rows can check it."""
+    """For a view, this is True if its rows have a checksum. Only stores that read whole rows can check it."""
 
     def order(self, index: str | None) -> tuple[str, ...]:
         """Return the columns of an index, or those of the primary key for None."""
@@ -142,11 +142,11 @@ class Fact(Record, frozen=True, kw_only=True):
     valid_from: datetime | None = None
     valid_until: datetime | None = None
     scope: str = "standing"
-    """This says how long the fact matters: `standing`, `conversation` or `task`."""
+    """This is how long the fact matters: `standing`, `conversation` or `task`."""
     tags: tuple[str, ...] = ()
     metadata: JsonObject = {}
     inferred: bool = False
-    """This says whether the fact was inferred rather than stated."""
+    """This is True if the fact was inferred rather than stated."""
     confidence: float = 1.0
     sources: tuple[str, ...] = ()
     actor: str = "user"
@@ -163,7 +163,7 @@ class Fact(Record, frozen=True, kw_only=True):
 
     @property
     def source(self) -> str | None:
-        """This is the newest message that the fact was taken from."""
+        """This is the newest message that the fact was extracted from."""
         return self.sources[-1] if self.sources else None
 
     @property
@@ -197,7 +197,7 @@ class Event(Record, frozen=True, kw_only=True):
     id: str
     text: str
     starts_at: datetime
-    """This says when the event begins, or when somebody mentioned it if the start is unknown."""
+    """This is when the event begins or, if that is unknown, when somebody mentioned it."""
     ends_at: datetime | None = None
     status: str = "done"
     """This is the status: `planned`, `done` or `cancelled`."""
@@ -247,7 +247,7 @@ class Candidate(Record, frozen=True, kw_only=True):
     confidence: float = 1.0
     sources: tuple[str, ...] = ()
     approved_as: str | None = None
-    """This is the id of the memory that it became or changed, or None while it waits."""
+    """This is the id of the memory that it became or changed, or None while it is waiting."""
     actor: str = "processor"
     trust: str = "user"
     created_at: datetime
@@ -309,8 +309,8 @@ class RecordPiece(Record, frozen=True, kw_only=True):
 
 
 class Learning(Record, frozen=True, kw_only=True):
-    """Represents something learned about a user. Its `id` is a fingerprint of the content, so that duplicates share a
-    row."""
+    """Represents a sentence about a user, such as a preference or a habit. Its `id` is a fingerprint of the content, so
+    that duplicates share a row."""
 
     table = Table("learnings", ("org", "ns", "id"))
     ns: str
@@ -350,8 +350,8 @@ class WorkingDocument(Record, frozen=True, kw_only=True):
 class CachedEntity(Record, frozen=True, kw_only=True):
     """Represents a cached copy of a record from another system, with the status `found`, `missing` or `loading`.
 
-    `missing` means that the other system has no such record, and `loading` that no value was loaded yet. `owner` holds
-    the lease for loading until `leased_until`. After `fresh_until` the copy is stale.
+    `missing` means that the other system has no such record, and `loading` means that no value has been loaded yet.
+    `owner` holds the lease for loading until `leased_until`. After `fresh_until` the copy is stale.
     """
 
     table = Table("entities", ("org", "type", "id"))
@@ -416,8 +416,8 @@ class Chunk(Record, frozen=True, kw_only=True):
 
 
 class Task(Record, frozen=True, kw_only=True):
-    """Holds the progress and lease of a task. Its state is stored in CheckpointSteps, from the snapshot at `base`
-    on."""
+    """Holds the progress and lease of a task. Its state is stored in CheckpointSteps, starting with the snapshot at
+    `base`."""
 
     table = Table("tasks", ("org", "task_id"), indexes={"by_ns": ("org", "ns", "task_id")})
     task_id: str
@@ -429,9 +429,9 @@ class Task(Record, frozen=True, kw_only=True):
     base: int = 0
     """This is the number of the newest saved step that is a snapshot."""
     keep: int | None = None
-    """This says how many saved steps stay readable. None means all."""
+    """This is the number of saved steps to keep. None means all."""
     completed: int = 0
-    """This says how many subtasks are complete."""
+    """This is the number of completed subtasks."""
     size: int = 0
     """This is the size of the state as JSON, in bytes."""
     owner: str | None = None
@@ -496,7 +496,8 @@ class IndexProgress(Record, frozen=True, kw_only=True):
 
 
 class Derivation(Record, frozen=True, kw_only=True):
-    """Records how far a thread was read for memories, which messages failed, and what the model's calls cost."""
+    """Records how far memories have been extracted from a thread, which messages failed, and what the model's calls
+    cost."""
 
     table = Table("derivations", ("org", "thread"))
     thread: str
@@ -508,15 +509,15 @@ class Derivation(Record, frozen=True, kw_only=True):
     ended: dict[str, list[str]] = {}
     """These are the ids of memories that each message ended, by the number of the message as text."""
     refused: dict[str, list[str]] = {}
-    """The reasons why items were refused, by the number of the message as text."""
+    """These are the reasons why items were refused, by the number of the message as text."""
     by_rules: tuple[int, ...] = ()
     """These are the numbers of messages that the rules read instead of the model."""
     cost: dict[str, int] = {}
-    """Counters of the model's work on the thread, by name: calls, messages, tokens and so on."""
+    """These are counters of the model's work on the thread, by name: calls, messages, tokens and so on."""
     stuck: bool = False
-    """This says whether the worker gave up on the job."""
+    """This is True if the worker gave up on the job."""
     again: bool = False
-    """This says whether failed messages are being read again."""
+    """This is True if failed messages are being read again."""
     updated_at: datetime
     version: int = 0
 
@@ -542,7 +543,7 @@ class RequestLog(Record, frozen=True, kw_only=True):
     reports: Any = None
     pieces: Any = None
     settings: Any = None
-    """These are the settings with which the last request was assembled: the fields of `RequestSettings`."""
+    """These are the settings that were used for the last request: the fields of `RequestSettings`."""
     model: str | None = None
     updated_at: datetime
     version: int = 0
@@ -561,7 +562,7 @@ class MessagePart(Record, frozen=True, kw_only=True):
 
 
 class ImportedDigests(Record, frozen=True, kw_only=True):
-    """Holds the concatenated digests of messages that an import added to a thread, so that it adds none twice."""
+    """Holds the concatenated digests of messages that an import added to a thread, so that none is added twice."""
 
     table = Table("imported_digests", ("org", "thread", "block"))
     thread: str
@@ -587,7 +588,7 @@ class NamespaceStats(Record, frozen=True, kw_only=True):
     standing: tuple[tuple[int, str, str, str], ...] = ()
     """These entries have standing instructions, newest first: the time (microseconds), kind, parent and id of each."""
     languages: dict[str, int] = {}
-    """This says how many texts are in each language, by its Snowball name."""
+    """This is the number of texts in each language, by its Snowball name."""
     analysis: str = ""
     """This is the version of the analysis that wrote the oldest entries."""
     updated_at: datetime
@@ -602,13 +603,13 @@ class Sweep(Record, frozen=True, kw_only=True):
     processor: str
     position: int = 0
     maker: str | None = None
-    """The analysis and embedder used for the work. If either changes, the work starts again."""
+    """This identifies the analysis and embedder used for the work. If either changes, the work starts again."""
     updated_at: datetime
     version: int = 0
 
 
 class ChangeNotice(Record, frozen=True, kw_only=True):
-    """Notifies watchers, by its version, that records of a kind changed in a namespace."""
+    """Notifies watchers, through its version, that records of a kind changed in a namespace."""
 
     table = Table("notices", ("org", "ns", "kind"))
     ns: str
@@ -647,7 +648,7 @@ class Watermark(Record, frozen=True, kw_only=True):
 
     `numbers` is the last message number of a deleted thread, by its fingerprint; `import` counts the rows loaded from a
     file, by its digest; `tokens` counts the tokens that the org's model used on the day of `updated_at`; `watched` is
-    the time until which somebody watches, in microseconds.
+    the time until which somebody is watching, in microseconds.
     """
 
     table = Table("watermarks", ("org", "name", "item"))
@@ -659,7 +660,7 @@ class Watermark(Record, frozen=True, kw_only=True):
 
 
 class StoreIdentity(Record, frozen=True, kw_only=True):
-    """The permanent id of a durable store. A hot store uses it to check which store its copies belong to."""
+    """Holds the permanent id of a durable store. A hot store uses it to check which store its copies belong to."""
 
     table = Table("identities", ("org", "name"))
     name: str
@@ -695,8 +696,8 @@ class Ref(msgspec.Struct, frozen=True):
 
 
 class Link(Record, frozen=True, kw_only=True):
-    """Represents an edge of the lineage, from a source to something derived from it. why() follows it back, forget()
-    forward.
+    """Represents an edge of the lineage, from a source to something derived from it. why() follows it backwards, and
+    forget() follows it forwards.
 
     The key begins with the source, so that one scan finds everything derived from an item and its parts, or from a
     whole namespace.
@@ -720,17 +721,17 @@ class Link(Record, frozen=True, kw_only=True):
     source_key: str = ""
     source_part: str = ""
     relation: str = "derived"
-    """This says how the target came from the source: `derived`; `copied` (a fork; the part is its last copied message);
-    `child` (created for another thread); `carried` and `written` (messages of the target thread contain recalled text,
-    or were written from it); `imported`; `owns` (a namespace and its contents)."""
+    """This describes how the target came from the source: `derived`; `copied` (a fork; the part is its last copied
+    message); `child` (created for another thread); `carried` and `written` (messages of the target thread contain
+    recalled text, or were written from it); `imported`; `owns` (a namespace and its contents)."""
     target_kind: str
     target_ns: str = ""
     target_key: str = ""
     target_part: str = ""
     created_at: datetime
     version: int = 0
-    """This rises whenever the target is derived again. So whoever deletes a link that they have read can tell whether
-    it is still needed."""
+    """This increases whenever the target is derived again. So anyone who has read a link and wants to delete it can
+    tell whether it is still needed."""
 
     @classmethod
     def of(cls, org: str, source: Ref, target: Ref, at: datetime, relation: str = "derived") -> Link:
@@ -824,8 +825,8 @@ SUPERSEDED = "memorist.superseded"
 def view_of(kind: type[R], *fields: str) -> type[R]:
     """Return a record type that reads only the key, the expiry and these fields of another type's rows.
 
-    Use it for scans that need no other fields. They are missing at run time, although the return type declares them.
-    A view has no checksum, because checksums cover all columns. Rows are never written through a view.
+    Use it for scans that need no other fields. The other fields are missing at run time, although the return type
+    declares them. A view has no checksum, because checksums cover all columns. Rows are never written through a view.
     """
     columns = {field.name: field for field in msgspec.structs.fields(kind)}
     wanted = [name for name in columns if name in (*kind.table.key, "expires_at", *fields) and name != "org"]

@@ -1,7 +1,7 @@
-"""Replays attempts to plant memories, and reports which got through.
+"""Replays attempts to plant memories, and reports which ones succeeded.
 
 Each attempt is a message in which somebody else's words (a tool result, a quotation, a document, a transcript) try to
-become a fact, a wish or a safety line of the user. The attempts are in `gate/planting.jsonl`.
+become a fact, a wish or a safety line about the user. The attempts are in `gate/planting.jsonl`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .blocking.memory import Memory
 
 Progress = Callable[[int, int], object]
-"""Called with the number of attempts done, and of all."""
+"""Called with the number of attempts made so far and the total."""
 
 
 class Attempt(msgspec.Struct, frozen=True):
@@ -54,7 +54,7 @@ class RedteamReport(msgspec.Struct, frozen=True):
     """This is the number of attempts by family."""
     planted: list[Planted]
     waiting: list[Planted]
-    """These memories wait for a person's approval. They are not used until then, and do not count as planted."""
+    """These memories are waiting for a person's approval. They are not used until then, and do not count as planted."""
 
     @property
     def passed(self) -> bool:

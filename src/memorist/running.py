@@ -1,4 +1,4 @@
-"""`run_with_memory`: runs any agent with recalled memory, and records the turn."""
+"""Implements `run_with_memory`, which runs any agent with recalled memory and records the turn."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def run_with_memory(
 ) -> object:
     """Run an agent (a function, or an object with run/invoke) with recalled memory, and record the turn.
 
-    Returns the agent's output; with an AsyncMemory, an awaitable of it.
+    Returns the agent's output or, with an AsyncMemory, an awaitable.
     """
     handle = memory.scope(org=org) if org is not None else memory
 

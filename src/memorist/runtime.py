@@ -1,7 +1,7 @@
 """Defines the Runtime protocol, which hides all differences between blocking and async, and the blocking runtime.
 
-The async one is in `loop_runtime.py`, the only module that imports asyncio, which takes as long to load as all the
-rest.
+The async runtime is in `loop_runtime.py`. Only that module imports asyncio, which takes as long to load as everything
+else together.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ class Runtime(Protocol):
     async def sleep(self, seconds: float) -> None: ...
 
     async def within(self, seconds: float, work: Callable[[], Coroutine[object, None, T]]) -> T:
-        """Run a coroutine with a time limit, or raise TimeoutError. A blocking function that is late keeps running in
-        its thread, and its result is dropped."""
+        """Run a coroutine with a time limit, or raise TimeoutError. A blocking function that exceeds the limit keeps
+        running in its thread, and its result is dropped."""
         ...
 
     async def gather(self, coros: Iterable[Coroutine[object, None, T]]) -> list[T]: ...
@@ -79,8 +79,8 @@ class Runtime(Protocol):
     def lock(self) -> AbstractAsyncContextManager[object]: ...
 
     def cancellable(self) -> AbstractContextManager[None]:
-        """Return a context for calls of a driver that may swallow a cancellation. It raises a swallowed cancellation at
-        the end."""
+        """Return a context manager for driver calls that may swallow a cancellation. It raises a swallowed cancellation
+        at the end."""
         ...
 
     async def run_other(self, work: Callable[[], Coroutine[object, None, T]]) -> T:
@@ -192,7 +192,7 @@ class BlockingRuntime:
 
 
 class _ThreadLock:
-    """Gives a thread lock the interface of an async one."""
+    """Wraps a thread lock in the interface of an async lock."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -219,7 +219,7 @@ class _ThreadBackground:
 
 
 def runtime_for(blocking: bool) -> Runtime:
-    """Return a runtime for callers that block, or for those that await. Only the second one loads asyncio."""
+    """Return a runtime for blocking or for async callers. Only the async one loads asyncio."""
     if blocking:
         return BlockingRuntime()
     from .loop_runtime import AsyncRuntime

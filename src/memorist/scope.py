@@ -1,4 +1,5 @@
-"""Defines scopes and namespaces: who a handle is for (an org, or one of its users), and what it may read and write."""
+"""Defines namespaces, and scopes, which determine who a handle is for (an org, or one of its users) and what it may
+read and write."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ KINDS = ("workflow", "agent", "user", "global")
 Actor = str
 """Who makes a change: one of ACTORS, or an agent such as `agent:planner`."""
 _seen: set[str] = set()
-"""A cache of namespaces found valid: checking one costs more than reading a fact."""
+"""A cache of valid namespaces, because checking one takes longer than reading a fact."""
 _MAX_CHECKED_NAMES = 10_000
 ACTORS = ("user", "assistant", "tool", "import", "processor")
 MAX_ACTOR_CHARACTERS = 128
@@ -54,16 +55,16 @@ class Namespace(msgspec.Struct, frozen=True, order=True):
 
 
 Ns = str | Namespace
-"""A namespace as users give it: `"user:ada"`, `"global"`, or a `Namespace`."""
+"""A namespace as users pass it: `"user:ada"`, `"global"`, or a `Namespace`."""
 OMITTED: Any = type("Omitted", (), {"__repr__": lambda self: "OMITTED"})()
-"""The default of parameters that follow `ns` and must be passed: users may leave out `ns` instead."""
+"""The default of required parameters that follow `ns`, because users may leave out `ns` instead."""
 
 
 class Scope(msgspec.Struct, frozen=True):
-    """Says who a handle is for, and what it may read and write. A scope can be narrowed, but never widened.
+    """Determines who a handle is for, and what it may read and write. A scope can be narrowed, but never widened.
 
-    A handle without a user reaches its whole org. A user's handle reads and writes `user:<id>`, reads `global`, and
-    otherwise reaches only the namespaces or prefixes (`agent:*`, `workflow:shop/*`) that it was granted.
+    A handle without a user can access its whole org. A user's handle reads and writes `user:<id>`, reads `global`, and
+    can otherwise access only the namespaces or prefixes (`agent:*`, `workflow:shop/*`) that it was granted.
     """
 
     org: str = "default"
@@ -72,17 +73,17 @@ class Scope(msgspec.Struct, frozen=True):
     all_orgs: bool = False
     """This is True if the handle may create handles on any org, for workers and operators."""
     read: tuple[str, ...] = ()
-    """These are the read grants of a user's handle, besides its own namespace and `global`."""
+    """These are the read grants of a user's handle, in addition to its own namespace and `global`."""
     write: tuple[str, ...] = ()
     """These are the write grants, which include reading."""
     shared: str | None = None
     """This is another org whose `global` (and namespaces granted by `read`) this handle's recalls and contexts also
     read."""
     foreign: bool = False
-    """This says whether this scope is a read-only view of a shared org."""
+    """This is True if this scope is a read-only view of a shared org."""
     tenant: bool = False
-    """This is True if a handle over all orgs created this one for a single org. The files of the store then belong to
-    other orgs too, so this handle neither rewrites them nor sees their names and sizes."""
+    """This is True if a handle over all orgs created this one for a single org. The files of the store then also belong
+    to other orgs, so this handle may not rewrite them or see their names and sizes."""
 
     def __post_init__(self) -> None:
         check_name(self.org, "org")
@@ -232,7 +233,7 @@ class Scope(msgspec.Struct, frozen=True):
         return self.readable(ns), *rest
 
     def resolve_writable(self, *arguments: object) -> tuple[Any, ...]:
-        """Return the same for a call that writes, such as `facts.set(ns, key, value)`."""
+        """Do the same for a call that writes, such as `facts.set(ns, key, value)`."""
         ns, *rest = self._with_namespace(arguments)
         return self.writable(ns), *rest
 

@@ -1,7 +1,7 @@
 """Cuts a long text into pieces that can be tokenised one by one.
 
-A regular expression or a tokenizer holds the interpreter until it returns, so one call over megabytes would stop every
-other thread, including the one that answers connections.
+A regular expression or a tokenizer blocks the interpreter until it returns. So one call on megabytes of text would stop
+every other thread, including the one that answers connections.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from collections.abc import Iterator
 PIECE_CHARACTERS = 50_000
 _BETWEEN_WORDS = re.compile(r"(?<=[a-z])(?= [a-z])", re.IGNORECASE | re.ASCII)
 _LOOK_CHARACTERS = 2_000
-"""How far from the end of a piece a gap between two words is looked for."""
+"""How far from the end of a piece to look for a gap between two words."""
 
 
 def text_pieces(text: str, size: int = PIECE_CHARACTERS) -> Iterator[str]:
     """Yield the pieces of a text, each of about `size` characters.
 
     The text is cut before a space between two Latin letters, which no word and no token of any encoding crosses. A long
-    part without such a space is cut anywhere.
+    part without such a space may be cut anywhere.
     """
     start = 0
     while len(text) - start > size:

@@ -1,4 +1,4 @@
-"""Runs `find_tool`, with which a model finds the tools that its request left out.
+"""Runs `find_tool`, which lets a model find the tools that its request left out.
 
 A request contains `find_tool` if its tools exceed the budget. Run the model's call with `ToolFinder.run`, and add the
 result to the conversation. The next request then contains the tools that were found.

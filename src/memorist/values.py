@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
 else:
     Json = Any  # msgspec makes no decoder for a union that contains itself
-"""A JSON value: None, a bool, a number, text, or lists and dicts of these; a user's own is checked by `encode_json`."""
+"""A JSON value: None, a bool, a number, text, or lists and dicts of these; `encode_json` checks values from users."""
 JsonObject = dict[str, Any]
-"""A JSON object, as providers, files and requests have them, and as users give as metadata."""
+"""A JSON object, as it occurs in providers' data, files, requests and metadata."""
 JsonMapping = Mapping[str, Any]
 """A JSON object that is only read."""
 
@@ -31,7 +31,7 @@ RESERVED_PREFIX = "memorist."
 MAX_VALUE_BYTES = 4 * 1024 * 1024
 MAX_DEPTH = 64
 MAX_UNCHECKED_CHARACTERS = MAX_VALUE_BYTES // 6
-"""Text of so many ASCII characters is always accepted: JSON writes a control character in six bytes."""
+"""Text of up to this many ASCII characters is always accepted, because JSON needs at most six bytes per character."""
 INT_MIN, INT_MAX = -(2**63), 2**63 - 1
 
 _encode = msgspec.json.Encoder().encode
@@ -83,7 +83,7 @@ def encode_json(value: object, what: str = "value") -> str:
 
 
 def json_bytes(value: object, what: str, limit: int) -> bytes:
-    """Return the same as UTF-8 bytes, with a size limit."""
+    """Return the JSON of a value as UTF-8 bytes, with a size limit."""
     if isinstance(value, str):
         if len(value) > limit:
             raise TooLarge(f"{what} has {len(value)} characters; the limit is {limit} bytes")
@@ -111,7 +111,7 @@ def check_metadata(metadata: Mapping[str, object] | None, what: str = "metadata"
 
 
 def check_tags(tags: Iterable[str]) -> tuple[str, ...]:
-    """Check tags, which must be short names, and return each of them once, in their order."""
+    """Check tags, which must be short names, and return them in order, without duplicates."""
     names = tuple(dict.fromkeys(check_name(tag, "tag") for tag in as_list(tags, "tags")))
     if len(names) > MAX_TAGS:
         raise TooLarge(f"at most {MAX_TAGS} tags, got {len(names)}")

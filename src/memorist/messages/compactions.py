@@ -1,5 +1,5 @@
-"""Handles compaction by a provider: which messages contain its items, what the items replace, and the settings that
-request it."""
+"""Handles compaction by a provider. It finds the messages that contain its items and what they replace, and checks the
+settings that request it."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from .message import Message
 
 COMPACTED_BY = "memorist.compacted_by"
-"""The metadata key of a message that holds a provider's compaction item; its value is the provider."""
+"""The metadata key of a message that contains a provider's compaction item. Its value is the provider."""
 Provider = Literal["openai", "anthropic"]
 PROVIDERS: tuple[Provider, ...] = ("openai", "anthropic")
 EDITING_BETA, COMPACTION_BETA = "context-management-2025-06-27", "compact-2026-01-12"
 CLEAR_THINKING, CLEAR_TOOLS, COMPACT = "clear_thinking_20251015", "clear_tool_uses_20250919", "compact_20260112"
 MIN_COMPACTION_TRIGGER_TOKENS = 50_000
-"""Anthropic refuses a lower trigger."""
+"""Anthropic refuses a trigger below this."""
 
 
 class Compaction(msgspec.Struct, frozen=True):

@@ -28,9 +28,9 @@ TRUSTS = ("user", "assistant", "system", "tool", "web", "document")
 ATTACHED = "memorist.context"
 """The metadata key of the memory that was recalled for a message, exactly as it was sent."""
 ORIGIN = "memorist.origin"
-"""The metadata key under which a copied message keeps the id by which requests name the original."""
+"""The metadata key under which a copied message keeps the id that requests use for the original."""
 PASSING = "memorist.passing"
-"""The metadata key of a message from which nothing is to be derived."""
+"""The metadata key of a message that nothing may be derived from."""
 _OWN = ("role", "content", "name", "metadata", "created_at", "importance", "pinned", "trust", "raw")
 _ANTHROPIC_BLOCKS = frozenset(
     [
@@ -77,8 +77,8 @@ class ToolResult(msgspec.Struct, frozen=True):
 
 
 class Message(Record, frozen=True, kw_only=True):
-    """Represents one message of a thread. You set role and content. The thread, the sequence number and the token count
-    are set when it is appended."""
+    """Represents one message of a thread. You set the role and the content. The thread, the sequence number and the
+    token count are set when it is appended."""
 
     table = Table("messages", ("org", "thread", "seq"), checksum=True)
     thread: str = ""
@@ -95,7 +95,7 @@ class Message(Record, frozen=True, kw_only=True):
     importance: float | None = None
     pinned: bool = False
     trust: str | None = None
-    """This is the origin of the text, if the role does not tell: `web`, `document` or `tool`."""
+    """This is the origin of the text, if the role does not show it: `web`, `document` or `tool`."""
     tokens: int | None = None
     counter: str | None = None
     """This is the counter that computed `tokens`, or None for the default one."""
@@ -111,24 +111,26 @@ class Message(Record, frozen=True, kw_only=True):
 
     @property
     def shown_id(self) -> str:
-        """Requests show the message under this id: its own, or that of the original whose prefix its thread shares."""
+        """This is the id that requests show for the message. It is its own id, or that of the original if its thread
+        shares a prefix."""
         origin = self.metadata.get(ORIGIN)
         return origin if isinstance(origin, str) else self.id
 
     @property
     def text(self) -> str:
-        """This is the readable text: the text parts, joined."""
+        """This is the readable text, which consists of all text parts."""
         return text_of(self.content)
 
     @property
     def author_trust(self) -> str:
-        """This is how far its author's own words are trusted: the explicit trust, or the one that its role implies."""
+        """This is how much its author's own words are trusted: the explicit trust, or the trust that its role
+        implies."""
         return self.trust or _ROLE_TRUST.get(self.role, "system")
 
     @property
     def trust_level(self) -> str:
-        """This is how far the text as a whole is trusted. A user's message with the result of a tool or a file in it
-        has the trust `tool`, because the user did not write all of it."""
+        """This is how much the text as a whole is trusted. A user's message that contains a tool result or a file has
+        the trust `tool`, because the user did not write all of it."""
         if self.role == "user" and self.trust is None and type(self.content) is not str:
             return "user" if all(own for _, own in text_parts(self.content)) else "tool"
         return self.author_trust
@@ -316,7 +318,7 @@ def _openai_call(call: Mapping[str, object]) -> ToolCall:
 
 
 def parse_arguments(raw: object) -> object:
-    """Return arguments parsed as JSON, or the text unchanged if it is not valid, because models do write broken
+    """Return arguments parsed as JSON, or the text unchanged if it is not valid, because models do write invalid
     JSON."""
     if not isinstance(raw, str):
         return raw

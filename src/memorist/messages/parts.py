@@ -1,7 +1,7 @@
 """Binary parts of messages (images, files, audio) are stored separately, once per thread, under a hash of their bytes.
 
-The message keeps a marker in place of the base64 text, and the list of hashes in its metadata. Reading a message fills
-the bytes in again, so callers never see the difference.
+The message keeps a marker in place of the base64 text, and the list of hashes in its metadata. When a message is read,
+the bytes are restored, so callers never see the difference.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import msgspec
 from .message import Message
 
 PARTS = "memorist.parts"
-"""The metadata key of a stored message whose binary parts are apart: their digests."""
+"""The metadata key under which a stored message lists the digests of its binary parts."""
 MARK = "memorist.part:"
-"""The beginning of the text that stands where the base64 was; the digest follows."""
+"""The beginning of the text that replaces the base64. The digest follows."""
 MIN_PART_CHARACTERS = 4_096
-"""Shorter ones stay in their message, because a row of their own would cost more than it saves."""
+"""Shorter parts stay in their message, because a separate row would cost more than it saves."""
 _BASE64 = re.compile(r"(?:data:[^,]{0,200};base64,)?(?P<data>[A-Za-z0-9+/]+={0,2})")
 _MARKED = re.compile(re.escape(MARK) + r"([0-9a-f]{64})\Z")
 _replace = msgspec.structs.replace
@@ -96,7 +96,7 @@ def _decoded(text: str) -> tuple[int, bytes] | None:
 
 
 def _mapped(value: object, change: Callable[[str], str]) -> object:
-    """Return a JSON value in which each text inside lists and dicts is changed. If nothing changed, return the same
+    """Return a JSON value in which each text inside lists and dicts is replaced. If nothing changes, return the same
     object."""
     if isinstance(value, list | tuple):
         items = [_mapped_leaf(item, change) for item in value]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 PRIVATE = "private"
 """The metadata key that keeps a whole message out of derived memory and recall."""
 HIDDEN = "[private]"
-"""What a summary says in the place of private words."""
+"""The text that a summary contains instead of private words."""
 _SPAN = re.compile(r"<private>.*?(?:</private\s*>|\Z)", re.IGNORECASE | re.DOTALL)
 
 

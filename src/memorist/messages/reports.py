@@ -10,11 +10,12 @@ import msgspec
 from ..records import as_dict
 
 Reported = Any
-"""Usage as a provider reports it: its answer or the `usage` in it, an object of its SDK or a dict."""
+"""Usage as a provider reports it. This can be its response or the `usage` in it, as an SDK object or a dict."""
 
 
 class Piece(msgspec.Struct, frozen=True):
-    """Represents one part of a request, in the order it is sent: a tool, a system message, or a message."""
+    """Represents one part of a request, such as a tool, a system message or another message. Parts are in the order in
+    which they are sent."""
 
     to_dict = as_dict
 
@@ -27,7 +28,7 @@ class Piece(msgspec.Struct, frozen=True):
 
 
 class Break(msgspec.Struct, frozen=True):
-    """Describes the first part of a request that differs from the previous request. From there on, a cache serves
+    """Describes the first part of a request that differs from the previous request. After that point, a cache serves
     nothing."""
 
     to_dict = as_dict

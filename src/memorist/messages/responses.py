@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 SHAPE = "responses"
 PLACES = "memorist.places"
-"""The metadata key that holds, while messages are compressed, a message's positions in the caller's list."""
+"""The metadata key for a message's positions in the caller's list while messages are compressed."""
 _OTHERS = frozenset(
     ("reasoning", "item_reference", "compaction", "mcp_list_tools", "mcp_approval_request", "mcp_approval_response")
 )
 _OURS = ("metadata", "created_at", "importance", "pinned", "trust", "raw")
 _CARRIED = ("items", "item")
-"""Fields of `extra` in which a chat message carries its original items; they are not sent in the chat shape."""
+"""Fields of `extra` in which a chat message keeps its original items. They are not sent in the chat format."""
 _replace = msgspec.structs.replace
 
 
@@ -98,9 +98,8 @@ def as_turn(messages: Sequence[Message]) -> Message:
 
 
 def after_compaction(items: list[JsonObject]) -> list[JsonObject]:
-    """Return the items from the last compaction item on. It replaces the earlier ones, which would be billed again.
-
-    Instructions stay, because they get weaker when they are compacted twice. An output is dropped together with its
+    """Return the last compaction item and everything after it. It replaces the earlier items, which would be billed
+    again. Instructions stay, because compacting them twice would weaken them. An output is dropped together with its
     call.
     """
     last = max((index for index, item in enumerate(items) if item.get("type") == "compaction"), default=0)
@@ -132,7 +131,7 @@ def to_items(message: Message) -> list[JsonObject]:
 
 
 def responses_tools(tools: Sequence[object]) -> list[object]:
-    """Return tool definitions in the format of the Responses API, which is flat, while the chat format nests them under
+    """Return tool definitions in the format of the Responses API. It is flat, whereas the chat format nests them under
     `function`."""
     return [_flat_tool(tool) for tool in tools]
 
@@ -196,7 +195,7 @@ def _chat_call(item: Mapping[str, object]) -> JsonObject:
 
 
 def _parts_of(item: object) -> list[JsonObject]:
-    """Return the readable parts of an item of the model."""
+    """Return the readable parts of an item from the model."""
     if not isinstance(item, Mapping) or _is_call(item):
         return []
     if "role" in item:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _TEXTS = ("text", "input_text", "output_text")
 _NEEDED = {"thinking": "thinking", "redacted_thinking": "data", **dict.fromkeys(_TEXTS, "text")}
-"""The field of a part that must be text, by the part's type."""
+"""For each type of part, the field that must be text."""
 
 
 def mended(message: Message) -> tuple[Message, list[str]]:

@@ -7,7 +7,7 @@ import msgspec
 from ..records import as_dict
 
 RESULTS = ".results"
-"""Ends the id of the thread that holds the stashed results of another thread."""
+"""The ending of the id of the thread that contains another thread's stashed results."""
 
 
 class Stashed(msgspec.Struct, frozen=True):
@@ -20,7 +20,7 @@ class Stashed(msgspec.Struct, frozen=True):
     text: str
     """This is the text to send: a line that says how to read the rest, and an outline."""
     tokens: int
-    """These are the tokens of the full text."""
+    """This is the number of tokens in the full text."""
     lines: int
     stored: bool = True
     """This is False for a text under the threshold, which is returned unchanged."""

@@ -2,7 +2,7 @@
 
 `to_openai` and `to_anthropic` return a message unchanged, or converted without dropping anything. `sent_openai` and
 `sent_anthropic` return the message for a request, in which parts that the provider does not accept are replaced by
-their type in brackets. Tokens are also counted with these two, so that the count matches what is sent.
+their type in brackets. The same functions are used for counting tokens, so that the count matches what is sent.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .responses import SHAPE as RESPONSES
 from .responses import as_chat, nested_tool, without_items
 
 SYSTEM_NOTE = "System note:"
-"""Precedes a system message in the middle of a conversation, for a provider that accepts none there."""
+"""Precedes a system message in the middle of a conversation, for a provider that does not accept one there."""
 _LISTED = (list, tuple)
 
 

@@ -24,9 +24,8 @@ __all__ = [
 
 
 def answer_seconds(spec: object) -> float:
-    """Return how long a model may take for one answer: its own `timeout`, or 15 minutes on your own server.
-
-    A model on your own machine reads a few hundred tokens a second and writes ten, while a provider's model is fifty
+    """Return how long a model may take for one answer, which is its own `timeout`, or 15 minutes on your own server. A
+    model on your own machine reads a few hundred tokens per second and writes ten, and a provider's model is fifty
     times faster.
     """
     if isinstance(spec, str):
@@ -69,7 +68,7 @@ def _named(spec: str, blocking: bool) -> Model:
 def _object(spec: Any, blocking: bool) -> Model:
     """Check a user's own model object and return it.
 
-    An async one needs AsyncMemory, and a blocking one needs Memory.
+    An async model needs AsyncMemory, and a blocking model needs Memory.
     """
     if not inspect.iscoroutinefunction(spec.complete):
         raise UsageError(f"{label(spec)}.complete must be `async def`; you can pass a plain function unchanged")

@@ -21,7 +21,7 @@ except ImportError as missing:
 
 ANSWER_TOOL = "answer"
 CACHED_CHARACTERS = 4_000
-"""System prompts of at least this length are marked for the provider's cache, which accepts no shorter ones."""
+"""System prompts of at least this length are marked for the provider's cache, which does not accept shorter ones."""
 _STOPS = {"max_tokens": "length", "model_context_window_exceeded": "length", "refusal": "refusal"}
 
 

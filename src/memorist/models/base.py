@@ -1,4 +1,4 @@
-"""Contains what all models share: defaults, limits, and the parsing of answers and streams.
+"""Contains the parts that all models share: defaults, limits, and the parsing of answers and streams.
 
 The protocol `Model` is in `ports`.
 """
@@ -15,7 +15,8 @@ DEFAULT_MODEL = "anthropic:claude-haiku-4-5"
 """This model is cheap and fast enough for summaries and extraction."""
 DEFAULT_TIMEOUT = 60.0
 LOCAL_TIMEOUT = 900.0
-"""Seconds for an answer of a server of one's own: a laptop that is busy reads and writes a few tokens a second."""
+"""The time limit in seconds for an answer from your own server. A busy laptop reads and writes a few tokens per
+second."""
 MAX_ANSWER_BYTES = 8 * 1024 * 1024
 
 
@@ -44,7 +45,7 @@ def _next(stream: AsyncIterator[str]) -> Coroutine[object, None, str | None]:
 
 
 def parse_cut_json(text: str) -> object:
-    """Return the JSON value in an answer that was cut off, without the item of a list that it ends in.
+    """Return the JSON value in an answer that was cut off, without the incomplete last item of a list.
 
     Return None if no item is complete.
     """

@@ -1,4 +1,4 @@
-"""Uses any function from text to text as a model."""
+"""Uses any function that accepts and returns text as a model."""
 
 from __future__ import annotations
 

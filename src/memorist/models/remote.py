@@ -1,6 +1,6 @@
 """Calls a model over HTTP with a provider's SDK, with the same coroutine methods for the blocking and the async client.
 
-The SDK handles addresses, headers and credentials. Its own retries are off, because ours share one deadline, limit the
+The SDK handles addresses, headers and credentials. The SDK's own retries are off. Ours share one deadline, limit the
 wait that a server may ask for, and report the number of attempts. Answers are read in chunks with limits on time and
 size, so that a server that sends slowly or endlessly cannot block a caller. Each call opens its own connection, so a
 client survives a fork and works in a new event loop.
@@ -32,7 +32,8 @@ _quiet: ContextVar[bool] = ContextVar("memorist_quiet", default=False)
 
 
 class Wire(Protocol):
-    """Defines the wire format of a provider: it encodes requests, and decodes answers and stream events."""
+    """Defines the wire format of a provider, with methods that encode requests, and decode answers and stream
+    events."""
 
     provider: str
 
@@ -66,7 +67,7 @@ class RemoteModel:
         self.blocking = blocking
         self.model = model
         self.timeout = timeout
-        """The maximum number of seconds for an answer, including retries; a call may ask for fewer."""
+        """The maximum number of seconds for an answer, including retries. A call may set a lower limit."""
         self._wire, self._sdk, self._client, self._create = wire, sdk, client, create
         self._retry, self._sleep = retry, sleep or (_sleep_here if blocking else _sleep_async)
         self._takes_temperature = True

@@ -1,4 +1,5 @@
-"""The access that each public method needs, for a user's handle. The table in `docs/security.md` is generated from it.
+"""Lists the access that each public method needs on a user's handle. The table in `docs/security.md` is generated from
+it.
 
 The engine enforces it at the start of each method (`Scope.readable`, `writable`, `whole_org`). A test calls every
 method with every kind of handle and compares the outcome with this table.
@@ -11,8 +12,9 @@ from typing import Literal
 from ..errors import UsageError
 
 Access = Literal["read", "write", "own", "org", "handle"]
-"""`read`: works on namespaces the handle may read. `write`: on those it may write. `own`: on rows of the handle's user
-alone. `org`: refused to a user's handle, because it works on other users' rows too. `handle`: touches no rows."""
+"""`read` works on namespaces that the handle may read, and `write` on those that it may write. `own` works only on rows
+of the handle's user. `org` is refused on a user's handle, because it also works on other users' rows. `handle` does not
+touch any rows."""
 
 ACCESS: dict[str, Access] = {
     "audit.expire": "org",

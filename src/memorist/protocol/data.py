@@ -1,4 +1,4 @@
-"""Encodes values for which JSON has no type: bytes in records and documents."""
+"""Encodes values for which JSON has no type, such as bytes in records and documents."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from ..errors import InvalidValue
 from ..values import JsonMapping, JsonObject
 
 BYTES, PLAIN = "$bytes", "$json"
-"""Bytes are sent as `{"$bytes": "<base64>"}`. JSON data that looks like one of the two is wrapped in `{"$json": …}`."""
+"""Bytes are sent as `{"$bytes": "<base64>"}`. JSON data that looks like either of these is wrapped in `{"$json":
+…}`."""
 
 
 class SentBytes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -26,7 +27,7 @@ class SentBytes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RecordItem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Represents one of several records that are put together."""
+    """Represents one of several records that are put in one call."""
 
     key: list[str | int | float]
     data: Any = None
@@ -100,7 +101,7 @@ def put_in(item: RecordItem) -> RecordPut | tuple[object, object]:
 
 
 def items_out(items: Any) -> list[JsonObject]:
-    """Encode records to put, given as a mapping, as pairs or as `RecordPut`s."""
+    """Encode records to put, which can be a mapping, pairs or `RecordPut`s."""
     pairs = items.items() if isinstance(items, Mapping) else items
     return [_item_out(item) for item in pairs]
 

@@ -1,4 +1,4 @@
-"""Implements the `Memorist-Scope` header, with which a client narrows a request to one user of the org, or to fewer
+"""Implements the `Memorist-Scope` header, which a client uses to narrow a request to one user of the org, or to fewer
 grants."""
 
 from __future__ import annotations

@@ -40,22 +40,23 @@ class Operation(msgspec.Struct, frozen=True):
     call: str
     role: Role = "reader"
     query: tuple[str, ...] = ()
-    """Parameters sent in the query of a request that has a body. Without a body, all of them are."""
+    """These parameters are sent in the query if the request has a body. Without a body, all parameters are sent in the
+    query."""
     cursor: str | None = None
     """This is the attribute of a listed item to pass as `after`, if the answer is a list in pages."""
     found: bool = False
-    """This says whether a result of None is a 404."""
+    """This is True if a result of None means a 404."""
     heavy: bool = False
-    """This says whether it reads a lot, and therefore counts more against the rate limit."""
+    """This is True if the operation reads a lot and therefore counts more against the rate limit."""
     streamed: str = ""
-    """The media type of an answer that is streamed, instead of one JSON value."""
+    """This is the media type of an answer that is streamed, instead of one JSON value."""
     upload: str = ""
     """This is the media type of a body that is read as a stream, instead of one JSON object."""
     waits: bool = False
-    """This says whether it mostly waits (long polling), and therefore does not count against the limit of concurrent
-    requests."""
+    """This is True if the operation mostly waits (long polling) and therefore does not count against the limit of
+    concurrent requests."""
     admits: bool = False
-    """This says whether any key may call it, whatever its roles."""
+    """This is True if any key may call the operation, whatever its roles."""
 
     def __hash__(self) -> int:
         # Operations are keys of caches that every request looks into: two fields tell them apart.
@@ -72,7 +73,7 @@ class Operation(msgspec.Struct, frozen=True):
 
     @property
     def of_server(self) -> bool:
-        """This says whether the method belongs to a noun that only a server has."""
+        """This is True if the method belongs to a noun that only a server has."""
         return self.noun in SERVER_NOUNS
 
     @property
@@ -81,7 +82,7 @@ class Operation(msgspec.Struct, frozen=True):
 
 
 class Parameter(msgspec.Struct, frozen=True):
-    """One parameter of an operation, as it is sent over HTTP."""
+    """Represents one parameter of an operation, as it is sent over HTTP."""
 
     name: str
     type: Any
@@ -89,7 +90,8 @@ class Parameter(msgspec.Struct, frozen=True):
     default: Any
     place: Literal["query", "body", "header"]
     kind: Literal["one", "many", "fields"] = "one"
-    """`many` for `*messages`, sent as a list; `fields` for `**fields`, which are the body itself."""
+    """This is `many` for `*messages`, which is sent as a list, and `fields` for `**fields`, which are the body
+    itself."""
 
 
 def _noun(noun: str, *rows: tuple[Any, ...]) -> list[Operation]:
@@ -383,7 +385,7 @@ _WIRE: JsonObject = {
     "Keys": str | list[str | None] | None, "RecordKey": list[str | int | float], "RecordPut": JsonObject,
     "Reported": JsonObject,
 }  # fmt: skip
-"""The JSON types that stand for the type aliases in our signatures."""
+"""The JSON types that replace the type aliases in our signatures."""
 
 
 def declared(operation: Operation) -> surface.Operation:

@@ -1,4 +1,4 @@
-"""Defines parts, which are ASGI applications (such as MCP) that a server mounts beside its API."""
+"""Defines parts, which are ASGI applications (such as MCP) that a server mounts next to its API."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class Host(Protocol):
-    """Provides what a part may use of the server that mounts it."""
+    """Declares the methods of the server that a mounted part may use."""
 
     memory: AsyncMemory
     metrics: Any
@@ -34,7 +34,7 @@ class Host(Protocol):
         ...
 
     async def beside(self, work: Callable[[], Coroutine[object, None, T]]) -> T:
-        """Run work that may take long outside the loop that answers connections, and return its result."""
+        """Run work that may take a long time outside the loop that answers connections, and return its result."""
         ...
 
     def count_bad(self, request: Request, wrong: Unauthorized) -> None:
@@ -52,7 +52,7 @@ class Part(msgspec.Struct, frozen=True):
     path: str
     app: Any
     running: Callable[[], AbstractAsyncContextManager[object]] = nullcontext
-    """This context is entered when the server starts and left when it stops."""
+    """This context manager is entered when the server starts and exited when it stops."""
     gated: bool = True
     """This is False for an application that authenticates callers itself (with `host.admit`) or is public."""
 

@@ -18,7 +18,7 @@ class RenderedRequest(msgspec.Struct, frozen=True, kw_only=True):
     format: Format
     messages: list[JsonObject]
     system: Any = None
-    """This is for Anthropic. OpenAI's system prompt is the first of the messages."""
+    """This is for Anthropic. For OpenAI, the system prompt is the first message."""
     tools: list[Any] = []
     tokens: int
     manifest: JsonObject | None = None

@@ -43,7 +43,7 @@ class _KeyFields(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Me(_KeyFields, frozen=True, kw_only=True):
-    """Holds the org, user and rights of the key that asks."""
+    """Holds the org, user and rights of the caller's key."""
 
     version: str
     """This is the version of the server."""
@@ -73,7 +73,7 @@ class Committed(msgspec.Struct, frozen=True):
     """This is the result of each operation, in order. The commit assigns sequence numbers, so they are not included
     yet."""
     replayed: bool = False
-    """This says whether this idempotency key was used before, so that nothing was done now."""
+    """This is True if the idempotency key was used before, so that nothing was done this time."""
 
 
 class Held(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,11 +88,11 @@ class Held(msgspec.Struct, frozen=True, kw_only=True):
     leased_until: datetime | None
     version: int
     state: Any = None
-    """This is sent only when the lease is taken."""
+    """This is sent only when the lease is acquired."""
     completed: tuple[str, ...] = ()
-    """These are the completed subtasks. They are sent only when the lease is taken."""
+    """These are the completed subtasks. They are sent only when the lease is acquired."""
     saved: bool = False
-    """This says whether the task has a saved state."""
+    """This is True if the task has a saved state."""
 
 
 class EntityView(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,13 +100,14 @@ class EntityView(msgspec.Struct, frozen=True, kw_only=True):
 
     value: Any = None
     fresh: bool = False
-    """This says whether the value has not expired."""
+    """This is True if the value has not expired."""
     stale: bool = False
-    """This says whether there is a value, but it has expired."""
+    """This is True if there is a value but it has expired."""
     leased: bool = False
-    """This says whether a client is loading it right now."""
+    """This is True if a client is currently loading it."""
     owner: str | None = None
-    """The lease's token, to be sent with `keep` or `give_back`. It is set only for the client that got the lease."""
+    """This is the lease's token, to be sent with `keep` or `give_back`. Only the client that got the lease receives
+    it."""
     version: int = 0
 
 
@@ -114,14 +115,14 @@ class Carried(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Holds the memory recalled for a user's message, as `context` returned it, with the server's signature."""
 
     place: int
-    """Index of the message in the turn."""
+    """This is the index of the message in the turn."""
     kept: JsonObject
     proof: str
     """This is the HMAC that `context` returned with it."""
 
 
 class SessionContext(msgspec.Struct, frozen=True):
-    """Represents a context, and the recalled memory to send back with the turn it was made for."""
+    """Represents a context, and the recalled memory to send back with its turn."""
 
     context: Context
     kept: JsonObject | None
@@ -133,7 +134,8 @@ class MadeFrom(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Describes what an output is based on, as `recall` returned it. The client sends it back with the output."""
 
     since: str
-    """This says when the recall began, by the server's clock. If a source was forgotten later, no fact is stored."""
+    """This is the time when the recall began, by the server's clock. If a source was forgotten later, no fact is
+    stored."""
     sources: list[str] = []
     trust: str | None = None
     """This is the lowest trust of the sources. It can lower the trust of the output, but never raise it."""
@@ -196,7 +198,7 @@ class KeyRing(ABC):
         note: str = "",
         ttl: float | None = None,
     ) -> NewKey:
-        """Create a key of this org. The answer is the only place where its secret is shown."""
+        """Create a key for this org. Only the answer shows its secret."""
 
     @abstractmethod
     async def rotate(self, id: str) -> NewKey:
@@ -219,7 +221,7 @@ class Batches(ABC):
 
     @abstractmethod
     async def commit(self, operations: list[Step]) -> Committed:
-        """Commit several writes together, or none of them."""
+        """Commit several writes in one transaction, or none of them if one fails."""
 
     @abstractmethod
     async def read(self, operations: list[Step], last: Step) -> Any:
@@ -227,13 +229,13 @@ class Batches(ABC):
 
 
 class Leases(ABC):
-    """Takes, renews and releases leases of tasks, and saves steps under them."""
+    """Acquires, renews and releases leases of tasks, and saves steps under them."""
 
     @abstractmethod
     async def take(
         self, task_id: str, owner: str, ns: str | None = None, lease: float = 60.0, keep: Keep | None = None
     ) -> Held:
-        """Take the lease of a task and get its state. Returns 409 while another worker holds it.
+        """Acquire the lease of a task and get its state. Returns 409 while another worker holds it.
 
         `owner` is a token chosen by the caller, unique to this run.
         """
@@ -264,12 +266,13 @@ class Leases(ABC):
     ) -> Held:
         """Save a step and commit its effects (other writes) in one transaction. `finish` ends the task and its lease.
 
-        Instead of a whole `state`, `update` sets top-level keys of it and `extend` appends to top-level lists.
+        Instead of sending a whole `state`, you can set top-level keys with `update` and append to top-level lists with
+        `extend`.
         """
 
 
 class EntityCache(ABC):
-    """A read-through cache whose loads are coordinated by leases."""
+    """Implements a read-through cache whose loads are coordinated by leases."""
 
     @abstractmethod
     async def look(self, type: str, id: str) -> EntityView | None:
@@ -277,7 +280,7 @@ class EntityCache(ABC):
 
     @abstractmethod
     async def lease(self, type: str, id: str) -> EntityView:
-        """Take the lease to load an entity. `owner` is set if you got it; otherwise try again in a moment."""
+        """Acquire the lease to load an entity. `owner` is set if you got it; otherwise try again in a moment."""
 
     @abstractmethod
     async def keep(
@@ -312,8 +315,8 @@ class Turns(ABC):
     ) -> list[MessageReceipt]:
         """Append a turn to the thread, which is created if it does not exist. `number` counts the turns of the session.
 
-        A new thread belongs to the `user`, or else to the `agent`, or else to everyone (`global`). The call is
-        idempotent, because session and number form its key. With `keep=false`, no facts and learnings are derived from
+        A new thread belongs to the `user`, otherwise to the `agent`, otherwise to everyone (`global`). The call is
+        idempotent, because session and number form its key. With `keep=false`, no facts or learnings are derived from
         it.
         """
 
@@ -343,7 +346,7 @@ class Turns(ABC):
 
     @abstractmethod
     async def fold(self, id: str, room_tokens: int, compact_at: float = 0.8, compact_to: float = 0.5) -> Summary | None:
-        """Summarise (fold) a thread's oldest messages once history takes more than `compact_at` of the room."""
+        """Summarise (fold) a thread's oldest messages once history uses more than `compact_at` of the room."""
 
     @abstractmethod
     async def end(self, id: str, session: str, turns: int = 0, persisted: int = 0) -> Ended:
@@ -363,9 +366,8 @@ class Functions(ABC):
         min_score: float | None = None,
         where: JsonObject | None = None,
     ) -> Recalled:
-        """Recall for a function.
-
-        Send `made` from the answer with its output, so that the output can be traced and forgotten.
+        """Recall memories for a function. Send `made` from the answer together with the function's output, so that the
+        output can be traced and forgotten.
         """
 
     @abstractmethod
@@ -443,7 +445,7 @@ class Transfers(ABC):
         strict: bool = False,
         request: Any = None,
     ) -> ImportReport:
-        """Import a file of another tool, sent as the body; `name` is its file name."""
+        """Import a file from another tool, sent as the body; `name` is its file name."""
 
 
 class EventStream(ABC):
@@ -453,8 +455,8 @@ class EventStream(ABC):
     async def follow(self, names: str = "", request: Any = None) -> AsyncIterator[bytes]:
         """Stream the events of this org as server-sent events, each with ids and sizes, without content.
 
-        `names` selects some, separated by commas. A client that reconnects with `Last-Event-ID` gets the events it
-        missed, or a `missed` event if they are no longer buffered; it should then read its data again.
+        `names` selects some of them, separated by commas. A client that reconnects with `Last-Event-ID` gets the events
+        it missed, or a `missed` event if they are no longer buffered; it should then read its data again.
         """
 
 
@@ -463,7 +465,7 @@ class Analyses(ABC):
 
     @abstractmethod
     async def run(self, name: str) -> JsonObject:
-        """Analyse one of the folders given to `memorist serve --analyze`, and store the report."""
+        """Analyse one of the folders passed to `memorist serve --analyze`, and store the report."""
 
     @abstractmethod
     async def get(self, name: str) -> JsonObject | None:
@@ -487,8 +489,7 @@ class Watching(ABC):
     ) -> Watched:
         """Return the changes since the cursor `seen`, waiting up to `timeout` seconds (20 at most) for one.
 
-        Without `seen`, it returns a first cursor. No change after it is missed if the next request comes within a
-        minute.
+        Without `seen`, it returns a first cursor. If the next request comes within a minute, no change is missed.
         """
 
 

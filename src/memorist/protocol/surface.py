@@ -1,4 +1,5 @@
-"""Describes the public API as data: every operation with the types of its parameters and result, read by reflection.
+"""Describes the public API as data. It contains every operation with the types of its parameters and result, read by
+reflection.
 
 The engine's async classes are the only declaration. The table of HTTP operations (`operations.py`) comes from it, and
 from that table come the routes, the OpenAPI document, the remote client and the MCP tools.
@@ -53,7 +54,7 @@ class Operation(msgspec.Struct, frozen=True):
 
     @property
     def group(self) -> str:
-        """This is the `facts` in `facts.set`, or empty for a method of the memory itself."""
+        """This is `facts` for `facts.set`, or empty for a method of the memory itself."""
         return self.name.rpartition(".")[0]
 
 

@@ -32,7 +32,7 @@ except ModuleNotFoundError as cause:
 MAX_ATTEMPTS = 3
 TIMEOUT_SECONDS = 30.0
 CLOSE_SECONDS = 10.0
-"""How long `close` waits for requests of other threads or tasks."""
+"""How long `close` waits for requests from other threads or tasks."""
 STREAM_SECONDS = 60.0
 """The read timeout of a stream; a server sends a heartbeat every 15 seconds."""
 MAX_WAIT_SECONDS = 5.0
@@ -211,8 +211,8 @@ class Client:
                     sock.shutdown(socket.SHUT_RDWR)
 
     def _lost(self, writes: bool, kind: type[MemoristError], what: str) -> MemoristError:
-        """Return the error for a lost answer: `kind` for a read, UnknownOutcome for a write, which may have been
-        done.
+        """Return the error for a lost answer. This is `kind` for a read, and UnknownOutcome for a write, which may have
+        been done.
         """
         if not writes:
             return kind(f"the server at {self.place} {what}")

@@ -1,5 +1,5 @@
-"""Implements the methods of nouns that need more than one request: those built on other methods, on a context manager
-or on polling."""
+"""Implements the methods of nouns that need more than one request, because they use other methods, a context manager or
+polling."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The remote counterpart of the engine's `Core`: sends operations to a server instead of using a store."""
+"""Implements the remote counterpart of the engine's `Core`, which sends operations to a server instead of using a
+store."""
 
 from __future__ import annotations
 
@@ -57,7 +58,8 @@ _KINDS: Mapping[type, type] = {AsyncSession: RemoteSession, Injection: RemoteInj
 
 
 class RemoteShared:
-    """Holds what all handles on one server share: the HTTP client, the event stream and the entity loaders."""
+    """Holds the parts that all handles on one server share: the HTTP client, the event stream and the entity
+    loaders."""
 
     def __init__(self, url: str, api_key: str | None, runtime: Runtime, org: str) -> None:
         self.url, self.api_key, self.org = url, api_key, org
@@ -90,7 +92,7 @@ class RemoteShared:
         self.check_open()
 
     async def close(self) -> None:
-        """Stop the event streams and close the connections, of the blocking and the async twin."""
+        """Stop the event streams and close the connections of both the blocking and the async twin."""
         if self.twin is not None and not self.twin.closed:
             await self.runtime.run_other(self.twin.close_own)
         await self.close_own()
@@ -111,7 +113,7 @@ class RemoteScope(Scope, frozen=True):
     """
 
     named: tuple[str, ...] = ()
-    """This says which of `read` and `write` were passed."""
+    """These are the arguments (`read`, `write`) that were passed."""
 
     def narrow(
         self,
@@ -139,10 +141,10 @@ class RemoteCore:
         self.scope = scope
         self.org = scope.org
         self.batch = batch
-        """The operations collected for one commit; None outside of a batch."""
+        """The operations collected for one commit, or None outside a batch."""
 
     def at(self) -> datetime:
-        """The current time on this machine."""
+        """This is the current time on this machine."""
         return datetime.now(UTC)
 
     def headers(self) -> dict[str, str]:

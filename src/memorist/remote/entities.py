@@ -1,4 +1,4 @@
-"""The entity cache of a server, with loaders that run on the client."""
+"""Implements the entity cache of a server, with loaders that run on the client."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class RemoteEntities(Entities):
     async def get(
         self, type: str, id: str, load: Loader | None = None, *, ttl: Ttl | None = None, stale: Ttl | None = None
     ) -> Any:
-        """Return the entity, from the cache or loaded."""
+        """Return the entity from the cache, or load it."""
         self._core.scope.whole_org("the entity cache")
         key = (self._core.org, check_name(type, "entity type"), check_name(str(id), "entity id"))
         source = self._source(type, load, ttl, stale)

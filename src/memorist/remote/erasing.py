@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class RemoteForgetting:
-    """Forgets by a preview and a confirming request."""
+    """Forgets with two requests, a preview and a confirmation."""
 
     def __init__(self, core: RemoteCore) -> None:
         self._core = core

@@ -105,9 +105,8 @@ class RemoteWatch(AsyncWatch):
         return self
 
     async def next(self, timeout: float | None = None) -> list[Notice]:
-        """Return the changes since the last call, each kind and namespace once.
-
-        Returns nothing after `timeout` seconds without changes.
+        """Return the changes since the last call, at most one per kind and namespace. Returns nothing after `timeout`
+        seconds without changes.
         """
         await self.start()
         ends = None if timeout is None else monotonic() + timeout

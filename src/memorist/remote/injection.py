@@ -1,5 +1,5 @@
-"""Implements `@memory.task` and `run_with_memory` over a remote memory. Functions run here, and recalling and storing
-are requests."""
+"""Implements `@memory.task` and `run_with_memory` for a remote memory. Functions run here, and requests recall memories
+and store the output."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class RemoteInjection(Injection):
         return Made(as_datetime(hits.made.since, "since"), tuple(hits.made.sources), hits.made.trust), hits.hits
 
     async def keep(self, output: Output, recalled: Made) -> bool:
-        """Store the output with its sources, in one commit of the server."""
+        """Store the output with its sources, in one commit on the server."""
         core = cast("RemoteCore", self._core)
         from_nothing = not recalled.sources  # then its time means nothing, and would be of the client's clock
         stored: bool = await core.call(

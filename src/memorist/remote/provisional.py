@@ -1,4 +1,4 @@
-"""Builds the results of writes inside a batch, before the commit, from the arguments and without a version."""
+"""Builds the results of writes inside a batch before the commit. They come from the arguments and have no version."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class RemoteSession(AsyncSession):
-    """Represents one run of a conversation over a thread of a server."""
+    """Represents one run of a conversation over a thread on a server."""
 
     _carried: tuple[str, JsonObject, str] | None = None
     """This is the input, the recalled memory and the HMAC of the last context, to be sent with the turn that has this

@@ -125,7 +125,7 @@ def run_task(
     wait: float,
     kept_steps: int | msgspec.UnsetType | None,
 ) -> RemoteTaskRun:
-    """Return a run of a task on a server, not started yet."""
+    """Return a run of a task on a server, which has not been started yet."""
     if core.batch is not None:
         raise UsageError("a task cannot run inside a batch; use task.batch() inside the task")
     run = RemoteTaskRun(cast("Core", core), task_id, cast(str, ns), lease, kept_steps, state, wait)

@@ -1,4 +1,4 @@
-"""Exports and imports over HTTP, as a stream."""
+"""Exports and imports data over HTTP, as a stream."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class RemotePortable:
     async def import_from(
         self, path: str | os.PathLike[str], *, progress: Progress | None = None, **options: object
     ) -> ImportReport:
-        """Upload a file of another tool for import."""
+        """Upload a file from another tool for import."""
         self._check("import_from")
         source = Path(path)
         if await self._core.runtime.offload(source.is_dir):

@@ -1,4 +1,4 @@
-"""Provides a fake clock, which you move yourself."""
+"""Provides a fake clock that you move yourself."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ START = datetime(2040, 1, 1, tzinfo=UTC)
 
 
 class FakeClock:
-    """Stands still until you advance or set it. Pass it to `Memory(clock=…)`."""
+    """Represents a clock that moves only when you advance or set it. Pass it to `Memory(clock=…)`."""
 
     def __init__(self, start: datetime = START) -> None:
         self._now = start
@@ -25,7 +25,7 @@ class FakeClock:
         return to_micros(self._now)
 
     def advance(self, seconds: float | timedelta) -> None:
-        """Move by a number of seconds, backwards if it is negative."""
+        """Move the clock by a number of seconds. A negative number moves it backwards."""
         self._now += seconds if isinstance(seconds, timedelta) else timedelta(seconds=seconds)
 
     def set(self, when: datetime) -> None:

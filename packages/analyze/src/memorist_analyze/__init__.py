@@ -1,4 +1,4 @@
-"""Static analysis of how agent frameworks manage memory: `analyze(path)` and its reports."""
+"""Analyses statically how agent frameworks manage memory, with `analyze(path)` and its reports."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> object:
-    """Import the engine when it is first needed: `memorist --help` loads this package for its command alone."""
+    """Import the engine when it is first needed, because `memorist --help` loads this package only for its command."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"memorist_analyze.{_MODULES[name]}"), name)

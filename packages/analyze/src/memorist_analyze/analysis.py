@@ -1,4 +1,4 @@
-"""Analyse one checkout: the entry point `analyze(path)` and the result record `Analysis`."""
+"""Analyses one checkout. Contains the entry point `analyze(path)` and the result record `Analysis`."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ MIN_LISTED = 8  # candidates to look at, however improbable, so that a judge has
 
 @dataclass(slots=True)
 class Analysis:
-    """The result for one framework: its eviction mechanisms, prompt assembly, memory tiers and token counting.
+    """Holds the result for one framework: its eviction mechanisms, prompt assembly, memory tiers and token counting.
 
-    `eviction` holds the mechanisms that are shown: in use outside tests, and probable enough or confirmed by a model.
-    `possible` are less probable ones, `unwired` probable ones that nothing uses, and `denied` those that a model judged
-    wrong (`judge.py`; `judged_by` names that model). `offered` lists storages that can be plugged in.
+    `eviction` contains the mechanisms that the report shows. They are used outside tests, and are probable enough or
+    confirmed by a model. `possible` contains less probable ones, `unwired` contains probable ones that nothing uses,
+    and `denied` contains those that a model rejected (`judge.py`; `judged_by` names that model). `offered` lists
+    storage that can be plugged in.
     """
 
     name: str
@@ -53,7 +54,7 @@ def analyze(
     time_limit: float = 300.0,
     progress: Progress | None = None,
 ) -> Analysis:
-    """Analyse a checkout statically: its files are parsed, never imported or run.
+    """Analyse a checkout statically. Its files are parsed, but never imported or run.
 
     Raises `UsageError` when `path` is not a folder or reading takes longer than `time_limit` seconds.
     """

@@ -1,4 +1,4 @@
-"""Context assembly: which slots go into the model's context, in which order, by which method.
+"""Determines which slots the model's context contains, in which order, and how it is built.
 
 The order is that of a backward slice from the main model call (`slices.py`). A slot that is filled near a model call
 but is not on the slice is inserted at its position in the conventional order (`slots.ORDER`). Without a slice, the
@@ -22,7 +22,8 @@ _RARE = ("examples", "context_files", "reminder", "retrieved_memory")
 
 @dataclass(slots=True)
 class Place:
-    """A line of code, its role in the report (a slot, `main_call`, `storage`, ...), and why it was chosen."""
+    """Represents a line of code, with its role in the report (a slot, `main_call`, `storage`, ...) and why it was
+    chosen."""
 
     path: str
     line: int
@@ -33,7 +34,7 @@ class Place:
 
 @dataclass(slots=True)
 class Assembly:
-    """The order of the slots, how the prompt is built, and the lines that show it."""
+    """Holds the order of the slots, how the prompt is built, and the lines that show it."""
 
     order: list[str] = field(default_factory=list)
     methods: list[str] = field(default_factory=list)
@@ -66,7 +67,8 @@ def assembly(world: World) -> Assembly:
 
 
 def _around_model(world: World) -> list[Function]:
-    """Return functions at most two calls away from a model call, and the message builders they call, three deep."""
+    """Return functions that are at most two calls away from a model call, and the message builders they call, up to
+    three levels deep."""
     found: dict[str, Function] = {}
     edge: list[Function] = []
     for function in world.functions:
@@ -88,7 +90,8 @@ def _around_model(world: World) -> list[Function]:
 
 
 def _is_elsewhere(path: str) -> bool:
-    """Return whether a file's model calls are not the agent's: user interface, data generation, evaluation."""
+    """Return whether a file's model calls do not belong to the agent, but to a user interface, data generation or
+    evaluation."""
     return words.draws_ui(path) or bool(
         set(words.words(path))
         & {"datagen", "dataset", "datasets", "benchmark", "benchmarks", "evaluation", "evaluators"}
