@@ -123,7 +123,7 @@ def _weight(function: Function) -> int:
 
 
 def _ordered(found: Slice | None, slots: dict[str, list[tuple[Function, Evidence]]]) -> list[str]:
-    """Return the order of the slice, with the slots it lacks inserted at their conventional positions."""
+    """Return the order of the slice, with missing slots inserted at their conventional positions."""
     present = [slot for slot in ORDER if slot in slots]
     if found is None:
         return present
@@ -151,8 +151,8 @@ def _methods(world: World, around: list[Function]) -> list[str]:
 
 
 def _locations(found: Slice | None, around: list[Function]) -> list[Place]:
-    """Return the main model call, the line that fills each slot of its slice, then other model calls, up to twelve
-    lines.
+    """Return up to twelve lines: the main model call, the line that fills each slot of its slice, and other model
+    calls.
     """
     places: list[Place] = []
     if found is not None:

@@ -1,7 +1,5 @@
-"""On-disk cache of a model's verdicts between runs.
-
-The cache lies in one folder (`MEMORIST_CACHE`, else the user's cache folder). Deleting it is safe: its contents are
-computed again.
+"""Caches a model's verdicts on disk between runs. The cache is in one folder (`MEMORIST_CACHE`, or the user's cache
+folder). You can safely delete it, because its contents are computed again.
 """
 
 from __future__ import annotations
@@ -14,14 +12,14 @@ from typing import Any
 
 
 def cache_folder() -> Path:
-    """Return the folder of the cache; it may not exist yet."""
+    """Return the folder of the cache, which may not exist yet."""
     override = os.environ.get("MEMORIST_CACHE") or os.environ.get("XDG_CACHE_HOME")
     base = Path(override) if override else Path.home() / ".cache"
     return base / "memorist" / "analyze"
 
 
 class JsonCache:
-    """A cache of small JSON documents by key; an unreadable document counts as a miss."""
+    """Implements a cache of small JSON documents by key. An unreadable document counts as a miss."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -34,7 +32,7 @@ class JsonCache:
             return None
 
     def put(self, kind: str, key: str, value: Any) -> None:
-        """Store a document atomically (write and rename); a folder that cannot be written to is ignored."""
+        """Store a document atomically (write and rename). If the folder is not writable, nothing is stored."""
         path = self._path(kind, key)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,6 @@
-"""The probability of a candidate: a logistic model over the rule that fired and the evidence around it.
-
-`weights.json` holds the coefficients. `bench/analyze/fit.py` computes them from labelled frameworks, with a penalty on
-large weights so that a rule seen twice is trusted less than one seen twenty times.
+"""Computes the probability of a candidate, with a logistic model over the rule that fired and the evidence around it.
+`weights.json` contains the coefficients. `bench/analyze/fit.py` computes them from labelled frameworks, with a penalty
+on large weights, so that a rule seen twice is trusted less than one seen twenty times.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _FUNCTION_MARKS = ("gives_messages", "takes_messages", "summary_name", "minds_to
 
 
 def features(rule: Rule, case: Case, support: Support) -> list[str]:
-    """Return the names of what is known about a candidate, as the model of probability knows them."""
+    """Return the features of a candidate, by the names that the model uses."""
     function, effect = case.function, case.effect
     family = _FAMILIES[rule.strategy]
     named = [f"rule:{rule.id}", f"strategy:{rule.strategy}", f"effect:{effect.kind}", f"reader:{support.reader}"]
@@ -61,7 +60,7 @@ _FAMILIES = {
 
 
 def probability(rule: Rule, case: Case, support: Support) -> float:
-    """Return how likely a reader would call the candidate a mechanism of this strategy, between 0 and 1."""
+    """Return the probability, between 0 and 1, that a reader would call the candidate a mechanism of this strategy."""
     weights = _weights()
     score = weights["bias"] + sum(weights["features"].get(name, 0.0) for name in features(rule, case, support))
     likely = 1 / (1 + math.exp(-score))

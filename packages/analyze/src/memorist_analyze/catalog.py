@@ -1,6 +1,5 @@
-"""Tables of libraries: which import means which storage, and how data is retrieved from it.
-
-To add a storage: one row, with the module prefixes that mean it in Python and in npm, and a test in `tests/analyze`.
+"""Contains tables of libraries, which map imports to storage and say how data is retrieved from it. To add a storage,
+add one row with its module prefixes in Python and in npm, and a test in `tests/analyze`.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ def canonical(name: str) -> str:
 
 
 def storages_of(packages: set[str]) -> dict[str, str]:
-    """Return the storages that these distributions provide, each with the distribution's name."""
+    """Return the storage that these distributions provide, with the name of each distribution."""
     found: dict[str, str] = {}
     for package in sorted(packages):
         plain = package.lower().removesuffix("-binary").removesuffix("-client").removesuffix("-python")
@@ -80,7 +79,8 @@ def storages_of(packages: set[str]) -> dict[str, str]:
 
 @lru_cache(maxsize=65536)
 def libraries(modules: tuple[str, ...]) -> tuple[list[str], list[tuple[str, str]]]:
-    """Return the ways of counting and the storages that some modules mean, the latter with a word the file needs."""
+    """Return the ways of counting and the storage that some modules indicate. Storage comes with a word that the file
+    must contain."""
 
     def named(table: dict[str, tuple[str, ...]]) -> list[str]:
         return [name for name, prefixes in table.items() if any(is_module(m, prefixes) for m in modules)]
@@ -115,5 +115,5 @@ NOTE_WORDS = bag(
 
 
 def is_module(module: str, prefixes: tuple[str, ...]) -> bool:
-    """Return whether an imported module is one of these, or inside one."""
+    """Return whether an imported module is one of these modules, or inside one of them."""
     return any(module == p or module.startswith((p + ".", p + "/")) for p in prefixes)

@@ -1,4 +1,4 @@
-"""Checks for continuous integration: `analyze --fail-on ID` exits with an error when one of these fails."""
+"""Defines checks for continuous integration. `analyze --fail-on ID` exits with an error if one of these fails."""
 
 from __future__ import annotations
 
@@ -18,10 +18,9 @@ _BOUNDING = ("fifo_message_count", "token_window", "summarization", "vector_swap
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A property a framework should have.
-
-    `find` yields (message, location) for each violation. When there are violations, `doubt` may return a reason why
-    they cannot be trusted; the verdict is then "cannot tell" in place of "fails".
+    """Describes a property that a framework should have. `find` yields (message, location) for each violation. If there
+    are violations, `doubt` may return a reason why they cannot be trusted. The verdict is then "cannot tell" instead of
+    "fails".
     """
 
     id: str
@@ -32,7 +31,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """One violation of a check: its message and location."""
+    """Holds the message and the location of one violation of a check."""
 
     rule: str
     message: str
@@ -41,7 +40,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The result of a check on one framework: `HOLDS`, `FAILS` or `CANNOT_TELL`, with message and locations."""
+    """Holds the result of a check on one framework: `HOLDS`, `FAILS` or `CANNOT_TELL`, with a message and locations."""
 
     rule: str
     status: str
@@ -61,7 +60,7 @@ def _unbounded(analysis: Analysis) -> Iterator[tuple[str, str]]:
 
 
 def _perhaps_bounded(analysis: Analysis) -> str:
-    """Return the doubt when a mechanism bounds the history but the code does not show whether it is on by default."""
+    """Return a doubt if a mechanism bounds the history but the code does not show whether it is on by default."""
     unsure = [f for f in _bounding(analysis) if not f.default_on and not f.default_sure]
     return f"{unsure[0].symbol} may be on by default ({_where(unsure[0])})" if unsure else ""
 
@@ -104,7 +103,7 @@ def _forgetful(analysis: Analysis) -> Iterator[tuple[str, str]]:
 
 
 def _nothing_seen(analysis: Analysis) -> str:
-    """Return the doubt when no model call was found: the code may be in another checkout."""
+    """Return a doubt if no model call was found, because the code may be in another checkout."""
     return "" if analysis.world.model_depth else "no call of a language model was found"
 
 

@@ -1,4 +1,4 @@
-"""`memorist analyze`: reports how agent frameworks manage memory, from their source code."""
+"""Implements `memorist analyze`, which reports how agent frameworks manage memory, based on their source code."""
 
 from __future__ import annotations
 
@@ -48,8 +48,9 @@ def command(
 ) -> None:
     """Report how the agent frameworks in PATH... manage memory.
 
-    Reads Python and TypeScript source; runs none of it and needs no model. With --model a language model judges each
-    candidate, after the cost was shown. Exits with 0, with 1 if a --fail-on rule fails, and with 2 on wrong usage.
+    The command reads Python and TypeScript source code. It does not run the code, and needs no model. With --model, it
+    shows the cost, and then a language model judges each candidate. Exits with 0 on success, 1 if a --fail-on rule
+    fails, and 2 on wrong usage.
     """
     from memorist.errors import MemoristError
 
@@ -82,7 +83,7 @@ def command(
 
 
 def _keep(analyses: list[Analysis]) -> None:
-    """Store the reports in the memory of --url, where the inspector shows them."""
+    """Store the reports in the memory named by --url, where the inspector shows them."""
     from memorist_analyze.report import as_dict
 
     with click.get_current_context().obj.memory(create=True) as memory:
@@ -158,7 +159,7 @@ def _save(path: Path, text: str) -> None:
 
 
 def _explain(analyses: list[Analysis], wanted: str) -> str:
-    """Return the slice of the finding whose id is given, or of the only one whose id or symbol contains the text."""
+    """Return the slice of the finding with this id, or of the only one whose id or symbol contains the text."""
     from memorist.errors import NotFound
     from memorist_analyze.markdown import slice_lines
 

@@ -1,6 +1,5 @@
-"""The named conditions that rules are made of: predicates on a `Case`, registered by `@condition`.
-
-The first line of each docstring is printed by `analyze --explain`.
+"""Defines the named conditions that rules consist of. They are predicates on a `Case`, registered with `@condition`.
+`analyze --explain` prints the first line of each docstring.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _SAVE_NAME = re.compile(r"^_?a?(save|set|update|replace|write|put|store|overwrit
 
 @dataclass(slots=True)
 class Case:
-    """What a condition is asked about: one effect of one function, with the whole checkout for context."""
+    """Represents what a condition is tested on: one effect of one function, with the whole checkout as context."""
 
     world: World
     function: Function
@@ -34,7 +33,7 @@ CONDITIONS: dict[str, Condition] = {}
 
 
 def condition(function: Condition) -> Condition:
-    """Decorator: register a predicate so that rules can refer to it by its name."""
+    """Register a predicate as a condition, so that rules can refer to it by name. Use it as a decorator."""
     CONDITIONS[getattr(function, "__name__", "")] = function
     return function
 
@@ -47,7 +46,7 @@ def message_list(case: Case) -> bool:
 
 @condition
 def strong_subject(case: Case) -> bool:
-    """The subject is named for messages or history, or for turns inside a memory class."""
+    """The subject's name is about messages or history, or about turns inside a memory class."""
     parts = case.effect.subject.split(".")
     if any(words.name_likeness(part) == 2 for part in parts):
         return True
@@ -80,7 +79,8 @@ def goes_to_context(case: Case) -> bool:
 
 @condition
 def summary_evidence(case: Case) -> bool:
-    """The value that replaces the messages is called a summary, or a model made it in a function named for one."""
+    """The value that replaces the messages is called a summary, or a model wrote it in a function named after
+    summaries."""
     marks = case.effect.marks
     if "summary_value" in marks:
         return True
@@ -89,7 +89,7 @@ def summary_evidence(case: Case) -> bool:
 
 @condition
 def with_summary(case: Case) -> bool:
-    """The removal record carries a summary."""
+    """The removal record contains a summary."""
     return "with_summary" in case.effect.marks
 
 
@@ -101,7 +101,7 @@ def model_near(case: Case) -> bool:
 
 @condition
 def model_near_or_given(case: Case) -> bool:
-    """A model call is reachable, or the summary is handed in by a caller that made it with one."""
+    """A model call is reachable, or a caller creates the summary with one and passes it in."""
     if model_near(case):
         return True
     if not any(words.SUMMARY.search(p.name) for p in case.function.params):
@@ -115,7 +115,7 @@ def model_near_or_given(case: Case) -> bool:
 
 @condition
 def model_near_or_beside(case: Case) -> bool:
-    """A model call is reachable, or a caller makes the summary with one and hands it in."""
+    """A model call is reachable, or a caller writes the summary with one and passes it in."""
     if model_near(case):
         return True
     for _, caller in case.world.callers.get(case.function.key, []):
@@ -147,7 +147,7 @@ def token_guard_in_function(case: Case) -> bool:
 
 @condition
 def cuts(case: Case) -> bool:
-    """The function drops what exceeds a limit, by a loop that stops or by a slice."""
+    """The function drops everything beyond a limit, with a loop that stops or with a slice."""
     return any(
         e.kind in ("token_fill", "token_trim") or (e.kind == "slice" and e.marks & {"head", "tail"})
         for e in case.function.effects
@@ -156,7 +156,7 @@ def cuts(case: Case) -> bool:
 
 @condition
 def stops_or_backwards(case: Case) -> bool:
-    """The loop goes from the newest back, stops at the limit, or is made for trimming."""
+    """The loop starts with the newest, stops at the limit, or is meant for trimming."""
     return bool(case.effect.marks & {"backwards", "stops"}) or named_for_trimming(case)
 
 
@@ -197,7 +197,7 @@ def for_summary(case: Case) -> bool:
 
 @condition
 def named_for_trimming(case: Case) -> bool:
-    """The function is named for trimming: trim, truncate, prune, compact and the like."""
+    """The function's name is about trimming: trim, truncate, prune, compact and the like."""
     found = set(words.words(case.function.name))
     return bool(
         found & {"trim", "truncate", "prune", "reduce", "shrink", "evict", "limit", "window", "shorten", "compact"}
@@ -206,7 +206,7 @@ def named_for_trimming(case: Case) -> bool:
 
 @condition
 def lists_or_copies(case: Case) -> bool:
-    """The function is a listing, a clone, an export, a rendering for people or the answer to a web request."""
+    """The function lists, clones or exports something, renders it for people, or answers a web request."""
     found = words.words(case.function.name)
     if any(_ROUTE.match(d) for d in case.function.decorators):
         return True
@@ -252,7 +252,7 @@ def count_guarded(case: Case) -> bool:
 
 @condition
 def summary_named(case: Case) -> bool:
-    """The function or its class is named for summarising."""
+    """The name of the function or its class is about summarising."""
     return bool(words.SUMMARY.search(case.function.symbol))
 
 
@@ -295,7 +295,7 @@ def drawn(case: Case) -> bool:
 
 @condition
 def gives_no_messages(case: Case) -> bool:
-    """The function stores nothing and returns a boolean, a number or plain texts: it measures or lists."""
+    """The function stores nothing and returns a boolean, a number or plain texts, so it only measures or lists."""
     if case.effect.flow in ("stored", "replaced"):
         return False
     measures = case.function.returns in ("bool", "boolean", "int", "number", "float")

@@ -1,4 +1,4 @@
-"""Find the source files of a checkout in sorted order, within size limits, without following symbolic links."""
+"""Finds the source files of a checkout in sorted order, within size limits, without following symbolic links."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _MANIFESTS = ("pyproject.toml", "setup.py", "setup.cfg", "package.json")
 
 @dataclass(slots=True)
 class Source:
-    """A source file: its path, language, size in bytes and the folder of its package."""
+    """Describes a source file: its path, language, size in bytes and the folder of its package."""
 
     path: str
     language: str
@@ -73,11 +73,9 @@ class Source:
 
 @dataclass(slots=True)
 class Checkout:
-    """The files and packages of a checkout, before any parsing.
-
-    `aside` counts the files that are not analysed by reason (tests, docs, ...), `aside_paths` lists them, and `skipped`
-    pairs the path of each file that could not be analysed with the reason. `unneeded_adapters` are package folders left
-    out of the analysis.
+    """Holds the files and packages of a checkout before parsing. `aside` counts the files that are not analysed, by
+    reason (tests, docs, ...), `aside_paths` lists them, and `skipped` contains the path of each file that could not be
+    analysed, with the reason. `unneeded_adapters` are package folders that are left out of the analysis.
     """
 
     root: Path
@@ -159,7 +157,7 @@ def _consider(
 
 
 def _aside_root(path: str) -> str:
-    """Return the folder whose name sets a file aside, or an empty string."""
+    """Return the folder whose name excludes a file from the analysis, or an empty string."""
     folders = path.split("/")[:-1]
     for at, folder in enumerate(folders):
         if folder.lower() in _ASIDE_SEGMENTS:
@@ -168,7 +166,7 @@ def _aside_root(path: str) -> str:
 
 
 def _imported(root: Path, paths: list[str], roots: set[str]) -> set[str]:
-    """Return those of some folders that a file outside of them imports, so that the product needs them."""
+    """Return the folders that a file outside them imports, which means that the product needs them."""
     tails: dict[str, str] = {}
     for folder in sorted(roots):
         parts = folder.split("/")
@@ -186,7 +184,7 @@ def _imported(root: Path, paths: list[str], roots: set[str]) -> set[str]:
 
 
 def _prefixes(data: bytes, path: str) -> Iterator[str]:
-    """Yield the folders, from the root of the checkout or of a package, that the imports of a file go through."""
+    """Yield the folders that the imports of a file go through, starting at the root of the checkout or of a package."""
     here = posixpath.dirname(path)
     for match in _IMPORT.finditer(data):
         name = next(group for group in match.groups() if group is not None).decode(errors="replace")
@@ -224,10 +222,9 @@ def _owner(path: str, packages: list[str]) -> str:
 
 
 def _unneeded_adapters(manifests: list[Manifest], sizes: dict[str, int]) -> list[str]:
-    """Return folders of adapter packages to leave out: small, many side by side, needed by no other, without a storage.
-
-    In a catalogue of integrations every package that few others need is left out.
-    Returns none if fewer than ten files would be left to analyse.
+    """Return the folders of adapter packages to leave out. These are small, come in large numbers, provide no storage,
+    and no other package needs them. In a catalogue of integrations, every package that few others need is left out.
+    Returns nothing if fewer than ten files would be left to analyse.
     """
     crowds: dict[str, int] = {}
     for manifest in manifests:

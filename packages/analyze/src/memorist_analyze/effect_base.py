@@ -1,4 +1,5 @@
-"""The base class of the effect readers: value origins, names that hold summaries, and how an effect is recorded."""
+"""Defines the base class of the effect readers, which handles value origins, names of summaries, and the recording of
+effects."""
 
 from __future__ import annotations
 
@@ -13,9 +14,8 @@ from memorist_analyze.syntax import Node, dotted, last_name, spelled, walk
 
 
 class EffectBase:
-    """The data-flow facts of one function and the effects found so far.
-
-    An *effect* is something the function does to a list of messages or to the content of one (`records.Effect`).
+    """Holds the data-flow facts of one function and the effects found so far. An *effect* is something that the
+    function does to a list of messages or to the content of a message (`records.Effect`).
     """
 
     def __init__(self, scope: Scope, guards: Guards, strings: dict[str, str], origins: Origins) -> None:
@@ -57,7 +57,7 @@ class EffectBase:
         )
 
     def branches(self, node: Node) -> list[tuple[int, int]]:
-        """Return the `if` statements around a node, each with the number of the branch that holds it."""
+        """Return the `if` statements around a node, each with the number of the branch that contains it."""
         found: list[tuple[int, int]] = []
         current, around = node, self.scope.parent(node)
         while around is not None:
@@ -67,7 +67,7 @@ class EffectBase:
         return found
 
     def _summary_names(self) -> set[str]:
-        """Return local names that hold a summary, or a value made from one in two rounds of assignments."""
+        """Return local names that contain a summary, or a value derived from one in two rounds of assignments."""
         names: set[str] = set()
         for _ in range(2):
             for node in self.scope.nodes:
@@ -78,7 +78,7 @@ class EffectBase:
         return names
 
     def _tells_summary(self, value: Node, names: set[str]) -> bool:
-        """Return whether a value is a summary, judged by the call or names that make it."""
+        """Return whether a value is a summary, judging by the call or names that produce it."""
         if value.kind in ("item", "spread", "list", "bin", "cond", "bool", "dict", "pair", "kw", "attr") and value.kids:
             if value.kind == "attr" and words.SUMMARY.search(value.text):
                 return True

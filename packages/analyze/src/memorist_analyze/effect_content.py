@@ -1,4 +1,5 @@
-"""Effects on the content of messages: truncated, masked, offloaded to a store, or left to the provider to shorten."""
+"""Finds effects on the content of messages, which is truncated, masked, offloaded to a store, or left to the provider
+to shorten."""
 
 from __future__ import annotations
 
@@ -41,7 +42,8 @@ class ContentEffects(EffectBase):
     """Finds message content that is truncated, masked or offloaded."""
 
     def prepare_content(self) -> None:
-        """Collect the names that hold one message or part of one (`ones`) and those that hold a truncated text."""
+        """Collect the names that contain one message or part of one (`ones`), and those that contain a truncated
+        text."""
         self.has_slices = any(n.kind == "slice" for n in self.scope.nodes)
         self.ones = set(self.scope.elements)
         for name, annotation in self.scope.params.items():
@@ -65,7 +67,7 @@ class ContentEffects(EffectBase):
         return any(k.kind == "name" and k.text in self.cut_names for k in walk(value))
 
     def _is_one(self, value: Node) -> bool:
-        """Return whether a value is one message: an element of a message list, or a copy of one."""
+        """Return whether a value is a single message, which is an element of a message list or a copy of one."""
         if value.kind == "name":
             return value.text in self.ones
         if value.kind == "index":
@@ -96,13 +98,14 @@ class ContentEffects(EffectBase):
         return all(b.kind not in ("num", "str") or (b.text.isdigit() and int(b.text) >= 40) for b in bounds)
 
     def _is_found(self, bound: Node) -> bool:
-        """Return whether a bound comes from a search, so that the slice takes a text apart and fits no size."""
+        """Return whether a bound comes from a search, so that the slice takes a text apart instead of fitting it to a
+        size."""
         made = {o for k in walk(bound) if k.kind == "name" for o in self.origins.names.get(k.text, ())}
         made |= self.origins.of(bound)
         return any(o.startswith("call:") and _takes_apart(o.rpartition(".")[2]) for o in made)
 
     def _drops_prefix(self, low: Node, high: Node) -> bool:
-        """Return whether a slice is `text[n:]`, which takes away a prefix, and not `text[-n:]`."""
+        """Return whether a slice is `text[n:]`, which removes a prefix, and not `text[-n:]`."""
         if high.kind != "none":
             return False
         return not any(
@@ -121,10 +124,10 @@ class ContentEffects(EffectBase):
         return last_name(value.kids[0]) in ("join", "concat") and bool(self.text_cuts(value))
 
     def shrunk(self, value: Node) -> list[str]:
-        """Return the ways in which a value may be shorter than what it replaces.
+        """Return the ways in which a value may be shorter than the value it replaces.
 
         Ways are `marker`, `shortened`, `cut`, `const`, `blanked` and `call`. `call` means that a helper (`by:NAME`)
-        computed the value; whether that helper shortens is known only from its summary (`summaries.py`).
+        computed the value; only its summary (`summaries.py`) shows whether that helper shortens text.
         """
         marks: list[str] = []
         told = self.marker(value)
@@ -147,7 +150,7 @@ class ContentEffects(EffectBase):
         return list(dict.fromkeys(marks))
 
     def _pieces(self, value: Node) -> list[Node]:
-        """Return the nodes of a value, with those of what its names were assigned or got added to."""
+        """Return the nodes of a value, including those of values that were assigned or added to its names."""
         names = {k.text for k in walk(value) if k.kind == "name"}
         made = [n.kids[1] for n in self.scope.nodes if n.kind == "assign" and dotted(n.kids[0]) in names]
         made += [
@@ -159,8 +162,8 @@ class ContentEffects(EffectBase):
         return [k for v in (value, *made) for k in walk(v)]
 
     def _leaves_parts_out(self, value: Node) -> bool:
-        """Return whether a value is one message's parts without those of a kind: `[p for p in m.content if p.type !=
-        "image"]`.
+        """Return whether a value is the parts of one message without those of a certain kind: `[p for p in m.content if
+        p.type != "image"]`.
         """
         owner = unwrapped(value.kids[2])
         of_one = owner.kind in ("attr", "index") and dotted(owner).partition(".")[0] in self.ones
@@ -171,7 +174,8 @@ class ContentEffects(EffectBase):
         )
 
     def _is_constant(self, value: Node) -> bool:
-        """Return whether a value is a fixed text: a literal, an upper-case constant, or a list or dict of such."""
+        """Return whether a value is a fixed text, such as a literal, an upper-case constant, or a list or dict of
+        these."""
         if value.kind == "str":
             return len(value.text) >= 8
         if value.kind == "name":
@@ -186,7 +190,7 @@ class ContentEffects(EffectBase):
         return False
 
     def _content(self, node: Node, target: Node, value: Node) -> None:
-        """Note an assignment that replaces the content of one message by a notice or a shortened text."""
+        """Record an assignment that replaces the content of one message with a notice or a shortened text."""
         field = target.text if target.kind == "attr" else ""
         if target.kind == "index" and target.kids[1].kind == "str":
             field = target.kids[1].text
@@ -202,7 +206,7 @@ class ContentEffects(EffectBase):
                 self._add("content", node, target, 2, "stored", *marks, *self._looped(node), fed=self.origins.of(value))
 
     def _holds_whole(self, value: Node, target: Node, field: str) -> bool:
-        """Return whether a value holds the old content whole, wrapped or added to: `[Text(m.content)]`."""
+        """Return whether a value contains all of the old content, wrapped or extended: `[Text(m.content)]`."""
         if value.kind in ("list", "kw", "dict", "pair", "item", "fstr", "bool") or (
             value.kind == "bin" and value.text == "+"
         ):
@@ -215,9 +219,7 @@ class ContentEffects(EffectBase):
         return value.kind in ("attr", "index") and spelled(value) == spelled(target)
 
     def _only_read_copy(self, name: str) -> bool:
-        """Return whether a name is a copy of a message that is only looked at afterwards, such as one made for the
-        log.
-        """
+        """Return whether a name is a copy of a message that is only read afterwards, such as a copy for the log."""
         made = [
             n.kids[1] for n in self.scope.nodes
             if n.kind == "assign" and n.kids[0].kind == "name" and n.kids[0].text == name
@@ -229,7 +231,8 @@ class ContentEffects(EffectBase):
         return ["in_loop"] if self.guards.loops.get(id(node)) is not None else []
 
     def _said_instead(self, node: Node, target: Node, value: Node) -> None:
-        """Note `result = "[left out]"` where the same name holds the result of a call before or otherwise."""
+        """Record `result = "[left out]"` if the same name contains the result of a call before that or in another
+        branch."""
         if target.kind != "name" or node.text != "=" or target.text.lower() not in _FIELDS:
             return
         held = any(
@@ -243,7 +246,8 @@ class ContentEffects(EffectBase):
             self._add("content", node, target, 2, "stored", "marker", "instead")
 
     def _flagged_cut(self, node: Node) -> None:
-        """Note `{ output: text.slice(0, limit), truncated: true }`: a cut text, and a field that says so."""
+        """Record `{ output: text.slice(0, limit), truncated: true }`, which is a truncated text with a field that says
+        so."""
         told = any(
             p.kind == "pair" and {"truncated", "omitted", "clipped"} & set(words.words(p.text)) for p in node.kids
         )
@@ -257,7 +261,7 @@ class ContentEffects(EffectBase):
             self._add("shortened", node, subject, 0, self.scope.flow(node), "marker", fed=self.origins.of(node))
 
     def _chosen_content(self, key: str, value: Node) -> None:
-        """Note `output: part.old ? "[cleared]" : part.output`: a notice stands where the content would."""
+        """Record `output: part.old ? "[cleared]" : part.output`, in which a notice replaces the content."""
         if key.lower() not in _FIELDS or value.kind != "cond":
             return
         said = [k for k in value.kids[1:] if k.kind in ("str", "fstr") and self.marker(k)]
@@ -266,9 +270,9 @@ class ContentEffects(EffectBase):
             self._add("content", value, said[0], 2, self.scope.flow(value), "copied", "marker")
 
     def _copied_content(self, node: Node) -> None:
-        """Note `{ ...block, content: shortened }`: a copy of a message with shorter content.
+        """Record `{ ...block, content: shortened }`, which is a copy of a message with shorter content.
 
-        `{ content, ...(failed ? { status } : {}) }` copies nothing, and `data: part.data` takes the content over whole.
+        `{ content, ...(failed ? { status } : {}) }` copies nothing, and `data: part.data` copies all of the content.
         """
         if not any(k.kind == "spread" and k.kids[0].kind not in ("cond", "bool", "dict") for k in node.kids):
             return
@@ -285,7 +289,7 @@ class ContentEffects(EffectBase):
                     return
 
     def _copied_by_call(self, node: Node) -> None:
-        """Note `message.model_copy(update={"content": short})` and `replace(message, content=short)`."""
+        """Record `message.model_copy(update={"content": short})` and `replace(message, content=short)`."""
         if last_name(node.kids[0]).lower() not in _COPYING or not self._is_one(node):
             return
         pairs = [(k, v) for k, v in arguments(node) if k]
@@ -299,7 +303,8 @@ class ContentEffects(EffectBase):
                 return
 
     def _mapped(self, node: Node, owner: Node, element: Node, made: Node) -> None:
-        """`[shorter(m) for m in messages]`: each message is what a helper made of it; what it does, the world knows."""
+        """Record `[shorter(m) for m in messages]`, in which a helper creates each message. `World` knows what the
+        helper does."""
         names = {k.text for k in walk(element) if k.kind == "name"}
         helpers = [
             k for k in self._results(made)
@@ -313,7 +318,7 @@ class ContentEffects(EffectBase):
             self._add("mapped", node, owner, 2, self.scope.flow(node), "copied", fed=called)
 
     def _results(self, made: Node) -> list[Node]:
-        """Return what an expression, or the function that a list is mapped through, may come to."""
+        """Return the possible results of an expression, or of the function that a list is mapped through."""
         if made.kind == "lambda" and made.text == "block":
             return [r for k in walk(made) if k.kind == "return" for v in k.kids for r in self._results(v)]
         if made.kind in ("lambda", "cond", "bool"):
@@ -326,7 +331,7 @@ class ContentEffects(EffectBase):
         return [made]
 
     def _put_back(self, node: Node, target: Node, value: Node) -> None:
-        """`messages[i] = shorter(messages[i])`: one message is what a helper made of it."""
+        """Record `messages[i] = shorter(messages[i])`, in which a helper creates one message."""
         if target.kind != "index" or value.kind != "call" or self.scope.likeness(target.kids[0]) < 2:
             return
         own = dotted(target.kids[0])
@@ -337,11 +342,12 @@ class ContentEffects(EffectBase):
             self._add("mapped", node, target.kids[0], 2, "stored", *marks, fed=frozenset((f"call:{name}",)))
 
     def _held_elsewhere(self, value: Node) -> list[str]:
-        """`["const"]` when the new content is a field of the object, such as a configured placeholder."""
+        """Return `["const"]` if the new content is a field of the object, such as a configured placeholder."""
         return ["const"] if value.kind == "attr" and dotted(value.kids[0]) in ("self", "this") else []
 
     def _masking_loop(self, node: Node) -> None:
-        """Note a loop that copies a message list, replacing the content of some messages by a fixed text or notice."""
+        """Record a loop that copies a message list and replaces the content of some messages with a fixed text or a
+        notice."""
         if node.kind != "for" or self.scope.likeness(unwrapped(node.kids[1])) == 0:
             return
         names = {k.text for k in walk(node.kids[0]) if k.kind == "name"}
@@ -365,13 +371,15 @@ class ContentEffects(EffectBase):
                 return
 
     def _passes_on(self, value: Node, names: set[str]) -> bool:
-        """Return whether a value is a message as it was, or a copy of it. A converter makes every message anew."""
+        """Return whether a value is an unchanged message or a copy of one. A converter, by contrast, creates every
+        message anew."""
         if value.kind == "dict":
             return any(k.kind == "spread" and _root(k.kids[0]).text in names for k in value.kids)
         return (value.kind == "name" and value.text in names) or self._is_one(value)
 
     def _shortened(self, node: Node) -> None:
-        """Note a text made of a truncated head, a notice and optionally a tail; not what is said of an error."""
+        """Record a text that consists of a truncated head, a notice and optionally a tail. Error messages do not
+        count."""
         if (node.kind == "bin" and node.text != "+") or self._says_what_failed(node):
             return
         if (around := self.scope.parent(node)) is None or (around.kind == "bin" and around.text == "+"):
@@ -392,7 +400,7 @@ class ContentEffects(EffectBase):
             self._add("shortened", node, subject, 0, flow, *told, *self._held_as(around), fed=self.origins.of(node))
 
     def _held_as(self, around: Node) -> list[str]:
-        """Return the names under which a new text goes on, as marks: `as:shown`, if it is shown and nothing else."""
+        """Return marks for the names that a new text is passed on under, such as `as:shown` if it is only shown."""
         names: list[str] = []
         made = around
         while made.kind == "assign" and made.kids[0].kind == "name" and made.kids[0].text not in names:
@@ -409,14 +417,14 @@ class ContentEffects(EffectBase):
         return [f"as:{name}" for name in names]
 
     def _says_what_failed(self, node: Node) -> bool:
-        """Return whether a text is made in the handler of an exception that is no overflow."""
+        """Return whether a text is created in the handler of an exception other than an overflow."""
         around = self.scope.parent(node)
         while around is not None and around.kind != "handler":
             around = self.scope.parent(around)
         return around is not None and "overflow_error" not in self.guards.of.get(id(node), ())
 
     def _is_notice(self, name: str) -> bool:
-        """Return whether a local name holds a text that the function itself wrote."""
+        """Return whether a local name contains a text that the function itself wrote."""
         return bool(self._written_as([Node("name", 0, name)]))
 
     def _written_as(self, pieces: list[Node]) -> list[Node]:
@@ -453,7 +461,7 @@ class ContentEffects(EffectBase):
 
     @cached_property
     def written(self) -> Node | None:
-        """The first call that writes a parameter, or the result of a call, to a file or store."""
+        """Return the first call that writes a parameter, or the result of a call, to a file or store."""
         for node in self.scope.nodes:
             if node.kind != "call" or len(node.kids) < 2:
                 continue
@@ -481,7 +489,7 @@ class ContentEffects(EffectBase):
                 self._add("provider", node, value, 1, "model")
 
     def _offload(self) -> None:
-        """Note offloading: a text is written elsewhere and a note or preview of it stays."""
+        """Record offloading, in which a text is written elsewhere and a note or preview of it stays."""
         notes = [
             n for n in self.scope.nodes
             if n.kind in ("fstr", "str") and len(n.text) > 8 and _SAVED.search(n.text)
@@ -502,7 +510,7 @@ class ContentEffects(EffectBase):
             self._add("offload", written, written.kids[0], 1, "stored", "preview", fed=self.origins.of(written))
 
     def _only_raised(self, node: Node) -> bool:
-        """Return whether a text ends in an exception, directly or through the one name that holds it."""
+        """Return whether a text ends up in an exception, directly or through the only name that contains it."""
         current, around = node, self.scope.parent(node)
         while around is not None and around.kind in ("list", "bin", "fstr", "attr", "call", "kw"):
             current, around = around, self.scope.parent(around)
@@ -512,7 +520,8 @@ class ContentEffects(EffectBase):
         return bool(uses) and all(self._only_raised(n) for n in uses)
 
     def _says_where(self, written: Node) -> bool:
-        """Return whether a text that stays names the place written to: the first argument, or the owner."""
+        """Return whether a remaining text names the place that was written to, which is the first argument or the
+        owner."""
         callee = written.kids[0]
         place = written.kids[1] if len(written.kids) > 2 else callee.kids[0] if callee.kind == "attr" else callee
         names = {k.text for k in walk(place) if k.kind == "name"} - {"self", "fs", "path", "os"}
@@ -526,7 +535,7 @@ class ContentEffects(EffectBase):
         )
 
     def _is_optional(self, saved: Node) -> bool:
-        """Return whether the text is cut even where it is not saved, because it is saved in a branch below the cut."""
+        """Return whether the text is cut even if it is not saved, because it is saved in a branch after the cut."""
         cuts = [n for n in self.scope.nodes if self._is_text_cut(n)]
         inside = {key for key, _ in self.branches(saved)}
         outside = [c for c in cuts if c.line < saved.line and inside - {key for key, _ in self.branches(c)}]
@@ -534,16 +543,15 @@ class ContentEffects(EffectBase):
 
 
 def _takes_apart(name: str) -> bool:
-    """Return whether a function looks for a place in a text.
-
-    The last line end before a limit is still a cut to a size.
+    """Return whether a function searches for a position in a text. A cut at the last line end before a limit still
+    counts as a cut to a size.
     """
     found = set(words.words(name))
     return bool(found & _FINDING and "last" not in found) or "split" in found
 
 
 def _logged(around: Node | None) -> bool:
-    """Return whether a text goes to a log, the console or an exception."""
+    """Return whether a text is written to a log, the console or an exception."""
     if around is None:
         return False
     if around.kind == "raise":

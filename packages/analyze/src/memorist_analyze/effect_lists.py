@@ -1,4 +1,5 @@
-"""Effects on lists: filtered in a loop, sorted and cut, read newest first up to a limit, or deduplicated."""
+"""Finds effects on lists, which are filtered in a loop, sorted and cut, read newest first up to a limit, or
+deduplicated."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ _KEPT_WORDS = bag("memory memories records matches results facts entries notes i
 
 
 class ListEffects(EffectBase):
-    """Finds lists that are shorter at the end of the function, however the filter is written."""
+    """Finds lists that are shorter at the end of a function, however the filter is written."""
 
     def built(self, name: str) -> list[Node]:
         """Return the pieces of a local list in order: its initial value, then every value appended or extended."""
@@ -49,7 +50,7 @@ class ListEffects(EffectBase):
         return parts
 
     def _kept_in_loop(self, loop: Node) -> None:
-        """Note `for m in xs: if …: kept.append(m)`: a filter written as a loop."""
+        """Record `for m in xs: if …: kept.append(m)`, which is a filter written as a loop."""
         if loop.kind != "for":
             return
         likeness = self._listlike(unwrapped(loop.kids[1]))
@@ -70,8 +71,8 @@ class ListEffects(EffectBase):
             self._add("kept_in_loop", items[0], unwrapped(loop.kids[1]), likeness, flow, *marks)
 
     def _begun_from_a_list(self, name: str, line: int) -> bool:
-        """Return whether the gathered list began as a copy of another, so that the loop joins two lists and filters
-        none.
+        """Return whether the collected list began as a copy of another one, so that the loop joins two lists instead of
+        filtering one.
         """
         return any(
             node.kind == "assign"
@@ -83,8 +84,8 @@ class ListEffects(EffectBase):
         )
 
     def _why_kept(self, loop: Node, name: str) -> list[str]:
-        """Return the marks for what decides whether an element is kept: a seen-set, a count, an id, its score or its
-        age.
+        """Return marks for what determines whether an element is kept: a set of seen elements, a count, an id, its
+        score or its age.
         """
         marks: list[str] = []
         tests = [n.kids[0] for n in walk(loop.kids[2]) if n.kind == "if"]
@@ -114,16 +115,15 @@ class ListEffects(EffectBase):
         return list(dict.fromkeys(marks))
 
     def _is_age(self, test: Node) -> bool:
-        """Return whether a time is compared with one that was computed by a subtraction (`now - max_age`).
-
-        A time that is only looked up is the mark of the last read: what is newer is new, and nothing is left out.
+        """Return whether a time is compared with one that was computed by subtraction (`now - max_age`). A time that is
+        only looked up marks the last read. Anything newer is new, and nothing is left out.
         """
         names = {dotted(k) for k in walk(test) if k.kind in ("name", "attr")}
         made = [n.kids[1] for n in self.scope.nodes if n.kind == "assign" and dotted(n.kids[0]) in names]
         return any(k.kind == "bin" and k.text == "-" for value in (test, *made) for k in walk(value))
 
     def _listlike(self, node: Node) -> int:
-        """Return how likely the list holds messages or memory records."""
+        """Return how likely it is that the list contains messages or memory records."""
         likeness = self.scope.likeness(node)
         if likeness:
             return likeness
@@ -133,7 +133,8 @@ class ListEffects(EffectBase):
         return 1 + self.scope.place if named & _KEPT_WORDS and self.scope.place else 0
 
     def _sorted_by(self, node: Node) -> str:
-        """Return how a list was ordered: `time`, `score`, or an empty string if it was not or one cannot tell."""
+        """Return how a list was ordered: `time`, `score`, or an empty string if it was not ordered or the code does not
+        show it."""
         if node.kind == "call":
             name = last_name(node.kids[0])
             if name in ("sorted", "toSorted", "sort", "nlargest", "orderBy", "sortBy"):
@@ -170,7 +171,7 @@ class ListEffects(EffectBase):
         return "time" if told & _TIMES else "key" if keys else ""
 
     def _sorted_cut(self, node: Node, owner: Node) -> None:
-        """Note `sorted(xs, key=…)[:n]`, or a slice of a list that was sorted before."""
+        """Record `sorted(xs, key=…)[:n]`, or a slice of a list that was sorted earlier."""
         if node.text == "step" or all(k.kind in ("none",) for k in node.kids[1:]):
             return
         bound = [k for k in node.kids[1:] if k.kind not in ("none",)]
@@ -188,8 +189,8 @@ class ListEffects(EffectBase):
             self._add("sorted_cut", node, source, self._listlike(source), self.scope.flow(node), *marks)
 
     def _newest_read(self, node: Node) -> None:
-        """`store.list({limit: n, orderBy: "desc"})`, `lrange(key, -n, -1)`: the newest of what is stored, up to a
-        number. A direction that may also be ascending is a way to browse.
+        """Record `store.list({limit: n, orderBy: "desc"})` and `lrange(key, -n, -1)`, which read a number of the newest
+        stored items. If the direction may also be ascending, the call is for browsing and does not count.
         """
         name = last_name(node.kids[0])
         if name.lower() == "lrange" and len(node.kids) > 3:
@@ -232,7 +233,7 @@ def _options(call: Node) -> list[tuple[str, Node]]:
 
 
 def _copies(value: Node) -> bool:
-    """Return whether a value is the copy of a whole list: `list(xs)`, `[*xs]`, `xs[:]`, `xs.copy()`."""
+    """Return whether a value is a copy of a whole list: `list(xs)`, `[*xs]`, `xs[:]`, `xs.copy()`."""
     if value.kind == "call":
         return last_name(value.kids[0]) in _COPIES and (len(value.kids) == 2 or value.kids[0].kind == "attr")
     if value.kind == "list":
@@ -241,7 +242,7 @@ def _copies(value: Node) -> bool:
 
 
 def _always_adds(block: Node, name: str) -> bool:
-    """Return whether every path through a block adds to the list, so that it is no filter."""
+    """Return whether every path through a block adds to the list, so that it is not a filter."""
     for node in block.kids:
         if node.kind == "if":
             branches = node.kids[1:3]
@@ -261,7 +262,7 @@ def _leaves(block: Node) -> bool:
 
 
 def _counts_against_limit(test: Node, name: str) -> bool:
-    """Return whether a comparison such as `len(kept) < limit` bounds the gathered list by a variable."""
+    """Return whether a comparison such as `len(kept) < limit` limits the collected list by a variable."""
     measured = any(
         k.kind == "call" and last_name(k.kids[0]) == "len" and len(k.kids) > 1 and dotted(k.kids[1]) == name
         for k in walk(test)

@@ -1,4 +1,4 @@
-"""Effects of loops: messages removed, or collected, until a limit of tokens or messages is reached."""
+"""Finds effects of loops that remove or collect messages until a limit of tokens or messages is reached."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class LoopEffects(EffectBase):
         self._fill_loop(node)
 
     def _trim_loop(self, node: Node) -> None:
-        """Note `while tokens > limit:` with a removal in its body."""
+        """Record `while tokens > limit:` with a removal in its body."""
         kinds = [k for k in self.guards.of.get(id(node.kids[1]), ()) if k in ("token_count",)]
         test_is_tokens = self.scope.speaks_of_tokens(node.kids[0])
         if not kinds or not test_is_tokens:
@@ -30,9 +30,7 @@ class LoopEffects(EffectBase):
                 return
 
     def _is_answer(self, loop: Node, taken: Node) -> bool:
-        """Return whether the trimmed list is a local one that a model's answer was put into, with no call of a model
-        after it.
-        """
+        """Return whether the trimmed list is local and contains a model's answer, with no model call after it."""
         if dotted(taken).startswith(("self.", "this.")) or MODEL not in self.origins.of(taken):
             return False
         asked = self.origins.asked()
@@ -62,7 +60,7 @@ class LoopEffects(EffectBase):
         return None
 
     def _fill_loop(self, node: Node) -> None:
-        """Note a loop that adds up tokens and stops at a limit."""
+        """Record a loop that adds up tokens and stops at a limit."""
         iterable = node.kids[1] if node.kind == "for" else node.kids[0]
         adds = tokens = stops = False
         gathered: list[Node] = []

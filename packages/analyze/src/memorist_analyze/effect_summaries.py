@@ -1,4 +1,4 @@
-"""Effects of summaries: kept in a field, put into a cleared list, or put in place of a message's content."""
+"""Finds effects of summaries, which are stored in a field, put into a cleared list, or replace a message's content."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _REFILLING = bag(
 
 
 def _clears(name: str) -> bool:
-    """Return whether a name says that something is emptied: `clear_session`, `deleteAllMessages`."""
+    """Return whether a name says that something is emptied, such as `clear_session` or `deleteAllMessages`."""
     found = words.words(name)
     return found[:1] in (("clear",), ("delete",), ("reset",), ("wipe",), ("purge",)) and bool(
         set(found[1:]) & (words.STRONG | {"all", "session", "memory", "memories", "items", "records", "chat"})
@@ -26,7 +26,7 @@ def _clears(name: str) -> bool:
 
 
 def _same_things(clearing: str, filling: str) -> bool:
-    """Do two names share their object, as `clear_user_memories` and `upsert_user_memory` do?"""
+    """Return whether two names have the same object, as `clear_user_memories` and `upsert_user_memory` do."""
     left, right = ({w.removesuffix("ies").removesuffix("s").removesuffix("y") for w in words.words(n)[1:]}
                    for n in (clearing, filling))  # fmt: skip
     return len(left & right) > 0 and bool((left & right) - {"all"})
@@ -49,7 +49,8 @@ class SummaryEffects(EffectBase):
         return inner.kind in ("slice", "comp", "attr") and self.scope.likeness(inner) > 0
 
     def _summary_field(self, node: Node, target: Node, value: Node) -> None:
-        """Note `self.summary = self.summarize(self.messages)`; the rules check elsewhere whether it replaces them."""
+        """Record `self.summary = self.summarize(self.messages)`. The rules check elsewhere whether it replaces the
+        messages."""
         makes_object = value.kind == "call" and last_name(value.kids[0])[:1].isupper()
         if target.kind != "attr" or not words.SUMMARY.search(target.text) or makes_object:
             return
@@ -67,8 +68,8 @@ class SummaryEffects(EffectBase):
             self._add("summary_field", node, target, 2, "stored", *marks, fed=made)
 
     def _is_draft(self, target: Node) -> bool:
-        """Return whether a field is one of a local object that is only written out, and not of what the function works
-        on.
+        """Return whether a field belongs to a local object that is only written out, and not to the object that the
+        function works on.
         """
         root = dotted(target).partition(".")[0]
         if root in ("self", "this", "cls") or root in self.scope.params or root in self.scope.elements:
@@ -81,7 +82,7 @@ class SummaryEffects(EffectBase):
         return begun == ["dict"] and self.scope.fate(root).partition(":")[0] in ("read", "prompt")
 
     def _summary_aside(self) -> None:
-        """Note a function that stores a summary in a field and cuts the summarised list in another assignment."""
+        """Record a function that stores a summary in a field and cuts the summarised list in another assignment."""
         told = [
             n for n in self.scope.nodes
             if n.kind == "assign" and n.kids[0].kind == "attr" and words.SUMMARY.search(n.kids[0].text)
@@ -100,7 +101,7 @@ class SummaryEffects(EffectBase):
                 return
 
     def _empties(self, node: Node) -> bool:
-        """Return whether an assignment empties a stored message list, or replaces it by a name or slice."""
+        """Return whether an assignment empties a stored message list, or replaces it with a name or slice."""
         target, value = node.kids
         empty = value.kind == "list" and not value.kids and value.text == "list"
         kept = value.kind in ("name", "slice") and node.text == "="
@@ -142,24 +143,26 @@ class SummaryEffects(EffectBase):
                         return
 
     def _follows(self, node: Node, before: Node) -> bool:
-        """Return whether a node runs after another: it is below it, and not in the other branch of the same `if`."""
+        """Return whether a node runs after another one, which means that it comes later and is not in the other branch
+        of the same `if`."""
         if node.line <= before.line:
             return False
         branches = dict(self.branches(before))
         return all(branches.get(key, branch) == branch for key, branch in self.branches(node))
 
     def _one_for_each(self, node: Node) -> bool:
-        """Return a loop that makes an element for each of something: a list built anew, not one that was emptied."""
+        """Return a loop that creates one element for each item, which means that the list is built anew and was not
+        emptied."""
         return self.guards.loops.get(id(node)) is not None and any(k.kind in ("dict", "call") for k in node.kids[1:])
 
 
 def _pieces(value: Node) -> list[Node]:
-    """Return the operands of a sum of texts, also those of `old or ""` inside it."""
+    """Return the operands of a sum of texts, including those of `old or ""` inside it."""
     return [p for k in value.kids for p in _pieces(k)] if value.kind in ("bin", "bool", "cond") else [value]
 
 
 def parts_of(value: Node) -> list[Node]:
-    """Return the pieces of a list expression, the same for `[a] + b` and `[a, *b]`.
+    """Return the pieces of a list expression, which are the same for `[a] + b` and `[a, *b]`.
 
     Single items become `item` nodes.
     """

@@ -1,7 +1,7 @@
-"""The effects of one function: a pass over its syntax tree that records what it does to lists of messages.
+"""Finds the effects of one function, in a pass over its syntax tree that records what it does to lists of messages.
 
 `Reader` combines the readers of content, lists, loops and summaries (`effect_*.py`). The rules (`rules.py`) decide
-which effects are an eviction.
+which effects are evictions.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _OVERWRITING = (("set",), ("save",), ("replace",), ("update",), ("write",), ("pu
 
 
 def is_vector_call(callee: str) -> str:
-    """`add` or `query` for a call of a vector store, an empty string for any other."""
+    """Return `add` or `query` for a call of a vector store, and an empty string for any other call."""
     owner, _, name = callee.rpartition(".")
     low = name.lower()
     if set(words.words(owner)) & _VECTOR and words.last_word(owner) not in ("ids", "id", "keys", "names", "set"):
@@ -121,7 +121,8 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
         self._add("slice", node, owner, likeness, flow, *marks)
 
     def _is_rejoined(self, node: Node, owner: Node) -> bool:
-        """Do the first element of a list and this cut of it go on together: `[messages[0], *messages[cut:]]`?"""
+        """Return whether the first element of a list and a slice of it are joined again: `[messages[0],
+        *messages[cut:]]`."""
         around = self.scope.parent(node)
         held = around is not None and around.kind == "assign" and around.kids[0].kind == "name"
         name = around.kids[0].text if around is not None and held else ""
@@ -135,7 +136,7 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
         return False
 
     def _is_one_exchanged(self, node: Node, owner: Node) -> bool:
-        """Do both sides of one element stay: `[*messages[:at], new, *messages[at + 1 :]]`?"""
+        """Return whether everything around one element stays: `[*messages[:at], new, *messages[at + 1 :]]`."""
         held = self.scope.parent(node)
         around = self.scope.parent(held) if held is not None and held.kind == "spread" else None
         if around is None or around.kind != "list":
@@ -248,8 +249,8 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
             self._add("removal", node, node, 2, "returned")
 
     def _kept_in(self, owner: Node) -> str:
-        """Return the sink of a list that is changed in place: a parameter or a field under another name is someone's
-        list.
+        """Return the sink of a list that is changed in place. A parameter, or a field under another name, belongs to
+        somebody else.
         """
         shared = owner.text in self.scope.params or any(
             n.kids[1].kind == "attr" for n in self.scope.nodes
@@ -258,7 +259,7 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
         return "replaced" if owner.kind == "name" and shared else self._fate(owner)
 
     def _handed_over(self, node: Node, name: str) -> None:
-        """Note a rebuilt list that is given to a store: `store.replace(id, [summary, *messages[-keep:]])`."""
+        """Record a rebuilt list that is passed to a store: `store.replace(id, [summary, *messages[-keep:]])`."""
         if name[:1].isupper() or words.words(name)[:1] not in _OVERWRITING:
             return
         for _, value in arguments(node):
@@ -266,20 +267,21 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
                 self._replacement(node, value, value, self.scope.likeness(value), f"passed:{name}")
 
     def _vector_put(self, node: Node) -> None:
-        """Note a call that adds to a vector store."""
+        """Record a call that adds to a vector store."""
         if is_vector_call(dotted(node.kids[0])) == "add":
             likeness = max((self.scope.likeness(k) for a in node.kids[1:] for k in walk(a)), default=0)
             self._add("vector_put", node, node.kids[0], likeness, "stored")
 
     def _carries_summary(self, value: Node) -> bool:
-        """Return whether a value mentions a name that holds a summary. Text that asks for a summary does not count."""
+        """Return whether a value mentions a name that contains a summary. Text that asks for a summary does not
+        count."""
         return any(
             k.kind in ("name", "attr") and (k.text in self.summary_names or "summary" in words.words(k.text))
             for k in walk(value)
         )
 
     def _query(self, node: Node) -> None:
-        """Note `select(...).order_by(x.desc()).limit(n)`: a query for the newest n rows."""
+        """Record `select(...).order_by(x.desc()).limit(n)`, which is a query for the newest n rows."""
         newest = bound = False
         for item in walk(node):
             newest = newest or (item.kind in ("name", "attr") and item.text in ("desc", "descending"))
@@ -360,7 +362,7 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
                         self._replacement(pair, pair, pair.kids[0], likeness, "returned")
 
     def _returned_pair(self, node: Node, values: list[Node]) -> None:
-        """Note a pair of a summary and the kept messages: `return summary, messages[-keep:]`."""
+        """Record a pair of a summary and the kept messages: `return summary, messages[-keep:]`."""
         told = any(self._tells_summary(k, self.summary_names) for k in values if k.kind != "call")
         kept = [k for k in values if self._is_cut(k)]
         if told and kept:
@@ -413,7 +415,8 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
             self._add("rebuild", node, target, likeness, flow, "model_value")
 
     def _rebuilt(self, node: Node, target: Node, parts: list[Node], likeness: int, flow: str) -> None:
-        """Note a list filled step by step with a new item first and then the kept part of another list."""
+        """Record a list that is filled step by step, first with a new item and then with the kept part of another
+        list."""
         fresh = [p for p in parts if self._is_fresh(p)]
         if fresh and self._precedes(parts):
             fed = frozenset(o for p in fresh for o in self.origins.of(p))
@@ -461,7 +464,7 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
         self._add("filter", node, node.kids[2], likeness, self.scope.flow(node), *marks)
 
     def _indexed(self, node: Node) -> None:
-        """Note `[m for i, m in enumerate(messages) if i >= cut]`, which is a tail slice."""
+        """Record `[m for i, m in enumerate(messages) if i >= cut]`, which is a tail slice."""
         inner = unwrapped(node.kids[2])
         if inner is not node.kids[2] and node.kids[1].kind == "list" and node.kids[1].kids:
             index, likeness = node.kids[1].kids[0].text, self.scope.likeness(inner)

@@ -1,4 +1,5 @@
-"""Evidence from single expressions, without data flow: token counting, storage, and shares of a token budget."""
+"""Collects evidence from single expressions, without data flow: token counting, storage, and shares of a token
+budget."""
 
 from __future__ import annotations
 
@@ -129,7 +130,7 @@ def _required(node: Node, file: File, where: _Where) -> None:
 
 
 def _is_provider(owner: str, file: File) -> bool:
-    """Return whether the receiver is a provider's client, not an interface of the package itself."""
+    """Return whether the receiver is a provider's client rather than an interface of the package itself."""
     parts = owner.split(".")
     if parts[-1] in ("messages", "models", "beta"):
         return True
@@ -139,7 +140,7 @@ def _is_provider(owner: str, file: File) -> bool:
 
 
 def _json_file(node: Node, file: File, where: _Where) -> None:
-    """Note `json_files` when the function that serialises JSON also writes files."""
+    """Record `json_files` if the function that serialises JSON also writes files."""
     symbol = where.symbol(node.line)
     for function in file.functions:
         if function.symbol == symbol and any(
@@ -152,7 +153,8 @@ def _json_file(node: Node, file: File, where: _Where) -> None:
 
 
 def _ratio(node: Node, file: File, where: _Where) -> None:
-    """Note a token estimate: a length divided by a number of characters per token, or multiplied by its inverse."""
+    """Record a token estimate, which is a length divided by a number of characters per token, or multiplied by its
+    inverse."""
     if node.text not in ("/", "//", "*"):
         return
     left, right = node.kids
@@ -216,7 +218,7 @@ def _text(node: Node, file: File, where: _Where) -> None:
 
 
 def _budget(node: Node, file: File, where: _Where) -> None:
-    """Note assignments to names about tokens, and among them those that compute a share of a token budget."""
+    """Record assignments to names about tokens, in particular those that compute a share of a token budget."""
     target, value = node.kids
     name = last_name(target)
     found = set(words.words(name))
@@ -230,7 +232,7 @@ def _budget(node: Node, file: File, where: _Where) -> None:
 
 
 def _pluggable(file: File) -> None:
-    """Note parameters and fields that accept a user's token counter, except in files about splitting documents."""
+    """Record parameters and fields that accept a user's token counter, except in files about splitting documents."""
     if {"chunker", "chunking", "splitter", "splitters", "retrievers"} & set(words.words(file.path)):
         return
     for function in file.functions:
@@ -256,7 +258,7 @@ def _maybe_pluggable(
 
 
 def _dictionaries(file: File) -> None:
-    """Note `python_dict` for store classes that keep their records in a dictionary."""
+    """Record `python_dict` for store classes that keep their records in a dictionary."""
     if file.language != "python":
         return
     for record in file.classes:

@@ -1,4 +1,4 @@
-"""The prerequisites of a reading: which files matter and for what, and the control loop to start from."""
+"""Finds the files that a reader needs, with the role of each, and the control loop to start from."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ _LOOP_REACH = 2
 
 @dataclass(slots=True)
 class FileMap:
-    """The files that matter with their roles, and the steps of a reading from the control loop on."""
+    """Holds the files that matter, with their roles, and an order in which to read them, starting at the control
+    loop."""
 
     files: dict[str, list[str]] = field(default_factory=dict)
     reading: list[Place] = field(default_factory=list)
 
 
 def file_map(world: World, assembly: Assembly, evictions: list[Finding], tiers: list[Tier], tokens: Tokens) -> FileMap:
-    """Collect the files behind a report, those with most roles first, and the order in which to read them."""
+    """Collect the files behind a report, those with the most roles first, and the order in which to read them."""
     loops = control_loops(world)
     roles: dict[str, list[str]] = {}
     for place in loops:
@@ -54,7 +55,7 @@ def file_map(world: World, assembly: Assembly, evictions: list[Finding], tiers: 
 
 
 def control_loops(world: World) -> list[Place]:
-    """Return loops that ask a model and carry out calls: where a reading of the agent starts."""
+    """Return loops that ask a model and carry out its calls, which is where to start reading an agent."""
     found = [(f, line) for f in world.functions if (line := _asks_in_loop(world, f))]
     found.sort(key=lambda pair: (-_weight(world, pair[0]), pair[0].path, pair[1]))
     return [Place(f.path, line, f.symbol, "control loop", "asks the model in a loop") for f, line in found[:_MAX_LOOPS]]
@@ -70,7 +71,8 @@ def _asks_in_loop(world: World, function: Function) -> int:
 
 
 def _weight(world: World, function: Function) -> int:
-    """Return how much a function looks like an agent's loop: it handles tools, is named for it, is no retry."""
+    """Return how much a function looks like an agent's loop, because it handles tools, has a matching name, and is not
+    a retry."""
     named = set(words.words(function.symbol))
     handles = any({"tool", "tools"} & set(words.words(c.name)) for c in function.calls)
     runs = bool(named & {"run", "loop", "agent", "step", "turn", "execute", "chat", "stream", "main"})

@@ -1,6 +1,5 @@
-"""Apply the rules to every function, merge hits of one mechanism, and describe each as a `Finding`.
-
-A finding has a strategy, a trigger, a subject (what is evicted) and says whether it is on by default.
+"""Applies the rules to every function, merges hits that belong to one mechanism, and describes each as a `Finding`. A
+finding has a strategy, a trigger and a subject (what is evicted), and says whether it is on by default.
 """
 
 from __future__ import annotations
@@ -34,11 +33,11 @@ Hit = tuple[Rule, Function, Effect]
 
 @dataclass(slots=True)
 class Finding:
-    """One eviction mechanism, or a candidate for one.
+    """Represents one eviction mechanism, or a candidate for one.
 
-    `probability` is calibrated (`calibration.py`) and `support` is the slice of code behind it. `wired` is false when
-    no code outside tests uses it. `default_sure` is false when `default_on` is a guess. `twins` are the locations of
-    copies of the same code. `by` says who decided: the rules or a model, which also says `why`.
+    `probability` is calibrated (`calibration.py`) and `support` is the slice of code behind it. `wired` is false if no
+    code outside tests uses it. `default_sure` is false if `default_on` is a guess. `twins` are the locations of copies
+    of the same code. `by` says whether the rules or a model decided, and a model also explains `why`.
     """
 
     id: str
@@ -81,7 +80,8 @@ def evictions(world: World) -> list[Finding]:
 
 
 def _propose(world: World, function: Function) -> list[Hit]:
-    """Return the best rule for each strategy that the function may use; a loose rule only where no other rule fires."""
+    """Return the best rule for each strategy that the function may use. A loose rule is used only if no other rule
+    fires."""
     best: dict[str, Hit] = {}
     for rule in RULES:
         if rule.strategy in best:
@@ -94,20 +94,19 @@ def _propose(world: World, function: Function) -> list[Hit]:
 
 
 def _distance(effect: Effect) -> tuple[int, int]:
-    """Return the sort key of effects: the one that changes the stored messages most directly comes first."""
+    """Return the sort key of an effect. The one that changes the stored messages most directly comes first."""
     order = ("replaced", "returned", "stored", "model")
     return (order.index(effect.flow) if effect.flow in order else len(order), effect.line)
 
 
 def holds(rule: Rule, case: Case) -> bool:
-    """Return whether a rule fires on this case: all conditions of `needs` hold and none of `unless`."""
+    """Return whether a rule fires on this case, which requires all conditions in `needs` and none in `unless`."""
     return all(CONDITIONS[n](case) for n in rule.needs) and not any(CONDITIONS[n](case) for n in rule.unless)
 
 
 def _lifted(world: World, rule: Rule, function: Function, effect: Effect) -> Hit:
-    """Move a summarization finding from a helper without a model call to the one caller that makes the summary.
-
-    Without exactly one such caller in the same file the hit stays where it is.
+    """Move a summarization finding from a helper without a model call to the only caller that creates the summary. If
+    there is not exactly one such caller in the same file, the hit stays where it is.
     """
     if rule.strategy != "summarization" or function.key in world.model_depth:
         return rule, function, effect
@@ -121,11 +120,11 @@ def _lifted(world: World, rule: Rule, function: Function, effect: Effect) -> Hit
 
 
 def _one_mechanism(world: World, fired: list[Hit]) -> list[Hit]:
-    """Keep one hit per mechanism: drop a function when the same strategy fired in a function it calls.
+    """Keep one hit per mechanism. A function is dropped if the same strategy fired in a function it calls.
 
-    For `content_elision` it is the other way round: the helper that shortens is dropped when a caller that puts the
-    short text into the message fired too. It is also dropped beside an offload whose note or preview it makes or
-    puts into the message.
+    For `content_elision` it is the other way round. The helper that shortens the text is dropped if a caller that puts
+    the short text into the message also fired. It is also dropped next to an offload if it creates the note or preview,
+    or puts it into the message.
     """
     fired = list({(r.strategy, f.key): (r, f, e) for r, f, e in reversed(fired)}.values())[::-1]
     keys = {(rule.strategy, function.key) for rule, function, _ in fired}
@@ -162,7 +161,8 @@ def _below(world: World, function: Function, effect: Effect) -> set[str]:
 
 
 def _makers(world: World, function: Function, effect: Effect) -> list[Function]:
-    """Return the functions that an effect's new value may come from: called for it, or nested in the function."""
+    """Return the functions that an effect's new value may come from, which are called for it or nested in the
+    function."""
     called = [t for o in sorted(effect.fed) for t in world.summaries.targets(function, o.removeprefix("call:"))]
     nested = [f for f in world.functions_of.get(function.path, []) if f.symbol.startswith(f"{function.symbol}.")]
     return [*called, *nested]
@@ -194,12 +194,13 @@ def _finding(world: World, rule: Rule, function: Function, effect: Effect) -> Fi
 
 
 def _bounds(effect: Effect) -> list[str]:
-    """Return the parameters that say how much is kept."""
+    """Return the parameters that determine how much is kept."""
     return [mark.partition(":")[2] for mark in effect.marks if mark.startswith("bound:")]
 
 
 def _without_twins(found: list[Finding]) -> list[Finding]:
-    """Merge findings whose functions have the same fingerprint, or are the async and blocking method of one class."""
+    """Merge findings whose functions have the same fingerprint, or are the async and the blocking version of one
+    method."""
     first: dict[tuple[str, ...], Finding] = {}
     kept: list[Finding] = []
     for finding in sorted(found, key=lambda f: (f.path, f.line)):
@@ -246,12 +247,14 @@ def _without_doubles(world: World, found: list[Finding]) -> list[Finding]:
 
 
 def _makes_instance(function: Function) -> bool:
-    """Return whether a function is a second constructor, which fills a new object by what its methods do later."""
+    """Return whether a function is a second constructor, which fills a new object in the same way as its methods do
+    later."""
     return "classmethod" in function.decorators and any(c.callee == "cls" for c in function.calls)
 
 
 def _without_backends(world: World, found: list[Finding]) -> list[Finding]:
-    """Merge the same method in storage classes with a common ancestor: one mechanism with several backends."""
+    """Merge the same method in storage classes with a common ancestor, because it is one mechanism with several
+    backends."""
     stored = {file.path for file in world.files if file.storage}
     first: dict[tuple[str, str, str], Finding] = {}
     kept: list[Finding] = []
@@ -278,7 +281,8 @@ def _root(world: World, owner: str) -> str:
 
 
 def triggers(world: World, function: Function, effect: Effect) -> list[str]:
-    """Return what starts the mechanism: the guards before the effect, or else those of its callers, two calls up."""
+    """Return what triggers the mechanism: the guards before the effect, or those of its callers, up to two calls
+    away."""
     found = [g for g in effect.guards if g != "char_count" or effect.kind == "content"]
     if any("overflow" in p.name.lower() or p.name in ("e", "error", "exception") for p in function.params):
         found.append("overflow_error")
@@ -314,7 +318,8 @@ def _callers_guards(world: World, function: Function) -> list[str]:
 
 
 def _sibling_guards(world: World, function: Function) -> list[str]:
-    """Return the guards in a deciding method of the same class, such as `should_condense` or `is_over_limit`."""
+    """Return the guards in a method of the same class that makes the decision, such as `should_condense` or
+    `is_over_limit`."""
     for other in world.functions:
         if other.path == function.path and other.owner == function.owner and other is not function:
             low = other.name.lower()

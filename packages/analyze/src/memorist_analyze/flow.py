@@ -1,8 +1,9 @@
-"""Intraprocedural data flow: which names hold message lists or token counts, and where a value ends up.
+"""Implements intraprocedural data flow, which finds names that contain message lists or token counts, and where a value
+ends up.
 
 `Scope` infers types from names, annotations and uses. `Scope.flow` follows a value forward to its sink; the sinks are
 `returned`, `replaced` (assigned to a stored message list), `stored`, `model` (argument of a model call), `prompt`
-(rendered into text), `passed:NAME` (argument of another function) and `read` (only looked at).
+(rendered into text), `passed:NAME` (argument of another function) and `read` (only read).
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _CHAINING = bag("filter map flatMap reverse toReversed sort toSorted concat")
 
 
 class Scope:
-    """The nodes of one function with their parents, and the inferred types of its names."""
+    """Holds the nodes of one function with their parents, and the inferred types of its names."""
 
     def __init__(self, body: Node, path: str, params: dict[str, str], fields: dict[str, str]) -> None:
         self.body = body
@@ -70,7 +71,7 @@ class Scope:
         self._infer()
 
     def _listed(self) -> set[str]:
-        """Return names ending in the singular `message` that are lists: they are looped over or appended to."""
+        """Return names ending in the singular `message` that are lists, because they are looped over or appended to."""
         found: set[str] = set()
         for node in self.nodes:
             target: Node | None = None
@@ -87,7 +88,7 @@ class Scope:
         return found
 
     def _measurements(self) -> set[str]:
-        """Return lists that only get records without anything said: `history.append({"at": …, "used": …})`."""
+        """Return lists that only receive records without any text: `history.append({"at": …, "used": …})`."""
         shapes: dict[str, list[set[str]]] = {}
         for node in self.nodes:
             if node.kind == "call" and node.kids[0].kind == "attr" and node.kids[0].text in ("append", "unshift"):
@@ -192,7 +193,8 @@ class Scope:
         return 0
 
     def likeness(self, node: Node) -> int:
-        """Return how likely an expression is a list of messages: 0 no, 1 perhaps, 2 or more yes."""
+        """Return how likely it is that an expression is a list of messages: 0 means no, 1 perhaps, and 2 or more
+        yes."""
         match node.kind:
             case "name":
                 if node.text in self.texts:
@@ -255,7 +257,7 @@ class Scope:
         return 0
 
     def speaks_of_tokens(self, node: Node) -> bool:
-        """Return whether an expression contains a token count, by its name or by data flow."""
+        """Return whether an expression contains a token count, judging by its name or by data flow."""
         for item in walk(node):
             if item.kind in ("name", "attr"):
                 found = words.words(item.text)
@@ -370,7 +372,7 @@ class Scope:
         return f"passed:{name}"
 
     def _carried(self, loop: Node) -> set[str]:
-        """Return the loop variables and the names derived from them that still hold the message or its content."""
+        """Return the loop variables, and the names derived from them, that still contain the message or its content."""
         names = {k.text for k in walk(loop.kids[0]) if k.kind == "name"}
         for item in walk(loop.kids[2]):
             made = item.kind == "assign" and item.kids[0].kind == "name"
@@ -379,10 +381,7 @@ class Scope:
         return names
 
     def _iterated(self, loop: Node, depth: int, seen: set[str]) -> str:
-        """Return the strongest sink of the containers to which a loop body adds the elements.
-
-        `read` if it adds none.
-        """
+        """Return the strongest sink of the containers that a loop body adds the elements to, or `read` if it adds none."""
         best = "read"
         carried = self._carried(loop)
         for item in walk(loop.kids[2]):
@@ -419,7 +418,7 @@ def _adds_message(name: str) -> bool:
 
 
 def _projects(element: Node) -> bool:
-    """Return whether an expression takes a field of a message other than its content (an id, a role)."""
+    """Return whether an expression reads a field of a message other than its content (an id, a role)."""
     if element.kind == "cond":
         return all(_projects(k) for k in element.kids[1:] if k.kind != "const")
     if element.kind == "call" and len(element.kids) == 1 and element.kids[0].kind == "attr":
@@ -428,7 +427,7 @@ def _projects(element: Node) -> bool:
 
 
 def _measure(value: Node) -> Node:
-    """Return what a value measures: a call that looks for a place is no number of tokens."""
+    """Return what a value measures. A call that searches for a position does not return a number of tokens."""
     placed = value.kind == "call" and _PLACING & set(words.words(last_name(value.kids[0])))
     return value.kids[0] if placed else value
 

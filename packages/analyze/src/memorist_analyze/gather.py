@@ -1,4 +1,4 @@
-"""Parse all files of a checkout, in a process pool for large ones, and merge the results in path order."""
+"""Parses all files of a checkout, in a process pool if it is large, and merges the results in path order."""
 
 from __future__ import annotations
 
@@ -71,7 +71,8 @@ def _run(root: Path, batches: list[list[Source]], processes: int | None) -> Iter
 
 
 def read_batch(root: Path, batch: list[Source]) -> list[File]:
-    """Parse the files of one batch; runs in a worker process. An unreadable file has its reason in `broken`."""
+    """Parse the files of one batch. This runs in a worker process. For an unreadable file, `broken` contains the
+    reason."""
     return [_read_one(root, source) for source in batch]
 
 

@@ -1,4 +1,4 @@
-"""Guards: the kinds of conditions on which a statement depends (control dependence).
+"""Finds guards, which are the kinds of conditions that a statement depends on (control dependence).
 
 Kinds are `token_count`, `message_count`, `char_count` and `overflow_error`.
 """
@@ -58,7 +58,8 @@ def _predicate(node: Node, scope: Scope) -> str:
 
 
 class Guards:
-    """The guards of every node of a function (`of`) and the innermost loop around it (`loops`), both by node id."""
+    """Holds the guards of every node of a function (`of`) and the innermost loop around it (`loops`), both by node
+    id."""
 
     def __init__(self, body: Node, scope: Scope) -> None:
         self.scope = scope

@@ -1,4 +1,5 @@
-"""Analyses as one self-contained HTML page: the Markdown reports, with the source behind every location."""
+"""Writes analyses as one self-contained HTML page, which contains the Markdown reports and the source behind every
+location."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ padding:10px 14px;overflow-x:auto;margin:6px 0}pre b{color:var(--accent)}
 
 
 class _Page:
-    """One framework's section: its Markdown as HTML, and the excerpts that its locations link to."""
+    """Holds one framework's section: its Markdown as HTML, and the excerpts that its locations link to."""
 
     def __init__(self, analysis: Analysis, prefix: str) -> None:
         self.root = analysis.checkout.root
@@ -42,7 +43,7 @@ class _Page:
         self.ids: dict[tuple[str, int], str] = {}
 
     def render(self, text: str) -> str:
-        """Return headings, tables, lists and paragraphs; nothing else occurs in a report."""
+        """Return headings, tables, lists and paragraphs. A report contains nothing else."""
         parts = [self._block(block.split("\n")) for block in text.strip().split("\n\n")]
         return "\n".join([*parts, "<h3>Evidence</h3>", *(self._excerpt(*key) for key in list(self.ids))])
 
@@ -87,7 +88,7 @@ class _Page:
 
 
 def as_html(analyses: list[Analysis], *, compare: bool = False) -> str:
-    """Return one page for all frameworks, with the matrix first if asked for."""
+    """Return one page for all frameworks, which starts with the matrix if it was requested."""
     title = "Memory Orchestration Analysis" + (f": {analyses[0].name}" if len(analyses) == 1 else "")
     links = "".join(f'<a href="#f{i}">{escape(a.name)}</a>' for i, a in enumerate(analyses))
     body = [f"<h1>{escape(title)}</h1>", f"<nav>{links}</nav>" if len(analyses) > 1 else ""]
@@ -106,7 +107,7 @@ def as_html(analyses: list[Analysis], *, compare: bool = False) -> str:
 
 
 def table(headings: list[str], rows: list[list[str]]) -> str:
-    """Return a table that scrolls sideways on a narrow screen; the cells are HTML already."""
+    """Return a table that scrolls sideways on a narrow screen. The cells are already HTML."""
     head = "".join(f"<th>{h}</th>" for h in headings)
     body = "".join(f"<tr>{''.join(f'<td>{c}</td>' for c in row)}</tr>" for row in rows)
     return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'

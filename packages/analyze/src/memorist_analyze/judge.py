@@ -1,7 +1,8 @@
-"""A language model as judge: it reads each candidate with its slice and decides what it is (`analyze --model`).
+"""Uses a language model as a judge, which reads each candidate with its slice and decides what it is (`analyze
+--model`).
 
 An answer counts only if every line it quotes is in the code it was shown, which rejects invented evidence. Answers are
-cached by the prompt, so that a second run asks only about code that changed.
+cached by prompt, so that a second run asks only about code that has changed.
 """
 
 from __future__ import annotations
@@ -76,20 +77,20 @@ _SPACE = re.compile(r"\s+")
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One question to the judge: a function, its candidates (most likely first) and the prompt."""
+    """Represents one question to the judge: a function, its candidates (most likely first) and the prompt."""
 
     findings: tuple[Finding, ...]
     prompt: str
 
     @property
     def digest(self) -> str:
-        """The cache key of the answer."""
+        """This is the cache key of the answer."""
         return hashlib.sha256(f"{VERSION}|{self.prompt}".encode()).hexdigest()[:24]
 
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """A checked answer."""
+    """Represents a checked answer."""
 
     kind: str
     trigger: str
@@ -101,7 +102,7 @@ class Opinion:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What judging will cost: requests, and estimated tokens in both directions."""
+    """Holds the cost of judging: requests, and estimated tokens in both directions."""
 
     requests: int
     input_tokens: int
@@ -115,7 +116,7 @@ class Cost:
 
 
 def requests(analysis: Analysis, limit: int = MAX_REQUESTS) -> list[Request]:
-    """Return the questions for a judge, most likely candidates first: one per function that may evict."""
+    """Return the questions for a judge, one for each function that may evict, with the most likely candidates first."""
     by_function: dict[str, list[Finding]] = {}
     for finding in sorted([*analysis.eviction, *analysis.possible], key=lambda f: (-f.probability, f.id)):
         by_function.setdefault(finding.function.key, []).append(finding)
@@ -133,9 +134,9 @@ def cost_of(questions: list[Request], kept: JsonCache | None = None, name: str =
 def judge(
     analysis: Analysis, ask: Ask, kept: JsonCache, *, name: str, progress: Callable[[int, int], None] | None = None
 ) -> Analysis:
-    """Return a copy of the analysis as the model decides: what it confirms is shown, what it denies is listed apart.
-
-    A candidate without a checked answer keeps its probability and stays where it was.
+    """Return a copy of the analysis that follows the model's decisions. Findings that it confirms are shown, and those
+    that it rejects are listed separately. A candidate without a checked answer keeps its probability and stays where it
+    was.
     """
     confirmed: list[Finding] = []
     denied: list[Finding] = []
@@ -165,7 +166,7 @@ def judge(
 
 
 def opinion_of(question: Request, data: Any) -> Opinion | None:
-    """Return the opinion in an answer; None if it is malformed, or quotes or names what was not shown."""
+    """Return the opinion in an answer, or None if it is malformed, or quotes or names something that was not shown."""
     if not isinstance(data, dict) or data.get("kind") not in KINDS or data.get("trigger") not in TRIGGERS:
         return None
     quotes, line, certainty = data.get("quotes"), data.get("line"), data.get("certainty")
@@ -184,7 +185,7 @@ def opinion_of(question: Request, data: Any) -> Opinion | None:
 
 
 def write_requests(analysis: Analysis, folder: Path) -> Path:
-    """Write the questions of one framework for an assistant or a person: `NAME.judge.json`."""
+    """Write the questions about one framework to `NAME.judge.json`, for an assistant or a person."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{analysis.name}.judge.json"
     questions = [
@@ -263,7 +264,8 @@ def _lines(root: Path, path: str) -> list[str]:
 
 
 def _shown_lines(prompt: str) -> list[tuple[int, str]]:
-    """Return the lines of code in a prompt with their numbers; those of the function itself come last and win."""
+    """Return the lines of code in a prompt by their numbers. Lines of the function itself come last and take
+    precedence."""
     found = [(int(m[1]), m[2]) for row in prompt.split("\n") if (m := _NUMBERED.match(row))]
     return list(reversed(found))
 

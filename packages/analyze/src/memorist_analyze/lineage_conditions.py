@@ -1,6 +1,5 @@
-"""Conditions that need interprocedural data flow: who made a text, where a list goes, what was left out of it.
-
-The first line of each docstring is printed by `analyze --explain`.
+"""Defines conditions that need interprocedural data flow, such as who wrote a text, where a list goes, and what was
+left out of it. `analyze --explain` prints the first line of each docstring.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ def shrinks(case: Case) -> bool:
 
 @condition
 def sized(case: Case) -> bool:
-    """A size or number is compared with a limit anywhere in the function, or before a call of it."""
+    """A size or number is compared with a limit anywhere in the function, or before the function is called."""
     if set(case.effect.guards) & _SIZED or any(kind in _SIZED for kind, _ in case.function.guards):
         return True
     return any(set(call.guards) & _SIZED for call in _sure_calls(case))
@@ -84,31 +83,31 @@ def sized_there(case: Case) -> bool:
 
 @condition
 def made_by_model_here(case: Case) -> bool:
-    """The new value was made by a language model that the function calls, directly or through a helper."""
+    """A language model that the function calls, directly or through a helper, wrote the new value."""
     return case.world.summaries.made_by_model(case.function, case.effect.fed, depth=2)
 
 
 @condition
 def some_of_many(case: Case) -> bool:
-    """Only some messages are changed, in a loop or a copy, or the size decides."""
+    """Only some messages are changed, in a loop or a copy, or the size determines which."""
     return bool(case.effect.marks & {"in_loop", "copied", "instead", "marker"}) or sized(case)
 
 
 @condition
 def says_it_was_cut(case: Case) -> bool:
-    """The text that is left says that the rest was cut; three dots alone are for display."""
+    """The remaining text says that the rest was cut; three dots alone are for display."""
     return "marker" in case.effect.marks
 
 
 @condition
 def page_of_many(case: Case) -> bool:
-    """A page between two bounds is read, which is pagination."""
+    """The function reads a page between two bounds, which is pagination."""
     return "page" in case.effect.marks
 
 
 @condition
 def found_by_search(case: Case) -> bool:
-    """The cut is made inside the loop that found its place: what decides is an element and no number."""
+    """The cut happens inside the loop that found its position, so an element determines it, not a number."""
     return "in_loop" in case.effect.marks and "from" in case.effect.marks
 
 
@@ -132,7 +131,7 @@ def hides_secrets(case: Case) -> bool:
 
 @condition
 def for_people(case: Case) -> bool:
-    """What is shortened is displayed, logged, or only read by a side prompt that sums up or judges."""
+    """The shortened text is displayed, logged, or only read by a side prompt that summarises or judges."""
     if set(words.words(case.effect.flow.partition(":")[2])[:1]) & _POSTING:
         return True
     held = [mark[3:] for mark in case.effect.marks if mark.startswith("as:")]
@@ -142,13 +141,13 @@ def for_people(case: Case) -> bool:
 
 @condition
 def used_aside(case: Case) -> bool:
-    """All callers, if there are any, only log or display what they get, or are made to sum up or judge."""
+    """All callers, if there are any, only log or display the result, or are meant to summarise or judge."""
     return "rejoined" not in case.effect.marks and _is_used_aside(case.world, case.function)
 
 
 @condition
 def handed_on(case: Case) -> bool:
-    """The value is stored, returned or sent, here or in the function it is passed to."""
+    """The value is stored, returned or sent, here or in a function that receives it."""
     fate = case.world.summaries.fate(case.function, case.effect.flow)
     return fate.partition(":")[0] in ("stored", "returned", "model", "replaced")
 
@@ -172,7 +171,7 @@ def saved_elsewhere(case: Case) -> bool:
 
 @condition
 def sized_or_referenced(case: Case) -> bool:
-    """The size decides, or the text is replaced by the store's answer or by a note that names where it was written."""
+    """The size decides, or the store's answer or a note about where the text was written replaces the text."""
     copied = any(e.kind == "content" and "copied" in e.marks for e in case.function.effects)
     if "says_where" in case.effect.marks and copied:
         return True
@@ -182,7 +181,7 @@ def sized_or_referenced(case: Case) -> bool:
 
 @condition
 def leaves_a_note(case: Case) -> bool:
-    """The text is replaced by a note that says where the rest is, or by a shortened text."""
+    """A note that says where the rest is, or a shortened text, replaces the text."""
     left = any(e.kind in ("content", "shortened") for e in case.function.effects) or "helpers" in case.effect.marks
     guards = {*case.effect.guards, *(g for c in _sure_calls(case) for g in c.guards)}
     told = "noted" in case.effect.marks and bool({"token_count", "char_count"} & guards)
@@ -191,7 +190,7 @@ def leaves_a_note(case: Case) -> bool:
 
 @condition
 def of_conversation(case: Case) -> bool:
-    """The list is named for messages, typed as such, sent to a model, or the field of a class that is a memory."""
+    """The list is named after messages, typed as messages, sent to a model, or a field of a memory class."""
     own = case.function
     if strong_subject(case) or "takes_messages" in own.marks or words.type_likeness(own.returns) == 2:
         return True
@@ -214,7 +213,7 @@ def kept_by_score(case: Case) -> bool:
 
 @condition
 def bounded_by_setting(case: Case) -> bool:
-    """How many are kept is a setting, not a number in the code."""
+    """The number of elements to keep is a setting, not a number in the code."""
     return "fixed" not in case.effect.marks
 
 
@@ -226,7 +225,7 @@ def freed_of_doubles(case: Case) -> bool:
 
 @condition
 def sets_property(case: Case) -> bool:
-    """The function is the setter of a property, which stores what it is given."""
+    """The function is a property setter, which only stores its argument."""
     return any(d.endswith(".setter") for d in case.function.decorators)
 
 
@@ -239,7 +238,7 @@ def finds_no_cut(case: Case) -> bool:
 
 @condition
 def cut_anyway(case: Case) -> bool:
-    """The text is cut whether it is saved or not, so that the copy is an option of an elision."""
+    """The text is cut whether it is saved or not, so the saved copy is only an option of an elision."""
     return "optional" in case.effect.marks
 
 
@@ -251,7 +250,7 @@ def only_written_out(case: Case) -> bool:
 
 @condition
 def trims_answer(case: Case) -> bool:
-    """The list that is trimmed holds what a model answered and goes to no model again, as in a bounded summary."""
+    """The trimmed list contains a model's answers and is not sent to a model again, as in a bounded summary."""
     return "after_asking" in case.effect.marks
 
 
@@ -292,7 +291,8 @@ def searched_beside(case: Case) -> bool:
 
 @condition
 def empties_memory(case: Case) -> bool:
-    """A method named for it (reset, clear, forget, wipe) empties the memory or conversation, and something calls it."""
+    """A method with a matching name (reset, clear, forget, wipe) empties the memory or conversation, and something
+    calls it."""
     found = words.words(case.function.name)
     verbs = {"reset", "clear", "forget", "wipe"}
     of = set(words.words(case.function.owner)) & {"agent", "memory", "chat", "session", "conversation", "commands"}
@@ -342,13 +342,13 @@ def by_score(case: Case) -> bool:
 
 @condition
 def takes_or_keeps_messages(case: Case) -> bool:
-    """What is put into the vector store may be messages or memories."""
+    """The vector store may receive messages or memories."""
     return indexes_messages(case) or memory_place(case)
 
 
 @condition
 def may_shrink(case: Case) -> bool:
-    """The content is cut, replaced or made by a helper, and a size, a notice or a loop over messages is near."""
+    """The content is cut, replaced or created by a helper, and a size, a notice or a loop over messages is nearby."""
     return shrinks(case) or sized(case) or says_it_was_cut(case)
 
 
@@ -368,7 +368,7 @@ def _answers_aside(function: Function) -> bool:
 
 
 def _is_used_aside(world: World, function: Function, depth: int = 0) -> bool:
-    """Do all callers, or theirs, log, display, sum up or judge?"""
+    """Return whether all callers, or their callers, log, display, summarise or judge."""
     callers = world.callers.get(function.key, [])
     return bool(callers) and all(
         bool({*words.words(f.name), *words.words(f.owner)} & (_FOR_PEOPLE | _ASIDE))
@@ -379,14 +379,14 @@ def _is_used_aside(world: World, function: Function, depth: int = 0) -> bool:
 
 
 def _only_logs(function: Function, call: Call) -> bool:
-    """Return whether a function gives what a call returns to loggers alone."""
+    """Return whether a function passes the result of a call only to loggers."""
     made = f"call:{call.callee}"
     taking = [c for c in function.calls if made in c.fed and c.callee != call.callee]
     return made not in function.returned and bool(taking) and all(words.LOGGING.search(c.callee) for c in taking)
 
 
 def _sure_calls(case: Case) -> list[Call]:
-    """Return the calls of a function, without those of another object's method that only has the same name."""
+    """Return the calls of a function, without calls of another object's method with the same name."""
     own = case.function
     return [
         c
@@ -398,7 +398,7 @@ def _sure_calls(case: Case) -> list[Call]:
 
 
 def _memory_words(owner: str) -> set[str]:
-    """Return the words of a class name, without the `in memory` that only says where something is kept."""
+    """Return the words of a class name, without an `in memory` that only says where something is stored."""
     found = words.words(owner)
     for at in range(len(found) - 1):
         if found[at : at + 2] == ("in", "memory"):
@@ -407,6 +407,6 @@ def _memory_words(owner: str) -> set[str]:
 
 
 def _beside(case: Case) -> list[Function]:
-    """Return functions of the same class, or of the same file for free functions."""
+    """Return the functions of the same class or, for free functions, of the same file."""
     own = case.function
     return [f for f in case.world.functions_of.get(own.path, []) if f.owner == own.owner]

@@ -1,4 +1,4 @@
-"""Lower tree-sitter's Python syntax tree."""
+"""Lowers tree-sitter's Python syntax tree."""
 
 from __future__ import annotations
 

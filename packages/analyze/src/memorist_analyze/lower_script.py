@@ -1,4 +1,4 @@
-"""Lower tree-sitter's TypeScript and JavaScript syntax trees.
+"""Lowers tree-sitter's TypeScript and JavaScript syntax trees.
 
 Idioms are normalised to their Python form, so that each rule is written once:
 `this` becomes `self`, `x.length` becomes `len(x)`, `x.slice(a, b)` a slice, `push` an `append`, `shift()` a `pop(0)`,
@@ -61,7 +61,7 @@ def _member(raw: Raw) -> Node:
 
 
 def _assignment(raw: Raw) -> Node:
-    """Lower an assignment; on its left side `x.length` stays an attribute and does not become `len(x)`."""
+    """Lower an assignment. On its left side, `x.length` stays an attribute and does not become `len(x)`."""
     left = field(raw, "left")
     target, value = _SCRIPT.fields(raw, "left", "right")
     if left is not None and left.type == "member_expression":
@@ -188,12 +188,13 @@ def _if(raw: Raw) -> Node:
 
 
 def _as_block(branch: Node) -> Node:
-    """Return a branch without braces, `if (short) return text;`, as a block of one statement."""
+    """Return a branch without braces, such as `if (short) return text;`, as a block with one statement."""
     return branch if branch.kind in ("block", "if") else Node("block", branch.line, "", [branch])
 
 
 def _for(raw: Raw) -> Node:
-    """Lower `for (start; test; step)` to a `while` whose block holds start, body and step; text is `up` or `down`."""
+    """Lower `for (start; test; step)` to a `while` whose block contains start, body and step. Its text is `up` or
+    `down`."""
     start, test, step, body = _SCRIPT.fields(raw, "initializer", "condition", "increment", "body")
     way = "down" if step.kind == "assign" and step.text == "-=" else "up"
     return Node("while", line_of(raw), way, [test, Node("block", line_of(raw), "", [start, body, step])])
@@ -259,7 +260,7 @@ def _declared(raw: Raw) -> Node:
 
 
 def _yield(raw: Raw) -> Node:
-    """Lower `yield` to a return; `const x = yield* f()` uses the result and is lowered like `await f()`."""
+    """Lower `yield` to a return. `const x = yield* f()` uses the result and is lowered like `await f()`."""
     kids = _SCRIPT.below(raw)
     used = raw.parent is not None and raw.parent.type != "expression_statement"
     if kids and (used or any(c.type == "*" for c in raw.children)):

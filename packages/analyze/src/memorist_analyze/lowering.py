@@ -1,4 +1,5 @@
-"""Lower tree-sitter's syntax trees to the common tree of `syntax.py`: the parts that both languages share."""
+"""Lowers tree-sitter's syntax trees to the common tree in `syntax.py`. This module contains the parts that both
+languages share."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ def text_of(raw: Raw | None) -> str:
 
 
 def line_of(raw: Raw) -> int:
-    """Return the line of a raw node, from 1."""
+    """Return the line of a raw node, counted from 1."""
     return raw.start_point[0] + 1
 
 
@@ -28,14 +29,15 @@ def field(raw: Raw, name: str) -> Raw | None:
 
 
 class Grammar:
-    """How the nodes of one grammar are lowered: a handler for each type, wrappers to see through, types to skip."""
+    """Defines how the nodes of one grammar are lowered, with a handler for each type, wrappers to unwrap, and types to
+    skip."""
 
     def __init__(self, transparent: set[str], skipped: set[str], *, one_inside: bool) -> None:
         self.handlers: dict[str, Handler] = {}
         self._transparent, self.skipped, self._one_inside = transparent, skipped, one_inside
 
     def lower(self, raw: Raw) -> Node:
-        """Lower one raw node and all below it."""
+        """Lower one raw node and everything below it."""
         kind = raw.type
         handler = self.handlers.get(kind)
         if handler is not None:
@@ -62,15 +64,15 @@ class Grammar:
     # -- handlers for nodes that need no code of their own
 
     def leaf(self, kind: str, text: str = "") -> Handler:
-        """A node with its text and no children."""
+        """Return a node with its text and no children."""
         return lambda raw: Node(kind, raw.start_point[0] + 1, text or text_of(raw))
 
     def listed(self, kind: str, text: str = "") -> Handler:
-        """A node with all its children."""
+        """Return a node with all its children."""
         return lambda raw: Node(kind, raw.start_point[0] + 1, text, self.below(raw))
 
     def made(self, kind: str, *names: str, text: str = "", label: str = "") -> Handler:
-        """A node with some named children; its text is fixed, or that of the child `label`."""
+        """Return a node with some named children. Its text is fixed, or comes from the child `label`."""
 
         def make(raw: Raw) -> Node:
             said = text_of(raw.child_by_field_name(label)) if label else text
@@ -79,12 +81,12 @@ class Grammar:
         return make
 
     def handle(self, handler: Handler, types: str) -> None:
-        """Use a handler for some types, given as words."""
+        """Use a handler for some types, which are passed as words."""
         self.handlers.update(dict.fromkeys(types.split(), handler))
 
 
 def spread(grammar: Grammar) -> Handler:
-    """`*values`, `...values`."""
+    """Lower `*values` and `...values`."""
     return lambda raw: Node("spread", line_of(raw), "", grammar.below(raw) or [Node("none", line_of(raw))])
 
 

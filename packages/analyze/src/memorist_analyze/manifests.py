@@ -1,4 +1,5 @@
-"""Names and dependencies of packages, read from pyproject.toml, setup.cfg, setup.py (not run) and package.json."""
+"""Reads the names and dependencies of packages from pyproject.toml, setup.cfg, setup.py (which is not run) and
+package.json."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ _MOST_BYTES = 400_000
 
 @dataclass(slots=True)
 class Manifest:
-    """One package: its folder, name, dependencies (`needs`) and optional or peer dependencies (`offers`)."""
+    """Describes one package: its folder, name, dependencies (`needs`) and optional or peer dependencies (`offers`)."""
 
     folder: str
     name: str = ""
@@ -28,7 +29,7 @@ class Manifest:
 
 
 def read_manifests(root: Path, folders: list[str]) -> list[Manifest]:
-    """Return the manifests in these folders; one that cannot be parsed yields no name and no dependencies."""
+    """Return the manifests in these folders. A manifest that cannot be parsed has no name and no dependencies."""
     return [_read(root, folder) for folder in folders]
 
 

@@ -1,4 +1,4 @@
-"""An analysis as Markdown."""
+"""Writes an analysis as Markdown."""
 
 from __future__ import annotations
 
@@ -94,7 +94,8 @@ def _eviction(analysis: Analysis) -> list[str]:
 
 
 def slice_lines(finding: Finding) -> list[str]:
-    """Return the evidence slice of a finding as a list: source, cut, measure and the way to the model."""
+    """Return the evidence slice of a finding as a list with the source, the cut, the measure and the path to the
+    model."""
     support = finding.support
     measure = f"{support.measure.note} at {_step(support.measure)}" if support.measure else "none seen"
     way = "; ".join(f"{s.note} {_step(s)}" for s in support.way[:4]) or "not seen"

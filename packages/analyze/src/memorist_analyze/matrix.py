@@ -1,4 +1,4 @@
-"""The comparison matrix: one row per framework with the same columns for all."""
+"""Builds the comparison matrix, which has one row per framework and the same columns for all."""
 
 from __future__ import annotations
 

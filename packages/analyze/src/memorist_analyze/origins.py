@@ -1,7 +1,7 @@
-"""Value origins inside one function, like taint tracking: the parameters, calls and model answers a value is made from.
-
-The analysis is flow-insensitive: assignments, unpacking, loops and `append` add to the origins of a name, in any order,
-until nothing changes (at most three rounds). It is precise enough to say "this text comes from that call".
+"""Tracks the origins of values inside one function, like taint tracking: the parameters, calls and model answers that a
+value comes from. The analysis is flow-insensitive. Assignments, unpacking, loops and `append` add to the origins of a
+name, in any order, until nothing changes (at most three rounds). It is precise enough to say "this text comes from that
+call".
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def keywords_of(call: Node) -> tuple[str, ...]:
 
 
 def asks_model(call: Node) -> bool:
-    """Return whether a call is one of a language model, by the callee's name or by its keyword arguments."""
+    """Return whether a call goes to a language model, judging by the callee's name or by its keyword arguments."""
     callee = dotted(call.kids[0])
     if not callee or callee.endswith(".create.bind"):
         return False
@@ -35,9 +35,8 @@ def asks_model(call: Node) -> bool:
 
 
 class Origins:
-    """The origins of one function's values: `model`, `call:NAME` and `param:NAME`.
-
-    `names` holds what was assigned to a name, `grown` what was added to the list or dict it holds.
+    """Holds the origins of one function's values: `model`, `call:NAME` and `param:NAME`. `names` contains what was
+    assigned to a name, and `grown` contains what was added to its list or dict.
     """
 
     def __init__(self, scope: Scope) -> None:
@@ -53,7 +52,7 @@ class Origins:
                 break
 
     def asked(self) -> set[int]:
-        """Return the ids of the nodes that are calls of a model."""
+        """Return the ids of the nodes that are model calls."""
         return {key for key, asked in self._asked.items() if asked}
 
     def _move(self, node: Node) -> None:
@@ -81,7 +80,8 @@ class Origins:
             held[name] = known | origins
 
     def of(self, value: Node, *, grown: bool = True) -> frozenset[str]:
-        """Return the origins of a value; with `grown`, including what was added to the lists in it."""
+        """Return the origins of a value. With `grown`, they include those of values that were added to the lists in
+        it."""
         found: set[str] = set()
         stack = [value]
         while stack:
@@ -111,10 +111,7 @@ class Origins:
 
 
 def _measures(callee: Node) -> bool:
-    """Return whether a call makes a number or a truth of its arguments.
-
-    `Promise.all(…)` gives back what it was given.
-    """
+    """Return whether a call turns its arguments into a number or a boolean. `Promise.all(…)` returns its arguments."""
     name = last_name(callee).lower()
     return name in _MEASURING and (callee.kind == "name" or name in _SIZES or dotted(callee).startswith("Math."))
 

@@ -1,4 +1,4 @@
-"""Parse source bytes with tree-sitter and lower them; nothing is imported or executed."""
+"""Parses source bytes with tree-sitter and lowers them. Nothing is imported or executed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LONG_LINE = 5_000
 
 
 def _is_minified(data: bytes, lines: int) -> bool:
-    """Return whether a file is generated: a bundle or minified."""
+    """Return whether a file is generated, which means that it is a bundle or minified."""
     return len(data) / lines > 300 or max(len(line) for line in data.split(b"\n")) > _LONG_LINE
 
 
@@ -39,7 +39,7 @@ def _parser(language: str) -> Parser:
 
 
 def parse(path: str, language: str, data: bytes) -> Unit:
-    """Parse one file; `errors` is not zero when too much of it could not be parsed to trust the rest."""
+    """Parse one file. `errors` is not zero if so much of it could not be parsed that the rest cannot be trusted."""
     lines = data.count(b"\n") + 1
     if language != "python" and len(data) > _MINIFIED_FROM and _is_minified(data, lines):
         return Unit(path, language, Node("block", 1), lines, lines)

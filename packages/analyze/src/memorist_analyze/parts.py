@@ -1,7 +1,6 @@
-"""The ordered parts of the message lists that one function sends to a model, returns or passes to calls.
-
-The pass is flow-sensitive: it follows each list through the statements in source order (creation, append, prepend,
-copy, concatenation). A part whose role or name identifies a slot is of kind `slot`. Otherwise it is a reference for
+"""Finds the ordered parts of the message lists that one function sends to a model, returns or passes to calls. The pass
+is flow-sensitive. It follows each list through the statements in source order (creation, append, prepend, copy,
+concatenation). A part whose role or name identifies a slot is of kind `slot`. Otherwise it is a reference for
 `slices.py` to resolve: a parameter (see the callers), a call (see the callee) or a field (see the class).
 """
 
@@ -32,10 +31,9 @@ _MESSAGE = (
 
 
 class Sequences:
-    """The parts of one function's lists, by destination.
-
-    `sent`: to a model, by line of the call; `given`: returned; `filled`: assigned to a field of the object, by field;
-    `handed`: arguments of other calls, by line and then by name or position.
+    """Holds the parts of one function's lists, by destination. `sent` contains lists sent to a model, by the line of
+    the call, and `given` contains returned lists. `filled` contains lists assigned to fields of the object, by field,
+    and `handed` contains arguments of other calls, by line and then by name or position.
     """
 
     def __init__(self, scope: Scope, model_lines: set[int]) -> None:
@@ -100,7 +98,7 @@ class Sequences:
         self._hold(owner, key, grown, new)
 
     def _in_turn(self, key: str, owner: Node, known: Parts, new: Parts) -> Parts:
-        """Append parts; those added in one loop get the conventional slot order, as its branches have no order."""
+        """Append parts. Those added in one loop get the conventional slot order, because its branches have no order."""
         loop = self._loop_around(owner)
         if not loop:
             return (*known, *new)
@@ -127,7 +125,7 @@ class Sequences:
             self.filled[target.text] = (*known, *(p for p in fresh if p not in known))[:_MOST]
 
     def _handed_on(self, node: Node) -> None:
-        """Record the parts of each argument of a call by name or position; `slices.py` looks parameters up here."""
+        """Record the parts of each argument of a call, by name or position. `slices.py` looks up parameters here."""
         found: dict[str, Parts] = {}
         for number, (key, value) in enumerate(arguments(node)):
             if value.kind in ("num", "const", "none", "lambda", "func"):
@@ -242,14 +240,16 @@ class Sequences:
 
 
 def _message(slot: str, line: int, says: str, inner: Parts) -> Parts:
-    """Return the part of a message, followed by other slots in its text; a system prompt is taken to hold no turns."""
+    """Return the part of a message, followed by other slots in its text. A system prompt is assumed to contain no
+    turns."""
     turns = ("history", "current_input", "scratchpad") if slot == "system_prompt" else ()
     woven = (p for p in inner if p.name != slot and not (p.kind == "slot" and p.name in turns))
     return (Part("slot", slot, line, says), *woven)[:_MOST]
 
 
 def _as_read(arguments: list[Parts]) -> Parts:
-    """Move system prompt and tools to the front: the model reads them first, whatever the order of the arguments."""
+    """Move the system prompt and the tools to the front, because the model reads them first, whatever the order of the
+    arguments."""
     first = ("system_prompt", "tools")
     ahead = [p for slot in first for p in arguments if p and p[0].says.endswith("=") and p[0].name == slot]
     rest = [p for p in arguments if p not in ahead]
@@ -257,13 +257,13 @@ def _as_read(arguments: list[Parts]) -> Parts:
 
 
 def _role(value: Node) -> str:
-    """Return the slot of a message with this role, given as text or as a member of an enumeration."""
+    """Return the slot of a message with this role, which is text or a member of an enumeration."""
     text = value.text if value.kind in ("str", "attr", "name") else next((k.text for k in walk(value)), "")
     return role_slot(text.lower())
 
 
 def _message_slot(name: str) -> str:
-    """Return the slot of a message class: `SystemMessage`, `UserMessageParam`, `ToolMessage`."""
+    """Return the slot of a message class, such as `SystemMessage`, `UserMessageParam` or `ToolMessage`."""
     if not name[:1].isupper() or "message" not in name.lower():
         return ""
     found = set(words.words(name))

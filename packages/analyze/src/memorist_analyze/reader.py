@@ -1,4 +1,4 @@
-"""Extract the facts of one lowered file: functions with their effects, classes, imports, references and evidence."""
+"""Extracts the facts of one lowered file: functions with their effects, classes, imports, references and evidence."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PAIRED = re.compile(r"tool|function_?(call|result|exec)|observation", re.I)
 
 
 def read(unit: Unit, package: str) -> File:
-    """Return the facts of one file; a file with parse errors has only the reason, in `broken`."""
+    """Return the facts of one file. For a file with parse errors, only `broken` is set, to the reason."""
     file = File(unit.path, unit.language, unit.lines, package)
     if unit.errors:
         file.broken = f"{unit.errors} of {unit.lines} lines unreadable"

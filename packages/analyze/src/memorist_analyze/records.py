@@ -1,4 +1,5 @@
-"""The facts extracted from code as picklable records (they cross process boundaries): files, classes, functions."""
+"""Defines the facts extracted from code (files, classes, functions) as records that can be pickled, because they cross
+process boundaries."""
 
 from __future__ import annotations
 
@@ -9,10 +10,10 @@ from memorist_analyze.syntax import Param
 
 @dataclass(slots=True)
 class Effect:
-    """Something a function does to a list of messages or to the content of one.
-
-    `likeness` says how likely the subject is a message list (0 to 2), `flow` where the result goes (the sinks of
-    `flow.py`), `guards` which conditions it depends on (`guards.py`), `marks` details that conditions test.
+    """Represents something that a function does to a list of messages or to the content of one. `likeness` says how
+    likely it is that the subject is a message list (0 to 2), and `flow` says where the result goes (the sinks in
+    `flow.py`). `guards` are the conditions that it depends on (`guards.py`), and `marks` are details that conditions
+    test.
     """
 
     kind: str
@@ -28,7 +29,8 @@ class Effect:
 
 @dataclass(slots=True)
 class Call:
-    """One call site: the dotted callee, the names in its arguments, its guards, and the arguments' origins (`fed`)."""
+    """Describes one call site: the dotted callee, the names in its arguments, its guards, and the arguments' origins
+    (`fed`)."""
 
     callee: str
     line: int
@@ -40,18 +42,18 @@ class Call:
 
     @property
     def name(self) -> str:
-        """The called function's own name."""
+        """This is the called function's own name."""
         return self.callee.rpartition(".")[2]
 
     @property
     def owner(self) -> str:
-        """The receiver: the dotted callee without the function's own name."""
+        """This is the receiver, which is the dotted callee without the function's own name."""
         return self.callee.rpartition(".")[0]
 
 
 @dataclass(slots=True)
 class Evidence:
-    """A line of code that shows one value: a counting method, a storage, a slot."""
+    """Represents a line of code that shows one value, such as a counting method, a storage or a slot."""
 
     value: str
     line: int
@@ -61,10 +63,9 @@ class Evidence:
 
 @dataclass(slots=True, frozen=True)
 class Part:
-    """One part of a list of messages: a known slot, or a reference to be resolved by `slices.py`.
-
-    `kind` is slot, param, call or field, and `name` which one. `says` is the evidence of a slot, or for a reference the
-    slot that its own name suggests. `inner` are the parts in the arguments of a call.
+    """Represents one part of a list of messages, which is a known slot or a reference that `slices.py` resolves. `kind`
+    is slot, param, call or field, and `name` identifies it. `says` is the evidence for a slot or, for a reference, the
+    slot that its own name suggests. `inner` contains the parts in the arguments of a call.
     """
 
     kind: str
@@ -76,7 +77,7 @@ class Part:
 
 @dataclass(slots=True)
 class Function:
-    """Everything the rules need to know about one function."""
+    """Holds everything that the rules need to know about one function."""
 
     path: str
     symbol: str
@@ -107,13 +108,13 @@ class Function:
 
     @property
     def key(self) -> str:
-        """The function's identifier, unique within one checkout."""
+        """This is the function's identifier, which is unique within one checkout."""
         return f"{self.path}:{self.symbol}:{self.line}"
 
 
 @dataclass(slots=True)
 class Class:
-    """A class: its bases, and its fields as (annotation, default, line)."""
+    """Describes a class, with its bases, and its fields as (annotation, default, line)."""
 
     path: str
     name: str
@@ -125,7 +126,7 @@ class Class:
 
 @dataclass(slots=True)
 class File:
-    """The facts of one file; `broken` is the reason when it could not be parsed."""
+    """Holds the facts of one file. If it could not be parsed, `broken` is the reason."""
 
     path: str
     language: str

@@ -1,4 +1,4 @@
-"""An analysis as plain data: what `--json` prints."""
+"""Converts an analysis to plain data, which `--json` prints."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _FINDING = (
 
 
 def report_on(path: Path, *, name: str, time_limit: float) -> dict[str, Any]:
-    """Analyse a folder and return its report; the server runs it where this package is installed."""
+    """Analyse a folder and return its report. The server runs this if the package is installed."""
     analysis = analyze(path, name=name, time_limit=time_limit)
     report: dict[str, Any] = msgspec.to_builtins(as_dict(analysis), enc_hook=str)
     return report
 
 
 def as_dict(analysis: Analysis) -> dict[str, Any]:
-    """Return the report of one framework; keys and words are those of `docs/analyze.md`."""
+    """Return the report of one framework. `docs/analyze.md` describes its keys and values."""
     checkout = analysis.checkout
     denied = [finding_dict(f) for f in analysis.denied]
     return {

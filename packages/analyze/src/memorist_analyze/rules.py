@@ -1,12 +1,10 @@
-"""Eviction rules, as data.
-
-A rule fires on one effect of one function when every condition in `needs` holds and none in `unless` does. Conditions
-are named in `conditions.py`; effects come from `effects.py`. To add a rule: write a positive and a negative snippet in
-`tests/analyze/snippets.py`, add a `Rule` here, and only then a condition if the existing ones do not say it. A rule
-rests on what code does, never on the name of a framework.
+"""Defines the eviction rules as data. A rule fires on one effect of one function if every condition in `needs` holds
+and none in `unless` does. Conditions are defined in `conditions.py`, and effects come from `effects.py`. To add a rule,
+write a positive and a negative snippet in `tests/analyze/snippets.py` and add a `Rule` here. Add a condition only if
+the existing ones are not enough. A rule depends on what code does, never on the name of a framework.
 
 Rules are tried in the order below; `BEATS` in `findings.py` says which strategy a function keeps when several fire.
-A rule only proposes: `calibration.py` turns the rule and its evidence into a probability.
+A rule only proposes candidates, and `calibration.py` turns the rule and its evidence into a probability.
 """
 
 from __future__ import annotations
@@ -16,9 +14,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule: an effect of one of the kinds in `effects` is this strategy if `needs` hold and `unless` do not.
-
-    `says` is the sentence given as evidence in the report.
+    """Defines a rule. An effect of one of the kinds in `effects` is this strategy if `needs` hold and `unless` do not.
+    `says` is the sentence that the report shows as evidence.
     """
 
     id: str

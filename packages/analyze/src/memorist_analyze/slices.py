@@ -1,8 +1,7 @@
-"""Interprocedural backward slice from a model call: which slots reach it, in which order, and which lines fill them.
-
-The parts of the request (`parts.py`) are resolved backwards over the call graph: a parameter at the callers, a call at
-the return values of the callee, a field at the methods that assign it. The main call is the one that `_rank` puts
-first; calls that summarise or name a conversation rank lower.
+"""Computes the interprocedural backward slice from a model call, which shows the slots that reach it, their order, and
+the lines that fill them. The parts of the request (`parts.py`) are resolved backwards over the call graph. A parameter
+is resolved at the callers, a call at the return values of the callee, and a field at the methods that assign it. The
+main call is the one that `_rank` puts first; calls that summarise or name a conversation rank lower.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ LEAST = 3
 
 @dataclass(slots=True, frozen=True)
 class Step:
-    """A slot of the slice, with the line that fills it."""
+    """Represents a slot of the slice, with the line that fills it."""
 
     slot: str
     path: str
@@ -34,7 +33,7 @@ class Step:
 
 @dataclass(slots=True)
 class Slice:
-    """One model call with the slots that reach it, first to last."""
+    """Represents one model call, with the slots that reach it, in order."""
 
     function: Function
     line: int
@@ -42,7 +41,7 @@ class Slice:
 
     @property
     def order(self) -> list[str]:
-        """The slots by first occurrence, with tools moved behind the system prompt, as providers render them."""
+        """Return the slots by first occurrence, with tools moved after the system prompt, as providers render them."""
         slots = list(dict.fromkeys(step.slot for step in self.steps))
         if {"tools", "system_prompt"} <= set(slots):
             slots.remove("tools")
@@ -51,7 +50,7 @@ class Slice:
 
 
 def main_slice(world: World, functions: list[Function]) -> Slice | None:
-    """Return the slice of the main model call among these functions; None where no slice shows enough slots."""
+    """Return the slice of the main model call among these functions, or None if no slice shows enough slots."""
     best: Slice | None = None
     for function in functions:
         for line, parts in sorted(function.sent.items()):
@@ -62,21 +61,22 @@ def main_slice(world: World, functions: list[Function]) -> Slice | None:
 
 
 def _rank(found: Slice) -> tuple[bool, bool, int, int]:
-    """Return the rank of a slice: a system prompt first, then tools, then most slots in fewest functions."""
+    """Return the rank of a slice. A system prompt counts most, then tools, then the most slots in the fewest
+    functions."""
     order = found.order
     places = len({(step.path, step.symbol) for step in found.steps})
     return (order[0] == "system_prompt", "tools" in order, len(order), -places)
 
 
 class _Walk:
-    """One backward walk; a part that is being resolved is not entered again, which ends recursion."""
+    """Performs one backward walk. A part that is being resolved is not entered again, which ends recursion."""
 
     def __init__(self, world: World) -> None:
         self._world = world
         self._seen: set[tuple[str, str, str]] = set()
 
     def steps(self, function: Function, parts: tuple[Part, ...], depth: int = 0) -> list[Step]:
-        """Return the slots of parts of a function in order, without repetitions."""
+        """Return the slots of a function's parts in order, without repetitions."""
         found: list[Step] = []
         for part in parts:
             for step in self._part(function, part, depth):
@@ -96,11 +96,11 @@ class _Walk:
         return found
 
     def _said(self, function: Function, part: Part) -> list[Step]:
-        """Return the slot that the part's own name suggests; the fallback when it cannot be resolved."""
+        """Return the slot that the part's own name suggests, as a fallback if the part cannot be resolved."""
         return [Step(part.says, function.path, function.symbol, part.line, part.name)] if part.says else []
 
     def _param(self, function: Function, part: Part, depth: int) -> list[Step]:
-        """Resolve a parameter at the callers; of several callers the one that yields most slots."""
+        """Resolve a parameter at the callers. If there are several, use the one that yields the most slots."""
         names = [p.name for p in function.params]
         best = self._said(function, part)
         for call, caller in self._world.callers.get(function.key, [])[:_CALLERS]:
@@ -125,7 +125,7 @@ class _Walk:
         return [*(s for s in self._said(function, part) if s.slot not in {b.slot for b in best}), *best]
 
     def _field(self, function: Function, part: Part, depth: int) -> list[Step]:
-        """Resolve a field at all methods of the class that assign it; slots are put into conventional order."""
+        """Resolve a field at all methods of the class that assign it. The slots are put into the conventional order."""
         found = self._said(function, part)
         if function.owner:
             for other in self._world.functions_of.get(function.path, []):

@@ -1,4 +1,5 @@
-"""Slots of the model's context (system prompt, history, tools, ...) that one function fills, judged by its names.
+"""Finds the slots of the model's context (system prompt, history, tools, ...) that one function fills, judging by its
+names.
 
 `ORDER` is the conventional order of the slots.
 """
@@ -90,13 +91,13 @@ def role_slot(role: str) -> str:
 
 
 def keyed_slot(key: str) -> str:
-    """Return the slot that an argument of this name fills, or an empty string."""
+    """Return the slot that an argument with this name fills, or an empty string."""
     return _KEYS.get(key.lower(), "")
 
 
 @lru_cache(maxsize=65536)
 def slot_of(name: str) -> str:
-    """Return the slot that a variable or function of this name holds, or an empty string."""
+    """Return the slot that a variable or function with this name contains, or an empty string."""
     for pattern, slot in _NAMES:
         if pattern.search(name):
             return slot
@@ -107,7 +108,7 @@ def slot_of(name: str) -> str:
 
 
 def hints(scope: Scope, symbol: str, model_lines: set[int]) -> list[Evidence]:
-    """Return the slots a function fills, each with the first line that shows it."""
+    """Return the slots that a function fills, each with the first line that shows it."""
     found: list[Evidence] = []
 
     def note(slot: str, node: Node, why: str) -> None:
@@ -133,7 +134,8 @@ def hints(scope: Scope, symbol: str, model_lines: set[int]) -> list[Evidence]:
 
 
 def _concatenated(node: Node, scope: Scope, note: Note) -> None:
-    """Note the pieces of `self.system + self.examples + self.done + self.cur`, or the same written with spreads."""
+    """Record the pieces of `self.system + self.examples + self.done + self.cur`, or of the same expression written with
+    spreads."""
     around = scope.parent(node)
     if node.kind == "bin" and (node.text != "+" or (around is not None and around.kind == "bin")):
         return
@@ -199,7 +201,7 @@ def _called(node: Node, scope: Scope, note: Note) -> None:
 
 
 def _put(node: Node, note: Note) -> None:
-    """Note the slot of a message added to a list, judged by the names inside it."""
+    """Record the slot of a message that is added to a list, judging by the names inside it."""
     for item in (k for a in node.kids[1:] for k in walk(a)):
         if item.kind in ("name", "attr"):
             if _SUMMARY.search(item.text):

@@ -1,7 +1,6 @@
-"""Interprocedural function summaries, computed bottom-up over the call graph.
-
-A property ("returns text that a model made", "returns a shorter text", ...) starts at the functions that have it by
-themselves and propagates to callers that return the result, so that a helper in another file counts like inlined code.
+"""Computes interprocedural function summaries, bottom-up over the call graph. A property ("returns text that a model
+wrote", "returns a shorter text", ...) starts at the functions that have it themselves and propagates to callers that
+return the result, so that a helper in another file counts like inlined code.
 """
 
 from __future__ import annotations
@@ -27,10 +26,8 @@ CUTTING = frozenset(
 
 
 class Summaries:
-    """Properties of functions, propagated along the call graph.
-
-    `model_text`, `shortens` and `cuts` are sets of function keys: those that return text made by a model, a shorter
-    text than they were given, or a shorter list.
+    """Holds the properties of functions, propagated along the call graph. `model_text`, `shortens` and `cuts` are the
+    sets of keys of functions that return text written by a model, a shorter text than their input, or a shorter list.
     """
 
     def __init__(self, world: World) -> None:
@@ -70,7 +67,8 @@ class Summaries:
         return found
 
     def _context_sources(self) -> set[str]:
-        """Return functions whose return value reaches a model call: in a caller, or returned by it and so on."""
+        """Return functions whose return value reaches a model call in a caller, or is returned by it and reaches one
+        further up."""
         edge: set[str] = set()
         for function in self.world.functions:
             for asked in function.model_calls:
@@ -89,7 +87,8 @@ class Summaries:
         return found
 
     def _derive_taken(self, function: Function) -> None:
-        """A list that a helper sorts by score is taken up to a budget here, or the other way round."""
+        """Add effects for a list that a helper sorts by score and that is used up to a budget here, or the other way
+        round."""
         here = {e.kind for e in function.effects}
         for call, target in self.world.callees[function.key]:
             there = [e for e in target.effects if e.kind == "score_sort" and e.flow == "returned"]
@@ -103,7 +102,7 @@ class Summaries:
                 return
 
     def _derive(self) -> None:
-        """Add offload effects where a helper saves a text that is too large, and what it answers goes into a note."""
+        """Add offload effects if a helper saves a text that is too large and its answer goes into a note."""
         for function in self.world.functions:
             if function.name != "<module>":
                 self._derive_taken(function)
@@ -129,7 +128,7 @@ class Summaries:
         return self._targets[function.key].get(callee, [])
 
     def made_by_model(self, function: Function, origins: frozenset[str], depth: int = 0) -> bool:
-        """Return whether a value contains text that a model made, here, in a callee or in every caller."""
+        """Return whether a value contains text that a model wrote, here, in a callee or in every caller."""
         if MODEL in origins:
             return True
         asked = {c.callee for c in function.model_calls}

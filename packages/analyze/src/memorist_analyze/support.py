@@ -1,7 +1,6 @@
-"""The evidence slice of a candidate: where the messages come from, what is cut, by what measure, and who reads it.
-
-The way to the model is positive evidence: it is reported only if the code shows each step. Elision and offload are
-never shown by default without it, because most texts that programs shorten are read by people.
+"""Builds the evidence slice of a candidate, which shows where the messages come from, what is cut, what triggers it,
+and who reads the result. The path to the model is positive evidence, and is reported only if the code shows each step.
+Without it, elision and offload are not shown by default, because most texts that programs shorten are read by people.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _IN_PLACE = ("stored", "replaced")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One line of a slice."""
+    """Represents one line of a slice."""
 
     path: str
     line: int
@@ -30,11 +29,10 @@ class Step:
 
 @dataclass(slots=True)
 class Support:
-    """The slice of one candidate.
-
-    `reader` says who reads the shortened thing: `model` (the function sends it), `caller` (a caller hands it to a
-    model), `field` (a method of the same class sends the field), `tool` (what a tool returns is read by the model),
-    or an empty string if the code does not show it. `way` are the lines from the cut to the model call.
+    """Represents the slice of one candidate. `reader` says who reads the shortened text: `model` (the function sends
+    it), `caller` (a caller passes it to a model), `field` (a method of the same class sends the field), `tool` (the
+    model reads it as the result of a tool), or an empty string if the code does not show it. `way` contains the lines
+    from the cut to the model call.
     """
 
     source: Step
@@ -67,7 +65,8 @@ def _source(world: World, function: Function, effect: Effect) -> Step:
 
 
 def _measure(world: World, function: Function, effect: Effect) -> Step | None:
-    """Return the comparison that decides: before the cut, elsewhere in the function, or before a call of it."""
+    """Return the comparison that triggers the cut, which is before the cut, elsewhere in the function, or before a call
+    of it."""
     own = [(kind, line) for kind, line in function.guards if line <= effect.line] or list(function.guards)
     for kind, line in reversed(own):
         if not effect.guards or kind in effect.guards:
@@ -94,7 +93,7 @@ def _way_to_model(world: World, function: Function, effect: Effect) -> tuple[str
 
 
 def _from_callers(world: World, function: Function, effect: Effect) -> list[Step]:
-    """Return the calls from a function that asks a model down to this one, if each hands the shortened thing on."""
+    """Return the calls from a function that asks a model down to this one, if each passes the shortened text on."""
     edge: list[tuple[Function, list[Step]]] = [(function, [])]
     seen = {function.key}
     in_place = effect.flow in _IN_PLACE
@@ -117,7 +116,7 @@ def _from_callers(world: World, function: Function, effect: Effect) -> list[Step
 
 
 def _goes_on(caller: Function, call: Call) -> bool:
-    """Return whether the caller returns what it got, or passes it to another call that does more than log it."""
+    """Return whether the caller returns the result, or passes it to another call that does more than log it."""
     made = f"call:{call.callee}"
     return made in caller.returned or any(
         made in other.fed and other.callee != call.callee and not words.LOGGING.search(other.callee)
@@ -126,7 +125,8 @@ def _goes_on(caller: Function, call: Call) -> bool:
 
 
 def _from_field(world: World, function: Function, effect: Effect) -> list[Step]:
-    """Return a method of the same class that sends the changed field to a model, or hands it to who does."""
+    """Return a method of the same class that sends the changed field to a model, or passes it to a function that
+    does."""
     parts = effect.subject.split(".")
     if len(parts) < 2 or parts[0] not in ("self", "this") or not function.owner:
         return []
@@ -142,7 +142,8 @@ def _from_field(world: World, function: Function, effect: Effect) -> list[Step]:
 
 
 def _is_tool(world: World, function: Function) -> bool:
-    """Return whether a function is a tool of the agent: decorated, in a table of tools, or in a class of tools."""
+    """Return whether a function is a tool of the agent, because it is decorated, in a table of tools, or in a class of
+    tools."""
     if "dispatched" in function.marks:
         return True
     owners = {function.owner, *(b for c in world.classes.get(function.owner, []) for b in c.bases)}

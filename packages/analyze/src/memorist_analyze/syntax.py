@@ -1,4 +1,5 @@
-"""The common syntax tree (intermediate representation) that Python, TypeScript and JavaScript are lowered to."""
+"""Defines the common syntax tree (intermediate representation) that Python, TypeScript and JavaScript are lowered
+to."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ from dataclasses import dataclass, field
 
 
 class Node:
-    """One node of the lowered tree."""
+    """Represents one node of the lowered tree."""
 
     __slots__ = ("head", "kids", "kind", "line", "note", "text")
 
@@ -42,7 +43,7 @@ class Node:
 
 @dataclass(slots=True)
 class Param:
-    """One parameter: its name, annotation text and default value."""
+    """Describes one parameter, with its name, annotation text and default value."""
 
     name: str
     annotation: str = ""
@@ -51,7 +52,7 @@ class Param:
 
 @dataclass(slots=True)
 class Head:
-    """The signature of a function: name, parameters, return annotation and decorators."""
+    """Describes the signature of a function: its name, parameters, return annotation and decorators."""
 
     name: str
     params: list[Param] = field(default_factory=list)
@@ -62,7 +63,7 @@ class Head:
 
 @dataclass(slots=True)
 class Unit:
-    """One lowered source file; `errors` counts the lines that could not be parsed."""
+    """Represents one lowered source file. `errors` counts the lines that could not be parsed."""
 
     path: str
     language: str
@@ -72,7 +73,7 @@ class Unit:
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """Yield every node below and including this one, without entering nested functions or classes."""
+    """Yield this node and every node below it, without entering nested functions or classes."""
     yield node
     stack = node.kids[::-1]
     while stack:
@@ -84,7 +85,7 @@ def walk(node: Node) -> Iterator[Node]:
 
 
 def walk_all(node: Node) -> Iterator[Node]:
-    """Yield every node below and including this one, nested definitions too."""
+    """Yield this node and every node below it, including nested definitions."""
     stack = [node]
     while stack:
         top = stack.pop()

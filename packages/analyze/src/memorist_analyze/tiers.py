@@ -1,4 +1,5 @@
-"""Memory tiers (working, session, persistent): where data is stored, its capacity and how it is retrieved."""
+"""Finds the memory tiers (working, session, persistent), with where data is stored, its capacity and how it is
+retrieved."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ _BASES = bag("ABC BaseModel Protocol Generic object Enum BaseComponent Component
 
 @dataclass(slots=True)
 class Tier:
-    """One tier of memory: its storages, its ways of retrieval (immediate, direct, semantic) and its capacity."""
+    """Describes one tier of memory: its storage, its ways of retrieval (immediate, direct, semantic) and its
+    capacity."""
 
     tier: str
     storage: list[str]
@@ -42,7 +44,7 @@ class Tier:
 
 
 def offered(world: World, checkout: Checkout) -> dict[str, list[Place]]:
-    """Return storages that users can plug in: those of adapter families, and optional dependencies."""
+    """Return storage that users can plug in, from adapter families and optional dependencies."""
     families: dict[tuple[str, str], list[tuple[Class, Place, str]]] = {}
     members: dict[tuple[str, str], int] = {}
     for file in world.files:
@@ -72,7 +74,7 @@ def offered(world: World, checkout: Checkout) -> dict[str, list[Place]]:
 
 
 def _drop_mapper(storages: dict[str, list[Place]]) -> None:
-    """A mapper beside the database that it maps to is no storage of its own."""
+    """Drop a mapper next to the database that it maps to, because it is not separate storage."""
     if storages.keys() & _DRIVEN:
         storages.pop("sqlalchemy", None)
 
@@ -115,7 +117,8 @@ def _language(world: World) -> str:
 
 
 def _lists(world: World) -> list[Place]:
-    """Return message lists in fields of classes; without any, the functions that build one for each model call."""
+    """Return message lists in fields of classes. If there are none, return the functions that build one for each model
+    call."""
     found: list[Place] = []
     for file in world.files:
         for record in file.classes:
@@ -217,7 +220,7 @@ def _pluggable_vectors(world: World) -> list[Place]:
 
 
 def _capacity(world: World, findings: list[Finding]) -> str:
-    """Return the limit of the working tier: the setting of the first mechanism that bounds the history."""
+    """Return the limit of the working tier, which is the setting of the first mechanism that bounds the history."""
     for finding in findings:
         if finding.strategy in ("fifo_message_count", "token_window", "summarization") and finding.subject == "history":
             unit = "messages" if finding.strategy == "fifo_message_count" else "tokens"

@@ -1,4 +1,4 @@
-"""Token management: how tokens are counted, how a budget is divided, what happens on context overflow."""
+"""Finds out how tokens are counted, how a budget is divided, and what happens on context overflow."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ _SETTINGS = bag("max limit budget ratio threshold window reserve buffer")
 
 @dataclass(slots=True)
 class Tokens:
-    """The ways of counting tokens, the division of a budget, the reactions to overflow, and the lines that show it."""
+    """Holds the ways of counting tokens, the division of a budget, the reactions to overflow, and the lines that show
+    them."""
 
     counting: list[str] = field(default_factory=list)
     budget: str = "not determined"

@@ -1,4 +1,5 @@
-"""Vocabulary: classify identifiers as message lists, model calls, token counts or summaries by their words."""
+"""Defines the vocabulary, which classifies identifiers as message lists, model calls, token counts or summaries by
+their words."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ _SPLIT = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 
 @lru_cache(maxsize=65536)
 def words(identifier: str) -> tuple[str, ...]:
-    """Return the lower-case words of an identifier or path: `chatHistory2` is chat, history, 2."""
+    """Return the lower-case words of an identifier or path: `chatHistory2` becomes chat, history, 2."""
     return tuple(w.lower() for w in _SPLIT.findall(identifier))
 
 
@@ -83,7 +84,7 @@ def last_word(name: str) -> str:
 
 @lru_cache(maxsize=65536)
 def name_likeness(name: str) -> int:
-    """Return how likely a name means a list of messages: 0 no, 1 perhaps, 2 yes."""
+    """Return how likely it is that a name means a list of messages: 0 means no, 1 perhaps, and 2 yes."""
     found = words(name)
     for at, word in enumerate(found):
         if word in _LINKS and at:
@@ -107,7 +108,7 @@ def name_likeness(name: str) -> int:
 
 @lru_cache(maxsize=16384)
 def type_likeness(annotation: str) -> int:
-    """Return how likely an annotation means a list of messages: 0 no, 1 perhaps, 2 yes."""
+    """Return how likely it is that an annotation means a list of messages: 0 means no, 1 perhaps, and 2 yes."""
     if not annotation or annotation in ("str", "string", "int", "number", "bool", "boolean"):
         return 0
     if EXTRACTED_TYPES.search(annotation) and LIST_TYPES.search(annotation):
@@ -120,7 +121,7 @@ def type_likeness(annotation: str) -> int:
 
 @lru_cache(maxsize=16384)
 def place_likeness(path: str) -> int:
-    """1 if the last parts of a path contain a word about memory or context, else 0."""
+    """Return 1 if the last parts of a path contain a word about memory or context, otherwise 0."""
     parts = path.rsplit(".", 1)[0].split("/")[-4:]
     found = {w for part in parts for w in words(part)}
     return 1 if found & PLACES else 0
@@ -133,7 +134,7 @@ _SCREENS = bag(
 
 
 def draws_ui(path: str, modules: Iterable[str] = ()) -> bool:
-    """Return whether a file is part of a user interface, so that what it shortens is for display."""
+    """Return whether a file is part of a user interface, so that the texts it shortens are for display."""
     return path.endswith((".tsx", ".jsx")) or any(m in _SCREENS or m.split(".")[0] in _SCREENS for m in modules)
 
 
@@ -177,7 +178,7 @@ _MAKING = bag("get set create make build resolve load init is has use with")
 
 
 def _is_model_name(name: str) -> bool:
-    """Return whether a called name is that of a model or agent object: `llm(prompt)`, `summary_agent(text)`."""
+    """Return whether a called name is that of a model or agent object, as in `llm(prompt)` or `summary_agent(text)`."""
     own = words(name)
     if not own or len(own) > 3 or not name[:1].islower() or _MAKING & set(own[:1]) or _LINKS & set(own):
         return False
@@ -198,7 +199,8 @@ _NOT_ASKING = bag(
 
 
 def is_asked_like_a_model(callee: str, keywords: tuple[str, ...]) -> bool:
-    """Do keyword arguments show a model call: messages or a prompt together with a model, tools or a temperature?"""
+    """Return whether keyword arguments show a model call, such as messages or a prompt together with a model, tools or
+    a temperature."""
     given = {k.lower() for k in keywords}
     if not (given & _ASKED_FOR and given & _ASKED_WITH):
         return False
@@ -208,7 +210,7 @@ def is_asked_like_a_model(callee: str, keywords: tuple[str, ...]) -> bool:
 
 @lru_cache(maxsize=65536)
 def is_model_call(callee: str) -> bool:
-    """Return whether a dotted callee looks like a call of a language model, or of an agent that wraps one."""
+    """Return whether a dotted callee looks like a language model, or like an agent that wraps one."""
     parts = callee.split(".")
     shape = parts[-1].lower().lstrip("_")
     name = shape.replace("_", "")

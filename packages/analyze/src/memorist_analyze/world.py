@@ -1,4 +1,5 @@
-"""The whole-program view of a checkout: symbol tables, the call graph, distance to a model call, and dead code."""
+"""Builds the whole-program view of a checkout: symbol tables, the call graph, the distance to a model call, and dead
+code."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ _ALIAS = re.compile(r"(\w+)\s+as\s+(\w+)")
 
 
 class World:
-    """Symbol tables and call graph over all files of one checkout.
+    """Holds the symbol tables and the call graph of all files in one checkout.
 
     `callees` and `callers` are the edges of the call graph by function key. `model_depth` and `vector_depth` are the
     number of calls from a function to a model call or to a vector store, up to `MODEL_REACH`; functions farther away
@@ -102,7 +103,8 @@ class World:
                 self.callers[target.key].append((call, function))
 
     def resolve(self, call: Call, caller: Function) -> list[Function]:
-        """Return the definitions a call may refer to, most likely first; empty when the name is too common to tell."""
+        """Return the definitions that a call may refer to, most likely first. The list is empty if the name is too
+        common to tell."""
         name, owner = call.name, call.owner
         if not owner:
             name = self.aliases.get(caller.path, {}).get(name, name)
@@ -128,7 +130,7 @@ class World:
         return (matching or (candidates if len(candidates) <= _MANY else []))[:6]
 
     def _family(self, owner: str, name: str) -> list[Function]:
-        """Return methods of that name in a class, its ancestors and its descendants, without its siblings."""
+        """Return the methods with this name in a class, its ancestors and its descendants, but not in its siblings."""
         found: list[Function] = []
         for upward in (True, False):
             seen = {owner}
@@ -178,8 +180,8 @@ class World:
         return steps
 
     def is_wired(self, function: Function) -> bool:
-        """Return whether code outside tests uses the function, other than to answer the users of a method that it never
-        calls.
+        """Return whether code outside tests uses the function for more than returning its result from a method that
+        nothing calls.
         """
         return self._is_referred_to(function) and not self._only_answers_users(function, {function.key})
 
@@ -223,11 +225,9 @@ class World:
         return bool(function.owner) and bool(users) and users <= self.screens
 
     def can_be_given(self, function: Function, name: str) -> bool:
-        """Return whether code in the checkout can fill this parameter, which is not an optional object that nobody
-        creates.
-
-        A class counts as made if it is called, asked for an instance (`Options.parse(…)`), inherited from, or taken
-        by a function registered with a decorator, such as a route that a request fills.
+        """Return whether code in the checkout can fill this parameter. This is not the case for an optional object that
+        nobody creates. A class counts as created if it is called, asked for an instance (`Options.parse(…)`), inherited
+        from, or accepted by a function registered with a decorator, such as a route that a request fills.
         """
         param = next((p for p in function.params if p.name == name), None)
         if param is None or param.default != "None":
@@ -253,7 +253,7 @@ class World:
 
 
 def _screens(files: list[File]) -> set[str]:
-    """Return the files that draw, and those of a folder or package most of whose files draw."""
+    """Return the files that draw a user interface, and all files of folders or packages in which most files do."""
     drawn = {f.path for f in files if words.draws_ui(f.path, (module for module, _, _ in f.imports))}
     folders: dict[str, list[str]] = defaultdict(list)
     for file in files:
