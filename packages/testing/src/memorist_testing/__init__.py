@@ -1,6 +1,6 @@
-"""Public test kit: a fake clock, a pytest plugin, and the suites that every store and every facade must pass.
-
-`pytest_plugins = ["memorist_testing.plugin"]` in a conftest, then a subclass of `StoreConformance` with one fixture.
+"""Provides the public test kit: a fake clock, a pytest plugin, and the suites that every store and every facade must
+pass. Put `pytest_plugins = ["memorist_testing.plugin"]` into a conftest, and subclass `StoreConformance` with one
+fixture.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Generates random operations on a store, over few keys so that they collide; the same seed gives the same program."""
+"""Generates random operations on a store, with few keys, so that they collide. The same seed produces the same
+program."""
 
 from __future__ import annotations
 
@@ -48,7 +49,7 @@ KINDS: tuple[type[Record], ...] = (
 
 
 class Operation(msgspec.Struct, frozen=True):
-    """One call of a store: the method, its arguments, its options."""
+    """Represents one call of a store: the method, its arguments and its options."""
 
     method: str
     args: tuple[Any, ...] = ()
@@ -56,14 +57,14 @@ class Operation(msgspec.Struct, frozen=True):
 
 
 class Dice:
-    """A random generator of operations on one org."""
+    """Generates random operations on one org."""
 
     def __init__(self, seed: int, org: str) -> None:
         self._random = random.Random(seed)
         self._org = org
 
     def program(self, length: int) -> list[Operation]:
-        """Return a list of so many random operations, half of them writes."""
+        """Return a list of random operations, half of them writes."""
         return [self._operation() for _ in range(length)]
 
     def _one(self, options: Any) -> Any:

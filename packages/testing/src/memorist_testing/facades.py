@@ -11,7 +11,7 @@ from memorist.blocking.session import Session
 
 
 class Awaited:
-    """A blocking object whose methods can be awaited wherever those of its async twin are coroutines."""
+    """Wraps a blocking object, so that its methods can be awaited wherever those of its async twin are coroutines."""
 
     def __init__(self, blocking: Any, twin: Any) -> None:
         self._blocking = blocking
@@ -43,7 +43,8 @@ class _Entered:
 
 
 def awaited(value: Any, twin: Callable[[], Any] | None = None) -> Any:
-    """Return a result of the blocking facade, wrapped to look like one of the async facade, which `twin` would give."""
+    """Return a result of the blocking facade, wrapped to look like the result that `twin` of the async facade would
+    return."""
     if isinstance(value, Memory):
         return Awaited(value, value._engine)
     if twin is not None and _is_noun(value):

@@ -1,4 +1,5 @@
-"""A suite for LangGraph checkpoint savers that are called without an event loop; upstream's is for awaited ones.
+"""Provides a suite for LangGraph checkpoint savers that are called without an event loop. LangGraph's own suite is only
+for async savers.
 
     class TestMine(SaverConformance):
         @pytest.fixture
@@ -6,8 +7,8 @@
             with MySaver(tmp_path / "checkpoints.db") as saver:
                 yield saver
 
-Nine capabilities: put, put_writes, get_tuple, list, delete_thread, delete_for_runs, copy_thread, prune and the history
-of delta channels. It needs `langgraph` and `pytest`.
+It tests nine capabilities: put, put_writes, get_tuple, list, delete_thread, delete_for_runs, copy_thread, prune and the
+history of delta channels. It needs `langgraph` and `pytest`.
 """
 
 from __future__ import annotations
@@ -39,13 +40,13 @@ def config_for(thread: str, ns: str = "", id: str | None = None) -> RunnableConf
 
 
 def checkpoint_with(values: dict[str, Any], versions: dict[str, Any]) -> Checkpoint:
-    """Return a new checkpoint that holds some values."""
+    """Return a new checkpoint that contains some values."""
     made: Checkpoint = empty_checkpoint()
     return {**made, "id": str(uuid6()), "channel_values": values, "channel_versions": versions}
 
 
 def put_steps(saver: Saver, thread: str, count: int, *, ns: str = "", run: str | None = None) -> list[RunnableConfig]:
-    """Return checkpoints of a list that grows by one item with each; the configs that name them, oldest first."""
+    """Put checkpoints of a list that grows by one item each time, and return their configs, oldest first."""
     made: list[RunnableConfig] = []
     last, version = config_for(thread, ns), None
     items: list[str] = []
@@ -66,14 +67,14 @@ def _appended(base: list[Any], writes: Sequence[Any]) -> list[Any]:
 
 
 class Deltas(TypedDict):
-    """The state of a graph with a delta channel."""
+    """Represents the state of a graph with a delta channel."""
 
     said: Annotated[list[str], DeltaChannel(_appended, snapshot_frequency=3)]
     steps: Annotated[int, operator.add]
 
 
 def delta_graph(saver: Saver) -> Any:
-    """Return a graph whose list is kept as writes, with a snapshot after every third."""
+    """Return a graph whose list is stored as writes, with a snapshot after every third write."""
 
     def speak(state: Deltas) -> dict[str, Any]:
         return {"said": [f"answer {len(state['said'])}"], "steps": 1}
@@ -86,16 +87,16 @@ def delta_graph(saver: Saver) -> Any:
 
 
 class SaverConformance:
-    """What every synchronous saver must do; a subclass gives `saver`."""
+    """Tests what every synchronous saver must do. A subclass provides `saver`."""
 
     @pytest.fixture
     def saver(self) -> Saver:
-        """A saver with nothing in it."""
+        """Return an empty saver."""
         raise NotImplementedError("give the suite a saver fixture")
 
     @pytest.fixture
     def thread(self) -> str:
-        """A thread that no other test has."""
+        """Return a thread id that no other test uses."""
         return f"thread-{uuid.uuid4().hex}"
 
     @pytest.mark.parametrize("capability", CAPABILITIES)

@@ -1,4 +1,4 @@
-"""A suite for LangGraph stores (`BaseStore`); upstream publishes none.
+"""Provides a suite for LangGraph stores (`BaseStore`). LangGraph itself does not publish one.
 
     class TestMine(BaseStoreConformance):
         @pytest.fixture
@@ -13,7 +13,7 @@
             with MyStore("items.db", index={"dims": DIMENSIONS, "embed": letters, "fields": ["text"]}) as store:
                 yield store
 
-Every test runs twice: through the plain methods, and through the awaited ones on an event loop. A class attribute
+Every test runs twice, once with the plain methods and once with the async methods on an event loop. A class attribute
 `halves = ("plain",)` leaves one of them out. Tests of expiry wait in real time unless the `elapse` fixture moves a fake
 clock. It needs `langgraph` and `pytest`.
 """
@@ -41,11 +41,12 @@ from langgraph.store.base import (
 
 DIMENSIONS = 32
 ODD_NAMES = ("a b", "ünï", "a/b", "a:b", "a'b", 'a"b', "a%b", "a_b", "a\\b", "*", "日本", "A", "a")
-"""Labels and keys that a careless store confuses: SQL wildcards, quotes, separators, letters that differ in case."""
+"""Labels and keys that a careless store would confuse: SQL wildcards, quotes, separators, and letters that differ in
+case."""
 
 
 def letters(texts: Sequence[str]) -> list[list[float]]:
-    """Return a deterministic embedder: how often each letter occurs, so texts of the same letters lie close
+    """Embed texts deterministically, by how often each letter occurs, so that texts with the same letters are close
     together.
     """
     rows = []
@@ -58,7 +59,7 @@ def letters(texts: Sequence[str]) -> list[list[float]]:
 
 
 class Calls:
-    """The methods of a store, called plainly or awaited on one event loop."""
+    """Calls the methods of a store, directly or on one event loop."""
 
     def __init__(self, store: BaseStore, runner: asyncio.Runner | None) -> None:
         self.store = store
@@ -87,21 +88,21 @@ class Calls:
         return found
 
     def keys(self, prefix: tuple[str, ...], **options: Any) -> list[str]:
-        """Return the keys of the items that a search gives, in its order."""
+        """Return the keys of the items that a search returns, in its order."""
         return [item.key for item in self.search(prefix, **options)]
 
     def namespaces(self, **options: Any) -> list[tuple[str, ...]]:
-        """Return the namespaces that hold something."""
+        """Return the namespaces that are not empty."""
         return [tuple(found) for found in self._call("list_namespaces", **options)]
 
     def batch(self, ops: Iterable[Op]) -> list[Any]:
-        """Return several operations at once."""
+        """Run several operations at once, and return their results."""
         results: list[Any] = self._call("batch", list(ops))
         return results
 
 
 class _Suite:
-    """What both suites share: a store, the two ways to call it, and a namespace of the test's own."""
+    """Holds what both suites share: a store, the two ways to call it, and a separate namespace for each test."""
 
     halves: ClassVar[tuple[str, ...]] = ("plain", "awaited")
 
@@ -112,7 +113,7 @@ class _Suite:
 
     @pytest.fixture(params=["plain", "awaited"])
     def calls(self, request: pytest.FixtureRequest, store: BaseStore) -> Iterator[Calls]:
-        """The store's methods, in the way of this test."""
+        """Return the store's methods, called as this test requires."""
         if request.param not in self.halves:
             pytest.skip(f"the store has no {request.param} half")
         if request.param == "plain":
@@ -123,16 +124,16 @@ class _Suite:
 
     @pytest.fixture
     def root(self) -> str:
-        """The first label of this test's namespaces, so that stores may be shared."""
+        """Return the first label of this test's namespaces, so that tests can share a store."""
         return f"r{uuid.uuid4().hex[:12]}"
 
 
 class BaseStoreConformance(_Suite):
-    """What every store must do, searched or not; a subclass gives `store`."""
+    """Tests what every store must do, with or without an index. A subclass provides `store`."""
 
     @pytest.fixture
     def elapse(self) -> Callable[[float], None]:
-        """Lets seconds pass."""
+        """Return a function that lets a number of seconds pass."""
         return time.sleep
 
     # -- items
@@ -348,7 +349,8 @@ class BaseStoreConformance(_Suite):
 
 
 class SemanticSearchConformance(_Suite):
-    """What a store with an index must do; a subclass gives a `store` that embeds the field `text` with `letters`."""
+    """Tests what a store with an index must do. A subclass provides a `store` that embeds the field `text` with
+    `letters`."""
 
     def test_the_nearest_comes_first_and_scores_fall(self, calls: Calls, root: str) -> None:
         for key, text in (("near", "aaab"), ("middle", "aabb"), ("far", "zzzz")):

@@ -1,11 +1,11 @@
-"""The conformance suite for the two facades, on every store.
+"""Provides the conformance suite for the two facades, on every store.
 
     class TestMine(MemoryConformance):
         @pytest.fixture
         def url(self, tmp_path):
             return tmp_path / "memory.db"
 
-Tests are written against `AsyncMemory`; on the stepped side the same calls go to a blocking `Memory`.
+Tests are written for `AsyncMemory`. When they run stepped, the same calls go to a blocking `Memory`.
 """
 
 from __future__ import annotations
@@ -82,23 +82,23 @@ class MemoryConformance(
     StatisticsTests,
     ClosingTests,
 ):
-    """Every promise of the public surface; a subclass gives `url`."""
+    """Tests every promise of the public API. A subclass provides `url`."""
 
     @pytest.fixture
     def url(self) -> Any:
-        """The URL to open memories with; all those opened in one test see the same rows."""
+        """Return the URL to open memories with. All memories opened in one test see the same rows."""
         raise NotImplementedError("give the suite a url fixture")
 
     @pytest.fixture
     def hot(self) -> Any:
-        """The hot store in front of it, if there is one."""
+        """Return the hot store in front of it, if there is one."""
         return None
 
     @pytest.fixture
     def open_memory(
         self, url: Any, hot: Any, runtime: Runtime, run: Run, org: str, clock: FakeClock
     ) -> Iterator[OpenMemory]:
-        """Opens memories of this test's org and clock, closed after it."""
+        """Return a function that opens memories with this test's org and clock. They are closed after the test."""
         opened: list[Any] = []
 
         def make(**options: Any) -> Any:
@@ -113,17 +113,17 @@ class MemoryConformance(
 
     @pytest.fixture
     def memory(self, open_memory: OpenMemory) -> Any:
-        """One handle on the whole org."""
+        """Return a handle on the whole org."""
         return open_memory()
 
     @pytest.fixture
     def store_below(self, memory: Any) -> Any:
-        """The store under the handle, for tests that count its reads or commits."""
+        """Return the store under the handle, for tests that count its reads or commits."""
         return memory._core.store
 
     @pytest.fixture
     def scan_table(self, memory: Any) -> Any:
-        """Reads the rows of a table in this test's org, expired ones included."""
+        """Return a function that reads the rows of a table in this test's org, including expired ones."""
         core = memory._core
 
         async def scan(record_type: Any) -> Any:

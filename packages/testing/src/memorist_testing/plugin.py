@@ -1,6 +1,6 @@
-"""A pytest plugin that runs `async def` tests twice: awaited on an event loop, and stepped without one.
-
-A test that uses the fixture `runtime` or `run`, directly or not, runs both ways; any other `async def` test is awaited.
+"""Implements a pytest plugin that runs `async def` tests twice, awaited on an event loop and stepped without one. A
+test that uses the fixture `runtime` or `run`, directly or indirectly, runs both ways. Any other `async def` test is
+awaited.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ WORKERS = 8
 
 @pytest.fixture(params=["awaited", "stepped"])
 def runtime(request: pytest.FixtureRequest) -> Runtime:
-    """The runtime that a store or memory under test is made for."""
+    """Return the runtime of the store or memory under test."""
     return AsyncRuntime() if request.param == "awaited" else BlockingRuntime()
 
 
 @pytest.fixture
 def run(runtime: Runtime) -> Iterator[Run]:
-    """Runs a coroutine to its end, in the way of this test."""
+    """Return a function that runs a coroutine to its end, awaited or stepped."""
     if runtime.blocking:
         yield run_blocking
         run_blocking(runtime.close())
@@ -51,7 +51,7 @@ def run(runtime: Runtime) -> Iterator[Run]:
 
 @pytest.fixture
 def together(runtime: Runtime) -> Together:
-    """Runs many pieces of work at once: as tasks when awaited, on threads when stepped."""
+    """Return a function that runs several coroutines at once, as tasks when awaited and on threads when stepped."""
 
     async def awaited(works: Sequence[Work]) -> list[Any]:
         return list(await asyncio.gather(*(work() for work in works)))
@@ -65,13 +65,13 @@ def together(runtime: Runtime) -> Together:
 
 @pytest.fixture
 def clock() -> FakeClock:
-    """A clock that moves only when told."""
+    """Return a clock that moves only when the test moves it."""
     return FakeClock()
 
 
 @pytest.fixture
 def org() -> str:
-    """A tenant of this test's own, so that suites can share one server."""
+    """Return a separate tenant for this test, so that suites can share one server."""
     return f"org-{uuid.uuid4().hex[:12]}"
 
 

@@ -1,4 +1,5 @@
-"""Property tests that compare a store with the reference store: random operations must give equal results and errors.
+"""Provides property tests that compare a store with the reference store. Random operations must produce the same
+results and errors.
 
     class TestMine(StoreProperties):
         @pytest.fixture
@@ -31,7 +32,7 @@ PROGRAMS = 4000 if os.environ.get("MEMORIST_SOAK") else 150
 LENGTH = 40
 FAR = NOW + 10**6 * SECOND
 ORG = f"p{uuid.uuid4().hex[:10]}"
-"""An org of this process alone, because several may test one server."""
+"""An org for this process only, because several processes may test one server."""
 
 
 class StoreProperties:
@@ -52,9 +53,8 @@ class StoreProperties:
 
 
 def difference(store: Store, reference: Store, run: Run, seed: int, kept: Any) -> str | None:
-    """Return the first difference between two stores, as text; None if there is none.
-
-    Only the kept operations are run.
+    """Return the first difference between two stores as text, or None if there is none. Only the operations to keep are
+    run.
     """
     # Each program begins with an empty org and nothing of other tests left to purge, so that all are equally fast.
     for each, way in ((store, run), (reference, run_blocking)):
@@ -78,7 +78,7 @@ def _parting(store: Store, reference: Store, run: Run, seed: int, org: str, kept
 
 
 def _smallest(store: Store, reference: Store, run: Run, seed: int, failing: str) -> str:
-    """Return the failure, shrunk: operations are left out one by one while it still fails."""
+    """Return the shortest failing program, by leaving out operations one by one as long as it still fails."""
     kept = list(range(LENGTH))
     for n in range(LENGTH):
         fewer = [i for i in kept if i != n]

@@ -1,4 +1,4 @@
-"""Sample records for tests: short constructors for common ones, and a full record of every kind."""
+"""Provides sample records for tests: short constructors for common ones, and a full record of every kind."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ ADVERSARIAL = (
 
 
 def later(seconds: float) -> datetime:
-    """Return the time so many seconds after the start of every test."""
+    """Return the time that is a number of seconds after the start of every test."""
     return WHEN + timedelta(seconds=seconds)
 
 
 def fact(org: str, key: str = "k", value: Any = 1, *, ns: str = "global", **more: Any) -> Fact:
-    """Return a fact, made at the start."""
+    """Return a fact that was created at the start."""
     return Fact(org=org, ns=ns, key=key, value=value, created_at=WHEN, updated_at=WHEN, **more)
 
 
 def entry(org: str, key: str = "k", value: Any = 1, *, ns: str = "global", **more: Any) -> StateEntry:
-    """Return a state entry, made at the start."""
+    """Return a state entry that was created at the start."""
     return StateEntry(org=org, ns=ns, key=key, value=value, created_at=WHEN, updated_at=WHEN, **more)
 
 
@@ -72,7 +72,7 @@ def append(org: str, *texts: str, thread: str = "t", key: str | None = None, at:
 
 
 def job(org: str, item: str = "i", *, queue: str, run_at: datetime = WHEN, **more: Any) -> Job:
-    """Return a job that is ready at a time."""
+    """Return a job that is ready at a given time."""
     fields: dict[str, Any] = {"ns": "global", "created_at": WHEN, "updated_at": WHEN, **more}
     return Job(org=org, queue=queue, item=item, run_at=run_at, **fields)
 

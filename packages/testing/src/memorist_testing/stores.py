@@ -1,11 +1,11 @@
-"""The conformance suite for stores, run awaited and stepped.
+"""Provides the conformance suite for stores, which runs awaited and stepped.
 
     class TestMine(StoreConformance):
         @pytest.fixture
         def make_store(self, tmp_path):
             return lambda runtime: MyStore(tmp_path / "file", runtime=runtime)
 
-Stores made in one test see the same rows; each test has its own org, so that tests can share a server.
+Stores created in one test see the same rows. Each test has its own org, so that tests can share a server.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ MakeStore = Callable[[Runtime], Store]
 
 
 class StoreConformance(Reads, Filtering, Writes, Appends, Expiry, ClaimTests, Inputs, Isolation, Concurrency):
-    """Every promise of the Store protocol; a subclass gives `make_store`."""
+    """Tests every promise of the Store protocol. A subclass provides `make_store`."""
 
     @pytest.fixture
     def make_store(self) -> MakeStore:
-        """A function from a runtime to a store that is not open yet."""
+        """Return a function that accepts a runtime and returns a store that is not open yet."""
         raise NotImplementedError("give the suite a make_store fixture")
 
     @pytest.fixture
     def store(self, make_store: MakeStore, runtime: Runtime, run: Run) -> Iterator[Store]:
-        """An open store."""
+        """Return an open store."""
         store = make_store(runtime)
         run(store.open())
         yield store

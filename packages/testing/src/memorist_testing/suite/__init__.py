@@ -1,1 +1,1 @@
-"""The store suite, one module per promise; `StoreConformance` puts them together."""
+"""Contains the store suite, with one module per promise. `StoreConformance` combines them."""

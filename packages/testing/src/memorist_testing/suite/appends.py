@@ -1,4 +1,4 @@
-"""Appends: sequence numbers without gaps, idempotency keys, and threads as the only place for messages."""
+"""Tests appends: sequence numbers without gaps, idempotency keys, and messages that exist only in threads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..samples import ADVERSARIAL, NOW, WHEN, append, appended, entry, later, me
 
 
 async def sequence(store: Store, org: str, id: str = "t") -> list[tuple[int, str]]:
-    """Return numbers and contents of a thread's messages."""
+    """Return the numbers and contents of a thread's messages."""
     return [(item.seq, item.content) for item in await store.scan(Scan(Message, (org, id)), now=NOW)]
 
 

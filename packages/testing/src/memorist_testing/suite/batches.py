@@ -1,4 +1,5 @@
-"""Batches: changes committed together. A batch reads its own writes; nobody else does before the commit."""
+"""Tests batches, whose changes are committed together. A batch reads its own writes, and nobody else does before the
+commit."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ NS = "user:ada"
 
 
 class BatchTests:
-    """A batch has one meaning: every noun reads what the batch wrote, and the commit does the same again."""
+    """Tests that every noun reads what the batch wrote, and that the commit has the same effect."""
 
     async def test_a_batch_reads_its_own_facts(self, memory: Any) -> None:
         await memory.facts.set_many(NS, {"a": 1, "b": 2, "c": 3})

@@ -1,4 +1,4 @@
-"""Recall, context and profile beside a busy writer: they answer from what existed when the call began."""
+"""Tests recall, context and profile next to a busy writer. They answer from what existed when the call began."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from memorist.stores.base import Change, Put
 
 NS = "user:ada"
 MAX_WRITES = 60
-"""A call that lets the writer in this often follows it, and would never end."""
+"""A call that lets the writer in this often is trying to keep up with it, and would never end."""
 Write = Callable[[int], Coroutine[Any, Any, Any]]
 
 
 class BusyWriter:
-    """Writes once before each commit of an indexer or deriver: the worst moment, and the same one in each run."""
+    """Writes once before each commit of an indexer or deriver, which is the worst moment, and the same one in each
+    run."""
 
     def __init__(self, memory: Any, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
         self.writes = 0
@@ -41,7 +42,7 @@ class BusyWriter:
 
 
 class BusyTests:
-    """What a caller gets while somebody else writes without a pause."""
+    """Tests what a caller gets while somebody else keeps writing."""
 
     async def test_recall_finds_what_existed_while_a_thread_grows(
         self, memory: Any, monkeypatch: pytest.MonkeyPatch
@@ -85,7 +86,7 @@ class BusyTests:
     async def test_recall_searches_a_busy_thread_without_indexing_it_each_time(
         self, memory: Any, open_memory: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """What is not indexed yet is found by its words, in any form of them, and is searched under the same rules."""
+        """Messages that are not indexed yet are found by their words, in any form, and under the same rules."""
         monkeypatch.setattr(catching_up, "REST_FACTOR", 10_000)
         other = open_memory()
         await other.threads.create(NS, id="log")

@@ -1,4 +1,4 @@
-"""`@memory.task` on every store: what a function was given is what its output is traced to."""
+"""Tests `@memory.task` on every store. The output of a function is traced to the memories that it received."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ async def furnish(memory: Any) -> None:
 
 
 async def called(memory: Any, thread: str | None = "reviews") -> list[Any]:
-    """Run a task over what was furnished; returns the hits it was given."""
+    """Run a task on the prepared data, and return the hits that it received."""
     given: list[Any] = []
 
     def advise(text: str, recalled: Any = ()) -> str:
@@ -34,7 +34,7 @@ async def called(memory: Any, thread: str | None = "reviews") -> list[Any]:
 
 
 class CallingTests:
-    """Functions with memory."""
+    """Tests functions with memory."""
 
     async def test_the_output_of_a_task_names_all_that_was_recalled_with_the_lowest_trust(self, memory: Any) -> None:
         await furnish(memory)
@@ -73,7 +73,7 @@ class CallingTests:
             assert "lime" not in (await memory.threads.recent("reviews"))[-1].text
 
     async def test_a_source_forgotten_while_a_task_runs_leaves_no_fact(self, memory: Any, clock: FakeClock) -> None:
-        """Also if it is there again when the task ends."""
+        """This also holds if the source exists again when the task ends."""
         for again in (False, True):
             await memory.facts.set(NS, "tree", "a persimmon")
             clock.advance(1)

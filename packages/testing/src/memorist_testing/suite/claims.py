@@ -1,4 +1,4 @@
-"""Claims: each job is leased to one worker at a time, in the order in which jobs are due."""
+"""Tests claims. Each job is leased to one worker at a time, in the order in which jobs are due."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class ClaimTests:
 
     @pytest.fixture
     def claims(self, store: Store) -> Claims:
-        """The store as a `Claims`."""
+        """Return the store as a `Claims`."""
         assert isinstance(store, Claims)
         return store
 
     @pytest.fixture
     def queue(self, org: str) -> str:
-        """A queue of this test alone, because claiming works across orgs."""
+        """Return a queue that only this test uses, because claiming works across orgs."""
         return f"queue-{org}"
 
     async def test_a_claimed_job_is_leased_counted_and_versioned(self, claims: Claims, org: str, queue: str) -> None:

@@ -1,4 +1,4 @@
-"""Closing a memory that others still use."""
+"""Tests closing a memory that others still use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ USERS, FACTS, ROUNDS = 4, 300, 5
 
 
 class ClosingTests:
-    """Whoever closes is never refused; whoever still uses it gets an error that says so."""
+    """Tests that closing always succeeds, and that anyone who still uses the memory gets an error that says so."""
 
     async def test_closing_ends_the_calls_of_others_with_our_errors(
         self, memory: Any, open_memory: Callable[..., Any], runtime: Runtime
@@ -34,7 +34,7 @@ class ClosingTests:
 async def used(
     memory: Any, ended: list[BaseException], runtime: Runtime, begun: Callable[[], Any] = lambda: None
 ) -> None:
-    """Read and write until that is refused."""
+    """Read and write until the memory refuses."""
     try:
         await memory.facts.list("global")
         begun()

@@ -1,4 +1,4 @@
-"""Concurrent callers of one store: no lost updates, no duplicates, no partial reads."""
+"""Tests concurrent callers of one store. There must be no lost updates, no duplicates and no partial reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Encryption at rest, on every store: nothing that the store keeps shows content, and a destroyed key ends it."""
+"""Tests encryption at rest, on every store. Stored rows do not reveal content, and nobody can read it once its key is
+destroyed."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ CANARY = "zanzibarwalrus"
 
 
 class EncryptionTests:
-    """Content is sealed before it reaches the store."""
+    """Tests that content is encrypted before it reaches the store."""
 
     async def test_an_encrypted_store_shows_no_content(self, open_memory: Any, org: str, tmp_path: Path) -> None:
         memory = open_memory(encryption=Encryption(tmp_path / "keys.json"))

@@ -1,4 +1,4 @@
-"""Expiry: an expired row is invisible, whether or not a collector has run."""
+"""Tests expiry. An expired row is invisible, whether or not a collector has run."""
 
 from __future__ import annotations
 
@@ -123,6 +123,6 @@ class Expiry:
 
 
 async def _purge_all(store: Store, now: int) -> None:
-    """Purge everything: a shared server may hold expired rows of other tests."""
+    """Purge everything, because a shared server may contain expired rows of other tests."""
     while any((await store.purge(now=now)).values()):
         pass

@@ -1,4 +1,4 @@
-"""Facts, through the public surface."""
+"""Tests facts through the public API."""
 
 from __future__ import annotations
 

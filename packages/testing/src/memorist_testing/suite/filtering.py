@@ -1,4 +1,4 @@
-"""Random filters: a store must return the same rows as the reference store, whatever types a filter compares."""
+"""Tests random filters. A store must return the same rows as the reference store, whatever types a filter compares."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ ORDERS = ("$gt", "$gte", "$lt", "$lte")
 
 
 class FilterDice:
-    """A random generator of values, rows and filters over few names, so that they match; deterministic by its seed."""
+    """Generates random values, rows and filters with few names, so that they match. The seed determines the result."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
@@ -82,7 +82,7 @@ class FilterDice:
         return self._random.choice(("tea", "cup", "milk", "spoon", "pot"))
 
     def entry_filter(self) -> tuple[dict[str, Any], EntryFilter, int]:
-        """Return a filter of a search, its part that a user writes, and a limit."""
+        """Return a filter for a search, the part of it that a user writes, and a limit."""
         given = self.filter() if self._random.random() < 0.9 else {}
         kinds = self._random.choice((None, None, ("message",), ("fact", "document"), ()))
         after, before = (
@@ -122,7 +122,7 @@ def _rows(dice: FilterDice, org: str) -> Iterator[Record]:
 
 
 class Filtering:
-    """Scans with a filter."""
+    """Tests scans with a filter."""
 
     async def test_any_filter_finds_what_the_reference_store_finds(self, store: Store, org: str) -> None:
         for seed in FIRST_SEEDS:

@@ -1,4 +1,4 @@
-"""Recall on every store: its parameters, its filters, and what a hit says."""
+"""Tests recall on every store: its parameters, its filters, and the contents of a hit."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FILTERS: list[tuple[dict[str, Any], set[str]]] = [
     ({"$or": [{"age": 9}, {"home.city": "Oslo"}]}, {"dog", "cat"}),
     ({"$not": {"home.city": "Rome"}, "age": {"$exists": True}}, {"cat"}),
 ]
-"""Filters over the two animals, and whom each finds."""
+"""Filters on the two animals, each with the animals it finds."""
 ANIMALS: dict[str, dict[str, Any]] = {
     "dog": {"age": 9, "tags": ["tame", "loud"], "home": {"city": "Rome"}},
     "cat": {"age": 10, "tags": ["tame"], "home": {"city": "Oslo"}},

@@ -1,4 +1,5 @@
-"""The relevance floor on every store: nothing is found for small talk and unknown subjects, and what is known is."""
+"""Tests the relevance floor on every store. Nothing is found for small talk and unknown subjects, but known subjects
+are found."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ UNKNOWN = (
     "Write a function that reverses a linked list.", "How many moons does Jupiter have?",
     "What is the name of the tallest tower behind the old station?",
 )  # fmt: skip
-"""Questions about nothing that was told; one shares a word with it."""
+"""Questions about subjects that were never mentioned. One shares a word with a message."""
 KNOWN = {
     "What is our dog afraid of?": "Momo", "Which instrument does my sister play?": "violin", "plum trees": "orchard",
     "Where did I lose my scarf?": "tram", "sourdough": "rye", "Who repairs boats in Bergen?": "west pier",
@@ -30,14 +31,14 @@ KNOWN = {
 
 
 async def tell(memory: Any, copies: int) -> None:
-    """The same few things, day by day, beside small talk."""
+    """Say the same few things day after day, along with small talk."""
     for day in range(copies):
         texts = [f"{text} That was on day {day}." for text in TOLD]
         await memory.threads.append("t", "Hello!", *texts, "Ok, got it.", create=NS)
 
 
 class FloorTests:
-    """What `recall` and `context` leave out when no `min_score` is named."""
+    """Tests what `recall` and `context` leave out without a `min_score`."""
 
     @pytest.mark.parametrize("embedder", [None, "default"])
     @pytest.mark.parametrize("copies", [1, 20])

@@ -1,4 +1,5 @@
-"""Forgetting: nothing of a forgotten thing is left in any table, copies included; new statements are remembered."""
+"""Tests forgetting. Nothing about a forgotten item is left in any table, including copies, and new statements are
+remembered."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ SAID = f"The {CANARY} is under the pier."
 
 
 class ForgettingTests:
-    """What `forget` and `redact` promise, on every store."""
+    """Tests what `forget` and `redact` promise, on every store."""
 
     async def test_a_source_that_two_users_share_is_forgotten_for_one_of_them(self, memory: Any) -> None:
         for user in ("ada", "bob"):
@@ -276,7 +277,7 @@ async def _talk(memory: Any) -> None:
 
 
 async def _tables_with(scan_table: Any, text: str) -> list[str]:
-    """Return the tables of this org in which a text can be read, expired rows included."""
+    """Return the tables of this org that contain a text, including expired rows."""
     return [
         record_type.table.name
         for record_type in RECORDS

@@ -1,4 +1,4 @@
-"""The gate: secrets and private words stay out of memory, indexes and exports, on every store."""
+"""Tests the gate. Secrets and private words stay out of memory, indexes and exports, on every store."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TALK = "talk"
 
 
 class GateTests:
-    """What may be written."""
+    """Tests what may be written."""
 
     async def test_a_fact_with_a_secret_is_stored_masked(self, memory: Any) -> None:
         fact = await memory.facts.set("user:ada", "note", f"the key is {KEY}", metadata={"also": CARD})
@@ -193,7 +193,7 @@ class GateTests:
 
 
 class DerivedGateTests:
-    """What may be derived from messages."""
+    """Tests what may be derived from messages."""
 
     async def test_private_words_are_not_derived_from(self, open_memory: Any) -> None:
         memory = open_memory(extract="rules")

@@ -1,4 +1,5 @@
-"""Importing from other tools: idempotent, all or nothing, with the source's times, and undone by its name."""
+"""Tests imports from other tools. They are idempotent and all or nothing, keep the source's times, and can be undone by
+name."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from memorist.errors import CorruptRecord, Forbidden
 
 
 def _lines(path: Path, count: int, threads: int = 3) -> Path:
-    """Return messages of some threads, one after the other, a minute apart."""
+    """Return messages of some threads, one after another, a minute apart."""
     rows = [
         {
             "role": "user" if number % 2 else "assistant",
@@ -28,7 +29,7 @@ def _lines(path: Path, count: int, threads: int = 3) -> Path:
 
 
 class ImportTests:
-    """What `import_from` promises, on every store."""
+    """Tests what `import_from` promises, on every store."""
 
     async def test_what_is_imported_twice_is_there_once(self, memory: Any, tmp_path: Path) -> None:
         path = _lines(tmp_path / "log.jsonl", 50)

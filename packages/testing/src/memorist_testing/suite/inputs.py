@@ -1,4 +1,4 @@
-"""Inputs: values come back exactly, or every store refuses them with the same error and writes nothing."""
+"""Tests inputs. Values come back exactly, or every store refuses them with the same error and writes nothing."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ REFUSED: dict[str, tuple[Any, type[UsageError]]] = {
 
 
 def exact(value: Any) -> str:
-    """Return text equal only for values equal in type, sign of zero and order of keys."""
+    """Return a text that is equal only for values with the same type, sign of zero and order of keys."""
     return json.dumps(value, ensure_ascii=True, allow_nan=False)
 
 
 class Inputs:
-    """What may be stored."""
+    """Tests what may be stored."""
 
     async def test_values_come_back_exactly(self, store: Store, org: str) -> None:
         changed = []

@@ -1,4 +1,4 @@
-"""Tenant isolation: no org can read or write rows of another, or learn of them, whatever its name."""
+"""Tests tenant isolation. No org can read, write or find out about rows of another org, whatever its name is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events, facts about others, learnings that change, and the one view of them all, on every store."""
+"""Tests events, facts about other people, learnings that change, and the common view of all of them, on every store."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ FLIGHT = "2091-03-01T09:00:00+00:00"
 
 @dataclasses.dataclass
 class Subscription:
-    """A schema of an application."""
+    """Represents an application's schema."""
 
     tier: str
     seats: int = 1
 
 
 class MemoryViewTests:
-    """What is remembered, whatever its kind."""
+    """Tests memories of all kinds."""
 
     async def test_an_event_keeps_its_fields(self, memory: Any) -> None:
         ada = memory.scope(user="ada")

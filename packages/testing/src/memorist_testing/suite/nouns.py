@@ -1,4 +1,4 @@
-"""Smoke tests of learnings, profile, working memory, entities, documents and tasks, on every store."""
+"""Contains smoke tests of learnings, profiles, working memory, entities, documents and tasks, on every store."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from memorist.testing.clock import FakeClock
 
 
 class Shop(Working):
-    """A template with fields of a user's own."""
+    """Represents a template with a user's own fields."""
 
     cart: list[str] = []
     total: int = 0
 
 
 class NounTests:
-    """The other nouns, briefly; each has tests of its own besides."""
+    """Tests the other nouns briefly. Each also has its own tests."""
 
     async def test_a_learning_is_kept_once_and_found(self, memory: Any) -> None:
         ada = memory.scope(user="ada")

@@ -1,4 +1,5 @@
-"""Binary parts of messages: stored once per thread, given back as they came, and forgotten with their messages."""
+"""Tests the binary parts of messages. They are stored once per thread, returned unchanged, and forgotten with their
+messages."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ CANARY = b"zqxpicture"
 
 
 def picture(number: int = 0) -> str:
-    """Return a picture in base64, large enough to be stored apart."""
+    """Return a picture in base64 that is large enough to be stored separately."""
     return base64.b64encode(CANARY + random.Random(number).randbytes(6_000)).decode()
 
 
@@ -22,7 +23,7 @@ def seen(number: int = 0) -> dict[str, Any]:
 
 
 class PartTests:
-    """What is promised of images and files, on every store."""
+    """Tests the promises about images and files, on every store."""
 
     async def test_a_picture_is_stored_once_and_given_back_as_it_came(self, memory: Any, scan_table: Any) -> None:
         await memory.threads.create("user:ada", id="talk")

@@ -1,4 +1,4 @@
-"""Time travel on every store: `as_of` answers what was known then, from history."""
+"""Tests time travel on every store. `as_of` uses the history to answer what was known at a given time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NS = "user:ada"
 
 
 async def tell(memory: Any, clock: FakeClock) -> dict[str, datetime]:
-    """Ada lives in Oslo, then in Porto, then nobody knows; her cat is told between the two."""
+    """Say that Ada lives in Oslo, then in Porto, and then that she has left. Between the two moves, mention her cat."""
     moments = {"before": clock()}
     clock.advance(3600)
     await memory.facts.set(NS, "city", "Oslo")
@@ -35,7 +35,7 @@ async def tell(memory: Any, clock: FakeClock) -> dict[str, datetime]:
 
 
 class PastTests:
-    """`as_of` on recall, contexts, facts and profiles."""
+    """Tests `as_of` on recall, contexts, facts and profiles."""
 
     async def test_a_list_of_facts_is_what_it_was(self, memory: Any, clock: FakeClock) -> None:
         at = await tell(memory, clock)

@@ -1,4 +1,4 @@
-"""Reads: get, get_many and scan, with their bounds, orders, filters and limits."""
+"""Tests get, get_many and scan, with their bounds, orders, filters and limits."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def put(store: Store, *records: Record) -> None:
 
 
 async def keys(store: Store, org: str, *prefix: str, **bounds: object) -> list[str]:
-    """Return the keys of the state entries a scan finds."""
+    """Return the keys of the state entries that a scan finds."""
     found = await store.scan(Scan(StateEntry, (org, *prefix), **bounds), now=NOW)  # type: ignore[arg-type]  # passed on as is
     return [item.key for item in found]
 

@@ -1,4 +1,4 @@
-"""Records, through the public surface."""
+"""Tests records through the public API."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NS = "workflow:graph"
 
 
 class RecordTests:
-    """Opaque values under ordered keys."""
+    """Tests opaque values under ordered keys."""
 
     async def test_a_record_is_given_back_as_it_was_put(self, memory: Any) -> None:
         values: list[Any] = [b"", b"\x00\xff\x80", {"a": [1, 2.5, None]}, "text", None, 0, [], b"x" * 100_000]

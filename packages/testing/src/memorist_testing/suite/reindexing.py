@@ -1,4 +1,4 @@
-"""Index entries carry the version of what made them, and are made again when that changes."""
+"""Tests that index entries contain the version of the analysis that produced them, and are rebuilt when it changes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _shouted(word: str, language: str) -> str:
 
 
 def _earlier(patch: pytest.MonkeyPatch) -> None:
-    """Analyse as an earlier version did, whose terms have nothing in common with those of today."""
+    """Analyse text like an earlier version, whose terms have nothing in common with the current ones."""
     patch.setattr(analyze, "analysis_version", lambda: "0/earlier")
     patch.setattr(analyze, "_stem", _shouted)
     for terms in analyze._KNOWN.values():
@@ -43,7 +43,7 @@ async def _write_as_earlier(memory: Any) -> None:
 
 
 async def _texts(memory: Any) -> set[str]:
-    """Return what a search for another form of the word finds, without the turn after it."""
+    """Return the results of a search for another form of the word, without the turn after it."""
     hits = await memory.recall("Who sails?", namespaces=NS)
     return {hit.text for hit in hits if "sailing" in hit.text.lower()}
 

@@ -1,4 +1,5 @@
-"""Scopes: every public method is called by a handle of another org and of another user, and must reach nothing."""
+"""Tests scopes. Every public method is called on a handle of another org and of another user, and must not reach
+anything."""
 
 from __future__ import annotations
 
@@ -68,7 +69,7 @@ class ScopeTests:
 
     @pytest.fixture
     def victim(self, memory: Any) -> Any:
-        """A handle on the whole org, to check ada's data."""
+        """Return a handle on the whole org, to check Ada's data."""
         return memory
 
     async def test_a_handle_on_one_of_all_orgs_neither_rewrites_nor_sees_what_belongs_to_all(
@@ -379,7 +380,7 @@ async def _furnish(memory: Any) -> None:
 
 
 async def _belongings(memory: Any) -> str:
-    """Return all of ada's data, as text."""
+    """Return all of Ada's data as text."""
     ada = memory.scope(user="ada")
     return repr([
         await ada.facts.list("user:ada"), await ada.facts.history("user:ada", "secret"), await ada.threads.get("t-ada"),
@@ -403,7 +404,7 @@ def _methods(memory: Any) -> Iterator[tuple[str, _Signed]]:
 
 
 class _Signed:
-    """A method with the signature of its async twin."""
+    """Wraps a method with the signature of its async twin."""
 
     def __init__(self, call: Any, twin: Any, group: str) -> None:
         self.call = call
@@ -412,7 +413,7 @@ class _Signed:
 
 
 async def _tried(method: _Signed) -> str:
-    """Return what an attacker gets from a method, as text; one of our errors counts as nothing."""
+    """Return what an attacker gets from a method, as text. One of our errors counts as nothing."""
     parameters = method.signature.parameters
     args, options = _guess(method.signature, method.arguments)
     free = {

@@ -1,4 +1,4 @@
-"""Sessions: they create or resume a thread, keep one copy of each turn, and read only what belongs to their user."""
+"""Tests sessions. They create or resume a thread, store each turn once, and read only what belongs to their user."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SAID = "The zebra-striped kayak is under the pier."
 
 
 class SessionTests:
-    """What a session promises, on every store."""
+    """Tests what a session promises, on every store."""
 
     async def test_a_session_creates_the_thread_of_its_id(self, memory: Any) -> None:
         async with memory.session("my-id", user="ada") as talk:
@@ -98,7 +98,7 @@ class SessionTests:
 
 
 def _count_rows_read(store: Any, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Return the rows that each later read of the store returns."""
+    """Return a list that collects the rows returned by each later read of the store."""
     rows: list[int] = []
 
     def counting(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""State and batches, through the public surface."""
+"""Tests state and batches through the public API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A user's own words on every store: nothing false is stored, nobody else's words count, and no text is altered."""
+"""Tests users' own words on every store. Nothing false is stored, nobody else's words count, and no text is altered."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ async def _facts(memory: Any) -> dict[str, Any]:
 
 
 class StatementTests:
-    """The local rules, on every store."""
+    """Tests the local rules on every store."""
 
     async def test_agreeing_does_not_overwrite_a_name(self, open_memory: Any) -> None:
         memory = open_memory(extract="rules")

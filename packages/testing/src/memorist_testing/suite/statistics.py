@@ -1,4 +1,4 @@
-"""The statistics of a namespace are those of its entries, whatever was set again or deleted."""
+"""Tests that the statistics of a namespace match its entries, whatever was changed or deleted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ async def indexed(memory: Any, clock: FakeClock) -> int:
 
 
 class StatisticsTests:
-    """Counts that ranking relies on."""
+    """Tests the counts that ranking relies on."""
 
     async def test_a_fact_set_often_counts_once(self, memory: Any, clock: FakeClock) -> None:
         for number in range(5):

@@ -1,4 +1,4 @@
-"""Threads that are changed rather than appended to, through the public surface."""
+"""Tests changes to threads other than appends, through the public API."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ async def texts(memory: Any, id: str = "t") -> list[str]:
 
 
 class ThreadEditTests:
-    """Making, popping, replacing, redacting and forking."""
+    """Tests creating, popping, replacing, redacting and forking."""
 
     async def test_a_new_thread_must_be_new(self, memory: Any) -> None:
         await memory.threads.create("global", id="t", new=True)

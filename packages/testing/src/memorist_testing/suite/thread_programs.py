@@ -1,4 +1,5 @@
-"""Random programs of thread and record methods: every store must answer as the in-memory reference does."""
+"""Tests random programs of thread and record methods. Every store must return the same results as the in-memory
+reference."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from memorist.testing.clock import FakeClock
 PROGRAMS, STEPS = 6, 30
 THREADS = ("t", "u")
 Call = tuple[str, str, tuple[Any, ...], dict[str, Any]]
-"""A noun, its method, arguments and options."""
+"""A noun, with its method, arguments and options."""
 
 
 def program(seed: int) -> Iterator[Call]:
@@ -43,7 +44,8 @@ def program(seed: int) -> Iterator[Call]:
 
 
 async def answer(memory: Any, call: Call) -> Any:
-    """Return the result of a call, without what may differ between two memories: times, orgs and states of receipts."""
+    """Return the result of a call, without the parts that may differ between two memories, such as times, orgs and the
+    states of receipts."""
     noun, method, args, options = call
     try:
         given = getattr(getattr(memory, noun), method)(*args, **options)
@@ -65,7 +67,7 @@ def told(value: Any) -> Any:
 
 
 class ThreadProgramTests:
-    """Threads and records under random programs."""
+    """Tests threads and records with random programs."""
 
     @pytest.mark.parametrize("seed", range(PROGRAMS))
     @pytest.mark.filterwarnings("ignore::memorist.types.NothingLasts")

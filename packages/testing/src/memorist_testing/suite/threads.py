@@ -1,4 +1,4 @@
-"""Threads and messages, through the public surface."""
+"""Tests threads and messages through the public API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Change notices between handles that share only the store."""
+"""Tests change notices between handles that share only the store."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class WatchTests:
 
 
 async def _heard(changes: Any, count: int = 1) -> set[tuple[str, str]]:
-    """Collect notices until there are so many."""
+    """Collect notices until there are enough."""
     found: set[tuple[str, str]] = set()
     while len(found) < count:
         new = await changes.next(timeout=TIMEOUT)

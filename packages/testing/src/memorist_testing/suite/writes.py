@@ -1,4 +1,4 @@
-"""Writes: `apply` is atomic, and each kind of change does what it promises."""
+"""Tests writes. `apply` is atomic, and each kind of change does what it promises."""
 
 from __future__ import annotations
 
