@@ -65,8 +65,8 @@ export type Thread = {
 };
 
 /**
- * Represents one message of a thread. You set role and content. The thread, the sequence number and the token count
- *     are set when it is appended.
+ * Represents one message of a thread. You set the role and the content. The thread, the sequence number and the
+ *     token count are set when it is appended.
  */
 export type Message = {
   org?: string;
@@ -97,7 +97,10 @@ export type Stashed = {
   stored: boolean;
 };
 
-/** Represents one part of a request, in the order it is sent: a tool, a system message, or a message. */
+/**
+ * Represents one part of a request, such as a tool, a system message or another message. Parts are in the order in
+ *     which they are sent.
+ */
 export type Piece = {
   section: string;
   name: string;
@@ -119,7 +122,7 @@ export type RequestReport = {
 };
 
 /**
- * Describes the first part of a request that differs from the previous request. From there on, a cache serves
+ * Describes the first part of a request that differs from the previous request. After that point, a cache serves
  *     nothing.
  */
 export type Break = {
@@ -176,8 +179,8 @@ export type Compaction = {
 };
 
 /**
- * Represents something learned about a user. Its `id` is a fingerprint of the content, so that duplicates share a
- *     row.
+ * Represents a sentence about a user, such as a preference or a habit. Its `id` is a fingerprint of the content, so
+ *     that duplicates share a row.
  */
 export type Learning = {
   org: string;
@@ -227,7 +230,7 @@ export type Event = {
   version: number;
 };
 
-/** Represents a fact, an event or a learning, in their common format. */
+/** Represents a fact, an event or a learning. */
 export type Remembered = {
   id: string;
   kind: "event" | "fact" | "learning";
@@ -310,7 +313,7 @@ export type Gate = {
 };
 
 /**
- * Deletes records that are older than an age. If you set several conditions, all of them must be met.
+ * Deletes records that are older than a given age. If you set several conditions, all of them must be met.
  *
  *     Attributes:
  *         kind: `message`, `fact`, `event`, `learning`, `document` or `candidate`.
@@ -392,7 +395,7 @@ export type Working = {
   history: Record<string, unknown>[];
 };
 
-/** Holds the user of the conversation. */
+/** Describes the user in the conversation. */
 export type WorkingUser = {
   id: string | null;
   name: string | null;
@@ -477,8 +480,8 @@ export type Chunk = {
 };
 
 /**
- * Holds the progress and lease of a task. Its state is stored in CheckpointSteps, from the snapshot at `base`
- *     on.
+ * Holds the progress and lease of a task. Its state is stored in CheckpointSteps, starting with the snapshot at
+ *     `base`.
  */
 export type Task = {
   org: string;
@@ -530,7 +533,7 @@ export type OpaqueRecord = {
   expires_at: string | null;
 };
 
-/** Represents one of several records that are put together. */
+/** Represents one of several records that are put in one call. */
 export type RecordItem = {
   key: (string | number)[];
   data?: unknown;
@@ -587,7 +590,7 @@ export type Job = {
   version: number;
 };
 
-/** Represents one record found for a question. `id` is the record's own id. */
+/** Represents one record that recall found for a question. `id` is the record's own id. */
 export type Hit = {
   kind: string;
   id: string;
@@ -626,7 +629,7 @@ export type Understood = {
 };
 
 /**
- * Describes something in a message that did not become a memory: a secret, or a model's note that failed the
+ * Describes something in a message that did not become a memory, such as a secret or a model's note that failed the
  *     checks.
  */
 export type Refusal = {
@@ -659,7 +662,7 @@ export type Context = {
   view: Message[];
 };
 
-/** Holds the decisions of the assembly. The manifest is built from them on request. */
+/** Holds the decisions made during assembly. The manifest is built from them on request. */
 export type Account = {
   budget_tokens: number;
   output_reserve: number;
@@ -707,7 +710,7 @@ export type Repair = {
   message: string;
 };
 
-/** Says whether a recalled item was kept, shortened or dropped, and why. The manifest uses it. */
+/** Records whether a recalled item was kept, shortened or dropped, and why. The manifest uses it. */
 export type Fate = {
   item: MemoryItem;
   tokens: number;
@@ -715,7 +718,7 @@ export type Fate = {
   reason: string;
 };
 
-/** Represents a recalled item, with its text, its source and how far to trust it. */
+/** Represents a recalled item, with its text, its source and how much to trust it. */
 export type MemoryItem = {
   text: string;
   kind: string;
@@ -750,7 +753,7 @@ export type Why = {
 };
 
 /**
- * Describes one source on the way back. A direct source has `depth` 1. `present` is false if the source no longer
+ * Describes one source in the chain. A direct source has `depth` 1. `present` is false if the source no longer
  *     exists.
  */
 export type WhyStep = {
@@ -764,7 +767,7 @@ export type WhyStep = {
   message: Message | null;
 };
 
-/** Describes the correction that gave a fact its present value: what it replaced, by whom, when and why. */
+/** Describes the correction that set a fact's current value: what it replaced, who made it, when and why. */
 export type WhyCorrection = {
   before: unknown;
   value: unknown;
@@ -814,7 +817,7 @@ export type Turns = {
   passing: number;
 };
 
-/** Reports the cost of extracting from messages with a model, over the threads that still exist. */
+/** Reports what it cost to extract memories with a model, for all threads that still exist. */
 export type ReadingCost = {
   calls: number;
   messages: number;
@@ -840,13 +843,13 @@ export type Diagnosis = {
   problems: string[];
 };
 
-/** Represents a retention rule, and how many rows the collector will delete when it runs next. */
+/** Represents a retention rule, with the number of rows that the collector will delete in its next run. */
 export type RetentionState = {
   rule: string;
   due: number;
 };
 
-/** Holds the org, user and rights of the key that asks. */
+/** Holds the org, user and rights of the caller's key. */
 export type Me = {
   id: string;
   org: string;
@@ -932,7 +935,7 @@ export type Carried = {
   proof: string;
 };
 
-/** Represents a context, and the recalled memory to send back with the turn it was made for. */
+/** Represents a context, and the recalled memory to send back with its turn. */
 export type SessionContext = {
   context: Context;
   kept: Record<string, unknown> | null;
@@ -975,7 +978,10 @@ export type Forgetting = {
   done: boolean;
 };
 
-/** Reports a forgetting: the rows deleted by table, and what a search of the files found afterwards. */
+/**
+ * Reports what `forget` did: the number of deleted rows by table, and what a search of the files found
+ *     afterwards.
+ */
 export type Erasure = {
   kind: string;
   counts: Record<string, number>;
@@ -1034,7 +1040,7 @@ export type Watched = {
   seen: Record<string, number>;
 };
 
-/** Represents a notice that a record of a kind changed in a namespace. */
+/** Reports that a record of a certain kind changed in a namespace. */
 export type Notice = {
   kind: string;
   namespace: string;
@@ -1058,13 +1064,13 @@ export class FactsNoun {
    * List the facts of a namespace, in the order of their keys.
    *
    * Args:
-   *     ns: The namespace; on a user's handle, the user's own by default.
+   *     ns: The namespace. On a user's handle, it defaults to the user's own.
    *     prefix: Return only keys that start with this.
-   *     where: A filter on the value and the fields, such as `{"count": {"$gt": 2}}`.
-   *     limit: How many to return at most.
+   *     where: A filter on the value and other fields, such as `{"count": {"$gt": 2}}`.
+   *     limit: The maximum number to return.
    *     after: The last key of the previous page.
-   *     reverse: Whether to list from the end.
-   *     as_of: Return the facts of this time, with the values they had.
+   *     reverse: Whether to list in reverse order.
+   *     as_of: Return the facts that were current at this time, with their values at that time.
    *
    * Returns:
    *     The facts.
@@ -1082,10 +1088,10 @@ export class FactsNoun {
    * Write several values in one transaction.
    *
    * Args:
-   *     ns: The namespace; on a user's handle, the user's own by default.
+   *     ns: The namespace. On a user's handle, it defaults to the user's own.
    *     items: The values by key.
    *     ttl: How long to keep each of them.
-   *     index: What recall indexes of each, as in `set`.
+   *     index: Which parts of each value recall indexes, as in `set`.
    *
    * Returns:
    *     The stored facts, in the order of the items.
@@ -1104,7 +1110,7 @@ export class FactsNoun {
    * Delete all facts whose key starts with `prefix`, as `delete` does, and return how many.
    *
    * Args:
-   *     ns: The namespace; on a user's handle, the user's own by default.
+   *     ns: The namespace. On a user's handle, it defaults to the user's own.
    *     prefix: The beginning of the keys; the default matches every key.
    *     history: Whether to keep the history.
    *
@@ -1124,7 +1130,7 @@ export class FactsNoun {
    * Return several facts at once, in the order of the keys, with None for those that do not exist.
    *
    * Args:
-   *     ns: The namespace; on a user's handle, the user's own by default.
+   *     ns: The namespace. On a user's handle, it defaults to the user's own.
    *     keys: The keys to read.
    *
    * Returns:
@@ -1156,7 +1162,7 @@ export class FactsNoun {
    * Return a fact, or None if there is none.
    *
    * Args:
-   *     ns: The namespace; on a user's handle, the user's own by default.
+   *     ns: The namespace. On a user's handle, it defaults to the user's own.
    *     key: The key.
    *     as_of: Return the version that was current at this time.
    *
@@ -1179,15 +1185,16 @@ export class FactsNoun {
    * is returned instead. The same applies to a fact whose `source` was forgotten, whoever writes it.
    *
    * Args:
-   *     ns: The namespace, such as `user:ada`. On a user's handle you can leave it out, in all methods of facts:
+   *     ns: The namespace, such as `user:ada`. On a user's handle you can leave it out in all methods:
    *         `ada.facts.set("city", "Lisbon")` writes to the user's own namespace.
    *     key: The name of the value, such as `city`.
    *     value: A JSON value.
    *     ttl: How long to keep it, in seconds or as a timedelta.
    *     confidence: How certain it is, from 0 to 1.
    *     source: The id of the message it was taken from.
-   *     expect: The version to replace; 0 if there must be none yet.
-   *     index: What recall indexes: everything, some fields of the value (`["title", "author.name"]`), or nothing.
+   *     expect: The version to replace; 0 if there must be no fact yet.
+   *     index: Which parts of the value recall indexes: all of it, some fields (`["title", "author.name"]`), or
+   *         none.
    *     text: The fact as a sentence that makes sense on its own ("Ada lives in Lisbon").
    *     subject: The person or thing it is about, if not the owner of the namespace. It becomes part of the key
    *         (`birthday@Mia`), so that facts about two people stay apart.
@@ -1215,7 +1222,7 @@ export class FactsNoun {
    * Delete a fact. Memories derived from it stay; `forget` deletes them too.
    *
    * Args:
-   *     ns: The namespace; on a user's handle, the user's own by default.
+   *     ns: The namespace. On a user's handle, it defaults to the user's own.
    *     key: The key.
    *     expect: The version that you expect to be current.
    *     history: Whether to keep the older versions, for `history` and `as_of`.
@@ -1236,7 +1243,7 @@ export class FactsNoun {
    * Change some fields of a fact and return its new version. Fields that you leave out stay as they are.
    *
    * Args:
-   *     ns: The namespace; on a user's handle, the user's own by default.
+   *     ns: The namespace. On a user's handle, it defaults to the user's own.
    *     key: The key.
    *     value: The new value; to store null, use `set`.
    *     text: The fact as a sentence that makes sense on its own.
@@ -1265,7 +1272,7 @@ export class FactsNoun {
    * Change how long a fact is kept, counted from now, without a new version.
    *
    * Args:
-   *     ns: The namespace; on a user's handle, the user's own by default.
+   *     ns: The namespace. On a user's handle, it defaults to the user's own.
    *     key: The key.
    *     ttl: Seconds or a timedelta; None keeps it forever.
    *
@@ -1286,7 +1293,7 @@ export class FactsNoun {
    * `rejected`.
    *
    * Args:
-   *     ns: The namespace; on a user's handle, the user's own by default.
+   *     ns: The namespace. On a user's handle, it defaults to the user's own.
    *     key: The key.
    *
    * Returns:
@@ -1307,7 +1314,7 @@ export class FactsNoun {
    * The wrong value stays in the history, and is not derived again from the same sources.
    *
    * Args:
-   *     ns: The namespace; on a user's handle, the user's own by default.
+   *     ns: The namespace. On a user's handle, it defaults to the user's own.
    *     key: The key.
    *     value: The right value.
    *     reason: The reason, for the history.
@@ -1329,7 +1336,7 @@ export class FactsNoun {
    * End a fact that was true and no longer is. Its history stays, and the same value may be stated again.
    *
    * Args:
-   *     ns: The namespace; on a user's handle, the user's own by default.
+   *     ns: The namespace. On a user's handle, it defaults to the user's own.
    *     key: The key of the fact.
    *     since: When it stopped being true; now by default.
    *     reason: Why it ended, for the history.
@@ -1354,7 +1361,7 @@ export class FactsNoun {
    * If the user states it again, that is a new source, and it is remembered.
    *
    * Args:
-   *     ns: The namespace; on a user's handle, the user's own by default.
+   *     ns: The namespace. On a user's handle, it defaults to the user's own.
    *     key: The key.
    *     reason: The reason, for the history.
    *     expect: The version that you expect to be current.
@@ -1379,14 +1386,14 @@ export class FactsNoun {
    * that the user has stated again since then keeps its newer value.
    *
    * Args:
-   *     ns: The namespace; on a user's handle, the user's own by default.
+   *     ns: The namespace. On a user's handle, it defaults to the user's own.
    *     key: The last id in the `ended` of the request's receipt.
    *
    * Returns:
    *     The restored facts.
    *
    * Raises:
-   *     NotFound: There is no such request, or it was undone already.
+   *     NotFound: There is no such request, or it has already been undone.
    *
    * Role: `writer`.
    */
@@ -1400,7 +1407,7 @@ export class FactsNoun {
    * A value that was rejected may be derived from its sources again.
    *
    * Args:
-   *     ns: The namespace; on a user's handle, the user's own by default.
+   *     ns: The namespace. On a user's handle, it defaults to the user's own.
    *     key: The key.
    *     version: The number of the version to restore.
    *     expect: The version that you expect to be current.
@@ -1428,17 +1435,17 @@ export class ThreadsNoun {
   }
 
   /**
-   * List the threads of a namespace, in the order of their ids. Generated ids are in the order of creation.
+   * List the threads of a namespace, in the order of their ids. Generated ids sort by creation time.
    *
    * With `by`, all threads of the namespace are read and sorted, because an index would add a write to every append.
    *
    * Args:
-   *     ns: The namespace; on a user's handle, the user's own by default.
+   *     ns: The namespace. On a user's handle, it defaults to the user's own.
    *     where: A filter on title, metadata and the other fields.
    *     by: Sort by a time instead, such as `updated_at`.
-   *     limit: How many to return at most.
+   *     limit: The maximum number to return.
    *     after: The last thread of the previous page.
-   *     reverse: Whether to list from the end.
+   *     reverse: Whether to list in reverse order.
    *
    * Returns:
    *     The threads.
@@ -1457,7 +1464,7 @@ export class ThreadsNoun {
    * Create a thread, or return the existing one with this id.
    *
    * Args:
-   *     ns: The namespace; on a user's handle, the user's own by default.
+   *     ns: The namespace. On a user's handle, it defaults to the user's own.
    *     title: A title for people.
    *     id: Your own id for the thread; generated by default.
    *     metadata: JSON values that you want to filter by.
@@ -1563,17 +1570,17 @@ export class ThreadsNoun {
   }
 
   /**
-   * Copy the messages of a thread, up to and including `at`, into a new thread of the same namespace.
+   * Copy the messages of a thread, up to and including `at`, into a new thread in the same namespace.
    *
    * Args:
    *     id: The thread to copy.
    *     at: The last message to copy; all by default.
    *     new_id: The id of the copy.
    *     title: Its title.
-   *     metadata: Its metadata, which is otherwise copied; `forked_from` names the original.
+   *     metadata: Its metadata; by default, a copy of the original's. `forked_from` names the original.
    *     ttl: How long to keep it.
    *     share: With `prefix`, contexts of the copy begin with the same bytes as those of the original, so that a
-   *         provider's prompt cache serves them.
+   *         provider's prompt cache can serve them.
    *
    * Returns:
    *     The new thread. Its messages have the same numbers.
@@ -1607,13 +1614,13 @@ export class ThreadsNoun {
   }
 
   /**
-   * Record what a request of this thread cost, and find what broke the provider's prompt cache.
+   * Record what a request for this thread cost, and find out what broke the provider's prompt cache.
    *
    * Args:
    *     id: The thread.
-   *     usage: The answer of OpenAI, Anthropic or Gemini, or its `usage`.
+   *     usage: The response from OpenAI, Anthropic or Gemini, or its `usage`.
    *     pieces: The `pieces` of the context you sent, which are compared with those of the previous request.
-   *     model: The model that answered, which decides the prices.
+   *     model: The model that answered, which determines the prices.
    *
    * Returns:
    *     The report of the request.
@@ -1673,7 +1680,7 @@ export class ThreadsNoun {
    *
    * Args:
    *     id: The thread.
-   *     limit: How many to return at most; with `before`, the nearest to it.
+   *     limit: The maximum number to return. With `before`, the messages nearest to it are returned.
    *     before: Return only messages before this number.
    *     after: Return only messages after this number.
    *     roles: Return only messages with these roles.
@@ -1712,7 +1719,8 @@ export class ThreadsNoun {
   }
 
   /**
-   * Delete messages of a thread, and return how many. `forget` also deletes what was derived from them.
+   * Delete messages from a thread, and return how many were deleted. `forget` also deletes what was derived from
+   * them.
    *
    * Args:
    *     id: The thread.
@@ -1733,7 +1741,7 @@ export class ThreadsNoun {
    *
    * Args:
    *     id: The id of the thread.
-   *     n: How many messages to return at most.
+   *     n: The maximum number of messages to return.
    *
    * Returns:
    *     The messages.
@@ -1864,16 +1872,16 @@ export class LearningsNoun {
   }
 
   /**
-   * List learnings: the most used first, then the most certain, then the newest.
+   * List learnings by use, then by confidence, then by age, with the most used first.
    *
    * Args:
-   *     min_confidence: Leave out learnings that are less certain.
+   *     min_confidence: Leave out learnings with a lower confidence.
    *     type: Return only learnings of type `preference`, `pattern` or `correction`.
-   *     limit: How many to return at most.
+   *     limit: The maximum number to return.
    *     after: The id of the last learning of the previous page. If it was deleted in the meantime, there is no next
    *         page.
-   *     reverse: Whether to list from the end.
-   *     user: The user it is about; by default the user of this handle.
+   *     reverse: Whether to list in reverse order.
+   *     user: The user it is about. Defaults to the user of this handle.
    *
    * Returns:
    *     The learnings.
@@ -1898,7 +1906,7 @@ export class LearningsNoun {
    *     corrects: The id of a learning that this one contradicts.
    *     tags: Your own labels.
    *     metadata: Anything else, as JSON.
-   *     user: The user it is about; by default the user of this handle.
+   *     user: The user it is about. Defaults to the user of this handle.
    *
    * Returns:
    *     The learning, new or reinforced.
@@ -1914,7 +1922,7 @@ export class LearningsNoun {
    *
    * Args:
    *     ids: The ids of the learnings.
-   *     user: The user it is about; by default the user of this handle.
+   *     user: The user it is about. Defaults to the user of this handle.
    *
    * Returns:
    *     One learning or None per id.
@@ -1930,7 +1938,7 @@ export class LearningsNoun {
    *
    * Args:
    *     ids: The ids of the learnings.
-   *     user: The user it is about; by default the user of this handle.
+   *     user: The user it is about. Defaults to the user of this handle.
    *
    * Returns:
    *     How many of the learnings exist.
@@ -1946,7 +1954,7 @@ export class LearningsNoun {
    *
    * Args:
    *     id: The id of the learning.
-   *     user: The user it is about; by default the user of this handle.
+   *     user: The user it is about. Defaults to the user of this handle.
    *
    * Returns:
    *     The learning, or None.
@@ -1962,7 +1970,7 @@ export class LearningsNoun {
    *
    * Args:
    *     id: The id of the learning.
-   *     user: The user it is about; by default the user of this handle.
+   *     user: The user it is about. Defaults to the user of this handle.
    *
    * Returns:
    *     Whether the learning existed.
@@ -1984,7 +1992,7 @@ export class LearningsNoun {
    *     tags: Your own labels, which replace the current ones.
    *     metadata: JSON values, which replace the current metadata.
    *     reason: The reason, stored with the learning.
-   *     user: The user it is about; by default the user of this handle.
+   *     user: The user it is about. Defaults to the user of this handle.
    *
    * Returns:
    *     The changed learning.
@@ -2003,7 +2011,7 @@ export class LearningsNoun {
    *
    * Args:
    *     id: The id of the learning.
-   *     user: The user it is about; by default the user of this handle.
+   *     user: The user it is about. Defaults to the user of this handle.
    *
    * Returns:
    *     The learning with its new confidence.
@@ -2022,7 +2030,7 @@ export class LearningsNoun {
    *
    * Args:
    *     id: The id of the learning.
-   *     user: The user it is about; by default the user of this handle.
+   *     user: The user it is about. Defaults to the user of this handle.
    *
    * Returns:
    *     The learning with its new confidence.
@@ -2052,9 +2060,9 @@ export class EventsNoun {
    *     status: Return only events that are `planned`, `done` or `cancelled`.
    *     since: Return only events that begin at or after this time.
    *     until: Return only events that begin before this time.
-   *     limit: How many to return at most.
+   *     limit: The maximum number to return.
    *     after: The id of the last event of the previous page.
-   *     reverse: Whether to list from the end.
+   *     reverse: Whether to list in reverse order.
    *     ns: The namespace.
    *
    * Returns:
@@ -2074,7 +2082,7 @@ export class EventsNoun {
    *
    * Args:
    *     text: A sentence that makes sense on its own ("Ada flies to Porto").
-   *     starts_at: When it begins; now if omitted.
+   *     starts_at: When it begins. Defaults to now.
    *     ends_at: When it ends, if it lasts.
    *     status: `planned`, `done` or `cancelled`; by default `planned` for a time in the future, else `done`.
    *     people: The names of the people who take part.
@@ -2085,7 +2093,7 @@ export class EventsNoun {
    *     confidence: How certain it is, from 0 to 1.
    *     source: The id of the message it was taken from.
    *     ttl: How long to keep it.
-   *     ns: The namespace; by default the user's own, and `global` on a handle without a user.
+   *     ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
    *
    * Returns:
    *     The stored event.
@@ -2105,7 +2113,7 @@ export class EventsNoun {
    *
    * Args:
    *     ids: The ids of the events.
-   *     ns: The namespace; by default the user's own, and `global` on a handle without a user.
+   *     ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
    *
    * Returns:
    *     One event or None per id.
@@ -2124,7 +2132,7 @@ export class EventsNoun {
    *
    * Args:
    *     id: The id of the event.
-   *     ns: The namespace; by default the user's own, and `global` on a handle without a user.
+   *     ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
    *
    * Returns:
    *     The event, or None.
@@ -2153,7 +2161,7 @@ export class EventsNoun {
    *     metadata: JSON values, which replace the current metadata.
    *     reason: The reason, for the history.
    *     expect: The version that you expect to be current.
-   *     ns: The namespace; by default the user's own, and `global` on a handle without a user.
+   *     ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
    *
    * Returns:
    *     The event with its new version.
@@ -2173,7 +2181,7 @@ export class EventsNoun {
    *
    * Args:
    *     id: The id of the event.
-   *     ns: The namespace; by default the user's own, and `global` on a handle without a user.
+   *     ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
    *
    * Returns:
    *     Whether the event existed.
@@ -2212,7 +2220,7 @@ export class EventsNoun {
    *
    * Args:
    *     id: The id of the event.
-   *     ns: The namespace; by default the user's own, and `global` on a handle without a user.
+   *     ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
    *
    * Returns:
    *     All versions, or an empty list.
@@ -2227,7 +2235,7 @@ export class EventsNoun {
   }
 }
 
-/** Lists, searches, changes and deletes facts, events and learnings in a common format. */
+/** Lists, searches, changes and deletes facts, events and learnings through one interface. */
 export class MemoriesNoun {
   readonly #http: Http;
 
@@ -2236,13 +2244,13 @@ export class MemoriesNoun {
   }
 
   /**
-   * Return memories: facts by key, then events, then learnings.
+   * Return memories. Facts come first, ordered by key, then events, then learnings.
    *
    * Args:
    *     kinds: Return only these kinds.
    *     subject: Return only memories about this person or thing.
    *     tag: Return only memories with this tag.
-   *     limit: How many to return at most.
+   *     limit: The maximum number to return.
    *     after: The id of the last memory of the previous page.
    *     ns: The namespace; by default the user's own.
    *
@@ -2265,7 +2273,7 @@ export class MemoriesNoun {
    *     query: A question or a few words.
    *     kinds: Return only these kinds: `fact`, `event`, `learning`.
    *     top_k: How many to return.
-   *     min_score: Leave out those with a lower score; without it, a subject that nothing is known about finds none.
+   *     min_score: Leave out memories with a lower score. By default, nothing is returned for an unknown subject.
    *     ns: The namespace; by default the user's own.
    *
    * Returns:
@@ -2287,7 +2295,7 @@ export class MemoriesNoun {
    *
    * Args:
    *     id: The id, such as `fact:city`.
-   *     ns: The namespace; by default the user's own, and `global` on a handle without a user.
+   *     ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
    *
    * Returns:
    *     The memory, or None.
@@ -2317,7 +2325,7 @@ export class MemoriesNoun {
    *     metadata: JSON values, which replace the current metadata.
    *     confidence: How certain it is, from 0 to 1.
    *     reason: The reason, for the history.
-   *     ns: The namespace; by default the user's own, and `global` on a handle without a user.
+   *     ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
    *
    * Returns:
    *     The memory with its new version.
@@ -2337,7 +2345,7 @@ export class MemoriesNoun {
    *
    * Args:
    *     id: The id, such as `fact:city`.
-   *     ns: The namespace; by default the user's own, and `global` on a handle without a user.
+   *     ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
    *
    * Returns:
    *     Whether the memory existed.
@@ -2356,7 +2364,7 @@ export class MemoriesNoun {
    *
    * Args:
    *     id: The id, such as `fact:city`.
-   *     ns: The namespace; by default the user's own, and `global` on a handle without a user.
+   *     ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
    *
    * Returns:
    *     All versions.
@@ -2371,14 +2379,15 @@ export class MemoriesNoun {
   }
 
   /**
-   * Undo the last change of a memory, and return the memory as it is afterwards, or None if it is gone.
+   * Undo the last change to a memory, and return the resulting memory, or None if it no longer exists.
    *
-   * The undo is itself a new version, so it can be undone. A fact that was only added is rejected: it is not derived
-   * from the same message again. If the change was approved in the review queue, it waits there again.
+   * The undo is itself a new version, so it can be undone. If the last change added a fact, the fact is rejected,
+   * and is not derived from the same message again. If the change was approved in the review queue, it waits there
+   * again.
    *
    * Args:
    *     id: The id, such as `fact:city`.
-   *     ns: The namespace; by default the user's own, and `global` on a handle without a user.
+   *     ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
    *
    * Returns:
    *     The memory after the undo, or None if it no longer exists.
@@ -2405,9 +2414,9 @@ export class ReviewNoun {
    * Return the candidates that are waiting for approval, in the order of their ids.
    *
    * Args:
-   *     limit: How many to return at most.
+   *     limit: The maximum number to return.
    *     after: The id of the last candidate of the previous page.
-   *     ns: The namespace; by default the user's own, and `global` on a handle without a user.
+   *     ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
    *
    * Returns:
    *     The candidates.
@@ -2426,7 +2435,7 @@ export class ReviewNoun {
    *
    * Args:
    *     id: The id of the candidate.
-   *     ns: The namespace; by default the user's own, and `global` on a handle without a user.
+   *     ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
    *
    * Returns:
    *     The candidate, or None.
@@ -2441,7 +2450,7 @@ export class ReviewNoun {
   }
 
   /**
-   * Change what a candidate proposes, and return it. The candidate keeps waiting.
+   * Change a candidate's proposal, and return the candidate, which stays in the queue.
    *
    * Args:
    *     id: The id of the candidate.
@@ -2449,7 +2458,7 @@ export class ReviewNoun {
    *     value: The new value of a fact.
    *     key: The new key of a fact.
    *     subject: The person or thing that it is about.
-   *     ns: The namespace; by default the user's own, and `global` on a handle without a user.
+   *     ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
    *
    * Returns:
    *     The changed candidate.
@@ -2464,18 +2473,18 @@ export class ReviewNoun {
   }
 
   /**
-   * Carry out what a candidate proposes, and return the memory, or None if it only ended or confirmed one.
+   * Carry out a candidate's proposal, and return the memory, or None if the proposal only ended or confirmed one.
    *
    * Args:
    *     id: The id of the candidate.
-   *     ns: The namespace; by default the user's own, and `global` on a handle without a user.
+   *     ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
    *
    * Returns:
    *     The memory, or None.
    *
    * Raises:
    *     NotFound: There is no such candidate.
-   *     Conflict: The memory that it would change has changed since.
+   *     Conflict: The memory that it would change has changed in the meantime.
    *
    * Role: `writer`.
    */
@@ -2489,7 +2498,7 @@ export class ReviewNoun {
    * Args:
    *     id: The id of the candidate.
    *     reason: The reason, for the audit trail.
-   *     ns: The namespace; by default the user's own, and `global` on a handle without a user.
+   *     ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
    *
    * Returns:
    *     Whether the candidate existed.
@@ -2530,7 +2539,7 @@ export class GateNoun {
    * Parts that you leave out stay unchanged. Other processes notice it within two seconds.
    *
    * Args:
-   *     secrets: What happens to secrets in memory, by kind, by group or for all (`*`): `mask`, `refuse`, `allow`.
+   *     secrets: What happens to secrets in memory, by kind, by group or for all (`*`): `mask`, `refuse` or `allow`.
    *     messages: What happens to secrets in messages: `keep`, `mask` or `refuse`.
    *     personal: Rules by class of personal data: `allow`, `review`, `refuse` or `expire 30d`.
    *     namespaces: Such rules by namespace (`{"user:*": {"health": "review"}}`).
@@ -2549,7 +2558,7 @@ export class GateNoun {
   }
 
   /**
-   * Delete the stored policy of this org, so that the one that the memory was opened with applies again.
+   * Delete the stored policy of this org. The policy that the memory was opened with then applies again.
    *
    * Returns:
    *     Whether there was a stored policy.
@@ -2606,7 +2615,7 @@ export class PlansNoun {
    * Look for memories that can be tidied up in a namespace, and return a plan. Nothing changes.
    *
    * Args:
-   *     ns: The namespace; by default the user's own, and `global` on a handle without a user.
+   *     ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
    *
    * Returns:
    *     The plan.
@@ -2644,7 +2653,7 @@ export class PlansNoun {
    *
    * Args:
    *     id: The id of the plan.
-   *     ns: The namespace; by default the user's own, and `global` on a handle without a user.
+   *     ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
    *
    * Returns:
    *     How many memories were restored.
@@ -2671,9 +2680,9 @@ export class ProfileNoun {
    * Return all facts, preferences and learnings of a user.
    *
    * Args:
-   *     user: The user it is about; by default the user of this handle.
-   *     min_confidence: Leave out memories that are less certain than this.
-   *     as_of: Return the profile of this time.
+   *     user: The user it is about. Defaults to the user of this handle.
+   *     min_confidence: Leave out memories with a lower confidence.
+   *     as_of: Return the profile as it was at this time.
    *
    * Returns:
    *     The profile.
@@ -2689,7 +2698,7 @@ export class ProfileNoun {
    *
    * Args:
    *     users: The ids of the users.
-   *     min_confidence: Leave out memories that are less certain than this.
+   *     min_confidence: Leave out memories with a lower confidence.
    *
    * Returns:
    *     One profile per user.
@@ -2704,13 +2713,13 @@ export class ProfileNoun {
    * Return the profile lines that every context of a user contains, in order, each with its source.
    *
    * The lines are about safety, who the user is, preferences, corrections, other important facts, and the current
-   * page and plan. Only certain and current lines are included. The block changes only when one of them does, so
-   * that prompt caches keep it.
+   * page and plan. Only certain and current lines are included. The block changes only when one of them changes, so
+   * it stays in prompt caches.
    *
    * Args:
-   *     user: The user it is about; by default the user of this handle.
+   *     user: The user it is about. Defaults to the user of this handle.
    *     max_tokens: The maximum size of the block.
-   *     as_of: Return the block of this time.
+   *     as_of: Return the block as it was at this time.
    *
    * Returns:
    *     The lines of the block.
@@ -2722,7 +2731,7 @@ export class ProfileNoun {
   }
 
   /**
-   * Set a preference of a user. It is stored as the fact `preference.<key>` and sent with every request.
+   * Set a user's preference. It is stored as the fact `preference.<key>` and sent with every request.
    *
    * Args:
    *     user: The user it is about. None means the user of this handle.
@@ -2751,8 +2760,8 @@ export class WorkingNoun {
    * Return the document, or None if there is none or it has expired.
    *
    * Args:
-   *     user: The user of the document; by default the user of this handle.
-   *     session: The session; by default the document that belongs to no session.
+   *     user: The user whose document it is. Defaults to the user of this handle.
+   *     session: The session; by default, the document that belongs to no session.
    *
    * Returns:
    *     The document, or None.
@@ -2768,14 +2777,14 @@ export class WorkingNoun {
    *
    * Args:
    *     doc: The document, or its fields.
-   *     user: The user of the document; by default the user of this handle.
-   *     session: The session; by default the document that belongs to no session.
+   *     user: The user whose document it is. Defaults to the user of this handle.
+   *     session: The session; by default, the document that belongs to no session.
    *
    * Returns:
    *     The stored document.
    *
    * Raises:
-   *     InvalidValue: A field does not have the type that the template declares.
+   *     InvalidValue: A field's type differs from the one in the template.
    *
    * Role: `writer`.
    */
@@ -2793,7 +2802,7 @@ export class WorkingNoun {
    *     The changed document.
    *
    * Raises:
-   *     InvalidValue: A field does not have the type that the template declares.
+   *     InvalidValue: A field's type differs from the one in the template.
    *
    * Role: `writer`.
    */
@@ -2805,8 +2814,8 @@ export class WorkingNoun {
    * Delete the document, and return whether there was one.
    *
    * Args:
-   *     user: The user of the document; by default the user of this handle.
-   *     session: The session; by default the document that belongs to no session.
+   *     user: The user whose document it is. Defaults to the user of this handle.
+   *     session: The session; by default, the document that belongs to no session.
    *
    * Returns:
    *     Whether the document existed.
@@ -2822,7 +2831,7 @@ export class WorkingNoun {
    *
    * Args:
    *     sessions: The sessions; None means the document that belongs to no session.
-   *     user: The user of the document; by default the user of this handle.
+   *     user: The user whose document it is. Defaults to the user of this handle.
    *
    * Returns:
    *     One document or None per session.
@@ -2834,13 +2843,13 @@ export class WorkingNoun {
   }
 
   /**
-   * Add an action to the recent actions, of which the newest 20 are kept.
+   * Add an action to the recent actions. Only the newest 20 are kept.
    *
    * Args:
    *     action: What the user did.
    *     entity_id: The id of the entity that the action concerned.
-   *     user: The user of the document; by default the user of this handle.
-   *     session: The session; by default the document that belongs to no session.
+   *     user: The user whose document it is. Defaults to the user of this handle.
+   *     session: The session; by default, the document that belongs to no session.
    *
    * Returns:
    *     The changed document.
@@ -2855,8 +2864,8 @@ export class WorkingNoun {
    * Remove the newest action and return it, or None if there is none.
    *
    * Args:
-   *     user: The user of the document; by default the user of this handle.
-   *     session: The session; by default the document that belongs to no session.
+   *     user: The user whose document it is. Defaults to the user of this handle.
+   *     session: The session; by default, the document that belongs to no session.
    *
    * Returns:
    *     The removed action, or None.
@@ -2868,12 +2877,12 @@ export class WorkingNoun {
   }
 
   /**
-   * Add messages to the history, of which the newest 20 are kept, without tool results that have lost their call.
+   * Add messages to the history. Only the newest 20 are kept, without tool results that have lost their call.
    *
    * Args:
    *     *messages: The messages of the turn.
-   *     user: The user of the document; by default the user of this handle.
-   *     session: The session; by default the document that belongs to no session.
+   *     user: The user whose document it is. Defaults to the user of this handle.
+   *     session: The session; by default, the document that belongs to no session.
    *
    * Returns:
    *     The changed document.
@@ -2898,9 +2907,9 @@ export class StateNoun {
    *
    * Args:
    *     prefix: Return only keys that start with this.
-   *     limit: How many to return at most.
+   *     limit: The maximum number to return.
    *     after: The last key of the previous page.
-   *     reverse: Whether to list from the end.
+   *     reverse: Whether to list in reverse order.
    *
    * Returns:
    *     The entries.
@@ -2949,7 +2958,7 @@ export class StateNoun {
    *     key: The key.
    *     value: A JSON value.
    *     ttl: How long to keep it.
-   *     expect: Write only if this is the current version; 0 if there must be none yet.
+   *     expect: Write only if this is the current version; 0 if there must be no entry yet.
    *
    * Returns:
    *     The stored entry, with its version.
@@ -3011,11 +3020,11 @@ export class DocumentsNoun {
    * List the documents of a namespace, in the order of their ids.
    *
    * Args:
-   *     ns: The namespace; on a user's handle, the user's own by default.
+   *     ns: The namespace. On a user's handle, it defaults to the user's own.
    *     where: A filter on metadata and the other fields.
-   *     limit: How many to return at most.
+   *     limit: The maximum number to return.
    *     after: The last id of the previous page.
-   *     reverse: Whether to list from the end.
+   *     reverse: Whether to list in reverse order.
    *
    * Returns:
    *     The documents.
@@ -3037,8 +3046,9 @@ export class DocumentsNoun {
    *     ns: The namespace it belongs to.
    *     text: The text, or a file as bytes or as a `Path`: Markdown, HTML, PDF, Word (.docx) or plain text. HTML,
    *         PDF and Word need the extra `documents`.
-   *     title: The title; by default a file's own, or the last part of its source.
-   *     source: Where it came from, by default a file's path. Adding the same source again replaces the document.
+   *     title: The title. By default, this is the file's own title, or the last part of its source.
+   *     source: Where it came from; by default, the path of the file. Adding the same source again replaces the
+   *         document.
    *     metadata: JSON values that you want to filter by.
    *     id: Your own id for the document.
    *     ttl: How long to keep it.
@@ -3060,7 +3070,7 @@ export class DocumentsNoun {
    * Return several documents at once, in the order of the ids, with None for those that do not exist.
    *
    * Args:
-   *     ns: The namespace; on a user's handle, the user's own by default.
+   *     ns: The namespace. On a user's handle, it defaults to the user's own.
    *     ids: The ids of the documents.
    *
    * Returns:
@@ -3079,7 +3089,7 @@ export class DocumentsNoun {
    * Return a document with its text, or None if there is none.
    *
    * Args:
-   *     ns: The namespace; on a user's handle, the user's own by default.
+   *     ns: The namespace. On a user's handle, it defaults to the user's own.
    *     id: The id of the document.
    *
    * Returns:
@@ -3098,7 +3108,7 @@ export class DocumentsNoun {
    * Delete a document with its chunks and their index entries, and return whether it existed.
    *
    * Args:
-   *     ns: The namespace; on a user's handle, the user's own by default.
+   *     ns: The namespace. On a user's handle, it defaults to the user's own.
    *     id: The id of the document.
    *
    * Returns:
@@ -3117,7 +3127,7 @@ export class DocumentsNoun {
    * List the chunks of a document, in the order of its text.
    *
    * Args:
-   *     ns: The namespace; on a user's handle, the user's own by default.
+   *     ns: The namespace. On a user's handle, it defaults to the user's own.
    *     id: The id of the document.
    *
    * Returns:
@@ -3145,10 +3155,10 @@ export class TasksNoun {
    * List tasks by id, without their states.
    *
    * Args:
-   *     ns: The namespace; by default all that this handle may read.
-   *     limit: How many to return at most.
+   *     ns: The namespace; by default, all that this handle may read.
+   *     limit: The maximum number to return.
    *     after: The last id of the previous page.
-   *     reverse: Whether to list from the end.
+   *     reverse: Whether to list in reverse order.
    *
    * Returns:
    *     The tasks.
@@ -3198,7 +3208,7 @@ export class TasksNoun {
    * Args:
    *     checkpoint: A `Checkpoint`, or a dict with `task_id`, `step`, `state` and `completed_subtasks`.
    *     expect: Save only if this is the current version.
-   *     keep: How many saved steps stay readable: `all` (the default of a new task), `latest` or a number.
+   *     keep: How many saved steps to keep: `all` (the default for a new task), `latest` or a number.
    *
    * Returns:
    *     The saved checkpoint, with its version.
@@ -3232,7 +3242,7 @@ export class TasksNoun {
    *
    * Args:
    *     task_id: The id of the task.
-   *     n: How many steps to return at most.
+   *     n: The maximum number of steps to return.
    *
    * Returns:
    *     The saved steps.
@@ -3259,12 +3269,12 @@ export class RecordsNoun {
    * List the records whose key starts with `prefix`, in the order of their keys.
    *
    * Args:
-   *     ns: The namespace; on a user's handle, the user's own by default.
+   *     ns: The namespace. On a user's handle, it defaults to the user's own.
    *     prefix: The beginning of the key.
    *     after: Return only keys after this one.
    *     before: Return only keys before this one.
-   *     reverse: Whether to list from the end.
-   *     limit: How many to return at most.
+   *     reverse: Whether to list in reverse order.
+   *     limit: The maximum number to return.
    *     where: A filter on `meta`.
    *     keys_only: Whether to skip reading the data.
    *
@@ -3282,10 +3292,11 @@ export class RecordsNoun {
   }
 
   /**
-   * Delete all records whose key starts with `prefix` and is between the bounds, and return how many.
+   * Delete all records whose key starts with `prefix` and is between the bounds, and return how many were
+   * deleted.
    *
    * Args:
-   *     ns: The namespace; on a user's handle, the user's own by default.
+   *     ns: The namespace. On a user's handle, it defaults to the user's own.
    *     prefix: The beginning of the keys; the default matches every key.
    *     after: Delete only keys after this one.
    *     before: Delete only keys before this one.
@@ -3306,10 +3317,10 @@ export class RecordsNoun {
    * Write several records in one transaction.
    *
    * Args:
-   *     ns: The namespace; on a user's handle, the user's own by default.
+   *     ns: The namespace. On a user's handle, it defaults to the user's own.
    *     items: Pairs of key and data, or `RecordPut` objects with their own options.
-   *     ttl: How long to keep the records that are not given as a `RecordPut`.
-   *     absent: Leave existing records unchanged, for those that are not given as a `RecordPut`.
+   *     ttl: How long to keep the records that are not passed as a `RecordPut`.
+   *     absent: Leave existing records unchanged, unless they are passed as a `RecordPut`.
    *     expect: Other records and the versions they must have at the commit; 0 if they must not exist.
    *
    * Returns:
@@ -3329,7 +3340,7 @@ export class RecordsNoun {
    * Return the records under several keys, in order, with None for those that do not exist.
    *
    * Args:
-   *     ns: The namespace; on a user's handle, the user's own by default.
+   *     ns: The namespace. On a user's handle, it defaults to the user's own.
    *     keys: The keys to read.
    *
    * Returns:
@@ -3348,7 +3359,7 @@ export class RecordsNoun {
    * Return the record under a key, or None if there is none.
    *
    * Args:
-   *     ns: The namespace; on a user's handle, the user's own by default.
+   *     ns: The namespace. On a user's handle, it defaults to the user's own.
    *     key: The key.
    *
    * Returns:
@@ -3367,12 +3378,12 @@ export class RecordsNoun {
    * Write bytes or a JSON value.
    *
    * Args:
-   *     ns: The namespace; on a user's handle, the user's own by default.
+   *     ns: The namespace. On a user's handle, it defaults to the user's own.
    *     key: A tuple of texts and numbers.
    *     data: Bytes or JSON.
    *     meta: JSON that `scan` can filter by.
    *     ttl: How long to keep it.
-   *     expect: Write only if this is the current version; 0 if there must be none yet.
+   *     expect: Write only if this is the current version; 0 if there must be no record yet.
    *     absent: Leave an existing record unchanged, and return it with `existed` set.
    *
    * Returns:
@@ -3392,7 +3403,7 @@ export class RecordsNoun {
    * Delete a record, and return whether it existed.
    *
    * Args:
-   *     ns: The namespace; on a user's handle, the user's own by default.
+   *     ns: The namespace. On a user's handle, it defaults to the user's own.
    *     key: The key.
    *     expect: Delete only if this is the current version.
    *
@@ -3423,9 +3434,9 @@ export class AuditNoun {
    * Args:
    *     subject: Return only events about this id, such as `user:ada/city`.
    *     kind: Return only events of this kind.
-   *     limit: How many to return at most.
+   *     limit: The maximum number to return.
    *     after: The id or time of the last event of the previous page.
-   *     reverse: Whether to list the newest first.
+   *     reverse: Whether to list the newest events first.
    *
    * Returns:
    *     The events.
@@ -3437,7 +3448,7 @@ export class AuditNoun {
   }
 
   /**
-   * Delete events that are older than this, and return how many were deleted.
+   * Delete events older than a given age, and return how many were deleted.
    *
    * Args:
    *     older_than: Seconds or a timedelta.
@@ -3464,7 +3475,7 @@ export class JobsNoun {
   }
 
   /**
-   * Return the state of each queue of this org, as far as this handle can see it.
+   * Return the state of each of this org's queues, as far as this handle can see it.
    *
    * Returns:
    *     One entry per queue.
@@ -3552,7 +3563,7 @@ export class KeysNoun {
   }
 
   /**
-   * Create a key of this org. The answer is the only place where its secret is shown.
+   * Create a key for this org. Only the answer shows its secret.
    *
    * Role: `admin`.
    */
@@ -3590,7 +3601,7 @@ export class BatchesNoun {
   }
 
   /**
-   * Commit several writes together, or none of them.
+   * Commit several writes in one transaction, or none of them if one fails.
    *
    * Role: `writer`.
    */
@@ -3608,7 +3619,7 @@ export class BatchesNoun {
   }
 }
 
-/** Takes, renews and releases leases of tasks, and saves steps under them. */
+/** Acquires, renews and releases leases of tasks, and saves steps under them. */
 export class LeasesNoun {
   readonly #http: Http;
 
@@ -3617,7 +3628,7 @@ export class LeasesNoun {
   }
 
   /**
-   * Take the lease of a task and get its state. Returns 409 while another worker holds it.
+   * Acquire the lease of a task and get its state. Returns 409 while another worker holds it.
    *
    * `owner` is a token chosen by the caller, unique to this run.
    *
@@ -3648,7 +3659,8 @@ export class LeasesNoun {
   /**
    * Save a step and commit its effects (other writes) in one transaction. `finish` ends the task and its lease.
    *
-   * Instead of a whole `state`, `update` sets top-level keys of it and `extend` appends to top-level lists.
+   * Instead of sending a whole `state`, you can set top-level keys with `update` and append to top-level lists with
+   * `extend`.
    *
    * Role: `writer`.
    */
@@ -3657,7 +3669,7 @@ export class LeasesNoun {
   }
 }
 
-/** A read-through cache whose loads are coordinated by leases. */
+/** Implements a read-through cache whose loads are coordinated by leases. */
 export class EntityCacheNoun {
   readonly #http: Http;
 
@@ -3693,7 +3705,7 @@ export class EntityCacheNoun {
   }
 
   /**
-   * Take the lease to load an entity. `owner` is set if you got it; otherwise try again in a moment.
+   * Acquire the lease to load an entity. `owner` is set if you got it; otherwise try again in a moment.
    *
    * Role: `writer`.
    */
@@ -3722,8 +3734,8 @@ export class TurnsNoun {
   /**
    * Append a turn to the thread, which is created if it does not exist. `number` counts the turns of the session.
    *
-   * A new thread belongs to the `user`, or else to the `agent`, or else to everyone (`global`). The call is
-   * idempotent, because session and number form its key. With `keep=false`, no facts and learnings are derived from
+   * A new thread belongs to the `user`, otherwise to the `agent`, otherwise to everyone (`global`). The call is
+   * idempotent, because session and number form its key. With `keep=false`, no facts or learnings are derived from
    * it.
    *
    * Role: `writer`.
@@ -3744,7 +3756,7 @@ export class TurnsNoun {
   }
 
   /**
-   * Summarise (fold) a thread's oldest messages once history takes more than `compact_at` of the room.
+   * Summarise (fold) a thread's oldest messages once history uses more than `compact_at` of the room.
    *
    * Role: `writer`.
    */
@@ -3771,9 +3783,8 @@ export class FunctionsNoun {
   }
 
   /**
-   * Recall for a function.
-   *
-   * Send `made` from the answer with its output, so that the output can be traced and forgotten.
+   * Recall memories for a function. Send `made` from the answer together with the function's output, so that the
+   * output can be traced and forgotten.
    *
    * Role: `reader`.
    */
@@ -3862,7 +3873,7 @@ export class TransfersNoun {
   }
 
   /**
-   * Import a file of another tool, sent as the body; `name` is its file name.
+   * Import a file from another tool, sent as the body; `name` is its file name.
    *
    * Role: `operator`.
    */
@@ -3882,8 +3893,8 @@ export class StreamNoun {
   /**
    * Stream the events of this org as server-sent events, each with ids and sizes, without content.
    *
-   * `names` selects some, separated by commas. A client that reconnects with `Last-Event-ID` gets the events it
-   * missed, or a `missed` event if they are no longer buffered; it should then read its data again.
+   * `names` selects some of them, separated by commas. A client that reconnects with `Last-Event-ID` gets the events
+   * it missed, or a `missed` event if they are no longer buffered; it should then read its data again.
    *
    * Role: `reader`.
    */
@@ -3903,8 +3914,7 @@ export class WatchingNoun {
   /**
    * Return the changes since the cursor `seen`, waiting up to `timeout` seconds (20 at most) for one.
    *
-   * Without `seen`, it returns a first cursor. No change after it is missed if the next request comes within a
-   * minute.
+   * Without `seen`, it returns a first cursor. If the next request comes within a minute, no change is missed.
    *
    * Role: `reader`.
    */
@@ -3931,7 +3941,7 @@ export class AnalysesNoun {
   }
 
   /**
-   * Analyse one of the folders given to `memorist serve --analyze`, and store the report.
+   * Analyse one of the folders passed to `memorist serve --analyze`, and store the report.
    *
    * Role: `operator`.
    */
@@ -4026,12 +4036,12 @@ export class Memorist {
    *     after: Return only items that are newer than this time.
    *     before: Return only items that are older than this time.
    *     where: A filter on metadata and fields, such as `{"berths": {"$gte": 2}}`.
-   *     min_score: Leave out hits with a lower score. By default an unknown subject finds nothing; 0 returns
-   *         whatever ranks best.
-   *     vector: The query as a vector, if you have computed it already.
+   *     min_score: Leave out hits with a lower score. By default, nothing is returned for an unknown subject; 0
+   *         always returns the best hits.
+   *     vector: The query's vector, if you have already computed it.
    *     expand: Also search for other wordings, which the memory's model proposes.
    *     hops: With more than 1, the model names missing information, and recall searches for that too.
-   *     as_of: Answer from history, with the memories of this time.
+   *     as_of: Answer with the memories as they were at this time.
    *
    * Returns:
    *     Hits with their text, score, source and reasons.
@@ -4050,11 +4060,11 @@ export class Memorist {
    *
    * Args:
    *     messages: A text, a message, or a list of messages, in the user's own words.
-   *     user: The user whose memory it is; by default the user of this handle.
-   *     thread: The thread to append to; by default a thread of the user's own for such notes.
+   *     user: The user whose memory it is. Defaults to the user of this handle.
+   *     thread: The thread to append to. By default, each user has a separate thread for such notes.
    *     infer: Whether to derive facts, events and preferences. If not, each message is stored word for word as a
    *         learning.
-   *     key: Makes the call idempotent: a second call with the same key stores nothing and returns the same answer.
+   *     key: Makes the call idempotent: a second call with the same key stores nothing and returns the same result.
    *
    * Returns:
    *     The receipts, the stored memories, those that are waiting for review, those that ended, and those that were
@@ -4081,8 +4091,8 @@ export class Memorist {
    *     budget: A number of tokens or a `TokenBudget`; 8,000 by default.
    *     policy: What to leave out of the history when it does not fit.
    *     recall: True for everything this handle may read, a `Recall`, namespaces, ready-made items, or False.
-   *     profile: Whether to send the profile of the user.
-   *     scratchpad: Notes of the agent, placed after the input.
+   *     profile: Whether to include the user's profile.
+   *     scratchpad: The agent's notes, placed after the input.
    *     layout: `cached` keeps the beginning of requests stable for the provider's prompt cache; `standard` does
    *         not.
    *     as_of: Use history, profile and memory as they were at this time.
@@ -4126,7 +4136,7 @@ export class Memorist {
    *     item: The record, a hit, or an id such as `user:ada/city`.
    *
    * Returns:
-   *     Every step of the derivation, and the messages it ends at.
+   *     Every step of the derivation, down to the messages.
    *
    * Raises:
    *     NotFound: It does not exist.
@@ -4138,14 +4148,14 @@ export class Memorist {
   }
 
   /**
-   * List the namespaces that contain something and that this handle may read, in order.
+   * List the namespaces that are not empty and that this handle may read, in order.
    *
    * Args:
    *     kind: List only this kind: `user`, `agent`, `workflow` or `global`.
    *     prefix: The beginning of the id if you pass a `kind`, otherwise of the whole namespace.
-   *     limit: How many to return at most.
+   *     limit: The maximum number to return.
    *     after: The last namespace of the previous page.
-   *     reverse: Whether to list from the end.
+   *     reverse: Whether to list in reverse order.
    *
    * Returns:
    *     The namespaces, such as `user:ada`.
@@ -4157,10 +4167,10 @@ export class Memorist {
   }
 
   /**
-   * Run maintenance processors in order and return a report of each.
+   * Run maintenance processors in order and return a report from each.
    *
    * Args:
-   *     processors: Objects, classes or names such as `"gc"`; without any, the usual ones run.
+   *     processors: Objects, classes or names such as `"gc"`. By default, the usual ones run.
    *     progress: Called with each report.
    *
    * Returns:
@@ -4178,7 +4188,7 @@ export class Memorist {
   /**
    * Rewrite the store's files without the bytes of deleted rows. This is an operator's command.
    *
-   * On a server it slows or locks all tenants, so it needs a handle opened with `all_orgs=True`.
+   * On a server it slows down or locks out all tenants, so it needs a handle opened with `all_orgs=True`.
    *
    * Returns:
    *     The files that were rewritten, and those that were not.

@@ -18,7 +18,7 @@ class Audit:
         self._engine = engine
 
     def expire(self, older_than: Ttl) -> int:
-        """Delete events that are older than this, and return how many were deleted.
+        """Delete events older than a given age, and return how many were deleted.
 
         Args:
             older_than: Seconds or a timedelta.
@@ -49,9 +49,9 @@ class Audit:
         Args:
             subject: Return only events about this id, such as `user:ada/city`.
             kind: Return only events of this kind.
-            limit: How many to return at most.
+            limit: The maximum number to return.
             after: The id or time of the last event of the previous page.
-            reverse: Whether to list the newest first.
+            reverse: Whether to list the newest events first.
 
         Returns:
             The events.

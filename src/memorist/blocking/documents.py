@@ -40,8 +40,9 @@ class Documents:
             ns: The namespace it belongs to.
             text: The text, or a file as bytes or as a `Path`: Markdown, HTML, PDF, Word (.docx) or plain text. HTML,
                 PDF and Word need the extra `documents`.
-            title: The title; by default a file's own, or the last part of its source.
-            source: Where it came from, by default a file's path. Adding the same source again replaces the document.
+            title: The title. By default, this is the file's own title, or the last part of its source.
+            source: Where it came from; by default, the path of the file. Adding the same source again replaces the
+                document.
             metadata: JSON values that you want to filter by.
             id: Your own id for the document.
             ttl: How long to keep it.
@@ -64,7 +65,7 @@ class Documents:
         """Return a document with its text, or None if there is none.
 
         Args:
-            ns: The namespace; on a user's handle, the user's own by default.
+            ns: The namespace. On a user's handle, it defaults to the user's own.
             id: The id of the document.
 
         Returns:
@@ -84,7 +85,7 @@ class Documents:
         """Return several documents at once, in the order of the ids, with None for those that do not exist.
 
         Args:
-            ns: The namespace; on a user's handle, the user's own by default.
+            ns: The namespace. On a user's handle, it defaults to the user's own.
             ids: The ids of the documents.
 
         Returns:
@@ -104,7 +105,7 @@ class Documents:
         """List the chunks of a document, in the order of its text.
 
         Args:
-            ns: The namespace; on a user's handle, the user's own by default.
+            ns: The namespace. On a user's handle, it defaults to the user's own.
             id: The id of the document.
 
         Returns:
@@ -124,7 +125,7 @@ class Documents:
         """Delete a document with its chunks and their index entries, and return whether it existed.
 
         Args:
-            ns: The namespace; on a user's handle, the user's own by default.
+            ns: The namespace. On a user's handle, it defaults to the user's own.
             id: The id of the document.
 
         Returns:
@@ -152,11 +153,11 @@ class Documents:
         """List the documents of a namespace, in the order of their ids.
 
         Args:
-            ns: The namespace; on a user's handle, the user's own by default.
+            ns: The namespace. On a user's handle, it defaults to the user's own.
             where: A filter on metadata and the other fields.
-            limit: How many to return at most.
+            limit: The maximum number to return.
             after: The last id of the previous page.
-            reverse: Whether to list from the end.
+            reverse: Whether to list in reverse order.
 
         Returns:
             The documents.

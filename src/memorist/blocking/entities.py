@@ -26,9 +26,9 @@ class Entities:
 
         Args:
             type: The type, such as `customer`.
-            load: A function from an id to JSON, or to None if there is no such entity.
+            load: A function that accepts an id and returns JSON, or None if there is no such entity.
             ttl: How long to cache a value; an hour by default.
-            stale: Return a value that expired less than this ago at once, and reload it in the background.
+            stale: If a value expired less than this long ago, return it immediately and reload it in the background.
 
         Examples:
             >>> memory.entities.register("customer", lambda id: {"id": id}, ttl=3600)
@@ -50,7 +50,7 @@ class Entities:
             id: The id, as your loader knows it.
             load: The loader, if the type is not registered.
             ttl: How long to cache the value.
-            stale: Return a value that expired less than this ago at once, and reload it in the background.
+            stale: If a value expired less than this long ago, return it immediately and reload it in the background.
 
         Returns:
             The entity as JSON, or None.
@@ -77,7 +77,7 @@ class Entities:
             ids: The ids, as your loader knows them.
             load: The loader, if the type is not registered.
             ttl: How long to cache each value.
-            stale: Return a value that expired less than this ago at once, and reload it in the background.
+            stale: If a value expired less than this long ago, return it immediately and reload it in the background.
 
         Returns:
             One entity or None per id.

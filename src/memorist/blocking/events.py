@@ -43,7 +43,7 @@ class Events:
 
         Args:
             text: A sentence that makes sense on its own ("Ada flies to Porto").
-            starts_at: When it begins; now if omitted.
+            starts_at: When it begins. Defaults to now.
             ends_at: When it ends, if it lasts.
             status: `planned`, `done` or `cancelled`; by default `planned` for a time in the future, else `done`.
             people: The names of the people who take part.
@@ -54,7 +54,7 @@ class Events:
             confidence: How certain it is, from 0 to 1.
             source: The id of the message it was taken from.
             ttl: How long to keep it.
-            ns: The namespace; by default the user's own, and `global` on a handle without a user.
+            ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
 
         Returns:
             The stored event.
@@ -91,7 +91,7 @@ class Events:
 
         Args:
             id: The id of the event.
-            ns: The namespace; by default the user's own, and `global` on a handle without a user.
+            ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
 
         Returns:
             The event, or None.
@@ -111,7 +111,7 @@ class Events:
 
         Args:
             ids: The ids of the events.
-            ns: The namespace; by default the user's own, and `global` on a handle without a user.
+            ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
 
         Returns:
             One event or None per id.
@@ -155,7 +155,7 @@ class Events:
             metadata: JSON values, which replace the current metadata.
             reason: The reason, for the history.
             expect: The version that you expect to be current.
-            ns: The namespace; by default the user's own, and `global` on a handle without a user.
+            ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
 
         Returns:
             The event with its new version.
@@ -212,7 +212,7 @@ class Events:
 
         Args:
             id: The id of the event.
-            ns: The namespace; by default the user's own, and `global` on a handle without a user.
+            ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
 
         Returns:
             All versions, or an empty list.
@@ -233,7 +233,7 @@ class Events:
 
         Args:
             id: The id of the event.
-            ns: The namespace; by default the user's own, and `global` on a handle without a user.
+            ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
 
         Returns:
             Whether the event existed.
@@ -265,9 +265,9 @@ class Events:
             status: Return only events that are `planned`, `done` or `cancelled`.
             since: Return only events that begin at or after this time.
             until: Return only events that begin before this time.
-            limit: How many to return at most.
+            limit: The maximum number to return.
             after: The id of the last event of the previous page.
-            reverse: Whether to list from the end.
+            reverse: Whether to list in reverse order.
             ns: The namespace.
 
         Returns:

@@ -48,15 +48,16 @@ class Facts:
         is returned instead. The same applies to a fact whose `source` was forgotten, whoever writes it.
 
         Args:
-            ns: The namespace, such as `user:ada`. On a user's handle you can leave it out, in all methods of facts:
+            ns: The namespace, such as `user:ada`. On a user's handle you can leave it out in all methods:
                 `ada.facts.set("city", "Lisbon")` writes to the user's own namespace.
             key: The name of the value, such as `city`.
             value: A JSON value.
             ttl: How long to keep it, in seconds or as a timedelta.
             confidence: How certain it is, from 0 to 1.
             source: The id of the message it was taken from.
-            expect: The version to replace; 0 if there must be none yet.
-            index: What recall indexes: everything, some fields of the value (`["title", "author.name"]`), or nothing.
+            expect: The version to replace; 0 if there must be no fact yet.
+            index: Which parts of the value recall indexes: all of it, some fields (`["title", "author.name"]`), or
+                none.
             text: The fact as a sentence that makes sense on its own ("Ada lives in Lisbon").
             subject: The person or thing it is about, if not the owner of the namespace. It becomes part of the key
                 (`birthday@Mia`), so that facts about two people stay apart.
@@ -115,10 +116,10 @@ class Facts:
         """Write several values in one transaction.
 
         Args:
-            ns: The namespace; on a user's handle, the user's own by default.
+            ns: The namespace. On a user's handle, it defaults to the user's own.
             items: The values by key.
             ttl: How long to keep each of them.
-            index: What recall indexes of each, as in `set`.
+            index: Which parts of each value recall indexes, as in `set`.
 
         Returns:
             The stored facts, in the order of the items.
@@ -137,7 +138,7 @@ class Facts:
         """Return a fact, or None if there is none.
 
         Args:
-            ns: The namespace; on a user's handle, the user's own by default.
+            ns: The namespace. On a user's handle, it defaults to the user's own.
             key: The key.
             as_of: Return the version that was current at this time.
 
@@ -160,7 +161,7 @@ class Facts:
         """Return several facts at once, in the order of the keys, with None for those that do not exist.
 
         Args:
-            ns: The namespace; on a user's handle, the user's own by default.
+            ns: The namespace. On a user's handle, it defaults to the user's own.
             keys: The keys to read.
 
         Returns:
@@ -194,7 +195,7 @@ class Facts:
         """Change some fields of a fact and return its new version. Fields that you leave out stay as they are.
 
         Args:
-            ns: The namespace; on a user's handle, the user's own by default.
+            ns: The namespace. On a user's handle, it defaults to the user's own.
             key: The key.
             value: The new value; to store null, use `set`.
             text: The fact as a sentence that makes sense on its own.
@@ -246,7 +247,7 @@ class Facts:
         """End a fact that was true and no longer is. Its history stays, and the same value may be stated again.
 
         Args:
-            ns: The namespace; on a user's handle, the user's own by default.
+            ns: The namespace. On a user's handle, it defaults to the user's own.
             key: The key of the fact.
             since: When it stopped being true; now by default.
             reason: Why it ended, for the history.
@@ -270,7 +271,7 @@ class Facts:
         """Change how long a fact is kept, counted from now, without a new version.
 
         Args:
-            ns: The namespace; on a user's handle, the user's own by default.
+            ns: The namespace. On a user's handle, it defaults to the user's own.
             key: The key.
             ttl: Seconds or a timedelta; None keeps it forever.
 
@@ -293,7 +294,7 @@ class Facts:
         """Delete a fact. Memories derived from it stay; `forget` deletes them too.
 
         Args:
-            ns: The namespace; on a user's handle, the user's own by default.
+            ns: The namespace. On a user's handle, it defaults to the user's own.
             key: The key.
             expect: The version that you expect to be current.
             history: Whether to keep the older versions, for `history` and `as_of`.
@@ -315,7 +316,7 @@ class Facts:
         """Delete all facts whose key starts with `prefix`, as `delete` does, and return how many.
 
         Args:
-            ns: The namespace; on a user's handle, the user's own by default.
+            ns: The namespace. On a user's handle, it defaults to the user's own.
             prefix: The beginning of the keys; the default matches every key.
             history: Whether to keep the history.
 
@@ -340,7 +341,7 @@ class Facts:
         If the user states it again, that is a new source, and it is remembered.
 
         Args:
-            ns: The namespace; on a user's handle, the user's own by default.
+            ns: The namespace. On a user's handle, it defaults to the user's own.
             key: The key.
             reason: The reason, for the history.
             expect: The version that you expect to be current.
@@ -375,7 +376,7 @@ class Facts:
         The wrong value stays in the history, and is not derived again from the same sources.
 
         Args:
-            ns: The namespace; on a user's handle, the user's own by default.
+            ns: The namespace. On a user's handle, it defaults to the user's own.
             key: The key.
             value: The right value.
             reason: The reason, for the history.
@@ -402,7 +403,7 @@ class Facts:
         A value that was rejected may be derived from its sources again.
 
         Args:
-            ns: The namespace; on a user's handle, the user's own by default.
+            ns: The namespace. On a user's handle, it defaults to the user's own.
             key: The key.
             version: The number of the version to restore.
             expect: The version that you expect to be current.
@@ -428,14 +429,14 @@ class Facts:
         that the user has stated again since then keeps its newer value.
 
         Args:
-            ns: The namespace; on a user's handle, the user's own by default.
+            ns: The namespace. On a user's handle, it defaults to the user's own.
             key: The last id in the `ended` of the request's receipt.
 
         Returns:
             The restored facts.
 
         Raises:
-            NotFound: There is no such request, or it was undone already.
+            NotFound: There is no such request, or it has already been undone.
 
         Examples:
             >>> turn = memory.threads.append("asks", "I live in Oslo.", create="user:eva")
@@ -452,7 +453,7 @@ class Facts:
         `rejected`.
 
         Args:
-            ns: The namespace; on a user's handle, the user's own by default.
+            ns: The namespace. On a user's handle, it defaults to the user's own.
             key: The key.
 
         Returns:
@@ -495,13 +496,13 @@ class Facts:
         """List the facts of a namespace, in the order of their keys.
 
         Args:
-            ns: The namespace; on a user's handle, the user's own by default.
+            ns: The namespace. On a user's handle, it defaults to the user's own.
             prefix: Return only keys that start with this.
-            where: A filter on the value and the fields, such as `{"count": {"$gt": 2}}`.
-            limit: How many to return at most.
+            where: A filter on the value and other fields, such as `{"count": {"$gt": 2}}`.
+            limit: The maximum number to return.
             after: The last key of the previous page.
-            reverse: Whether to list from the end.
-            as_of: Return the facts of this time, with the values they had.
+            reverse: Whether to list in reverse order.
+            as_of: Return the facts that were current at this time, with their values at that time.
 
         Returns:
             The facts.

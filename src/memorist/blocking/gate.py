@@ -46,7 +46,7 @@ class Gating:
         Parts that you leave out stay unchanged. Other processes notice it within two seconds.
 
         Args:
-            secrets: What happens to secrets in memory, by kind, by group or for all (`*`): `mask`, `refuse`, `allow`.
+            secrets: What happens to secrets in memory, by kind, by group or for all (`*`): `mask`, `refuse` or `allow`.
             messages: What happens to secrets in messages: `keep`, `mask` or `refuse`.
             personal: Rules by class of personal data: `allow`, `review`, `refuse` or `expire 30d`.
             namespaces: Such rules by namespace (`{"user:*": {"health": "review"}}`).
@@ -69,7 +69,7 @@ class Gating:
         )
 
     def reset(self) -> bool:
-        """Delete the stored policy of this org, so that the one that the memory was opened with applies again.
+        """Delete the stored policy of this org. The policy that the memory was opened with then applies again.
 
         Returns:
             Whether there was a stored policy.

@@ -18,7 +18,7 @@ class Jobs:
         self._engine = engine
 
     def backlog(self) -> list[Backlog]:
-        """Return the state of each queue of this org, as far as this handle can see it.
+        """Return the state of each of this org's queues, as far as this handle can see it.
 
         Returns:
             One entry per queue.

@@ -45,7 +45,7 @@ class Learnings:
             corrects: The id of a learning that this one contradicts.
             tags: Your own labels.
             metadata: Anything else, as JSON.
-            user: The user it is about; by default the user of this handle.
+            user: The user it is about. Defaults to the user of this handle.
 
         Returns:
             The learning, new or reinforced.
@@ -73,7 +73,7 @@ class Learnings:
 
         Args:
             id: The id of the learning.
-            user: The user it is about; by default the user of this handle.
+            user: The user it is about. Defaults to the user of this handle.
 
         Returns:
             The learning, or None.
@@ -90,7 +90,7 @@ class Learnings:
 
         Args:
             ids: The ids of the learnings.
-            user: The user it is about; by default the user of this handle.
+            user: The user it is about. Defaults to the user of this handle.
 
         Returns:
             One learning or None per id.
@@ -124,7 +124,7 @@ class Learnings:
             tags: Your own labels, which replace the current ones.
             metadata: JSON values, which replace the current metadata.
             reason: The reason, stored with the learning.
-            user: The user it is about; by default the user of this handle.
+            user: The user it is about. Defaults to the user of this handle.
 
         Returns:
             The changed learning.
@@ -155,7 +155,7 @@ class Learnings:
 
         Args:
             id: The id of the learning.
-            user: The user it is about; by default the user of this handle.
+            user: The user it is about. Defaults to the user of this handle.
 
         Returns:
             The learning with its new confidence.
@@ -175,7 +175,7 @@ class Learnings:
 
         Args:
             id: The id of the learning.
-            user: The user it is about; by default the user of this handle.
+            user: The user it is about. Defaults to the user of this handle.
 
         Returns:
             The learning with its new confidence.
@@ -195,7 +195,7 @@ class Learnings:
 
         Args:
             ids: The ids of the learnings.
-            user: The user it is about; by default the user of this handle.
+            user: The user it is about. Defaults to the user of this handle.
 
         Returns:
             How many of the learnings exist.
@@ -212,7 +212,7 @@ class Learnings:
 
         Args:
             id: The id of the learning.
-            user: The user it is about; by default the user of this handle.
+            user: The user it is about. Defaults to the user of this handle.
 
         Returns:
             Whether the learning existed.
@@ -234,16 +234,16 @@ class Learnings:
         reverse: bool = False,
         user: str | None = None,
     ) -> list[Learning]:
-        """List learnings: the most used first, then the most certain, then the newest.
+        """List learnings by use, then by confidence, then by age, with the most used first.
 
         Args:
-            min_confidence: Leave out learnings that are less certain.
+            min_confidence: Leave out learnings with a lower confidence.
             type: Return only learnings of type `preference`, `pattern` or `correction`.
-            limit: How many to return at most.
+            limit: The maximum number to return.
             after: The id of the last learning of the previous page. If it was deleted in the meantime, there is no next
                 page.
-            reverse: Whether to list from the end.
-            user: The user it is about; by default the user of this handle.
+            reverse: Whether to list in reverse order.
+            user: The user it is about. Defaults to the user of this handle.
 
         Returns:
             The learnings.

@@ -16,7 +16,7 @@ from ..values import Json, JsonMapping
 
 
 class Memories:
-    """Lists, searches, changes and deletes facts, events and learnings in a common format."""
+    """Lists, searches, changes and deletes facts, events and learnings through one interface."""
 
     def __init__(self, engine: EngineMemories) -> None:
         self._engine = engine
@@ -28,7 +28,7 @@ class Memories:
 
         Args:
             id: The id, such as `fact:city`.
-            ns: The namespace; by default the user's own, and `global` on a handle without a user.
+            ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
 
         Returns:
             The memory, or None.
@@ -58,7 +58,7 @@ class Memories:
             query: A question or a few words.
             kinds: Return only these kinds: `fact`, `event`, `learning`.
             top_k: How many to return.
-            min_score: Leave out those with a lower score; without it, a subject that nothing is known about finds none.
+            min_score: Leave out memories with a lower score. By default, nothing is returned for an unknown subject.
             ns: The namespace; by default the user's own.
 
         Returns:
@@ -103,7 +103,7 @@ class Memories:
             metadata: JSON values, which replace the current metadata.
             confidence: How certain it is, from 0 to 1.
             reason: The reason, for the history.
-            ns: The namespace; by default the user's own, and `global` on a handle without a user.
+            ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
 
         Returns:
             The memory with its new version.
@@ -137,7 +137,7 @@ class Memories:
 
         Args:
             id: The id, such as `fact:city`.
-            ns: The namespace; by default the user's own, and `global` on a handle without a user.
+            ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
 
         Returns:
             Whether the memory existed.
@@ -157,7 +157,7 @@ class Memories:
 
         Args:
             id: The id, such as `fact:city`.
-            ns: The namespace; by default the user's own, and `global` on a handle without a user.
+            ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
 
         Returns:
             All versions.
@@ -173,14 +173,15 @@ class Memories:
         return run_blocking(self._engine.history(id, ns=ns))
 
     def undo(self, id: str, *, ns: Ns | None = None) -> Remembered | None:
-        """Undo the last change of a memory, and return the memory as it is afterwards, or None if it is gone.
+        """Undo the last change to a memory, and return the resulting memory, or None if it no longer exists.
 
-        The undo is itself a new version, so it can be undone. A fact that was only added is rejected: it is not derived
-        from the same message again. If the change was approved in the review queue, it waits there again.
+        The undo is itself a new version, so it can be undone. If the last change added a fact, the fact is rejected,
+        and is not derived from the same message again. If the change was approved in the review queue, it waits there
+        again.
 
         Args:
             id: The id, such as `fact:city`.
-            ns: The namespace; by default the user's own, and `global` on a handle without a user.
+            ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
 
         Returns:
             The memory after the undo, or None if it no longer exists.
@@ -206,8 +207,9 @@ class Memories:
         """Return what is known about somebody as an instance of a schema, or None while a required field is unknown.
 
         Args:
-            schema: A msgspec struct, dataclass, TypedDict or Pydantic model, or a JSON Schema, which returns a dict.
-            subject: Whom it is about; by default the user.
+            schema: A msgspec struct, dataclass, TypedDict or Pydantic model, or a JSON Schema, for which a dict is
+                returned.
+            subject: The person it is about. Defaults to the user.
             user: Whose memory it is.
             ns: The namespace; by default the user's own.
 
@@ -216,7 +218,7 @@ class Memories:
 
         Raises:
             Forbidden: This handle may not read the namespace.
-            UsageError: The schema is of an unknown kind.
+            UsageError: The kind of schema is not supported.
 
         Examples:
             >>> import dataclasses
@@ -240,13 +242,13 @@ class Memories:
         after: str | None = None,
         ns: Ns | None = None,
     ) -> list[Remembered]:
-        """Return memories: facts by key, then events, then learnings.
+        """Return memories. Facts come first, ordered by key, then events, then learnings.
 
         Args:
             kinds: Return only these kinds.
             subject: Return only memories about this person or thing.
             tag: Return only memories with this tag.
-            limit: How many to return at most.
+            limit: The maximum number to return.
             after: The id of the last memory of the previous page.
             ns: The namespace; by default the user's own.
 

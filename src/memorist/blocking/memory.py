@@ -115,10 +115,9 @@ class Memory(Listens):
     ) -> None:
         """Open a memory in RAM, or on the file, server or cluster that `url` names. The README explains each option.
 
-        `org` is the tenant, `user` creates a handle for one of its users, and `all_orgs` creates a handle from which
-        you can open any org. With `embedder=None`, recall uses words only; without a `model`, local rules extract facts
-        from messages. `gate` says what may be written in orgs without their own policy; `encryption` encrypts content
-        at rest.
+        `org` is the tenant, `user` creates a handle for one of its users, and `all_orgs` creates a handle that can open
+        any org. With `embedder=None`, recall uses words only; without a `model`, local rules extract facts from
+        messages. `gate` is the policy for orgs without their own; `encryption` encrypts content at rest.
         """
         opening = Opening(
             url,
@@ -165,17 +164,19 @@ class Memory(Listens):
 
     @property
     def user(self) -> str | None:
-        """This is the user that this handle is limited to, or None for a handle of the whole org."""
+        """This is the user that this handle is limited to, or None for a handle on the whole org."""
         return self._engine.user
 
     @property
     def aio(self) -> AsyncMemory:
-        """This handle for callers that await, over the same store. You can use it from any thread and event loop."""
+        """This is the same handle for async callers, over the same store. You can use it from any thread and event
+        loop.
+        """
         return self._engine.aio
 
     @property
     def blocking(self) -> Memory:
-        """This handle for callers that block, over the same store. You can use it from any thread."""
+        """This is the same handle for blocking callers, over the same store. You can use it from any thread."""
         return self._engine.blocking
 
     def scope(
@@ -203,7 +204,7 @@ class Memory(Listens):
             The narrower handle.
 
         Raises:
-            Forbidden: The new handle would reach more than this one.
+            Forbidden: The new handle would have more access than this one.
 
         Examples:
             >>> ada = memory.scope(user="ada", read=["workflow:review"])
@@ -221,14 +222,14 @@ class Memory(Listens):
         after: str | None = None,
         reverse: bool = False,
     ) -> list[str]:
-        """List the namespaces that contain something and that this handle may read, in order.
+        """List the namespaces that are not empty and that this handle may read, in order.
 
         Args:
             kind: List only this kind: `user`, `agent`, `workflow` or `global`.
             prefix: The beginning of the id if you pass a `kind`, otherwise of the whole namespace.
-            limit: How many to return at most.
+            limit: The maximum number to return.
             after: The last namespace of the previous page.
-            reverse: Whether to list from the end.
+            reverse: Whether to list in reverse order.
 
         Returns:
             The namespaces, such as `user:ada`.
@@ -269,12 +270,12 @@ class Memory(Listens):
             after: Return only items that are newer than this time.
             before: Return only items that are older than this time.
             where: A filter on metadata and fields, such as `{"berths": {"$gte": 2}}`.
-            min_score: Leave out hits with a lower score. By default an unknown subject finds nothing; 0 returns
-                whatever ranks best.
-            vector: The query as a vector, if you have computed it already.
+            min_score: Leave out hits with a lower score. By default, nothing is returned for an unknown subject; 0
+                always returns the best hits.
+            vector: The query's vector, if you have already computed it.
             expand: Also search for other wordings, which the memory's model proposes.
             hops: With more than 1, the model names missing information, and recall searches for that too.
-            as_of: Answer from history, with the memories of this time.
+            as_of: Answer with the memories as they were at this time.
 
         Returns:
             Hits with their text, score, source and reasons.
@@ -336,8 +337,8 @@ class Memory(Listens):
             budget: A number of tokens or a `TokenBudget`; 8,000 by default.
             policy: What to leave out of the history when it does not fit.
             recall: True for everything this handle may read, a `Recall`, namespaces, ready-made items, or False.
-            profile: Whether to send the profile of the user.
-            scratchpad: Notes of the agent, placed after the input.
+            profile: Whether to include the user's profile.
+            scratchpad: The agent's notes, placed after the input.
             layout: `cached` keeps the beginning of requests stable for the provider's prompt cache; `standard` does
                 not.
             as_of: Use history, profile and memory as they were at this time.
@@ -414,9 +415,9 @@ class Memory(Listens):
 
         Args:
             thread: The id of the conversation; created if it does not exist.
-            user: The user who takes part; by default the user of this handle.
+            user: The user who takes part. Defaults to the user of this handle.
             agent: The agent that takes part, if its own namespace should be recalled too.
-            budget: The tokens of a request, as a number or a `TokenBudget`.
+            budget: The token budget of a request, as a number or a `TokenBudget`.
             policy: What to leave out of the history when it does not fit.
             layout: `cached` keeps the beginning of requests stable for the provider's prompt cache.
             system: The system prompt of every request.
@@ -453,8 +454,8 @@ class Memory(Listens):
         )
 
     def watch(self, namespaces: Sequence[Ns] | None = None, *, kinds: Sequence[str] | None = None) -> Watch:
-        """Watch for changes that this and other processes make from now on. Notices contain kind and namespace, never
-        content.
+        """Watch for changes that this and other processes make from now on. Notices contain the kind and the namespace,
+        never content.
 
         Args:
             namespaces: Watch only these namespaces.
@@ -469,10 +470,10 @@ class Memory(Listens):
         return Watch(self._engine.watch(namespaces, kinds=kinds))
 
     def process(self, *processors: ProcessorSpec, progress: ProcessProgress | None = None) -> list[Report]:
-        """Run maintenance processors in order and return a report of each.
+        """Run maintenance processors in order and return a report from each.
 
         Args:
-            processors: Objects, classes or names such as `"gc"`; without any, the usual ones run.
+            processors: Objects, classes or names such as `"gc"`. By default, the usual ones run.
             progress: Called with each report.
 
         Returns:
@@ -490,11 +491,11 @@ class Memory(Listens):
     def wait(
         self, receipts: MessageReceipt | Iterable[MessageReceipt], *, timeout: float | None = 30.0
     ) -> list[MessageReceipt]:
-        """Wait until messages are indexed and read for facts, and return their updated receipts.
+        """Wait until messages are indexed and facts are extracted from them, and return their updated receipts.
 
         Args:
             receipts: The receipts that `append` returned.
-            timeout: How many seconds to wait at most.
+            timeout: The maximum number of seconds to wait.
 
         Returns:
             The updated receipts, in the same order.
@@ -509,12 +510,13 @@ class Memory(Listens):
     def task(
         self, *, recall: Recall | Spaces | bool = None, remember: Remember | None = None, thread: str | None = None
     ) -> BlockingTask:
-        """Decorate a function with memory: it receives recalled items, and its result is stored if it succeeds.
+        """Wrap a function so that it receives recalled items, and its result is stored if it succeeds.
 
         Args:
-            recall: What to recall for the function's input; passed to it as `recalled` if it has that parameter.
+            recall: What to recall for the function's input. The items are passed as `recalled` if it has that
+                parameter.
             remember: Where to store the result as a fact.
-            thread: The thread to append input and output to.
+            thread: The thread to append the input and the output to.
 
         Returns:
             A decorator for the function.
@@ -590,11 +592,11 @@ class Memory(Listens):
 
         Args:
             messages: A text, a message, or a list of messages, in the user's own words.
-            user: The user whose memory it is; by default the user of this handle.
-            thread: The thread to append to; by default a thread of the user's own for such notes.
+            user: The user whose memory it is. Defaults to the user of this handle.
+            thread: The thread to append to. By default, each user has a separate thread for such notes.
             infer: Whether to derive facts, events and preferences. If not, each message is stored word for word as a
                 learning.
-            key: Makes the call idempotent: a second call with the same key stores nothing and returns the same answer.
+            key: Makes the call idempotent: a second call with the same key stores nothing and returns the same result.
 
         Returns:
             The receipts, the stored memories, those that are waiting for review, those that ended, and those that were
@@ -615,8 +617,8 @@ class Memory(Listens):
         states habits that several memories show. `plan.undo()` restores everything.
 
         Args:
-            user: The user whose memories to tidy up; by default the user of this handle.
-            dry_run: Pass False to apply the plan at once.
+            user: The user whose memories to tidy up. Defaults to the user of this handle.
+            dry_run: Pass False to apply the plan immediately.
 
         Returns:
             The plan.
@@ -651,11 +653,11 @@ class Memory(Listens):
             source: The name of an import or a document's source.
             physical: Also rewrite a SQLite file, so that the deleted bytes are gone. On a server, an operator runs
                 `scrub`.
-            shred: Also destroy the encryption key of the user, so that backups and exports cannot be read any more.
+            shred: Also destroy the encryption key of the user, so that nobody can read backups and exports anymore.
             preview: Count what would be deleted, and delete nothing.
 
         Returns:
-            A report: what was deleted, whether it is complete, and what was verified.
+            A report of what was deleted, whether it is complete, and what was verified.
 
         Raises:
             NotFound: It does not exist.
@@ -683,7 +685,7 @@ class Memory(Listens):
     def scrub(self) -> Scrubbed:
         """Rewrite the store's files without the bytes of deleted rows. This is an operator's command.
 
-        On a server it slows or locks all tenants, so it needs a handle opened with `all_orgs=True`.
+        On a server it slows down or locks out all tenants, so it needs a handle opened with `all_orgs=True`.
 
         Returns:
             The files that were rewritten, and those that were not.
@@ -703,7 +705,7 @@ class Memory(Listens):
             item: The record, a hit, or an id such as `user:ada/city`.
 
         Returns:
-            Every step of the derivation, and the messages it ends at.
+            Every step of the derivation, down to the messages.
 
         Raises:
             NotFound: It does not exist.
@@ -730,7 +732,7 @@ class Memory(Listens):
             to: `openai` or `anthropic` (JSON lines, one thread each), `markdown` (a folder), or `langgraph` (a SQLite
                 file for its saver and store).
             namespace: With `to`, export only this namespace.
-            progress: Called with the number of rows done and their total.
+            progress: Called with the number of rows processed so far and the total.
 
         Returns:
             The number of rows by table.
@@ -760,7 +762,7 @@ class Memory(Listens):
 
         Args:
             path: The file.
-            progress: Called with the number of rows done and their total.
+            progress: Called with the number of rows processed so far and the total.
 
         Returns:
             The number of rows by table.
@@ -798,12 +800,12 @@ class Memory(Listens):
             path: A file, a folder or a database URL.
             kind: The format, such as `chatgpt` or `mem0`; detected by default.
             namespace: Put everything into this namespace.
-            users: Users of the source, and the users here that they become.
+            users: The users of the source, each with the user here that they become.
             mapping: Users and namespaces, as a TOML or JSON file or a dict.
             source: The name of the import, for `forget`.
-            dry_run: Read and count only.
+            dry_run: Only read and count.
             strict: Import nothing if any part cannot be imported.
-            progress: Called with the number of items done and their total.
+            progress: Called with the number of items processed so far and the total.
 
         Returns:
             Counts, samples, and the parts that could not be imported.
@@ -833,7 +835,7 @@ class Memory(Listens):
         )
 
     def close(self) -> None:
-        """Finish work in progress and close the store. Calling any handle of it afterwards raises an error.
+        """Finish work in progress and close the store. Any later call on one of its handles raises an error.
 
         Closing a batch does nothing, so `with task.batch() as batch` leaves the memory open.
 

@@ -21,7 +21,7 @@ class Plans:
         """Look for memories that can be tidied up in a namespace, and return a plan. Nothing changes.
 
         Args:
-            ns: The namespace; by default the user's own, and `global` on a handle without a user.
+            ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
 
         Returns:
             The plan.
@@ -55,7 +55,7 @@ class Plans:
 
         Args:
             id: The id of the plan.
-            ns: The namespace; by default the user's own, and `global` on a handle without a user.
+            ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
 
         Returns:
             How many memories were restored.
@@ -67,7 +67,7 @@ class Plans:
 
 
 class TidyPlan:
-    """A plan together with the methods to apply and undo it. `memory.tidy` returns one."""
+    """Represents a plan that you can apply and undo. `memory.tidy` returns one."""
 
     def __init__(self, engine: AsyncPlan) -> None:
         self._engine = engine

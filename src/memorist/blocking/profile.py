@@ -29,9 +29,9 @@ class Profile:
         """Return all facts, preferences and learnings of a user.
 
         Args:
-            user: The user it is about; by default the user of this handle.
-            min_confidence: Leave out memories that are less certain than this.
-            as_of: Return the profile of this time.
+            user: The user it is about. Defaults to the user of this handle.
+            min_confidence: Leave out memories with a lower confidence.
+            as_of: Return the profile as it was at this time.
 
         Returns:
             The profile.
@@ -48,7 +48,7 @@ class Profile:
 
         Args:
             users: The ids of the users.
-            min_confidence: Leave out memories that are less certain than this.
+            min_confidence: Leave out memories with a lower confidence.
 
         Returns:
             One profile per user.
@@ -60,7 +60,7 @@ class Profile:
         return run_blocking(self._engine.get_many(users, min_confidence=min_confidence))
 
     def set_preference(self, user: str | None, key: str, value: Json) -> Fact:
-        """Set a preference of a user. It is stored as the fact `preference.<key>` and sent with every request.
+        """Set a user's preference. It is stored as the fact `preference.<key>` and sent with every request.
 
         Args:
             user: The user it is about. None means the user of this handle.
@@ -80,13 +80,13 @@ class Profile:
         """Return the profile lines that every context of a user contains, in order, each with its source.
 
         The lines are about safety, who the user is, preferences, corrections, other important facts, and the current
-        page and plan. Only certain and current lines are included. The block changes only when one of them does, so
-        that prompt caches keep it.
+        page and plan. Only certain and current lines are included. The block changes only when one of them changes, so
+        it stays in prompt caches.
 
         Args:
-            user: The user it is about; by default the user of this handle.
+            user: The user it is about. Defaults to the user of this handle.
             max_tokens: The maximum size of the block.
-            as_of: Return the block of this time.
+            as_of: Return the block as it was at this time.
 
         Returns:
             The lines of the block.

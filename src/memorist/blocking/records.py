@@ -37,12 +37,12 @@ class Records:
         """Write bytes or a JSON value.
 
         Args:
-            ns: The namespace; on a user's handle, the user's own by default.
+            ns: The namespace. On a user's handle, it defaults to the user's own.
             key: A tuple of texts and numbers.
             data: Bytes or JSON.
             meta: JSON that `scan` can filter by.
             ttl: How long to keep it.
-            expect: Write only if this is the current version; 0 if there must be none yet.
+            expect: Write only if this is the current version; 0 if there must be no record yet.
             absent: Leave an existing record unchanged, and return it with `existed` set.
 
         Returns:
@@ -70,10 +70,10 @@ class Records:
         """Write several records in one transaction.
 
         Args:
-            ns: The namespace; on a user's handle, the user's own by default.
+            ns: The namespace. On a user's handle, it defaults to the user's own.
             items: Pairs of key and data, or `RecordPut` objects with their own options.
-            ttl: How long to keep the records that are not given as a `RecordPut`.
-            absent: Leave existing records unchanged, for those that are not given as a `RecordPut`.
+            ttl: How long to keep the records that are not passed as a `RecordPut`.
+            absent: Leave existing records unchanged, unless they are passed as a `RecordPut`.
             expect: Other records and the versions they must have at the commit; 0 if they must not exist.
 
         Returns:
@@ -96,7 +96,7 @@ class Records:
         """Return the record under a key, or None if there is none.
 
         Args:
-            ns: The namespace; on a user's handle, the user's own by default.
+            ns: The namespace. On a user's handle, it defaults to the user's own.
             key: The key.
 
         Returns:
@@ -120,7 +120,7 @@ class Records:
         """Return the records under several keys, in order, with None for those that do not exist.
 
         Args:
-            ns: The namespace; on a user's handle, the user's own by default.
+            ns: The namespace. On a user's handle, it defaults to the user's own.
             keys: The keys to read.
 
         Returns:
@@ -151,12 +151,12 @@ class Records:
         """List the records whose key starts with `prefix`, in the order of their keys.
 
         Args:
-            ns: The namespace; on a user's handle, the user's own by default.
+            ns: The namespace. On a user's handle, it defaults to the user's own.
             prefix: The beginning of the key.
             after: Return only keys after this one.
             before: Return only keys before this one.
-            reverse: Whether to list from the end.
-            limit: How many to return at most.
+            reverse: Whether to list in reverse order.
+            limit: The maximum number to return.
             where: A filter on `meta`.
             keys_only: Whether to skip reading the data.
 
@@ -188,7 +188,7 @@ class Records:
         """Delete a record, and return whether it existed.
 
         Args:
-            ns: The namespace; on a user's handle, the user's own by default.
+            ns: The namespace. On a user's handle, it defaults to the user's own.
             key: The key.
             expect: Delete only if this is the current version.
 
@@ -213,10 +213,11 @@ class Records:
         after: Sequence[str | int | float] | None = None,
         before: Sequence[str | int | float] | None = None,
     ) -> int:
-        """Delete all records whose key starts with `prefix` and is between the bounds, and return how many.
+        """Delete all records whose key starts with `prefix` and is between the bounds, and return how many were
+        deleted.
 
         Args:
-            ns: The namespace; on a user's handle, the user's own by default.
+            ns: The namespace. On a user's handle, it defaults to the user's own.
             prefix: The beginning of the keys; the default matches every key.
             after: Delete only keys after this one.
             before: Delete only keys before this one.

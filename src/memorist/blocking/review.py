@@ -24,7 +24,7 @@ class Review:
 
         Args:
             id: The id of the candidate.
-            ns: The namespace; by default the user's own, and `global` on a handle without a user.
+            ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
 
         Returns:
             The candidate, or None.
@@ -35,18 +35,18 @@ class Review:
         return run_blocking(self._engine.get(id, ns=ns))
 
     def approve(self, id: str, *, ns: Ns | None = None) -> Remembered | None:
-        """Carry out what a candidate proposes, and return the memory, or None if it only ended or confirmed one.
+        """Carry out a candidate's proposal, and return the memory, or None if the proposal only ended or confirmed one.
 
         Args:
             id: The id of the candidate.
-            ns: The namespace; by default the user's own, and `global` on a handle without a user.
+            ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
 
         Returns:
             The memory, or None.
 
         Raises:
             NotFound: There is no such candidate.
-            Conflict: The memory that it would change has changed since.
+            Conflict: The memory that it would change has changed in the meantime.
         """
         return run_blocking(self._engine.approve(id, ns=ns))
 
@@ -60,7 +60,7 @@ class Review:
         subject: str | None = None,
         ns: Ns | None = None,
     ) -> Candidate:
-        """Change what a candidate proposes, and return it. The candidate keeps waiting.
+        """Change a candidate's proposal, and return the candidate, which stays in the queue.
 
         Args:
             id: The id of the candidate.
@@ -68,7 +68,7 @@ class Review:
             value: The new value of a fact.
             key: The new key of a fact.
             subject: The person or thing that it is about.
-            ns: The namespace; by default the user's own, and `global` on a handle without a user.
+            ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
 
         Returns:
             The changed candidate.
@@ -84,7 +84,7 @@ class Review:
         Args:
             id: The id of the candidate.
             reason: The reason, for the audit trail.
-            ns: The namespace; by default the user's own, and `global` on a handle without a user.
+            ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
 
         Returns:
             Whether the candidate existed.
@@ -102,9 +102,9 @@ class Review:
         """Return the candidates that are waiting for approval, in the order of their ids.
 
         Args:
-            limit: How many to return at most.
+            limit: The maximum number to return.
             after: The id of the last candidate of the previous page.
-            ns: The namespace; by default the user's own, and `global` on a handle without a user.
+            ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
 
         Returns:
             The candidates.

@@ -33,7 +33,7 @@ class Session:
 
     @property
     def id(self) -> str:
-        """The id of this run of the conversation, kept in its thread's metadata."""
+        """The id of this run of the conversation, which is stored in its thread's metadata."""
         return self._engine.id
 
     @property
@@ -42,7 +42,7 @@ class Session:
         return self._engine.thread
 
     def start(self) -> Self:
-        """Create the thread now, if it does not exist, instead of with the first turn.
+        """Create the thread now if it does not exist, instead of waiting for the first turn.
 
         Returns:
             The session itself.
@@ -92,10 +92,10 @@ class Session:
         scratchpad: Json = None,
         layout: Layout | None = None,
     ) -> Context:
-        """Build the request for the next input. If the thread is over its token limit, its oldest part is folded first.
+        """Build the request for the next input. If the thread exceeds its token limit, its oldest part is folded first.
 
-        If the tools exceed the budget's `tools`, a session keeps the choice of its first request, so that the prompt
-        cache can serve it. Tools that the model calls or finds with `find_tool` are added.
+        If the tools exceed the budget's `tools`, a session keeps sending the tools chosen for its first request, so
+        that the prompt cache can serve them. Tools that the model calls or finds with `find_tool` are added.
 
         Args:
             input: What the user says now.
@@ -149,7 +149,7 @@ class Session:
         """Start a session for a sub-agent, with its own thread that begins with a brief.
 
         Its contexts contain the brief and its own turns, and nothing from this conversation. Forgetting this thread
-        forgets the child's. Return its answer to the parent with `result`.
+        also forgets the child's. Use `result` to return the child's answer to the parent.
 
         Args:
             brief: The sub-agent's task, which is in every context of the child.
@@ -209,8 +209,8 @@ class Session:
         """Record what the last request of this session cost, and return a report that says what broke the prompt cache.
 
         Args:
-            reported: The answer of OpenAI, Anthropic or Gemini, or its `usage`.
-            model: The model that answered, which decides the prices.
+            reported: The response from OpenAI, Anthropic or Gemini, or its `usage`.
+            model: The model that answered, which determines the prices.
 
         Returns:
             The report of the request.
@@ -227,7 +227,7 @@ class Session:
         return run_blocking(self._engine.usage(reported, model=model))
 
     def state(self) -> SessionState:
-        """Return a snapshot of the session: its turns, how far it is folded, and its cache.
+        """Return a snapshot of the session: its turns, how much of it is folded, and its cache.
 
         Returns:
             The snapshot.
@@ -243,7 +243,7 @@ class Session:
         """End the session: store a summary and derive memories from the conversation. You can call this more than once.
 
         Returns:
-            The summary and the numbers of the session.
+            The summary, and the session's counts.
 
         Examples:
             >>> talk = memory.session(user="ada")

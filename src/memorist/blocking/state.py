@@ -76,7 +76,7 @@ class State:
             key: The key.
             value: A JSON value.
             ttl: How long to keep it.
-            expect: Write only if this is the current version; 0 if there must be none yet.
+            expect: Write only if this is the current version; 0 if there must be no entry yet.
 
         Returns:
             The stored entry, with its version.
@@ -132,9 +132,9 @@ class State:
 
         Args:
             prefix: Return only keys that start with this.
-            limit: How many to return at most.
+            limit: The maximum number to return.
             after: The last key of the previous page.
-            reverse: Whether to list from the end.
+            reverse: Whether to list in reverse order.
 
         Returns:
             The entries.

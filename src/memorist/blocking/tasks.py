@@ -37,7 +37,7 @@ class Tasks:
         Args:
             checkpoint: A `Checkpoint`, or a dict with `task_id`, `step`, `state` and `completed_subtasks`.
             expect: Save only if this is the current version.
-            keep: How many saved steps stay readable: `all` (the default of a new task), `latest` or a number.
+            keep: How many saved steps to keep: `all` (the default for a new task), `latest` or a number.
 
         Returns:
             The saved checkpoint, with its version.
@@ -87,7 +87,7 @@ class Tasks:
 
         Args:
             task_id: The id of the task.
-            n: How many steps to return at most.
+            n: The maximum number of steps to return.
 
         Returns:
             The saved steps.
@@ -127,14 +127,13 @@ class Tasks:
         state: Json = None,
         wait: float = 0,
     ) -> TaskRun:
-        """Run a task as a context manager: it takes the lease and continues from the last saved state.
+        """Run a task as a context manager, which acquires the lease and continues from the last saved state.
 
         Args:
             task_id: The name of the task.
-            ns: Where a new task belongs; by default to the handle's user, or to `global` without one.
+            ns: The namespace of a new task. It defaults to the user's own, or to `global` on a handle without a user.
             lease: How many seconds this worker holds the task after each save.
-            keep: How many saved steps stay readable.
-            state: The state of a new task.
+            keep: How many saved steps to keep. state: The state of a new task.
             wait: How many seconds to wait for a lease that another worker holds.
 
         Returns:
@@ -158,10 +157,10 @@ class Tasks:
         """List tasks by id, without their states.
 
         Args:
-            ns: The namespace; by default all that this handle may read.
-            limit: How many to return at most.
+            ns: The namespace; by default, all that this handle may read.
+            limit: The maximum number to return.
             after: The last id of the previous page.
-            reverse: Whether to list from the end.
+            reverse: Whether to list in reverse order.
 
         Returns:
             The tasks.
@@ -178,10 +177,10 @@ class Tasks:
 
 
 class TaskRun:
-    """A task while this worker runs it. `tasks.run` returns one, for use in a `with` block.
+    """Represents a task while this worker runs it. `tasks.run` returns one, for use in a `with` block.
 
-    You can change `state` in place or replace it. It is saved by `complete` and `checkpoint`, and when the block ends
-    without an error. Every save also renews the lease.
+    You can change `state` in place or replace it. `complete` and `checkpoint` save it, and so does the end of the block
+    unless there is an error. Every save also renews the lease.
     """
 
     def __init__(self, engine: AsyncTaskRun) -> None:
@@ -199,7 +198,7 @@ class TaskRun:
 
     @property
     def step(self) -> int:
-        """This says how many steps have been completed, over all runs."""
+        """This is the number of steps completed so far, in all runs."""
         return self._engine.step
 
     @property
@@ -279,9 +278,9 @@ class TaskRun:
         Args:
             item: The subtask.
             state: The new state, if you replace it.
-            update: Top-level keys of the state to set. Saving only the change is cheaper than saving a large state.
-            extend: Top-level lists of the state to append to.
-            step: The number of the step; by default one more than the last.
+            update: Top-level keys to set in the state. Saving only the change is cheaper than saving a large state.
+            extend: Top-level lists in the state to append to.
+            step: The number of the step; by default, the previous number plus one.
 
         Raises:
             LeaseLost: Another worker took over; nothing was written.
@@ -307,9 +306,9 @@ class TaskRun:
 
         Args:
             state: The new state, if you replace it.
-            update: Top-level keys of the state to set.
-            extend: Top-level lists of the state to append to.
-            step: The number of the step; by default one more than the last.
+            update: Top-level keys to set in the state.
+            extend: Top-level lists in the state to append to.
+            step: The number of the step; by default, the previous number plus one.
 
         Raises:
             LeaseLost: Another worker took over; nothing was written.

@@ -13,7 +13,7 @@ from ..runtime import run_blocking
 
 
 class Watch:
-    """Waits for changes by this and other processes. You can iterate over its notices, which never end."""
+    """Waits for changes by this and other processes. You can iterate over its notices without end."""
 
     def __init__(self, engine: AsyncWatch) -> None:
         self._engine = engine
@@ -28,10 +28,11 @@ class Watch:
         return self
 
     def next(self, timeout: float | None = None) -> list[Notice]:
-        """Return the changes since the last call, each kind and namespace once, or nothing after `timeout` seconds.
+        """Return the changes since the last call, at most one per kind and namespace, or nothing after `timeout`
+        seconds.
 
         Args:
-            timeout: How many seconds to wait for a change; None waits forever.
+            timeout: How many seconds to wait for a change. None means to wait forever.
 
         Returns:
             The notices, or an empty list.

@@ -42,8 +42,8 @@ class WorkingMemory(Generic[W]):
         """Return the document, or None if there is none or it has expired.
 
         Args:
-            user: The user of the document; by default the user of this handle.
-            session: The session; by default the document that belongs to no session.
+            user: The user whose document it is. Defaults to the user of this handle.
+            session: The session; by default, the document that belongs to no session.
 
         Returns:
             The document, or None.
@@ -59,7 +59,7 @@ class WorkingMemory(Generic[W]):
 
         Args:
             sessions: The sessions; None means the document that belongs to no session.
-            user: The user of the document; by default the user of this handle.
+            user: The user whose document it is. Defaults to the user of this handle.
 
         Returns:
             One document or None per session.
@@ -75,14 +75,14 @@ class WorkingMemory(Generic[W]):
 
         Args:
             doc: The document, or its fields.
-            user: The user of the document; by default the user of this handle.
-            session: The session; by default the document that belongs to no session.
+            user: The user whose document it is. Defaults to the user of this handle.
+            session: The session; by default, the document that belongs to no session.
 
         Returns:
             The stored document.
 
         Raises:
-            InvalidValue: A field does not have the type that the template declares.
+            InvalidValue: A field's type differs from the one in the template.
 
         Examples:
             >>> from memorist import Working
@@ -101,7 +101,7 @@ class WorkingMemory(Generic[W]):
             The changed document.
 
         Raises:
-            InvalidValue: A field does not have the type that the template declares.
+            InvalidValue: A field's type differs from the one in the template.
 
         Examples:
             >>> memory.working.update(user="ada", scratchpad="the invoice").scratchpad
@@ -112,13 +112,13 @@ class WorkingMemory(Generic[W]):
     def record_action(
         self, action: str, entity_id: str | None = None, *, user: str | None = None, session: str | None = None
     ) -> W:
-        """Add an action to the recent actions, of which the newest 20 are kept.
+        """Add an action to the recent actions. Only the newest 20 are kept.
 
         Args:
             action: What the user did.
             entity_id: The id of the entity that the action concerned.
-            user: The user of the document; by default the user of this handle.
-            session: The session; by default the document that belongs to no session.
+            user: The user whose document it is. Defaults to the user of this handle.
+            session: The session; by default, the document that belongs to no session.
 
         Returns:
             The changed document.
@@ -133,8 +133,8 @@ class WorkingMemory(Generic[W]):
         """Remove the newest action and return it, or None if there is none.
 
         Args:
-            user: The user of the document; by default the user of this handle.
-            session: The session; by default the document that belongs to no session.
+            user: The user whose document it is. Defaults to the user of this handle.
+            session: The session; by default, the document that belongs to no session.
 
         Returns:
             The removed action, or None.
@@ -147,12 +147,12 @@ class WorkingMemory(Generic[W]):
         return run_blocking(self._engine.undo_action(user=user, session=session))
 
     def add_turn(self, *messages: JsonMapping, user: str | None = None, session: str | None = None) -> W:
-        """Add messages to the history, of which the newest 20 are kept, without tool results that have lost their call.
+        """Add messages to the history. Only the newest 20 are kept, without tool results that have lost their call.
 
         Args:
             *messages: The messages of the turn.
-            user: The user of the document; by default the user of this handle.
-            session: The session; by default the document that belongs to no session.
+            user: The user whose document it is. Defaults to the user of this handle.
+            session: The session; by default, the document that belongs to no session.
 
         Returns:
             The changed document.
@@ -167,8 +167,8 @@ class WorkingMemory(Generic[W]):
         """Delete the document, and return whether there was one.
 
         Args:
-            user: The user of the document; by default the user of this handle.
-            session: The session; by default the document that belongs to no session.
+            user: The user whose document it is. Defaults to the user of this handle.
+            session: The session; by default, the document that belongs to no session.
 
         Returns:
             Whether the document existed.

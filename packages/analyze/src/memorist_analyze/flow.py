@@ -381,7 +381,7 @@ class Scope:
         return names
 
     def _iterated(self, loop: Node, depth: int, seen: set[str]) -> str:
-        """Return the strongest sink of the containers that a loop body adds the elements to, or `read` if it adds none."""
+        """Return the strongest sink of the containers that a loop adds its elements to, or `read` if there are none."""
         best = "read"
         carried = self._carried(loop)
         for item in walk(loop.kids[2]):
