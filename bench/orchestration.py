@@ -52,7 +52,7 @@ def _letters(texts: list[str]) -> list[list[float]]:
 
 
 QUIET: dict[str, Any] = {"embedder": _letters, "counter": "estimate", "worker": False, "durability": "normal"}
-NAMES = ("gc", "facts", "learnings", "vectors", "summarizer", "limiter", "archiver", "dedup")
+NAMES = ("gc", "facts", "learnings", "reindex", "summarizer", "limiter", "archiver", "dedup")
 
 
 def killed_workers(folder: Path, asked: Any) -> list[Figure]:

@@ -179,7 +179,7 @@ async def test_two_machines_at_once_write_one_summary(
 
 async def test_an_archiver_that_dies_leaves_its_thread_to_the_next(memory: Any, clock: FakeClock, run: Run) -> None:
     thread = await talked(memory, clock)
-    await do(memory.process("vectors"))
+    await do(memory.process("reindex"))
     limit = memory._core.now() - 30 * DAY * 1_000_000
     assert await memory._core.store.claim("archive", owner="dead", now=limit, lease=600_000_000, org=memory.org)
     assert await archived(memory) == (0, 0)
@@ -210,7 +210,7 @@ async def test_the_cost_follows_what_grew_old_not_what_is_stored(
     await do(memory.threads.append(thread, *(sentence(number) for number in range(300))))
     clock.advance(2 * DAY)
     await archived(memory)
-    await do(memory.process("vectors"))
+    await do(memory.process("reindex"))
     clock.advance(DAY)
     rows: list[int] = []
     monkeypatch.setattr(memory._core.store, "scan", counted(memory._core.store.scan, rows))
@@ -267,7 +267,7 @@ async def test_what_is_forgotten_while_a_model_summarises_is_not_in_the_summary(
 
     thread = await talked(memory, clock, days=1, each=20)
     clock.advance(40 * DAY)
-    await do(memory.process("vectors"))
+    await do(memory.process("reindex"))
     model = Slow(runtime.blocking, "The crew mended nets near the pier at noon.")
     forgets.append(lambda: memory.forget(message=f"{thread}#3"))
     await archived(memory, model=model)
@@ -306,7 +306,7 @@ async def test_an_append_while_a_model_summarises_does_not_cost_the_summary(
     class Slow(Scripted):
         async def complete(self, *args: Any, **options: Any) -> Any:
             await do(memory.threads.append(thread, "One more thing."))
-            await do(memory.process("vectors"))
+            await do(memory.process("reindex"))
             return await super().complete(*args, **options)
 
     model = Slow(runtime.blocking, "The crew mended nets near the pier at noon.")
@@ -317,7 +317,7 @@ async def test_an_append_while_a_model_summarises_does_not_cost_the_summary(
 
 async def test_a_deleted_thread_ends_its_job(memory: Any, clock: FakeClock, run: Run) -> None:
     thread = await talked(memory, clock, days=1)
-    await do(memory.process("vectors"))
+    await do(memory.process("reindex"))
     (job,) = await memory._core.scan(Job, "archive")
     await do(memory.threads.delete(thread))
     clock.advance(40 * DAY)

@@ -47,7 +47,7 @@ def test_the_count_sees_what_was_derived_twice(tmp_path: Any) -> None:
     """The planted bug: a worker that does not move the mark."""
     with Memory(tmp_path / "memory.db", embedder=None, worker=False) as memory:
         prepare(memory, 3)
-        memory.process("facts", "vectors")
+        memory.process("facts", "reindex")
         assert count(memory, 3)["twice"] == 0
         core = memory._core
         for mark in run_blocking(core.scan(Derivation)):
@@ -55,5 +55,5 @@ def test_the_count_sees_what_was_derived_twice(tmp_path: Any) -> None:
             ns = run_blocking(core.get(Thread, mark.thread)).ns  # type: ignore[union-attr]
             job = index_job(core.org, ns, f"thread:{mark.thread}", at, "derive")
             run_blocking(core.apply(Delete(Derivation, mark.row_key), Put(job)))
-        memory.process("facts", "vectors")
+        memory.process("facts", "reindex")
         assert count(memory, 3)["twice"] > 0

@@ -150,7 +150,7 @@ async def test_duplicates_are_merged_and_the_surer_stays(memory: Any, run: Run) 
     await do(memory.facts.set("user:ada", "Home City", "lisbon", confidence=0.4))
     await do(memory.facts.set("user:ada", "home_city", "Lisbon", confidence=0.9))
     await do(memory.facts.set("user:ada", "homecity", "Porto"))
-    await do(memory.process("vectors"))
+    await do(memory.process("reindex"))
     (report,) = await do(memory.process(Deduplicator()))
     assert report.changed == 1
     assert sorted(fact.key for fact in await do(memory.facts.list("user:ada"))) == ["home_city", "homecity"]
@@ -165,7 +165,7 @@ async def test_another_embedder_is_noticed_and_everything_embedded_anew(open_mem
     await do(first.threads.append(thread.id, *(sentence(number) for number in range(12))))
     await do(first.facts.set("user:ada", "city", "Lisbon"))
     await do(first.documents.add("user:ada", "Nets are mended at noon.", title="Nets"))
-    await do(first.process("vectors"))
+    await do(first.process("reindex"))
     second = open_memory(embedder=new)
     assert any("process vectors" in problem for problem in (await do(second.doctor())).problems)
     (report,) = await do(second.process(VectorIndexer()))
@@ -199,12 +199,12 @@ async def test_an_interrupted_embedding_goes_on_where_it_stopped(
     stops.name = "new"  # type: ignore[attr-defined]
     stops.dimensions = 8  # type: ignore[attr-defined]
     with pytest.raises(ModelError):
-        await do(open_memory(embedder=stops).process("vectors"))
+        await do(open_memory(embedder=stops).process("reindex"))
     done = [entry.embedder for entry in await first._core.scan(Entry, "user:ada")].count("new")
     assert done == 8
     new.seen = 0
     second = open_memory(embedder=new)
-    await do(second.process("vectors"))
+    await do(second.process("reindex"))
     assert {entry.embedder for entry in await second._core.scan(Entry, "user:ada")} == {"new"}
     assert new.seen == 4
 
@@ -222,10 +222,10 @@ async def test_a_chunk_is_embedded_again_as_it_was_at_first(open_memory: OpenMem
 
     first = open_memory(embedder=embedder("old"))
     await do(first.documents.add("user:ada", "# Mending\n\nNets are mended at noon.", title="Handbook"))
-    await do(first.process("vectors"))
+    await do(first.process("reindex"))
     once, texts[:] = list(texts), []
     assert once and all(text.startswith("Handbook Mending\n") for text in once)
-    await do(open_memory(embedder=embedder("new")).process("vectors"))
+    await do(open_memory(embedder=embedder("new")).process("reindex"))
     assert texts == once
 
 
@@ -282,7 +282,7 @@ async def test_with_nothing_new_next_to_nothing_is_read(
         await do(memory.facts.set(f"user:u{number}", "boats", number))
     for _ in range(2):
         await do(memory.process(name))
-        await do(memory.process("facts", "vectors", "limiter", "dedup"))
+        await do(memory.process("facts", "reindex", "limiter", "dedup"))
     await do(memory.process(name))
     calls: list[int] = []
     for method in ("get", "get_many", "scan", "apply", "claim"):

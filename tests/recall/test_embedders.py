@@ -26,7 +26,7 @@ async def test_vectors_come_once_the_embedder_is_back(open_memory: Any) -> None:
     assert await found(away, "caravan") == ["The caravan crossed the desert"]
     back = open_memory(embedder=WordHashes())
     assert not await by_vector(back, "caravan desert")
-    await back.process("vectors")
+    await back.process("reindex")
     assert await by_vector(back, "caravan desert")
 
 
@@ -38,7 +38,7 @@ async def test_another_embedder_is_detected_and_reembeds(open_memory: Any) -> No
     assert (await found(new, "caravan"))[0] == "The caravan crossed the desert"
     assert not await by_vector(new, "caravan desert")
     assert any("vectors of" in problem and "old" in problem for problem in (await new.doctor()).problems)
-    await new.process("vectors")
+    await new.process("reindex")
     assert await by_vector(new, "caravan desert")
     assert not any("vectors of" in problem for problem in (await new.doctor()).problems)
 
@@ -72,7 +72,7 @@ def test_doctor_finds_no_damage_while_two_embedders_embed_anew(url: Any, org: st
 def _embed_anew(memory: Memory) -> None:
     for number in range(12):
         memory.facts.set(ADA, f"palms {number}", f"An oasis of {number} palms")
-        memory.process("vectors")
+        memory.process("reindex")
         memory.recall("caravan", namespaces=ADA)
 
 

@@ -143,5 +143,5 @@ async def test_vectors_of_two_embedders_are_searched_while_one_replaces_the_othe
         hits = await new.recall("a cat asleep", namespaces=ADA)
         best = next(hit for hit in hits if hit.text.startswith("My kitten"))
         assert hits[0] == best
-    await new.process("vectors")
+    await new.process("reindex")
     assert not [hit for hit in await new.recall("a cat asleep", namespaces=ADA) if hit.cosine is None]

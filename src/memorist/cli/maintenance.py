@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 @click.argument("names", nargs=-1)
 @session_of
 def process(session: Session, names: tuple[str, ...]) -> None:
-    """Run processors by name: gc, facts, reindex, vectors, summarizer, limiter, archiver, dedup, tidier.
+    """Run processors by name: gc, facts, reindex, summarizer, limiter, archiver, dedup, tidier.
 
-    Without a name, runs gc, facts and vectors.
+    Without a name, runs gc, facts and reindex.
     """
     with session.memory() as memory, progress("processing") as tick:
         reports = memory.process(*names, progress=tick)
@@ -43,7 +43,7 @@ def reindex(session: Session) -> None:
     You can keep using the memory in the meantime. If a run is interrupted, the next one continues where it stopped.
     """
     with session.memory() as memory, progress("reindexing") as tick:
-        [report] = memory.process("vectors", progress=tick)
+        [report] = memory.process("reindex", progress=tick)
     session.done(msgspec.to_builtins(report), f"{report.changed} entries rebuilt")
 
 

@@ -142,7 +142,7 @@ class VectorIndexer(Processor):
     always at the beginning.
     """
 
-    name = "vectors"
+    name = "reindex"
 
     async def run(self, core: Core, progress: Progress | None = None) -> Report:
         outbox, done = Outbox(core.shared, core.org), 0
@@ -423,7 +423,7 @@ class Tidier(Processor):
 PROCESSORS: dict[str, Callable[[], Processor]] = {
     "gc": TtlGarbageCollector,
     "facts": FactExtractor,
-    "vectors": VectorIndexer,
+    "reindex": VectorIndexer,
     "summarizer": Summarizer,
     "limiter": TokenLimiter,
     "archiver": Archiver,
@@ -447,7 +447,7 @@ class Processing:
 async def run_all(core: Core, processors: Sequence[ProcessorSpec], progress: Progress | None = None) -> list[Report]:
     """Run processors in order: names, classes or objects, including your own with `process(memory)`."""
     core.scope.whole_org("maintenance")
-    chosen = [_as_processor(processor) for processor in processors or ("gc", "facts", "vectors")]
+    chosen = [_as_processor(processor) for processor in processors or ("gc", "facts", "reindex")]
     folding = [processor_ for processor_ in chosen if isinstance(processor_, Summarizer)]
     for processor_ in folding:
         processor_.last = processor_ is folding[-1]

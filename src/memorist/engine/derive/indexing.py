@@ -427,7 +427,7 @@ class Indexer:
         try:
             return encode_many(await embedder.embed(texts)), embedder.name
         except ModelError as problem:
-            # Found by words only, until `memorist process vectors` adds a vector.
+            # Found by words only, until `memorist reindex` adds a vector.
             self._core.shared.note("embedder", problem)
             return None, None
 

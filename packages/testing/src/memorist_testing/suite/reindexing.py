@@ -53,23 +53,23 @@ class ReindexingTests:
 
     async def test_entries_of_an_earlier_analysis_are_made_again(self, memory: Any) -> None:
         await _write_as_earlier(memory)
-        [report] = await memory.process("vectors")
+        [report] = await memory.process("reindex")
         assert report.changed == 5
-        [again] = await memory.process("vectors")
+        [again] = await memory.process("reindex")
         assert again.changed == 0
         assert await _texts(memory) == {SENTENCES[0], "city: sailing in Porto", "Sailing lessons begin at nine."}
 
     async def test_a_small_memory_is_made_again_by_the_next_recall(self, memory: Any) -> None:
         await _write_as_earlier(memory)
         assert len(await _texts(memory)) == 3
-        [report] = await memory.process("vectors")
+        [report] = await memory.process("reindex")
         assert report.changed == 0
 
     async def test_a_memory_that_was_made_again_ranks_like_a_new_one(
         self, memory: Any, open_memory: Any, org: str
     ) -> None:
         await _write_as_earlier(memory)
-        await memory.process("vectors")
+        await memory.process("reindex")
         hits = await memory.recall("When was the engine repaired?", namespaces=NS)
         other = open_memory(org=f"{org}-fresh")
         await _fill(other)
@@ -81,12 +81,12 @@ class ReindexingTests:
     async def test_doctor_says_what_is_outdated(self, memory: Any) -> None:
         await _write_as_earlier(memory)
         assert any("memorist reindex" in problem for problem in (await memory.doctor()).problems)
-        await memory.process("vectors")
+        await memory.process("reindex")
         assert not any("memorist reindex" in problem for problem in (await memory.doctor()).problems)
 
     async def test_what_was_deleted_meanwhile_is_not_indexed_again(self, memory: Any, clock: FakeClock) -> None:
         await _write_as_earlier(memory)
         await memory.facts.delete(NS, "city")
-        await memory.process("vectors")
+        await memory.process("reindex")
         assert await _texts(memory) == {SENTENCES[0], "Sailing lessons begin at nine."}
         assert await indexed(memory, clock) == 4
