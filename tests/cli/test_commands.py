@@ -158,11 +158,48 @@ def test_context_shows_a_bar_and_the_request(memorist: Memorist) -> None:
 def test_processors_by_name(memorist: Memorist) -> None:
     memorist("facts", "set", "user:ada", "city", "Lisbon")
     usual = memorist("--json", "process").json()
-    assert [row["processor"] for row in usual] == ["gc", "facts", "vectors"]
-    every = ["gc", "facts", "vectors", "summarizer", "limiter", "archiver", "dedup", "tidier"]
+    assert [row["processor"] for row in usual] == ["gc", "facts", "reindex"]
+    every = ["gc", "facts", "reindex", "summarizer", "limiter", "archiver", "dedup", "tidier"]
     assert [row["processor"] for row in memorist("--json", "process", *every).json()] == every
     assert "archiver" in memorist("process", "archiver").out
     assert memorist("process", "nothing").code == 2
+    assert f"by name: {', '.join(every)}." in " ".join(memorist("process", "--help").out.split())
+
+
+def test_a_request_to_forget_is_shown_and_can_be_undone(memorist: Memorist) -> None:
+    memorist("--user", "ada", "remember", "I live in Oslo.")
+    asked = memorist("--user", "ada", "remember", "Please forget that I live in Oslo.")
+    undo = "memorist facts unforget user:ada forgotten.i_live_in_oslo"
+    assert asked.out.splitlines() == ["ended: user:ada/location", f"undo with: {undo}"]
+    assert memorist("facts", "get", "user:ada", "location").code == 1
+    assert memorist(*undo.split()[1:]).out == "restored 1\n"
+    assert memorist("--json", "facts", "get", "user:ada", "location").json()["value"] == "Oslo"
+
+
+def test_a_fact_ends_and_comes_back_on_the_command_line(memorist: Memorist) -> None:
+    memorist("facts", "set", "user:ada", "city", "Lisbon")
+    assert memorist("facts", "end", "user:ada", "city", "--reason", "moved").out == "ended user:ada/city\n"
+    assert memorist("facts", "get", "user:ada", "city").code == 1
+    assert memorist("facts", "restore", "user:ada", "city", "1").code == 0
+    assert memorist("--json", "facts", "get", "user:ada", "city").json()["value"] == "Lisbon"
+
+
+def test_memories_are_listed_by_tag_and_searched_by_kind(memorist: Memorist) -> None:
+    memorist("facts", "set", "user:ada", "city", "Lisbon")
+    memorist("--user", "ada", "memories", "update", "fact:city", "--tag", "home")
+    memorist("--user", "ada", "learnings", "add", "Wants to see Lisbon's old city")
+    tagged = memorist("--json", "--user", "ada", "memories", "list", "--tag", "home").json()
+    assert [row["id"] for row in tagged] == ["fact:city"]
+    assert memorist("--json", "--user", "ada", "memories", "list", "--tag", "work").json() == []
+    search = ("--json", "--user", "ada", "memories", "search", "which city?", "--min-score", "0")
+    assert {row["kind"] for row in memorist(*search).json()} == {"fact", "learning"}
+    assert {row["kind"] for row in memorist(*search, "--kind", "fact").json()} == {"fact"}
+
+
+def test_recall_looks_only_at_a_period(memorist: Memorist) -> None:
+    memorist("facts", "set", "user:ada", "city", "Lisbon")
+    assert memorist("recall", "which city?", "--after", "2020-01-01").code == 0
+    assert memorist("recall", "which city?", "--before", "2020-01-01").code == 1
 
 
 def test_a_worker_works_until_nothing_is_left(memorist: Memorist, tmp_path: Path) -> None:

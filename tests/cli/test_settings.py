@@ -130,3 +130,31 @@ def test_a_server_reads_with_the_model_and_the_file_and_seals_with_the_key(
             process.wait(30)
         assert "Note what people eat." in json.dumps(models.requests[0])
     assert b"pork" not in (tmp_path / "m.db").read_bytes()
+
+
+def test_commands_use_the_embedder_that_you_name(memorist: Memorist) -> None:
+    memorist("--embedder", "none", "facts", "set", "user:ada", "city", "Lisbon")
+    assert "no embedder" in memorist("--embedder", "none", "process", "reindex").out
+    assert "no embedder" not in memorist("process", "reindex").out
+    wrong = memorist("--embedder", "nothing", "reindex")
+    assert wrong.code == 2 and "no embedder" in wrong.err
+
+
+def test_recall_asks_the_model_for_wordings_and_for_a_new_order(memorist: Memorist) -> None:
+    for number in range(3):
+        memorist("facts", "set", "user:ada", f"boat{number}", f"The boat of Ada is called Mira {number}")
+    memorist("process", "reindex")
+    with serving(WireServer()) as models:
+        models.say(_text('{"questions": ["vessel"]}'), _text('{"scores": [1, 9, 5]}'))
+        model = f"openai:small@{models.url}/v1"
+        found = memorist("--json", "--model", model, "--reranker", "model", "recall", "boat", "--expand")
+        asked = len(models.requests)
+    assert found.code == 0, found.err
+    assert asked == 2
+    assert all("reranker #1" in row["reasons"][-1] for row in found.json()[:1])
+    assert memorist("recall", "boat", "--hops", "2").code == 2
+
+
+def _text(content: str) -> Reply:
+    message = {"role": "assistant", "content": content}
+    return Reply({"id": "1", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})

@@ -147,6 +147,31 @@ def reject(session: Session, namespace: str, key: str, reason: str | None) -> No
 @facts.command(cls=InNamespace)
 @click.argument("namespace")
 @click.argument("key")
+@click.option("--since", metavar="TIME", help="When it stopped being true.  [default: now]")
+@click.option("--reason", help="The reason, stored in the history.")
+@session_of
+def end(session: Session, namespace: str, key: str, since: str | None, reason: str | None) -> None:
+    """End a fact that was true and no longer is."""
+    with session.memory() as opened:
+        fact = opened.facts.end(namespace, key, since=since, reason=reason)
+        session.done({"version": fact.version}, f"ended {fact.id}")
+
+
+@facts.command(cls=InNamespace)
+@click.argument("namespace")
+@click.argument("key")
+@click.argument("version", type=int)
+@session_of
+def restore(session: Session, namespace: str, key: str, version: int) -> None:
+    """Make an earlier VERSION of a fact the current one again."""
+    with session.memory() as opened:
+        fact = opened.facts.restore(namespace, key, version)
+        session.done({"version": fact.version}, f"restored {fact.id}, version {fact.version}")
+
+
+@facts.command(cls=InNamespace)
+@click.argument("namespace")
+@click.argument("key")
 @session_of
 def unforget(session: Session, namespace: str, key: str) -> None:
     """Undo a request to forget something. Its key begins with `forgotten.`."""

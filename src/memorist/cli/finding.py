@@ -23,8 +23,15 @@ from .session import Session, as_of_option, plain, read_filter, read_json, sessi
 )  # fmt: skip
 @click.option("--top", "top_k", type=int, default=10, show_default=True, help="Return at most this many.")
 @click.option("--max-tokens", type=int, help="Return the most useful hits that fit into this many tokens.")
+@click.option("--after", metavar="TIME", help="Return only items that are newer than this time.")
+@click.option("--before", metavar="TIME", help="Return only items that are older than this time.")
 @click.option("--where", help="A JSON filter on metadata.")
 @click.option("--min-score", type=float, help="Return only hits that are at least this likely to answer, from 0 to 1.")
+@click.option("--expand", is_flag=True, help="Also search for other wordings, which the model of --model proposes.")
+@click.option(
+    "--hops", type=int, default=1, show_default=True,
+    help="With more than 1, the model of --model names missing information, and recall searches for that too.",
+)  # fmt: skip
 @as_of_option
 @session_of
 def recall(
@@ -34,8 +41,12 @@ def recall(
     kinds: tuple[str, ...],
     top_k: int,
     max_tokens: int | None,
+    after: str | None,
+    before: str | None,
     where: str | None,
     min_score: float | None,
+    expand: bool,
+    hops: int,
     as_of: str | None,
 ) -> int:
     """Find memories relevant to QUERY. Exits with 1 if there are none."""
@@ -46,8 +57,12 @@ def recall(
             kinds=list(kinds) or None,
             top_k=top_k,
             max_tokens=max_tokens,
+            after=after,
+            before=before,
             where=read_filter(where),
             min_score=min_score,
+            expand=expand,
+            hops=hops,
             as_of=as_of,
         )
     rows = [{**plain(hit), "reasons": [str(r) for r in hit.reasons], "score": round(hit.score, 4)} for hit in hits]

@@ -27,7 +27,7 @@ _SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "recall": ("finding", "Find memories relevant to a query, with reasons."),
         "context": ("finding", "Assemble the request for an input and show where its tokens go."),
         "memories": ("memories", "Manage all memories: list, search, show, update, undo, delete."),
-        "facts": ("facts", "Manage facts: list, get, set, delete, history, correct, reject, unforget."),
+        "facts": ("facts", "Manage facts: list, get, set, delete, history, correct, end and so on."),
         "threads": ("threads", "Manage conversations: list, show, create, append, delete, summaries."),
         "profile": ("people", "Show everything known about one user: profile show USER."),
         "why": ("maintenance", "Show where a memory came from, back to the messages."),
@@ -165,6 +165,14 @@ class Commands(Suggesting):
     help="A TOML or JSON file that configures extraction: instructions, schemas, only, never and so on.",
 )  # fmt: skip
 @click.option(
+    "--embedder", envvar="MEMORIST_EMBEDDER", metavar="NAME",
+    help="The embedder of recall: default, minilm, multilingual, onnx:NAME, openai:MODEL, voyage:MODEL or none.",
+)  # fmt: skip
+@click.option(
+    "--reranker", envvar="MEMORIST_RERANKER", metavar="NAME",
+    help="What reorders the best hits of recall: model (that of --model), onnx:NAME or the URL of a service.",
+)  # fmt: skip
+@click.option(
     "--key-file", envvar="MEMORIST_KEY_FILE", type=click.Path(dir_okay=False, path_type=Path),
     help="The key file of an encrypted memory.",
 )  # fmt: skip
@@ -173,14 +181,17 @@ class Commands(Suggesting):
 @click.pass_context
 def cli(
     ctx: click.Context, url: str | None, hot: str | None, org: str, user: str | None, model: str | None,
-    extraction: Path | None, key_file: Path | None, as_json: bool,
+    extraction: Path | None, embedder: str | None, reranker: str | None, key_file: Path | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Memory and context for LLM agents.
 
     You can put --user and --json before or after the command. The exit status is 0 for success, 1 if something was not
     found or a check failed, and 2 for wrong usage.
     """
-    ctx.obj = Session(url, hot, org, user, as_json, model=model, extraction=extraction, key_file=key_file)
+    ctx.obj = Session(
+        url, hot, org, user, as_json, model=model, extraction=extraction, embedder=embedder, reranker=reranker,
+        key_file=key_file,
+    )  # fmt: skip
 
 
 def main(args: Sequence[str] | None = None) -> None:

@@ -19,7 +19,10 @@ NEEDS = f"this needs packages that are not installed; run: {install_command('mcp
 
 @click.command()
 @click.option(
-    "--tools", default="core", show_default=True, help="The tool sets, separated by commas: core, tasks, graph or all."
+    "--tools",
+    default="core",
+    show_default=True,
+    help="Tool sets, separated by commas: core, review, tasks, graph or all.",
 )
 @click.option(
     "--max-tokens", default=4_000, show_default=True, type=click.IntRange(200), help="The maximum tokens of an answer."

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ..engine.facts.facts import FORGOTTEN
+from ..engine.memories import KINDS, MemoryKind
 from ..errors import UsageError
 from .display import echo
 from .grouping import group
@@ -14,8 +16,10 @@ from .session import Session, read_json, session_of
 if TYPE_CHECKING:
     from ..blocking.memory import Memory
     from ..engine.events import EventStatus
-    from ..engine.memories import MemoryKind
 
+_KINDS = click.option(
+    "--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="List only this kind. Repeatable."
+)
 _NS = click.option("--ns", "--namespace", "ns", help="The namespace; by default the user's own (--user NAME).")
 
 
@@ -26,36 +30,35 @@ def memories() -> None:
 
 @memories.command("list")
 @_NS
-@click.option(
-    "--kind",
-    "kinds",
-    multiple=True,
-    type=click.Choice(["fact", "event", "learning"]),
-    help="List only this kind. Repeatable.",
-)
+@_KINDS
 @click.option("--subject", help="List only memories about this person or thing.")
+@click.option("--tag", help="List only memories with this tag.")
 @click.option("--limit", type=int, default=50, show_default=True, help="List at most this many.")
 @session_of
 def list_memories(
-    session: Session, ns: str | None, kinds: tuple[MemoryKind, ...], subject: str | None, limit: int
+    session: Session, ns: str | None, kinds: tuple[MemoryKind, ...], subject: str | None, tag: str | None, limit: int
 ) -> None:
     """List memories."""
     with session.memory(settle=True) as memory:
-        items = memory.memories.list(
-            ns=_space(memory, ns), kinds=kinds or ("fact", "event", "learning"), subject=subject, limit=limit
-        )
+        items = memory.memories.list(ns=_space(memory, ns), kinds=kinds or KINDS, subject=subject, tag=tag, limit=limit)
         session.show(items, ("id", "text", "subject", "valid_from", "confidence"), empty="nothing remembered yet")
 
 
 @memories.command("search")
 @click.argument("query")
 @_NS
+@_KINDS
 @click.option("--limit", type=int, default=10, show_default=True, help="List at most this many.")
+@click.option("--min-score", type=float, help="List only those that are at least this likely to answer, from 0 to 1.")
 @session_of
-def search_memories(session: Session, query: str, ns: str | None, limit: int) -> None:
+def search_memories(
+    session: Session, query: str, ns: str | None, kinds: tuple[MemoryKind, ...], limit: int, min_score: float | None
+) -> None:
     """Search memories by words and meaning."""
     with session.memory(settle=True) as memory:
-        items = memory.memories.search(query, ns=_space(memory, ns), top_k=limit)
+        items = memory.memories.search(
+            query, ns=_space(memory, ns), kinds=kinds or KINDS, top_k=limit, min_score=min_score
+        )
         session.show(items, ("id", "text", "score"), empty="nothing found")
 
 
@@ -251,12 +254,17 @@ def remember(session: Session, text: str, as_is: bool) -> None:
             session.print_json(understood)
             return
         for item in understood.stored:
-            echo(f"{item.id}  {item.text}")
+            if item.status == "active":
+                echo(f"{item.id}  {item.text}")
         for candidate in understood.waiting:
             echo(f"waits for approval: {candidate.text}")
         for refusal in understood.refused:
             echo(f"refused: {refusal.reason}")
-        if not understood.stored and not understood.waiting:
+        for id in understood.ended:
+            namespace, _, key = id.partition("/")
+            is_request = key.startswith(FORGOTTEN)
+            echo(f"undo with: memorist facts unforget {namespace} {key}" if is_request else f"ended: {id}")
+        if not (understood.stored or understood.waiting or understood.ended):
             echo("stored; no fact was extracted from it")
 
 

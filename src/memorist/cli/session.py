@@ -45,7 +45,8 @@ class Session:
 
     def __init__(
         self, url: str | None, hot: str | None, org: str, user: str | None, as_json: bool,
-        *, model: str | None = None, extraction: Path | None = None, key_file: Path | None = None,
+        *, model: str | None = None, extraction: Path | None = None, embedder: str | None = None,
+        reranker: str | None = None, key_file: Path | None = None,
     ) -> None:  # fmt: skip
         self.url_option = url
         """The URL from `--url` or the environment, if any."""
@@ -55,6 +56,7 @@ class Session:
         """The user that the memory is narrowed to, if any."""
         self.as_json = as_json
         self._model, self._extraction, self._key_file = model, extraction, key_file
+        self._embedder, self._reranker = embedder, reranker
         self._told = False
         """Whether the command has printed a result, so that the file it created must be kept."""
         self._wrote_nothing = False
@@ -78,11 +80,13 @@ class Session:
         """Return a session with the same settings for another memory."""
         return Session(
             url, self._hot, self._org, self.user, self.as_json,
-            model=self._model, extraction=self._extraction, key_file=self._key_file,
+            model=self._model, extraction=self._extraction, embedder=self._embedder, reranker=self._reranker,
+            key_file=self._key_file,
         )  # fmt: skip
 
     def settings(self) -> dict[str, Any]:
-        """Return the model, the extraction and the encryption to open the memory with. A server has its own."""
+        """Return the model, extraction, embedder, reranker and encryption to open the memory with. A server has its
+        own."""
         if self.url.startswith(("http://", "https://")):
             return {}
         settings: dict[str, object] = {}
@@ -92,6 +96,10 @@ class Session:
             from ..extract.extraction_file import read_extraction
 
             settings["extract"] = read_extraction(self._extraction)
+        if self._embedder:
+            settings["embedder"] = None if self._embedder == "none" else self._embedder
+        if self._reranker:
+            settings["reranker"] = self._reranker
         if self._key_file is not None:
             from ..gate.encryption import Encryption
 
