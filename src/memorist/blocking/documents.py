@@ -39,7 +39,8 @@ class Documents:
         Args:
             ns: The namespace it belongs to.
             text: The text, or a file as bytes or as a `Path`: Markdown, HTML, PDF, Word (.docx) or plain text. HTML,
-                PDF and Word need the extra `documents`.
+                PDF and Word need the extra `documents`. The ending of `source` names the format of bytes; without one,
+                the format is detected.
             title: The title. By default, this is the file's own title, or the last part of its source.
             source: Where it came from; by default, the path of the file. Adding the same source again replaces the
                 document.

@@ -87,6 +87,13 @@ def test_a_path_is_read_by_its_ending_and_is_the_source(memory: Memory, tmp_path
     assert [d.text for d in memory.documents.list("global")] == ["# Notes\n\nRefunds within 40 days.\n"]
 
 
+def test_bytes_are_read_by_the_ending_of_their_source(memory: Memory) -> None:
+    page = memory.documents.add(
+        "global", b"<h1>Refunds</h1><p>Within 30 days.</p>", source="https://example.com/r.html"
+    )
+    assert page.text == "# Refunds\n\nWithin 30 days."
+
+
 def test_the_title_is_the_files_own(memory: Memory) -> None:
     assert memory.documents.add("global", HTML.encode()).title == "Handbook"
     assert memory.documents.add("global", make_pdf()).title == "Handbook"

@@ -54,7 +54,8 @@ class Documents:
         Args:
             ns: The namespace it belongs to.
             text: The text, or a file as bytes or as a `Path`: Markdown, HTML, PDF, Word (.docx) or plain text. HTML,
-                PDF and Word need the extra `documents`.
+                PDF and Word need the extra `documents`. The ending of `source` names the format of bytes; without one,
+                the format is detected.
             title: The title. By default, this is the file's own title, or the last part of its source.
             source: Where it came from; by default, the path of the file. Adding the same source again replaces the
                 document.
@@ -79,7 +80,7 @@ class Documents:
             new = self._new(space, text, title, source, metadata, id, ttl)
             return (await self._stored(new, again=ttl is not None))[0]
         # Parsing a long PDF takes seconds, and must not block an event loop.
-        file = await self._core.runtime.offload(read_document, text)
+        file = await self._core.runtime.offload(read_document, text, source)
         if isinstance(text, os.PathLike) and source is None:
             source = os.fspath(text)
         title = title or file.title or (source and os.path.basename(source)) or None

@@ -53,8 +53,9 @@ class ReadableFile(msgspec.Struct, frozen=True):
         return bisect_right(self.page_starts, offset) if self.page_starts else None
 
 
-def read_document(source: DocumentSource) -> ReadableFile:
-    """Read a document from text, from bytes or from a path.
+def read_document(source: DocumentSource, name: str | None = None) -> ReadableFile:
+    """Read a document from text, from bytes or from a path. The ending of `name` says what format bytes have; without
+    one it is detected.
 
     Raises:
         InvalidValue: The file is missing, damaged, encrypted, or in an unknown format.
@@ -65,12 +66,11 @@ def read_document(source: DocumentSource) -> ReadableFile:
         return ReadableFile(source)
     if isinstance(source, bytes | bytearray | memoryview):
         data = bytes(source)
-        return _parse(data, detect_format(data), "the file")
+        return _parse(data, _format_of(name or "") or detect_format(data), "the file")
     if not isinstance(source, os.PathLike):
         raise InvalidValue(f"a document is text, bytes or a path, not {type(source).__name__}")
     data = read_bytes(source)
-    ending = os.path.splitext(os.fspath(source))[1].lower()
-    return _parse(data, _FORMATS.get(ending) or detect_format(data), os.path.basename(source))
+    return _parse(data, _format_of(os.fspath(source)) or detect_format(data), os.path.basename(source))
 
 
 def read_bytes(path: os.PathLike[str]) -> bytes:
@@ -84,6 +84,11 @@ def read_bytes(path: os.PathLike[str]) -> bytes:
     if len(data) > MAX_FILE_BYTES:
         raise TooLarge(f"{name} is larger than {MAX_FILE_BYTES:,} bytes")
     return data
+
+
+def _format_of(name: str) -> DocumentFormat | None:
+    """Return the format that the ending of a file's name stands for."""
+    return _FORMATS.get(os.path.splitext(name)[1].lower())
 
 
 def detect_format(data: bytes) -> DocumentFormat:
