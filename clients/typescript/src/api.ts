@@ -1382,8 +1382,8 @@ export class FactsNoun {
   /**
    * Undo a request to forget, and return the facts that came back.
    *
-   * All facts and learnings that the request ended are restored, and the messages it marked lose their mark. A fact
-   * that the user has stated again since then keeps its newer value.
+   * All facts, learnings and events that the request ended are restored, and the messages it marked lose their mark.
+   * A fact that the user has stated again since then keeps its newer value.
    *
    * Args:
    *     ns: The namespace. On a user's handle, it defaults to the user's own.
@@ -3045,10 +3045,10 @@ export class DocumentsNoun {
    * Args:
    *     ns: The namespace it belongs to.
    *     text: The text, or a file as bytes or as a `Path`: Markdown, HTML, PDF, Word (.docx) or plain text. HTML,
-   *         PDF and Word need the extra `documents`.
-   *     title: The title. By default, this is the file's own title, or the last part of its source.
-   *     source: Where it came from; by default, the path of the file. Adding the same source again replaces the
-   *         document.
+   *         PDF and Word need the extra `documents`. The ending of `source` says what format bytes have; otherwise
+   *         it is detected.
+   *     title: The title; by default a file's own, or the last part of its source.
+   *     source: Where it came from, by default a file's path. Adding the same source again replaces the document.
    *     metadata: JSON values that you want to filter by.
    *     id: Your own id for the document.
    *     ttl: How long to keep it.

@@ -129,7 +129,11 @@ class Events:
                 sources = tuple(dict.fromkeys((*old.sources, *event.sources)))
                 if sources == old.sources:
                     return old
-                return await self._replace(old, msgspec.structs.replace(old, sources=sources), "confirm", hold.changes)
+                # A cancelled event that is mentioned again later takes place after all.
+                is_back = old.status == "cancelled" and event.created_at > old.updated_at
+                status, reason = (event.status, None) if is_back else (old.status, old.reason)
+                confirmed = msgspec.structs.replace(old, sources=sources, status=status, reason=reason)
+                return await self._replace(old, confirmed, "confirm", hold.changes)
             return await self._replace(None, event, "add", hold.changes)
 
         stored: Event = await core.retry(attempt)
@@ -367,6 +371,13 @@ class Events:
             *guards,
         )
         return results.written(event)
+
+    async def _undo(self, versions: Sequence[Event]) -> Event:
+        """Make the last version but one of an event the current one again."""
+        last, before = versions[-1], versions[-2]
+        fields = msgspec.to_builtins(before, builtin_types=(datetime,))
+        restored = msgspec.structs.replace(msgspec.convert(fields, Event), version=last.version)
+        return await self._replace(last, restored, "undo")
 
     # Last, because the name hides the builtin for the annotations below it.
     async def _cursor(self, ns: str, after: str | None) -> tuple[int, str] | None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from functools import cache
 from typing import Any, Literal
 
@@ -23,7 +24,16 @@ from ..ids import digest
 from ..kinds import parse_refs
 from ..records import Entry, Job, Learning, Link, Ref, Tombstone
 from ..stores.base import Change, Delete, Expect, Put
-from ..values import JsonMapping, as_list, check_confidence, check_metadata, check_name, check_tags, check_text
+from ..values import (
+    JsonMapping,
+    JsonObject,
+    as_list,
+    check_confidence,
+    check_metadata,
+    check_name,
+    check_tags,
+    check_text,
+)
 from .audit import audit
 from .core import Core
 from .forgetting.fingerprints import fingerprint
@@ -39,8 +49,9 @@ REINFORCED_DOUBT = 0.2
 WEAKENED_CONFIDENCE = 0.7
 CORRECTED_CONFIDENCE = 0.5
 MIN_SAME_SIMILARITY = 0.5
-PREVIOUS_KEY = "before"
-"""The metadata key under which a learning keeps its previous text, so that the last change can be undone."""
+PREVIOUS_KEY = "_before"
+"""The metadata key that contains what a learning said before its changes, oldest first, for its history and `as_of`."""
+MAX_PREVIOUS = 20
 
 
 class Learnings:
@@ -85,7 +96,7 @@ class Learnings:
             'Prefers tea'
         """
         new = self._new(content, type, confidence, source, self._ns(user))
-        new = msgspec.structs.replace(new, tags=check_tags(tags), metadata=check_metadata(metadata))
+        new = msgspec.structs.replace(new, tags=check_tags(tags), metadata=_own_metadata(metadata))
         return await self._write(new, corrects)
 
     async def _write(self, new: Learning, corrects: str | None = None) -> Learning:
@@ -189,7 +200,7 @@ class Learnings:
             "type": None if type is None else _check_type(type),
             "confidence": None if confidence is None else check_confidence(confidence),
             "tags": None if tags is None else check_tags(tags),
-            "metadata": None if metadata is None else check_metadata(metadata),
+            "metadata": None if metadata is None else _own_metadata(metadata),
         }
         changed = {name: value for name, value in fields.items() if value is not None}
 
@@ -200,9 +211,7 @@ class Learnings:
             learning = msgspec.structs.replace(
                 old, **changed, reason=reason, actor=self._core.scope.actor, updated_at=self._core.at()
             )
-            if (learning.content, learning.confidence) != (old.content, old.confidence):
-                before = {"content": old.content, "confidence": old.confidence}
-                learning = msgspec.structs.replace(learning, metadata={**learning.metadata, PREVIOUS_KEY: before})
+            learning = _with_previous(learning, old)
             results = await self._core.apply(*self._changes(learning, old, "update"))
             return results.written(learning)
 
@@ -456,6 +465,48 @@ class Learnings:
         if after is not None:
             matching = matching[next((i for i, row in enumerate(matching, 1) if row.id == after), len(matching)) :]
         return matching[: checked_limit(limit)]
+
+
+class PreviousLearning(msgspec.Struct, frozen=True):
+    """Holds what a learning said before one of its changes, and until when."""
+
+    content: str
+    confidence: float
+    reason: str | None
+    updated_at: datetime
+    until: datetime
+    version: int
+
+
+def previous_of(learning: Learning) -> list[PreviousLearning]:
+    """Return what a learning said before its changes, oldest first."""
+    return msgspec.convert(learning.metadata.get(PREVIOUS_KEY, []), list[PreviousLearning])
+
+
+def learning_at(learning: Learning, moment: datetime) -> Learning:
+    """Return a learning in the words that it had at a given time."""
+    for before in previous_of(learning):
+        if before.until > moment:
+            return msgspec.structs.replace(learning, content=before.content, confidence=before.confidence)
+    return learning
+
+
+def _own_metadata(metadata: JsonMapping | None) -> JsonObject:
+    """Return a caller's metadata without the earlier wordings, which only `update` writes."""
+    return {name: value for name, value in check_metadata(metadata).items() if name != PREVIOUS_KEY}
+
+
+def _with_previous(learning: Learning, old: Learning) -> Learning:
+    """Return a changed learning with its earlier wordings, which a caller's own metadata does not replace."""
+    earlier = list(old.metadata.get(PREVIOUS_KEY, []))
+    if (learning.content, learning.confidence) != (old.content, old.confidence):
+        before = PreviousLearning(
+            old.content, old.confidence, old.reason, old.updated_at, learning.updated_at, old.version
+        )
+        earlier.append(msgspec.to_builtins(before))
+    if not earlier:
+        return learning
+    return msgspec.structs.replace(learning, metadata={**learning.metadata, PREVIOUS_KEY: earlier[-MAX_PREVIOUS:]})
 
 
 def _check_content(content: str) -> str:

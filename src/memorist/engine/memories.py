@@ -27,7 +27,7 @@ from .core import Bounds, Core
 from .events import Events
 from .facts.facts import Facts
 from .index_jobs import index_job
-from .learnings import PREVIOUS_KEY, Learnings
+from .learnings import PREVIOUS_KEY, Learnings, previous_of
 from .options import checked_limit
 from .recalling import Recalling
 
@@ -370,14 +370,11 @@ class Memories:
         if len(versions) == 1:
             await Events(self._core).delete(last.id, ns=ns)
             return None
-        before = msgspec.structs.replace(
-            msgspec.convert(msgspec.to_builtins(versions[-2], builtin_types=(datetime,)), Event), version=last.version
-        )
-        return remembered(await Events(self._core)._replace(last, before, "undo"), self._core.at())
+        return remembered(await Events(self._core)._undo(versions), self._core.at())
 
     async def _undo_learning(self, learning: Learning) -> Remembered | None:
         core = self._core
-        before = learning.metadata.get(PREVIOUS_KEY)
+        earlier = previous_of(learning)
         if learning.status == "retracted":
             active = msgspec.structs.replace(learning, status="active", updated_at=core.at())
             results = await core.apply(
@@ -387,11 +384,10 @@ class Memories:
             )  # fmt: skip
             return remembered(msgspec.structs.replace(active, version=results.stored(active).version), core.at())
         user = _user_of(learning.ns)
-        if isinstance(before, dict):
+        if earlier:
             updated = await Learnings(core).update(
-                learning.id, content=str(before["content"]), confidence=float(before["confidence"]), reason="undone",
-                user=user,
-            )  # fmt: skip
+                learning.id, content=earlier[-1].content, confidence=earlier[-1].confidence, reason="undone", user=user
+            )
             return remembered(updated, core.at())
         await Learnings(core).delete(learning.id, user=user)
         return None
@@ -548,6 +544,7 @@ def remembered(record: Fact | Event | Learning, now: datetime, *, status: str | 
             valid_until=record.ends_at, people=record.people, location=record.location, inferred=record.inferred,
             scope=_scope(record), **shared,
         )  # fmt: skip
+    shared["metadata"] = {name: value for name, value in record.metadata.items() if name != PREVIOUS_KEY}
     return Remembered(
         id=f"learning:{record.id}", kind="learning", text=record.content, type=record.type,
         status=status or record.status, scope=_scope(record), valid_until=record.expires_at, **shared,
@@ -561,6 +558,8 @@ def _scope(record: Event | Learning) -> str:
 def _sentence(fact: Fact) -> str:
     from ..languages import topic_of
 
+    if fact.value is None and fact.text is None and fact.status != "active":
+        return fact.key  # a retracted version, which has no value
     topic = None if fact.text is not None or fact.subject is not None else topic_of(fact.key)
     if topic is None:
         return fact_text(fact)
@@ -569,15 +568,15 @@ def _sentence(fact: Fact) -> str:
 
 
 def _learning_versions(learning: Learning) -> list[Learning]:
-    """Return the text of a learning before its last change, if there was one, and its current text."""
-    before = learning.metadata.get(PREVIOUS_KEY)
-    if not isinstance(before, dict):
-        return [learning]
-    metadata = {name: value for name, value in learning.metadata.items() if name != PREVIOUS_KEY}
-    return [
-        msgspec.structs.replace(learning, **before, metadata=metadata, reason=None, version=learning.version - 1),
-        learning,
-    ]
+    """Return what a learning said before each of its changes, and what it says now."""
+    earlier = [
+        msgspec.structs.replace(
+            learning, content=before.content, confidence=before.confidence, reason=before.reason,
+            updated_at=before.updated_at, version=before.version,
+        )
+        for before in previous_of(learning)
+    ]  # fmt: skip
+    return [*earlier, learning]
 
 
 def _is_result(candidate: Candidate, record: Fact | Event | Learning) -> bool:

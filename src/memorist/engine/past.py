@@ -1,9 +1,9 @@
 """Presents a memory as it was at a given time, for `as_of`. Reads use the history, and nothing is written.
 
-Facts and events have versions, so old values and deleted items are available. Messages, threads and summaries never
-change, so those that existed at the time are shown. Documents, learnings and working memory have no versions. A
-document or a working document is shown if it has not been replaced since then, and a learning if it already existed.
-No history contains forgotten items, and expired items are not shown.
+Facts and events have versions, so their old values and deleted ones come back. Messages, threads and summaries never
+change, so those that existed at the time are shown. A learning keeps its earlier wordings, until it is deleted.
+Documents and working memory have no versions, and are shown if they have not been replaced since. Forgotten items are
+in no history, and items that have expired stay gone.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from ..stores.base import Change, ChangeResult, EntryFilter, R, Scan, Store
 from ..values import fingerprint_json
 from .core import Core
 from .derive.indexing import Draft, draft_of
+from .learnings import learning_at
 
 _HISTORIES: dict[str, type[Record]] = {
     kind.table.name: next(record for record in RECORDS if record.table.name == kind.table.history)
@@ -93,9 +94,9 @@ class Past:
         return moment is None or to_micros(moment) <= self._micros
 
     def _then(self, row: R) -> R:
-        """Return a learning as active if it was rejected only later."""
-        if isinstance(row, Learning) and row.status != "active" and not self._unchanged(row):
-            return msgspec.structs.replace(row, status="active")
+        """Return a learning in its words of that time, and as active if it has been rejected since."""
+        if isinstance(row, Learning) and not self._unchanged(row):
+            return msgspec.structs.replace(learning_at(row, self.moment), status="active")
         return row
 
     async def _version(self, kind: type[R], history: type[Record], key: Key) -> R | None:

@@ -118,6 +118,23 @@ class PastTests:
         with pytest.raises(NotFound):
             await ada.context("Was the ferry late?", thread="talk", as_of=at["before"])
 
+    async def test_a_learning_of_then_has_the_words_of_then(self, memory: Any, clock: FakeClock) -> None:
+        ada = memory.scope(user="ada")
+        learning = await ada.learnings.add("Prefers green tea", confidence=0.9)
+        moments = [clock()]
+        for content in ("Prefers black coffee", "Prefers hot chocolate"):
+            clock.advance(86_400)
+            await ada.learnings.update(learning.id, content=content, metadata={"by": "hand"})
+            moments.append(clock())
+        expected = ["Prefers green tea", "Prefers black coffee", "Prefers hot chocolate"]
+        profiles = [await ada.profile.get(as_of=moment) for moment in moments]
+        assert [row.content for profile in profiles for row in profile.learnings] == expected
+        hits = [await ada.recall("prefers", kinds="learning", as_of=moment, min_score=0) for moment in moments]
+        assert [hit.text for row in hits for hit in row] == expected
+        versions = await ada.memories.history(f"learning:{learning.id}")
+        assert [(version.text, version.version) for version in versions] == list(zip(expected, (1, 2, 3), strict=True))
+        assert versions[-1].metadata == {"by": "hand"}
+
     async def test_what_was_forgotten_is_not_found_in_the_past(self, memory: Any, clock: FakeClock) -> None:
         at = await tell(memory, clock)
         await memory.facts.delete(NS, "pet", history=False)
