@@ -229,6 +229,35 @@ def test_a_memory_has_a_history_and_its_last_change_can_be_undone() -> None:
     run(check)
 
 
+def test_a_request_to_forget_says_what_ended_and_can_be_undone() -> None:
+    async def check(client: Client) -> None:
+        await said(client, "remember", text="I live in Oslo.")
+        ended = (await said(client, "remember", text="Please forget that I live in Oslo."))["ended"]
+        assert [id.partition("/")[2] for id in ended] == ["location", "forgotten.i_live_in_oslo"]
+        versions = (await said(client, "history", id="location"))["versions"]
+        assert [version["status"] for version in versions] == ["superseded", "retracted"]
+        undone = await said(client, "undo", id=ended[-1])
+        assert (undone["before"], undone["after"]) == ("(no longer remembered)", "location: Oslo")
+        await said(client, "remember", text="I don't live in Oslo anymore.")
+        assert texts(await said(client, "profile")) == []
+        assert (await said(client, "undo", id="location"))["after"] == "Lives in Oslo"
+
+    run(check, memory=READING)
+
+
+def test_what_a_model_noted_wrongly_is_refused_with_the_reason() -> None:
+    def model(prompt: str) -> str:
+        wrong = {"op": "add", "m": "m1", "kind": "fact", "key": "location", "value": "Rome", "quote": "I live in Rome"}
+        return json.dumps({"operations": [{**wrong, "text": "The user lives in Rome.", "confidence": 0.9}]})
+
+    async def check(client: Client) -> None:
+        answer = await said(client, "remember", text="I live in Oslo, near the fjord.")
+        [refusal] = answer["refused"]
+        assert refusal["text"] == "I live in Oslo, near the fjord." and "quote" in refusal["why"]
+
+    run(check, memory={"model": model, "extract": Extraction()})
+
+
 def test_what_waits_for_approval_is_listed_edited_approved_and_rejected() -> None:
     async def check(client: Client) -> None:
         for text in ("My name is Ada.", "I live in Porto.", "I am allergic to peanuts."):

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from memorist.languages import languages
+from memorist.testing import FakeClock
 from memorist_testing.plugin import Run
 
 from .conftest import OpenMemory, do
@@ -122,3 +123,53 @@ async def test_a_request_to_forget_something_never_stored_marks_the_messages_abo
     assert await do(memory.facts.list("user:ada")) == []
     hits = await do(memory.recall("fishing trips", namespaces="user:ada"))
     assert hits and all(hit.superseded_by for hit in hits if "fishing" in hit.text)
+
+
+async def test_a_request_to_forget_marks_no_message_behind_a_memory_that_stays(memory: Any, run: Run) -> None:
+    thread = await tell(memory, "I'm allergic to peanuts.", "I'm allergic to shrimp.")
+    (receipt,) = await do(memory.threads.append(thread, "Forget that I'm allergic to shrimp."))
+    assert receipt.ended[:-1] == ("user:ada/allergy.shrimp",)
+    hits = await do(memory.recall("allergic to peanuts or shrimp", namespaces="user:ada", kinds="message", min_score=0))
+    marked = {hit.text for hit in hits if hit.superseded_by}
+    assert marked == {"I'm allergic to shrimp.", "Forget that I'm allergic to shrimp."}
+
+
+async def test_a_request_to_forget_a_wish_need_not_repeat_its_words(memory: Any, run: Run) -> None:
+    thread = await tell(memory, "Please always answer in French.")
+    (receipt,) = await do(memory.threads.append(thread, "Forget that I want answers in French."))
+    assert len(receipt.ended) == 2
+    assert await do(memory.learnings.list(user="ada")) == []
+    await do(memory.facts.unforget("user:ada", receipt.ended[-1].partition("/")[2]))
+    assert len(await do(memory.learnings.list(user="ada"))) == 1
+
+
+async def test_a_request_to_forget_an_event_takes_it_out_of_recall_until_it_is_undone(memory: Any, run: Run) -> None:
+    thread = await tell(memory, "Hello.")
+    trip = await do(memory.events.add("Trip to Rome with Clara", ns="user:ada"))
+    (receipt,) = await do(memory.threads.append(thread, "Forget my trip to Rome."))
+    assert receipt.ended == (f"user:ada/{trip.id}", "user:ada/forgotten.my_trip_to_rome")
+    assert await do(memory.recall("trip to Rome", namespaces="user:ada", kinds="event")) == []
+    await do(memory.facts.unforget("user:ada", "forgotten.my_trip_to_rome"))
+    assert (await do(memory.events.get(trip.id, ns="user:ada"))).status == "done"
+    assert [hit.id for hit in await do(memory.recall("trip to Rome", namespaces="user:ada", kinds="event"))] == [
+        trip.id
+    ]
+
+
+async def test_a_cancelled_event_that_is_mentioned_again_takes_place(memory: Any, clock: FakeClock) -> None:
+    fields = {"starts_at": "2030-05-01T12:00Z", "ns": "user:ada"}
+    lunch = await do(memory.events.add("Lunch with Clara", source="talk#1", **fields))
+    await do(memory.events.cancel(lunch.id, ns="user:ada"))
+    assert (await do(memory.events.add("Lunch with Clara", source="talk#1", **fields))).status == "cancelled"
+    clock.advance(60)
+    assert (await do(memory.events.add("Lunch with Clara", source="talk#2", **fields))).status == lunch.status
+
+
+async def test_the_receipt_names_what_a_statement_has_ended(memory: Any, run: Run) -> None:
+    thread = await tell(memory, "I live in Oslo.")
+    receipts = await do(memory.threads.append(thread, "I don't live in Oslo anymore."))
+    (receipt,) = await do(memory.wait(receipts))
+    assert receipt.ended == ("user:ada/location",)
+    _, last = await do(memory.memories.history("fact:location", ns="user:ada"))
+    assert (last.status, last.text) == ("retracted", "location")
+    assert (await do(memory.memories.undo("fact:location", ns="user:ada"))).value == "Oslo"

@@ -99,7 +99,8 @@ async def test_what_is_known_is_shown_and_can_be_ended(open_memory: OpenMemory) 
     )
     memory = open_memory(model=model, extract=Extraction())
     await tell(memory, "Hello there, I work at Acme these days.")
-    await tell(memory, "Good news: I left Acme last week!")
+    understood = await do(memory.remember("Good news: I left Acme last week!", user="ada", thread="talk"))
+    assert understood.ended == ["user:ada/employer"]
     assert "k1 [fact; user; employer = Acme" in prompts[1]
     assert await do(memory.facts.get("user:ada", "employer")) is None
     versions = await do(memory.facts.history("user:ada", "employer"))

@@ -425,8 +425,8 @@ class Facts:
     def unforget(self, ns: Ns | None = None, key: str = OMITTED) -> list[Fact]:
         """Undo a request to forget, and return the facts that came back.
 
-        All facts and learnings that the request ended are restored, and the messages it marked lose their mark. A fact
-        that the user has stated again since then keeps its newer value.
+        All facts, learnings and events that the request ended are restored, and the messages it marked lose their mark.
+        A fact that the user has stated again since then keeps its newer value.
 
         Args:
             ns: The namespace. On a user's handle, it defaults to the user's own.

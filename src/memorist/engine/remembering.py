@@ -55,7 +55,8 @@ class Understood(msgspec.Struct, frozen=True, kw_only=True):
     waiting: list[Candidate] = []
     """These are the memories that are waiting for a person's approval."""
     ended: list[str] = []
-    """These are the ids of memories that a request to forget has ended."""
+    """These are the ids of memories that the words ended. If they asked to forget something, the last one is the
+    request, which `facts.unforget` undoes."""
     refused: list[Refusal] = []
     """These items did not become memories, each for a given reason. They are secrets, or a model's notes that failed
     the checks."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
+from ..engine.facts.facts import FORGOTTEN
 from ..engine.remembering import THREAD
 from ..errors import NotFound, UsageError
 from ..gate.secrets import find_secrets
@@ -18,7 +19,7 @@ from ..values import Json, JsonMapping, JsonObject
 from . import shown
 from .answers import Answer
 from .callers import Caller
-from .naming import Target, resolve_memory, resolve_target
+from .naming import Target, resolve_memory, resolve_target, split_id
 from .person import in_first_person
 from .repository import divide, is_about_project, remember_notes, remember_project_fact
 from .shown import shown_hit, shown_memory, shown_version
@@ -26,6 +27,7 @@ from .tools import Tool, arguments_of
 
 if TYPE_CHECKING:
     from ..context.profile import ProfileLine
+    from ..engine.memories import Remembered as Memory
     from ..engine.tasks.tasks import Checkpoint
 
 DEFAULT_BUDGET = 2_000
@@ -35,6 +37,7 @@ MIN_SCORE_SHARE = 0.2
 CONFIRM_SECONDS = 300
 """The length of the time window for confirmation codes. Codes from this window and the previous one are valid."""
 _SECRET = "it contains a secret ({}); secrets are never stored"
+_GONE = "(no longer remembered)"
 _REJECTED = "the user rejected or corrected this before; if they insist, use update"
 
 # The arguments of each tool, as the struct that `arguments_of` makes for it.
@@ -202,7 +205,8 @@ async def _remember_words(caller: Caller, user: str, text: str) -> shown.Remembe
         source = understood.receipts[0].message.id if understood.receipts else None
         learning = await memory.learnings.add(words, confidence=1.0, source=source, user=user)
         items = [shown.Item(id=f"learning:{learning.id}", text=learning.content)]
-    return shown.Remembered(understood=items, waiting=waiting, ended=list(understood.ended))
+    refused = [shown.Refusal(text=text, why=refusal.reason) for refusal in understood.refused]
+    return shown.Remembered(understood=items, refused=refused, waiting=waiting, ended=list(understood.ended))
 
 
 def _joined(first: shown.Remembered, second: shown.Remembered) -> shown.Remembered:
@@ -291,18 +295,25 @@ async def _why(caller: Caller, arguments: Asking) -> Answer:
 
 
 async def _history(caller: Caller, arguments: Asking) -> Answer:
-    memory = await resolve_memory(caller, arguments.id)
+    memory = await resolve_memory(caller, arguments.id, past=True)
     versions = await caller.memory.memories.history(memory.id, ns=memory.namespace)
     shown_versions = [shown_version(version) for version in versions]
     return Answer(shown.History(id=memory.id, versions=shown_versions), stored=True, listed="versions")
 
 
 async def _undo(caller: Caller, arguments: Asking) -> Answer:
-    memory = await resolve_memory(caller, arguments.id)
+    namespaces, key = split_id(caller, arguments.id.strip())
+    if key.startswith(FORGOTTEN):
+        facts = await caller.memory.facts.unforget(namespaces[0], key)
+        restored = "; ".join(fact_text(fact) for fact in facts) or "(remembered again)"
+        return Answer(shown.Updated(id=arguments.id, before=_GONE, after=restored), stored=True)
+    memory = await resolve_memory(caller, arguments.id, past=True)
     after = await caller.memory.memories.undo(memory.id, ns=memory.namespace)
-    gone = after is None or after.status != "active"
-    text = "(no longer remembered)" if after is None or gone else after.text
-    return Answer(shown.Updated(id=memory.id, before=memory.text, after=text), stored=True)
+    return Answer(shown.Updated(id=memory.id, before=_current_text(memory), after=_current_text(after)), stored=True)
+
+
+def _current_text(memory: Memory | None) -> str:
+    return _GONE if memory is None or memory.status != "active" else memory.text
 
 
 async def _review(caller: Caller, arguments: Reviewing) -> Answer:

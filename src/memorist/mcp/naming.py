@@ -51,14 +51,16 @@ async def resolve_target(caller: Caller, id: str) -> Target:
     return Target("memory", memory.id, memory.text, memory)
 
 
-async def resolve_memory(caller: Caller, id: str) -> Remembered:
-    """Return the memory that an id refers to."""
-    namespaces, key = _split(caller, id.strip())
+async def resolve_memory(caller: Caller, id: str, *, past: bool = False) -> Remembered:
+    """Return the memory that an id refers to. With `past`, an exact id may also be that of a fact that has ended."""
+    namespaces, key = split_id(caller, id.strip())
     candidates: list[Remembered] = []
     for namespace in namespaces:
         memory = await caller.memory.memories.get(key, ns=namespace)
         if memory is not None:
             return memory
+        if past and (versions := await caller.memory.memories.history(key, ns=namespace)):
+            return versions[-1]
         items = await caller.memory.memories.list(ns=namespace)
         candidates += [item for item in items if item.status in ("active", "ended")]
     matches = _by_prefix(key, candidates) or _by_words(key, candidates)
@@ -71,7 +73,7 @@ async def resolve_memory(caller: Caller, id: str) -> Remembered:
     raise NotFound(f"there is no memory {id!r}{hint}")
 
 
-def _split(caller: Caller, id: str) -> tuple[list[str], str]:
+def split_id(caller: Caller, id: str) -> tuple[list[str], str]:
     """Return the namespace and the key of an id such as `user:ada/city`, or the caller's own namespaces for other
     ids.
     """

@@ -45,7 +45,7 @@ class Remembered(Shown, frozen=True, kw_only=True):
     waiting: list[Item] = []
     """These memories have to be approved by a person first."""
     ended: list[str] = []
-    """These are the ids of memories that the text asked to forget."""
+    """These are the ids of memories that the text ended; `undo` with the last one restores them."""
 
 
 class Recalled(Shown, frozen=True, kw_only=True):

@@ -27,7 +27,7 @@ from ...kinds import message_ref, thread_ref
 from ...messages.message import PASSING, Message
 from ...messages.privacy import is_private
 from ...ports import to_datetime
-from ...records import Derivation, Fact, FactVersion, Job, Key, Learning, Thread, Tombstone
+from ...records import Derivation, Event, Fact, FactVersion, Job, Key, Learning, Thread, Tombstone
 from ...scope import Scope
 from ...stores.base import Change, Delete, Expect, Put, refused_row
 from ...values import fingerprint_json
@@ -42,10 +42,11 @@ from ..threads.receipts import may_ask_to_forget
 from .retracting import (
     ended_learning,
     is_about,
-    is_about_learning,
     message_before,
     messages_about,
+    names_text,
     request_changes,
+    sources_that_stay,
 )
 
 if TYPE_CHECKING:
@@ -84,7 +85,9 @@ class Deriver:
         self._model = core.shared.extraction_model if model is None else model
         self._foreign: list[int] = []
         self._ended: dict[str, list[str]] = {}
-        """What requests to forget have ended since the last commit, by message number."""
+        """What requests to forget have ended since the last commit, by the number of the message."""
+        self._no_longer: dict[str, list[str]] = {}
+        """What other statements have ended since the last commit, such as "I no longer live in Oslo"."""
         self._alone = 0
         """How many of the next messages to read one at a time, because the model failed when it read them together."""
         self._refused: dict[str, list[str]] = {}
@@ -285,10 +288,12 @@ class Deriver:
         """Return changes that advance a thread's derivation to a message."""
         before = current or Derivation(org=self._core.org, thread=thread, updated_at=self._core.at())
         unread = sorted({*before.unread, *self._foreign})[-MAX_UNREAD_MESSAGES:]
-        ended = dict(list({**before.ended, **self._ended}.items())[-MAX_ENDED:])
+        # The id of a request to forget is the last one, because `facts.unforget` needs it.
+        new = {seq: [*self._no_longer.get(seq, ()), *self._ended.get(seq, ())] for seq in self._no_longer | self._ended}
+        ended = dict(list({**before.ended, **new}.items())[-MAX_ENDED:])
         refused = dict(list({**before.refused, **self._refused}.items())[-MAX_REFUSED:])
         by_rules = sorted(({*before.by_rules} - {*self._by_model}) | {*self._by_rules})[-MAX_UNREAD_MESSAGES:]
-        self._ended, self._refused, self._by_rules, self._by_model = {}, {}, [], []
+        self._ended, self._no_longer, self._refused, self._by_rules, self._by_model = {}, {}, {}, [], []
         derivation = msgspec.structs.replace(
             before, position=position, failed=tuple(failed), unread=tuple(unread), ended=ended, refused=refused,
             by_rules=tuple(by_rules), cost=self._cost(before.cost), stuck=False, again=False,
@@ -357,7 +362,7 @@ class Deriver:
             for item, message in await self._wishes(ns, learnings, changes):
                 changes += _untouched(await self._learning(user, item, message), touched)
         for item, message in facts:
-            changes += await self._request(ns, item, message) if item.kind == "forget" else []
+            changes += await self._request(ns, item, message, changes) if item.kind == "forget" else []
         written = sum(
             isinstance(change, Put) and isinstance(change.record, Fact | Learning) and change.record.status == "active"
             for change in changes
@@ -403,6 +408,10 @@ class Deriver:
             self._refused.setdefault(str(seq), []).append(refused.reason)
         self._by_model += [message.seq for message in messages]
         forgotten = await self._forgotten(ns, messages, owner)
+        for memory in outcome.ended:
+            seq, id = memory.sources[-1].rpartition("#")[2], f"{ns}/{memory.id.partition(':')[2]}"
+            if id not in self._ended.get(seq, ()):
+                self._no_longer.setdefault(seq, []).append(id)
         return [*forgotten, *_untouched(changes, _expected(forgotten))], len(outcome.stored)
 
     async def _forgotten(self, ns: str, messages: Sequence[Message], owner: Sequence[str]) -> list[Change]:
@@ -416,7 +425,7 @@ class Deriver:
         changes = await self._facts(ns, requests)
         await self._wishes(ns, requests, changes)
         for item, message in requests:
-            changes += await self._request(ns, item, message)
+            changes += await self._request(ns, item, message, changes)
         return changes
 
     async def _turn(self, message: Message, owner: Sequence[str]) -> Turn:
@@ -465,7 +474,7 @@ class Deriver:
                 if not (message.id == source or (item.value and _same_words(wish.value, item.value)))
             ]  # fmt: skip
             for learning in await self._core.listed(Learning, ns):
-                named = is_about_learning(learning, item.value) if item.value else source in learning.sources
+                named = names_text(learning.content, item.value) if item.value else source in learning.sources
                 if named and learning.status == "active":
                     changes += [Expect(Learning, learning.row_key, learning.version)]
                     changes += ended_learning(self._core, learning, message.id)
@@ -539,6 +548,8 @@ class Deriver:
                     pending[old.key], now_known[old.key] = ends, None
                     if item.kind == "forget":
                         self._ended.setdefault(str(message.seq), []).append(old.id)
+                    elif stored is not None:
+                        self._no_longer.setdefault(str(message.seq), []).append(old.id)
                 continue
             draft = facts._new(ns, item.key, spoken(item.key, item.value, item.text), None, item.confidence, message.id)
             draft = msgspec.structs.replace(
@@ -579,21 +590,44 @@ class Deriver:
         stated = extract(item.value, at=self._said_at(message))
         return [fact for fact in facts if fact.trust == "user" and is_about(fact, item.value, stated)]
 
-    async def _request(self, ns: str, item: Extracted, message: Message) -> list[Change]:
-        """Return the record of a request to forget, which marks the messages that mention its subject."""
+    async def _forgotten_events(self, ns: str, item: Extracted, message: Message, source: str) -> list[Change]:
+        """Return the changes that cancel the events that a request to forget names, so that they are not recalled."""
+        from ..events import Events
+
+        user = ns.removeprefix("user:") if ns.startswith("user:") else None
+        batch = Core(self._core.shared, Scope(self._core.org, user, "processor", write=() if user else (ns,))).batched()
+        for event in await self._core.scan(Event, ns):
+            named = names_text(event.text, item.value) if item.value else source in event.sources
+            if named and event.status != "cancelled":
+                cancelled = msgspec.structs.replace(
+                    event, status="cancelled", reason="asked to forget", sources=(*event.sources, message.id)
+                )
+                await Events(batch)._replace(event, cancelled, "cancel")
+                self._ended.setdefault(str(message.seq), []).append(f"{ns}/{event.id}")
+        return list(batch.batch.changes) if batch.batch else []
+
+    async def _request(self, ns: str, item: Extracted, message: Message, changes: Sequence[Change]) -> list[Change]:
+        """Return the changes that cancel the events of a request to forget, and its record, which marks the messages
+        that mention its subject. `changes` are those that the request and other statements have made so far."""
         from ...extract.keys import slug
 
         core = self._core
         before = await message_before(core, message) if not item.value else None
-        about = [before.id] if before is not None else await messages_about(core, ns, item.value, message)
+        events = await self._forgotten_events(ns, item, message, before.id if before is not None else "")
+        if before is not None:
+            about = [before.id]
+        else:
+            staying = await sources_that_stay(core, ns, [*changes, *events])
+            about = await messages_about(core, ns, item.value, message, staying)
         key = slug(item.value, words=8) if item.value else message.id.replace("#", "_")
         last = await core.scan(FactVersion, ns, f"{FORGOTTEN}{key}", reverse=True, limit=1)
         ended = self._ended.setdefault(str(message.seq), [])
         did = {"request": message.id, "ended": list(ended), "marked": about}
         ended.append(f"{ns}/{FORGOTTEN}{key}")
-        return request_changes(
+        record = request_changes(
             core, ns, key, last[0] if last else None, did, [*about, message.id], self._said_at(message)
         )
+        return [*events, *record]
 
     def _said_at(self, message: Message) -> datetime:
         """Return when a message was written. For an imported message, this is not the time of the import."""

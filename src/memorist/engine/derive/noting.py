@@ -248,7 +248,8 @@ class Noting:
                 Expect(Learning, old.row_key, old.version), *ended_learning(core, old, source.message),
                 audit(core, "end", "learning", f"{self._ns}/{id}", source.message),
             )  # fmt: skip
-            self.outcome.ended.append(remembered(old, core.at(), status="ended"))
+            ended = msgspec.structs.replace(old, sources=(*old.sources, source.message))
+            self.outcome.ended.append(remembered(ended, core.at(), status="ended"))
         elif old is not None and (note.op == "confirm" or (note.op == "add" and source.message in old.sources)):
             self.outcome.confirmed.append(f"learning:{id}")
             if source.message not in old.sources:

@@ -1,7 +1,8 @@
-"""Carries out requests to forget ("Forget that I …") by finding the facts, learnings and messages that they are about.
+"""Carries out requests to forget ("Forget that I …"): finds the memories and messages that a request is about.
 
-Nothing is deleted: facts and learnings end, and the messages behind them are marked, so that recall shows that they
-were retracted. One ended version under `forgotten.<words>` records what a request did, and `facts.unforget` undoes it.
+Nothing is deleted: facts, learnings and events end, and the messages behind them are marked, so that recall shows that
+they were retracted. One ended version under `forgotten.<words>` records what a request did, and `facts.unforget` undoes
+it.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from ...messages.message import Message, text_parts
-from ...records import Entry, Fact, FactVersion, Learning
+from ...records import Entry, Event, Fact, FactVersion, Learning
 from ...stores.base import Change, Delete, EntryFilter, Load, Put
 from ..core import Core
 from ..facts.facts import FORGOTTEN
 from ..index_jobs import index_job
+from ..learnings import content_terms
 
 if TYPE_CHECKING:
     from ...extract.extracted import Extracted
@@ -35,6 +37,8 @@ share a word with it, or have this cosine similarity (which is about zero for un
 SEARCHED_MESSAGES = 40
 MAX_BEFORE = 24
 """How many earlier messages of the thread to search for the one that "forget this" refers to."""
+CURRENT = ("active", "planned", "done")
+"""The statuses of facts, learnings and events that have not ended."""
 MAX_OTHER_WORDS = 4
 """How many words a request may contain in addition to those of the fact that it ends."""
 
@@ -67,9 +71,10 @@ def is_about(fact: Fact, request: str, stated: Sequence[Extracted]) -> bool:
     )
 
 
-def is_about_learning(learning: Learning, request: str) -> bool:
-    """Return whether a request refers to this learning, which is the case if most words of one are in the other."""
-    request_terms, content = terms(request), terms(learning.content)
+def names_text(text: str, request: str) -> bool:
+    """Return whether a request names a learning or an event with this text, because most words of one are in the
+    other."""
+    request_terms, content = content_terms(request), content_terms(text)
     both = request_terms & content
     return bool(both) and len(both) >= 0.75 * min(len(request_terms), len(content))
 
@@ -86,9 +91,30 @@ def _has_own_words(message: Message) -> bool:
     return any(own and text.strip() for text, own in text_parts(message.content))
 
 
-async def messages_about(core: Core, ns: str, request: str, asked: Message) -> list[str]:
-    """Return the ids of messages that mention the subject of a request. Recall finds them, and they are older than the
-    request."""
+async def sources_that_stay(core: Core, ns: str, changes: Sequence[Change]) -> frozenset[str]:
+    """Return the ids of messages behind current facts, learnings and events, and behind none that `changes` end."""
+    rows: dict[tuple[type, object], Fact | Learning | Event] = {}
+    for record_type in (Fact, Learning, Event):
+        rows |= {(record_type, row.row_key): row for row in await core.scan(record_type, ns)}
+    ended: set[str] = set()
+    for change in changes:
+        record = change.record if isinstance(change, Put | Load) else None
+        if isinstance(record, Fact | Learning | Event) and record.status in ("retracted", "cancelled"):
+            ended.update(record.sources)
+        elif isinstance(record, Fact | Learning | Event) and not isinstance(record, FactVersion):
+            rows[type(record), record.row_key] = record
+    current = {source for row in rows.values() if row.status in CURRENT for source in row.sources}
+    return frozenset(current - ended)
+
+
+async def messages_about(
+    core: Core, ns: str, request: str, asked: Message, staying: frozenset[str] = frozenset()
+) -> list[str]:
+    """Return the ids of messages that mention what a request is about, found by recall and older than the request.
+
+    A message behind memories that stay (`staying`) must contain more than half of the request's words: "Forget that I'm
+    allergic to shrimp" does not concern "I'm allergic to peanuts".
+    """
     from ...recall.hits import Hits, Wanted
     from ..recalling import Recalling
 
@@ -107,6 +133,8 @@ async def messages_about(core: Core, ns: str, request: str, asked: Message) -> l
         if behind is not None and behind <= 0:
             continue
         shared = len(request_terms & terms(hit.text))
+        if hit.id in staying and shared <= MIN_SHARE * len(request_terms):
+            continue
         if behind is not None and behind <= RECENT_MESSAGES:
             if shared or (hit.cosine or 0.0) >= MIN_RECENT_COSINE:
                 near.append(hit.id)

@@ -12,7 +12,7 @@ from ...errors import Conflict, InvalidValue, NotFound, UsageError
 from ...filters import Where, parse_filter
 from ...kinds import parse_refs
 from ...ports import Ttl, When, as_datetime, to_datetime, to_micros
-from ...records import Entry, Fact, FactVersion, Job, Key, Learning, Link, Ref, Tombstone
+from ...records import Entry, Event, Fact, FactVersion, Job, Key, Learning, Link, Ref, Tombstone
 from ...scope import OMITTED, Ns
 from ...stores.base import Change, Delete, DeleteRange, Expect, Load, Put, Scan
 from ...values import (
@@ -611,8 +611,8 @@ class Facts:
     async def unforget(self, ns: Ns | None = None, key: str = OMITTED) -> list[Fact]:
         """Undo a request to forget, and return the facts that came back.
 
-        All facts and learnings that the request ended are restored, and the messages it marked lose their mark. A fact
-        that the user has stated again since then keeps its newer value.
+        All facts, learnings and events that the request ended are restored, and the messages it marked lose their mark.
+        A fact that the user has stated again since then keeps its newer value.
 
         Args:
             ns: The namespace. On a user's handle, it defaults to the user's own.
@@ -637,9 +637,16 @@ class Facts:
         request = await self._ended_version(space, check_name(key, "fact key"))
         if request is None or not key.startswith(FORGOTTEN):
             raise NotFound(f"no request to forget under {key!r}", namespace=space, key=key)
-        facts = list[Fact]()
+        from ..events import Events
+
+        events, facts = Events(core), list[Fact]()
         for id in request.value["ended"]:
             name = id.removeprefix(f"{space}/")
+            event = await core.get(Event, space, name)
+            if event is not None:
+                if event.status == "cancelled":
+                    await events._undo(await events.history(name, ns=space))
+                continue
             learning = await core.get(Learning, space, name)
             if learning is not None and learning.status == "retracted":
                 row = msgspec.structs.replace(learning, status="active", updated_at=core.at())

@@ -26,8 +26,8 @@ class MessageReceipt(msgspec.Struct, frozen=True):
     """`unread` means that it is in a language without extraction rules, so nothing was derived from it."""
     replayed: bool = False
     ended: tuple[str, ...] = ()
-    """These are the ids of facts and learnings that the message asked to forget. To undo this, pass the last one to
-    `facts.unforget`."""
+    """These are the ids of memories that the message ended. If it asked to forget something, the last one is the
+    request, which `facts.unforget` undoes."""
     masked: tuple[str, ...] = ()
     """These are the kinds of secrets that the gate masked in the message before it was stored."""
 
