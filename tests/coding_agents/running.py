@@ -21,6 +21,17 @@ PAYLOADS: dict[str, dict[str, tuple[str, dict[str, Any]]]] = json.loads(
 )
 
 
+def codex_call(call: str, command: str, code: int, output: str) -> list[dict[str, Any]]:
+    """A command and its result, as Codex records them in a session's file."""
+    arguments = json.dumps({"cmd": command, "yield_time_ms": 10000})
+    text = f"Chunk ID: 1a2b3c\nWall time: 0.0512 seconds\nProcess exited with code {code}\nOutput:\n{output}\n"
+    items = (
+        {"type": "function_call", "name": "exec_command", "arguments": arguments, "call_id": call},
+        {"type": "function_call_output", "call_id": call, "output": text},
+    )
+    return [{"timestamp": "2026-11-17T10:00:00.000Z", "type": "response_item", "payload": item} for item in items]
+
+
 class Desk:
     """A home folder, a repository and a memory, for the hooks of one test."""
 
@@ -71,15 +82,23 @@ class Desk:
             text=True, timeout=120,
         )  # fmt: skip
 
-    def _transcript(self, session: str, answer: str) -> Path:
-        """The session's events as Copilot writes them. Its stop hook names this file and does not repeat the answer."""
+    def _transcript(self, agent: str, session: str, words: dict[str, str]) -> Path:
+        """The session as Copilot and Codex write it down. Copilot's stop hook does not repeat the answer, and Codex's
+        hooks do not say whether a command failed."""
         path = self.home / f"{session}-events.jsonl"
+        answer = words.get("answer", "")
         events: list[dict[str, Any]] = [
             {"type": "user.message", "data": {"content": "We decided to ask first."}},
             {"type": "assistant.message", "data": {"content": "Reading.", "toolRequests": [{"name": "view"}]}},
             {"type": "assistant.message", "data": {"content": answer, "toolRequests": []}},
             {"type": "assistant.turn_end", "data": {"turnId": "0"}},
         ]
+        if agent == "codex":
+            events = [
+                *codex_call("call_0", "make earlier", 1, "error: of an earlier turn"),
+                {"type": "turn_context", "payload": {"cwd": str(self.repository), "model": "gpt-5"}},
+                *codex_call("call_1", words.get("command", ""), 1, words.get("failure", "")),
+            ]
         path.write_text("".join(json.dumps(event) + "\n" for event in events), "utf-8")
         return path
 
@@ -89,7 +108,7 @@ class Desk:
         text = json.dumps(payload).replace("SESSION", session).replace("CWD", str(cwd or self.repository))
         for name in ("PROMPT", "ANSWER", "COMMAND", "FAILURE"):
             text = text.replace(name, json.dumps(words.get(name.lower(), ""))[1:-1])
-        text = text.replace("TRANSCRIPT", str(self._transcript(session, words.get("answer", ""))))
+        text = text.replace("TRANSCRIPT", str(self._transcript(agent, session, words)))
         # A hook hides its errors from the host; here they fail the test.
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("MEMORIST_STATE", str(self.home / "state"))

@@ -13,7 +13,7 @@ import pytest
 from memorist import Memory
 from memorist.agents.payloads import AGENTS
 from memorist.agents.projects import project_of
-from tests.coding_agents.running import PAYLOADS, Desk
+from tests.coding_agents.running import PAYLOADS, Desk, codex_call
 from tests.server.running import Running
 
 
@@ -75,6 +75,45 @@ def test_a_failed_command_is_in_the_brief(desk: Desk, agent: str) -> None:
     desk.fire(agent, "failed-tool", command="make migrate", failure="error: relation users exists")
     brief = desk.fire(agent, "start", session="s2")
     assert "`make migrate` failed: error: relation users exists" in brief
+
+
+@pytest.mark.parametrize("agent", [agent for agent in AGENTS if "succeeded-tool" in PAYLOADS[agent]])
+def test_a_command_that_succeeds_again_is_no_longer_in_the_brief(desk: Desk, agent: str) -> None:
+    desk.fire(agent, "failed-tool", command="make migrate", failure="error: relation users exists")
+    desk.fire(agent, "failed-tool", command="make lint", failure="error: unused import")
+    desk.fire(agent, "succeeded-tool", command="make migrate")
+    brief = desk.fire(agent, "start", session="s2")
+    assert "make migrate" not in brief and "`make lint` failed" in brief
+
+
+def test_codex_reads_from_its_session_which_commands_of_the_turn_failed(desk: Desk) -> None:
+    """Codex sends the output of a command to its hooks, and not its exit code."""
+    desk.fire("codex", "failed-tool", command="make migrate", failure="error: relation users exists")
+    desk.fire("codex", "after-tool", command="make migrate", failure="error: relation users exists")
+    brief = desk.fire("codex", "start", session="s2")
+    assert "`make migrate` failed" in brief and "earlier turn" not in brief
+    calls = [*codex_call("call_1", "make migrate", 2, "again"), *codex_call("call_2", "make migrate", 0, "Done.")]
+    session = desk.home / "codex.jsonl"
+    session.write_text("cut {\n" + "".join(json.dumps(call) + "\n" for call in calls), "utf-8")
+    payload = {"session_id": "s3", "cwd": str(desk.repository), "transcript_path": str(session)}
+    command = f"{sys.executable} -m memorist.agents.hook Stop --agent codex --url {desk.url} --user ada"
+    assert desk.shell(command, json.dumps(payload)).returncode == 0
+    assert "make migrate" not in desk.fire("codex", "start", session="s4")
+
+
+@pytest.mark.parametrize(
+    ("agent", "changes"),
+    [
+        ("claude-code", {"is_interrupt": True}),
+        ("cursor", {"failure_type": "permission_denied"}),
+    ],
+)
+def test_a_command_that_the_user_stopped_has_not_failed(desk: Desk, agent: str, changes: dict[str, Any]) -> None:
+    event, payload = PAYLOADS[agent]["failed-tool"]
+    text = json.dumps({**payload, "cwd": str(desk.repository), **changes}).replace("COMMAND", "make migrate")
+    command = f"{sys.executable} -m memorist.agents.hook {event} --agent {agent} --url {desk.url} --user ada"
+    assert desk.shell(command, text).returncode == 0
+    assert desk.fire(agent, "start", session="s2") == ""
 
 
 @pytest.mark.parametrize("agent", ["claude-code", "codex"])

@@ -116,6 +116,15 @@ def test_the_installed_commands_answer_the_hosts_payloads(desk: Desk, agent: str
     assert "We decided to use tabs." in answer
 
 
+@pytest.mark.parametrize("agent", [agent for agent in AGENTS if agent != "opencode"])
+def test_every_event_that_we_read_is_installed(desk: Desk, agent: str) -> None:
+    """Claude Code, Cursor and Copilot have an event of its own for a tool that failed."""
+    desk.command("install", agent, "--yes")
+    texts = [content.decode() for content in snapshot(desk.repository).values() if content is not None]
+    for event, _ in PAYLOADS[agent].values():
+        assert any(f"memorist.agents.hook {event} " in text for text in texts), event
+
+
 def test_codex_configuration_is_toml_with_the_users_own_part(desk: Desk) -> None:
     write_theirs(desk.repository)
     desk.command("install", "codex", "--yes")

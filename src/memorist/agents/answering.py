@@ -33,7 +33,7 @@ WITHOUT_AFTER_COMPACTION = frozenset({"gemini-cli", "cursor", "copilot"})
 """These hosts have no event after a compaction, so the saved state is sent with the next prompt."""
 LABELS = {
     "decision": "Decisions", "convention": "Conventions", "failure": "Tried and failed", "open": "Open tasks",
-    "note": "Notes",     "preference": "The user's preferences",
+    "note": "Notes", "preference": "The user's preferences",
 }  # fmt: skip
 
 
@@ -161,12 +161,18 @@ class _Turn:
     # What is kept
 
     async def note_failure(self) -> int:
-        """Store a command that failed. If the command succeeds later, it no longer counts as a failure."""
-        command, failure = storable(self._hook.command, self._project), storable(self._hook.failure, self._project)
+        """Store a command that failed. A command that succeeds again is no longer a failure."""
+        if not self._hook.failure and not self._hook.has_succeeded:
+            return 0
+        return await self._note_outcome(self._hook.command, self._hook.failure)
+
+    async def _note_outcome(self, words: str, report: str) -> int:
+        """Store or delete the note about a command. The report is empty if the command succeeded."""
+        command, failure = storable(words, self._project), storable(report, self._project)
         if not command or "\n" in command:
             return 0
         key = _command_key(command)
-        if not self._hook.failure:
+        if not report:
             return -1 if await self._memory.facts.delete(self._project.namespace, key) else 0
         reason = next((line.strip() for line in reversed(failure.splitlines()) if line.strip()), "")[:160]
         text = f"`{command[:120]}` failed" + (f": {reason}" if reason else "")
@@ -175,6 +181,7 @@ class _Turn:
 
     async def keep(self) -> int:
         """Store the decisions, lessons and open tasks in the agent's last message, and the state of the task."""
+        await self._note_transcript_outcomes()
         words = self._hook.answer or self._transcript_answer()
         answer = storable(words, self._project)
         if not answer or self._hook.is_repeated:
@@ -191,6 +198,15 @@ class _Turn:
         from .transcripts import last_answer
 
         return last_answer(self._hook.transcript) if self._hook.transcript else ""
+
+    async def _note_transcript_outcomes(self) -> None:
+        """Store which commands of the turn failed, for Codex, whose hooks get the output without the exit code."""
+        if self._hook.agent != "codex" or self._hook.moment != "stop" or not self._hook.transcript:
+            return
+        from .transcripts import command_reports
+
+        for command, report in command_reports(self._hook.transcript).items():
+            await self._note_outcome(command, report)
 
     async def keep_summary(self) -> int:
         """Store the host's own summary as the state of the task after a compaction."""

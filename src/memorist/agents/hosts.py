@@ -175,9 +175,10 @@ def _server(commands: Commands, **more: object) -> JsonObject:
 
 
 def _claude_code(commands: Commands, base: Path, where: Where) -> list[ConfigFile]:
+    # PostToolUse reports only tools that succeeded; the same holds for Cursor and Copilot.
     events = {
         "SessionStart": None, "UserPromptSubmit": None, "PreToolUse": "Bash", "PostToolUse": "Bash",
-        "PreCompact": None, "PostCompact": None, "Stop": None,
+        "PostToolUseFailure": "Bash", "PreCompact": None, "PostCompact": None, "Stop": None,
     }  # fmt: skip
     mcp = base / (".mcp.json" if where == "project" else ".claude.json")
     return [
@@ -200,7 +201,9 @@ def _codex(commands: Commands, base: Path, where: Where) -> list[ConfigFile]:
 
 
 def _cursor(commands: Commands, base: Path, where: Where) -> list[ConfigFile]:
-    events = ("sessionStart", "beforeSubmitPrompt", "postToolUse", "preCompact", "afterAgentResponse")
+    events = (
+        "sessionStart", "beforeSubmitPrompt", "postToolUse", "postToolUseFailure", "preCompact", "afterAgentResponse"
+    )  # fmt: skip
     hooks = {event: [{"command": commands.hook(event), "timeout": HOOK_SECONDS}] for event in events}
     return [
         _json_file(base / ".cursor" / "mcp.json", {"mcpServers": _server(commands)}),
@@ -229,7 +232,7 @@ def _opencode(commands: Commands, base: Path, where: Where) -> list[ConfigFile]:
 
 
 def _copilot(commands: Commands, base: Path, where: Where) -> list[ConfigFile]:
-    events = ("sessionStart", "userPromptSubmitted", "postToolUse", "preCompact", "agentStop")
+    events = ("sessionStart", "userPromptSubmitted", "postToolUse", "postToolUseFailure", "preCompact", "agentStop")
     hooks = {event: [{"type": "command", "bash": commands.hook(event), "timeoutSec": HOOK_SECONDS}] for event in events}
     own = base / (".github" if where == "project" else ".copilot")
     mcp = own / ("mcp.json" if where == "project" else "mcp-config.json")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from typing import Literal
 
@@ -22,7 +23,8 @@ MOMENTS: Mapping[str, Moment] = {
     "beforesubmitprompt": "prompt", "afteragentresponse": "stop",
     "userpromptsubmitted": "prompt", "agentstop": "stop",
 }  # fmt: skip
-"""The moments, by the hosts' names for them in lower case without underscores."""
+"""The moments by the hosts' names for them, in small letters and without underscores."""
+_GEMINI_FAILURE = r"(?s)(?:\A|\n)Output: (?P<output>.*)\nExit Code: (?P<code>[1-9]\d*)(?:\n|\Z)"
 _EVENT_NAMES: Mapping[str, str] = {
     "sessionstart": "SessionStart", "userpromptsubmit": "UserPromptSubmit", "pretooluse": "PreToolUse",
     "posttooluse": "PostToolUse", "beforeagent": "BeforeAgent", "aftertool": "AfterTool",
@@ -47,6 +49,8 @@ class Hook(msgspec.Struct, frozen=True, kw_only=True):
     path: str = ""
     failure: str = ""
     """This is the report of a tool that failed."""
+    has_succeeded: bool = False
+    """This is True if the host says that the tool succeeded. Codex does not say what became of a command."""
     summary: str = ""
     transcript: str = ""
     is_repeated: bool = False
@@ -65,8 +69,8 @@ def read_hook(agent: str, event: str, payload: JsonMapping) -> Hook | None:
 
     roots = payload.get("workspace_roots")
     folder = text("cwd") or (str(roots[0]) if isinstance(roots, list) and roots else "") or os.getcwd()
-    tool_input = payload.get("tool_input") or payload.get("toolArgs") or payload.get("tool_args") or {}
-    arguments = tool_input if isinstance(tool_input, Mapping) else {}
+    arguments = _object_at(payload, "tool_input", "toolArgs", "tool_args")
+    failure = _failure_of(payload)
     return Hook(
         agent=agent, event=name, moment=moment, folder=folder,
         session=text("session_id", "sessionId", "conversation_id") or "none",
@@ -75,30 +79,71 @@ def read_hook(agent: str, event: str, payload: JsonMapping) -> Hook | None:
         resumed=text("source") == "compact", tool=text("tool_name", "toolName"),
         command=str(arguments.get("command") or ""),
         path=str(arguments.get("file_path") or arguments.get("path") or ""),
-        failure=_failure_of(payload), summary=text("compact_summary"),
+        failure=failure, has_succeeded=_has_succeeded(payload) and not failure, summary=text("compact_summary"),
         transcript=text("transcript_path", "transcriptPath"),
         is_repeated=bool(payload.get("stop_hook_active") or payload.get("loop_count")),
     )  # fmt: skip
 
 
+_RESULTS = ("tool_response", "toolResult", "tool_result", "tool_output")
+
+
+def _object_at(payload: JsonMapping, *names: str) -> JsonMapping:
+    """Return the first object among some fields. Cursor and Copilot send some of them as a string of JSON."""
+    for name in names:
+        value = payload.get(name)
+        if isinstance(value, str) and value.startswith("{"):
+            try:
+                value = msgspec.json.decode(value)
+            except msgspec.DecodeError:
+                continue
+        if isinstance(value, Mapping):
+            return value
+    return {}
+
+
+def _has_succeeded(payload: JsonMapping) -> bool:
+    return bool(_object_at(payload, *_RESULTS)) and not _is_cancelled(payload)
+
+
+def _is_cancelled(payload: JsonMapping) -> bool:
+    """Return whether the user stopped the tool or did not allow it, which says nothing about the command."""
+    result = _object_at(payload, *_RESULTS)
+    return (
+        payload.get("is_interrupt") is True
+        or payload.get("failure_type") == "permission_denied"
+        or result.get("interrupted") is True
+        or result.get("resultType") in ("rejected", "denied")
+    )
+
+
 def _failure_of(payload: JsonMapping) -> str:
     """Return the report of a failed tool: an error field, a non-zero exit code, or a result that says it failed."""
-    if isinstance(payload.get("error"), str):
-        return str(payload["error"])
-    for name in ("tool_response", "toolResult", "tool_result", "tool_output"):
-        result = payload.get(name)
-        if not isinstance(result, Mapping):
-            continue
-        code = next((result[key] for key in ("exit_code", "exitCode", "code") if key in result), None)
-        failed = (
-            result.get("success") is False or result.get("resultType") == "failure" or result.get("is_error") is True
-        )
-        if failed or code not in (None, 0) or result.get("error"):
-            parts = (
-                result.get(key) for key in ("error", "stderr", "textResultForLlm", "stdout", "output", "llmContent")
-            )
-            return next((str(part) for part in parts if part), f"exit code {code}")
-    return ""
+    if _is_cancelled(payload):
+        return ""
+    result = _object_at(payload, *_RESULTS)
+    error = next(
+        (value for value in (payload.get("error"), payload.get("error_message"), result.get("error")) if value), ""
+    )
+    if error:
+        return str(error.get("message") or error) if isinstance(error, Mapping) else str(error)
+    report = re.search(_GEMINI_FAILURE, _text_of(result.get("llmContent")))
+    if report:
+        return report["output"]
+    code = next((result[key] for key in ("exit_code", "exitCode", "code") if key in result), None)
+    failed = result.get("success") is False or result.get("resultType") == "failure" or result.get("is_error") is True
+    if not failed and code in (None, 0):
+        return ""
+    parts = (result.get(key) for key in ("stderr", "textResultForLlm", "stdout", "output", "llmContent"))
+    return next((str(part) for part in parts if part), f"exit code {code}")
+
+
+def _text_of(content: object) -> str:
+    """Return the text of Gemini's content, which is a string, a part or a list of parts."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else [content]
+    return "\n".join(str(part["text"]) for part in parts if isinstance(part, Mapping) and part.get("text"))
 
 
 def answer_of(hook: Hook, context: str) -> JsonObject:
