@@ -13,6 +13,7 @@ import pytest
 from memorist import Memory
 from memorist.agents.payloads import AGENTS
 from memorist.agents.projects import project_of
+from memorist.context.tokens import open_counter
 from tests.coding_agents.running import PAYLOADS, Desk, codex_call
 from tests.server.running import Running
 
@@ -139,6 +140,30 @@ def test_hosts_without_an_event_after_a_compaction_get_the_state_with_the_next_p
     desk.fire(agent, "before-compaction")
     assert "Port the checkout page" in desk.fire(agent, "prompt", prompt="Go on.")
     assert desk.fire(agent, "prompt", prompt="Go on again.") == ""
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_the_state_of_a_task_comes_back_beside_many_notes(desk: Desk, agent: str) -> None:
+    for number in range(9):
+        desk.fire(
+            agent, "prompt", session="s0",
+            prompt=f"We decided to use library{number} for the component called basket{number} of the shop. "
+            f"Always run check{number} before you commit the module delta{number} to the main branch. "
+            f"TODO: write tests for the module epsilon{number}, including the case of an empty basket.",
+        )  # fmt: skip
+    desk.fire(agent, "prompt", session="s0", prompt="I prefer small commits with tests.")
+    desk.fire(agent, "prompt", prompt="Port the checkout page. " + "Keep the old one behind a flag meanwhile. " * 9)
+    desk.fire(agent, "stop", answer="The form is ported. " + "The summary page needs a loader of its own. " * 9)
+    desk.fire(agent, "prompt", prompt="Go on with the summary page. " + "Its loader is too slow for the report. " * 9)
+    desk.fire(agent, "before-compaction")
+    if "after-compaction" in PAYLOADS[agent]:
+        brief = desk.fire(agent, "after-compaction")
+        assert "library8" in brief and "epsilon8" in brief and "small commits" in brief
+    else:
+        brief = desk.fire(agent, "prompt", prompt="Which library does basket8 use?")
+        assert "library8" in brief
+    assert "Port the checkout page" in brief and "Go on with the summary page" in brief
+    assert open_counter("estimate").count(brief) <= 700
 
 
 def test_a_project_never_sees_another_projects_notes(desk: Desk, tmp_path: Path) -> None:

@@ -37,6 +37,10 @@ LABELS = {
 }  # fmt: skip
 
 
+_Group = tuple[str, list[str]]
+"""A label and the lines below it."""
+
+
 class HookResult(msgspec.Struct, frozen=True):
     """Contains the text that a hook sends to the agent, and the number of notes it stored."""
 
@@ -106,15 +110,14 @@ class _Turn:
         """Return the brief for a new session in this repository. It contains the notes by kind, newest first, and the
         state of the task."""
         notes = await self._notes()
-        lines: list[str] = []
+        groups: list[_Group] = []
         for kind, label in LABELS.items():
             texts = [_line(fact) for fact in notes if kind in fact.tags]
             texts += await self._remembered_preferences() if kind == "preference" else []
-            if texts:
-                lines += [f"{label}:", *texts[:MAX_NOTES_PER_KIND]]
-        if self._hook.resumed and (state := await self._saved_state()):
-            lines += ["Before the compaction:", state]
-        return self._fenced(lines, BRIEF_TOKENS)
+            groups.append((f"{label}:", texts[:MAX_NOTES_PER_KIND]))
+        if self._hook.resumed:
+            groups.append(await self._state_group())
+        return self._fenced(groups, BRIEF_TOKENS)
 
     async def _remembered_preferences(self) -> list[str]:
         """Return the user's preferences that were not stored by hooks, but remembered over MCP or by a program."""
@@ -132,12 +135,14 @@ class _Turn:
         prompt = storable(self._hook.prompt, self._project)
         if not prompt or not await self._is_first(prompt):
             return HookResult()
-        lines = await self._relevant(prompt)
-        if self._hook.agent in WITHOUT_AFTER_COMPACTION and (state := await self._saved_state()):
-            lines += ["Before the compaction:", state]
+        groups: list[_Group] = [("", await self._relevant(prompt))]
+        max_tokens = PROMPT_TOKENS
+        if self._hook.agent in WITHOUT_AFTER_COMPACTION and (state := await self._state_group())[1]:
+            groups.append(state)
+            max_tokens = BRIEF_TOKENS
         source = await self._append("user", prompt)
         stored = await self._keep_notes(find_notes(self._hook.prompt, self._project, by_user=True), "user", source)
-        return HookResult(self._fenced(lines, PROMPT_TOKENS), stored)
+        return HookResult(self._fenced(groups, max_tokens), stored)
 
     async def _relevant(self, prompt: str) -> list[str]:
         from .matching import rank_notes
@@ -156,7 +161,7 @@ class _Turn:
     async def warn_of_failure(self) -> str:
         """Return what happened when this command was run before, if it failed."""
         fact = await self._memory.facts.get(self._project.namespace, _command_key(self._hook.command))
-        return "" if fact is None else self._fenced([_line(fact, with_kind=True)], PROMPT_TOKENS)
+        return "" if fact is None else self._fenced([("", [_line(fact, with_kind=True)])], PROMPT_TOKENS)
 
     # What is kept
 
@@ -257,6 +262,10 @@ class _Turn:
         await self._memory.state.delete(self._state_key())
         return str(state)
 
+    async def _state_group(self) -> _Group:
+        state = await self._saved_state()
+        return "Before the compaction:", [state] if state else []
+
     async def _is_first(self, prompt: str) -> bool:
         """Return whether nobody has answered this prompt yet, because some hosts also run the hooks of other hosts."""
         digest = hashlib.sha256(f"{self._hook.session}\0{prompt}".encode()).hexdigest()[:24]
@@ -266,17 +275,19 @@ class _Turn:
             return False
         return True
 
-    def _fenced(self, lines: list[str], max_tokens: int) -> str:
-        """Return the lines inside a marker that labels them as data. If they exceed the limit, lines at the end are
-        left out."""
+    def _fenced(self, groups: list[_Group], max_tokens: int) -> str:
+        """Return the groups inside a marker that labels them as data. If they exceed the limit, the longest groups lose
+        their last lines, so that many notes of one kind do not crowd out the others."""
         from ..context.tokens import open_counter
 
         counter = open_counter("estimate")
-        while lines:
+        groups = [(label, list(texts)) for label, texts in groups]
+        while any(texts for _, texts in groups):
+            lines = [line for label, texts in groups if texts for line in (label, *texts) if line]
             text = f'<memorist project="{self._project.name}">\n' + "\n".join(lines) + "\n</memorist>"
             if counter.count(text) <= max_tokens:
                 return text
-            lines = lines[:-1]
+            max(groups, key=lambda group: len(group[1]))[1].pop()
         return ""
 
 
