@@ -86,6 +86,7 @@ REVIEWED: dict[str, Any] = {"extract": Extraction(admit="review")}
         ("The user lives in Lisbon and works at Acme.", "I live in Lisbon and work at Acme."),
         ("User's name is Ada.", "My name is Ada."),
         ("Me prefers dark mode.", "I prefer dark mode."),
+        ("The user is a developer. They prefer short answers.", "I am a developer. I prefer short answers."),
     ],
 )
 def test_the_third_person_is_understood_as_the_first(statement: str, own_words: str) -> None:
@@ -97,6 +98,18 @@ def test_the_third_person_is_understood_as_the_first(statement: str, own_words: 
 
     assert in_first_person(statement, "me") == own_words
     run(check, memory=READING)
+
+
+@pytest.mark.parametrize(
+    ("statement", "own_words"),
+    [
+        ("The user has two kids. They like football.", "I have two kids. They like football."),
+        ("The user is a nurse at Acme. They use Kafka.", "I am a nurse at Acme. They use Kafka."),
+        ("The user likes cats. They are soft.", "I like cats. They are soft."),
+    ],
+)
+def test_they_may_be_others_than_the_user(statement: str, own_words: str) -> None:
+    assert in_first_person(statement, "me") == own_words
 
 
 def test_a_statement_that_no_rule_reads_is_kept_word_for_word() -> None:

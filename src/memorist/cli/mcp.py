@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import sys
 
 import click
 
+from ..agents.hook import DEFAULT_USER
 from ..agents.projects import project_of
 from ..errors import UsageError
 from ..extras import install_command
@@ -22,7 +24,7 @@ NEEDS = f"this needs packages that are not installed; run: {install_command('mcp
     "--tools",
     default="core",
     show_default=True,
-    help="Tool sets, separated by commas: core, review, tasks, graph or all.",
+    help="The tool sets, separated by commas: core, review, tasks, graph or all.",
 )
 @click.option(
     "--max-tokens", default=4_000, show_default=True, type=click.IntRange(200), help="The maximum tokens of an answer."
@@ -39,7 +41,8 @@ def mcp(session: Session, tools: str, max_tokens: int, actor: str | None, projec
     """Serve the memory to an assistant over MCP, on stdin and stdout.
 
     Claude, Cursor and VS Code start this command themselves. With --user, it serves only that user's memory. Without
-    it, it serves the whole org, and `user:me` is the default namespace.
+    it, it serves the whole org, and `user:me` is the default namespace. With --project, it serves one user, `me` by
+    default, and the notes of one repository.
     """
     try:
         with sparing():
@@ -50,20 +53,29 @@ def mcp(session: Session, tools: str, max_tokens: int, actor: str | None, projec
         raise UsageError(NEEDS) from missing
     from ..memory import AsyncMemory
 
-    repository = None if project is None else project_of(_folder_of(project))
+    repository = None if project is None else project_of(folder_of(project))
     options = Options(sets=chosen_sets(tools), max_tokens=max_tokens, project=repository)
     logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(name)s %(message)s")
     logging.getLogger("memorist.mcp").setLevel(logging.WARNING if quiet else logging.INFO)
+    is_remote = session.url.startswith(("http://", "https://"))
     # On a server the actor is that of the API key.
-    default = "user" if session.url.startswith(("http://", "https://")) else "assistant"
-    grants = () if repository is None or session.user is None else (repository.namespace,)
+    default = "user" if is_remote else "assistant"
+    # Without a user the server serves the whole org, and with it the notes of every repository.
+    user = session.user if repository is None or is_remote else session.user or DEFAULT_USER
+    grants = () if repository is None or user is None else (repository.namespace,)
     memory = AsyncMemory(
-        session.url, hot=session.hot, org=session.org, user=session.user, actor=actor or default, write=grants,
+        session.url, hot=session.hot, org=session.org, user=user, actor=actor or default, write=grants,
         **session.settings(),
     )  # fmt: skip
     serve_stdio(memory, options)
 
 
-def _folder_of(project: str) -> str:
-    """Return the folder of a repository. Claude Code names it, because it may start servers elsewhere."""
-    return os.environ.get("CLAUDE_PROJECT_DIR", project) if project == "." else project
+def folder_of(project: str) -> str:
+    """Return the folder of a repository. Claude Code and Cursor name it, because they may start servers elsewhere."""
+    if project != ".":
+        return project
+    if folder := os.environ.get("CLAUDE_PROJECT_DIR"):
+        return folder
+    text = os.environ.get("WORKSPACE_FOLDER_PATHS", "")
+    folders = json.loads(text) if text.startswith("[") else text.split(",")
+    return next((folder for folder in folders if os.path.isdir(folder)), project)

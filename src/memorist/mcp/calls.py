@@ -21,7 +21,15 @@ from .answers import Answer
 from .callers import Caller
 from .naming import Target, resolve_memory, resolve_target, split_id
 from .person import in_first_person
-from .repository import divide, is_about_project, remember_notes, remember_project_fact
+from .repository import (
+    NOTHING,
+    REJECTED,
+    divide,
+    is_about_project,
+    refusal,
+    remember_notes,
+    remember_project_fact,
+)
 from .shown import shown_hit, shown_memory, shown_version
 from .tools import Tool, arguments_of
 
@@ -37,8 +45,6 @@ MIN_SCORE_SHARE = 0.2
 CONFIRM_SECONDS = 300
 """The length of the time window for confirmation codes. Codes from this window and the previous one are valid."""
 _SECRET = "it contains a secret ({}); secrets are never stored"
-_GONE = "(no longer remembered)"
-_REJECTED = "the user rejected or corrected this before; if they insist, use update"
 
 # The arguments of each tool, as the struct that `arguments_of` makes for it.
 
@@ -163,11 +169,13 @@ async def _remember_fact(caller: Caller, user: str, key: str, value: Json) -> sh
     text = f"{key}: {value if isinstance(value, str) else msgspec.json.encode(value).decode()}"
     if kinds := _secret_kinds(text):
         return shown.Remembered(understood=[], refused=[shown.Refusal(text=key, why=_SECRET.format(kinds))])
+    if reason := refusal(text, caller.project):
+        return shown.Remembered(understood=[], refused=[shown.Refusal(text=key, why=reason)])
     if caller.project is not None and user == caller.user and is_about_project(key):
         return await remember_project_fact(caller, caller.project, key, value)
     fact = await caller.memory.facts.set(f"user:{user}", key, value)
     if fact.status == "rejected" or fact.value != value:
-        return shown.Remembered(understood=[], refused=[shown.Refusal(text=text, why=_REJECTED)])
+        return shown.Remembered(understood=[], refused=[shown.Refusal(text=text, why=REJECTED)])
     return shown.Remembered(understood=[shown.Item(id=f"fact:{fact.key}", text=fact_text(fact))])
 
 
@@ -181,9 +189,7 @@ async def _remember_text(caller: Caller, user: str, text: str) -> shown.Remember
             understood=[], refused=[shown.Refusal(text="the whole text", why=_SECRET.format(kinds))]
         )
     if is_small_talk(text) or text.rstrip().endswith("?"):
-        return shown.Remembered(
-            understood=[], refused=[shown.Refusal(text=text, why="it states nothing that could be remembered")]
-        )
+        return shown.Remembered(understood=[], refused=[shown.Refusal(text=text, why=NOTHING)])
     if caller.project is None or user != caller.user:
         return await _remember_words(caller, user, text)
     division = divide(text, user, caller.project)
@@ -221,13 +227,15 @@ def _secret_kinds(text: str) -> str:
 
 
 async def _recall(caller: Caller, arguments: Searching) -> Answer:
-    space = f"user:{arguments.user or caller.user}"
+    spaces = caller.namespaces if arguments.user in (None, caller.user) else [f"user:{arguments.user}"]
+    # Beside a repository's notes, only the user's own and those for everybody are searched, whatever else is readable.
+    searched = [*spaces, "global"] if caller.project is not None else None if arguments.user is None else spaces
     hits = await caller.memory.recall(
-        arguments.query, top_k=arguments.limit or DEFAULT_HITS, namespaces=None if arguments.user is None else [space],
-        after=arguments.after, before=arguments.before,
+        arguments.query, top_k=arguments.limit or DEFAULT_HITS, namespaces=searched, after=arguments.after,
+        before=arguments.before,
     )  # fmt: skip
     best = max((hit.score for hit in hits), default=0.0)
-    covered = await _covered_notes(caller, space) if any(hit.kind == "message" for hit in hits) else frozenset()
+    covered = await _covered_notes(caller, spaces) if any(hit.kind == "message" for hit in hits) else frozenset()
     items = [
         shown_hit(hit, caller.own)
         for hit in hits
@@ -236,15 +244,18 @@ async def _recall(caller: Caller, arguments: Searching) -> Answer:
     return Answer(shown.Recalled(items=items), stored=True, listed="items")
 
 
-async def _covered_notes(caller: Caller, space: str) -> frozenset[str]:
-    """Return the messages that a memory repeats or has replaced. Next to that memory, they add nothing new."""
-    memories = await caller.memory.memories.list(ns=space)
+async def _covered_notes(caller: Caller, spaces: list[str]) -> frozenset[str]:
+    """Return the messages whose words a memory repeats or has replaced since.
+
+    Recalled next to that memory, they say nothing new.
+    """
+    memories = [memory for space in spaces for memory in await caller.memory.memories.list(ns=space)]
     return frozenset(
         source
         for memory in memories
         if memory.kind == "learning" or memory.version > 1
         for source in memory.sources
-        if source.startswith(f"{THREAD}:{space}#")
+        if source.startswith(f"{THREAD}:{memory.namespace}#")
     )
 
 
@@ -267,6 +278,8 @@ async def _update(caller: Caller, arguments: Updating) -> Answer:
     memory = await resolve_memory(caller, arguments.id)
     if kinds := _secret_kinds(str(arguments.to)):
         raise UsageError(_SECRET.format(kinds))
+    if reason := refusal(_sentence(arguments.to), caller.project):
+        raise UsageError(f"this cannot be stored: {reason}")
     change: JsonObject = {"value": arguments.to} if memory.kind == "fact" else {"text": _sentence(arguments.to)}
     if memory.kind == "fact" and memory.text == memory.value:
         change["text"] = _sentence(arguments.to)  # a note of a repository, whose value is its sentence

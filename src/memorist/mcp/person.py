@@ -13,12 +13,14 @@ _ADVERB = r"(?:(?:\w+ly|always|never|often|also|now|still|sometimes|just|too)\s+
 _IRREGULAR = {
     "is": "am", "has": "have", "does": "do", "goes": "go", "isn't": "am not", "hasn't": "haven't",
     "doesn't": "don't", "was": "was", "wasn't": "wasn't", "dies": "die", "lies": "lie", "ties": "tie",
+    "are": "am", "aren't": "am not", "were": "was", "weren't": "wasn't",
 }  # fmt: skip
 _VERBS = (
     "am|is|has|works|lives|likes|loves|hates|prefers|wants|uses|needs|plays|drinks|eats|enjoys|speaks|owns|drives|"
     "studies|teaches|dislikes|avoids|plans|writes|reads|runs|does|doesn't|isn't"
 )
 _AND = re.compile(rf"\b(and|but)\s+({_ADVERB})({_VERBS})\b", re.IGNORECASE)
+_OTHERS = re.compile(r"\b(?:and|with|of|at|for|in|on|from|by|to|their|\w+[^\Ws]s)\b", re.IGNORECASE)
 _UNINFLECTED = frozenset({"this", "us", "yes", "as", "his", "its", "was", "towards", "always"})
 
 
@@ -30,7 +32,18 @@ def in_first_person(text: str, name: str | None = None) -> str:
     names = [_SUBJECT] if not name or not name.isalpha() else [_SUBJECT, re.escape(name)]
     subject = f"(?:{'|'.join(names)})"
     sentences = re.split(r"(?<=[.!?;])\s+", text.strip())
-    return " ".join(_rewrite_sentence(sentence, subject) for sentence in sentences)
+    rewritten: list[str] = []
+    for index, sentence in enumerate(sentences):
+        is_about_user = index > 0 and _names_only_user(sentences[index - 1], subject)
+        rewritten.append(_rewrite_sentence(sentence, rf"(?:{subject}|they)" if is_about_user else subject))
+    return " ".join(rewritten)
+
+
+def _names_only_user(sentence: str, subject: str) -> bool:
+    """Return whether "they" in the next sentence can only be the user, because this one names nobody and nothing else
+    that the word could stand for."""
+    statement = re.match(rf"{subject}\s+{_ADVERB}(?:is|prefers|likes|wants|dislikes)\s+(.*)", sentence, re.IGNORECASE)
+    return statement is not None and not _OTHERS.search(statement[1])
 
 
 def _rewrite_sentence(sentence: str, subject: str) -> str:
