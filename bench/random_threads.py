@@ -32,7 +32,7 @@ from memorist import (
     compress,
 )
 from memorist.context.context import Context
-from memorist.context.measure import measure_anthropic, measure_openai
+from memorist.context.measure import measure_anthropic, measure_openai, measure_responses
 from memorist.context.validate import anthropic_problems, openai_problems
 from memorist.errors import BudgetError
 from memorist.messages.responses import problems as item_problems
@@ -166,8 +166,14 @@ def check(number: int) -> list[str]:
         *item_problems(requests["responses"]["input"]),
     )]  # fmt: skip
     limit = options["budget"].total
-    counts = (context.tokens, measure_openai(requests["openai"]["messages"]), measure_anthropic(requests["anthropic"]))
+    counts = (
+        context.tokens, measure_openai(requests["openai"]["messages"]), measure_anthropic(requests["anthropic"]),
+        measure_responses(requests["responses"]),
+    )  # fmt: skip
     problems += [f"over budget: {count} of {limit}" for count in counts if count > limit]
+    for name, request in requests.items():
+        if context.memory_text and json.dumps(context.memory_text) not in json.dumps(request):
+            problems.append(f"memory missing: {name}")
     talk, options = thread(number)
     again = requests_of(compress(talk, **options))
     if json.dumps(again) != json.dumps(requests):
@@ -198,7 +204,7 @@ def main() -> None:
     asked = parser.parse_args()
     counts, failures = run(asked.first, asked.threads)
     print(f"threads {asked.first:,} to {asked.threads:,}: {dict(counts)}")
-    for kind in ("orphan or refused", "over budget", "other bytes for the same input"):
+    for kind in ("orphan or refused", "over budget", "memory missing", "other bytes for the same input"):
         print(f"  {kind}: {counts[kind]}")
     if failures:
         raise SystemExit("\n".join(failures[:20]))

@@ -8,8 +8,8 @@ from functools import cached_property
 
 import msgspec
 
-from ..errors import InvalidValue
-from ..messages.compactions import anthropic_settings, openai_settings
+from ..errors import InvalidValue, UsageError
+from ..messages.compactions import anthropic_settings, on_demand_settings, openai_settings
 from ..messages.message import ATTACHED, Message
 from ..messages.reports import Break, Piece, RequestReport
 from ..messages.responses import problems as item_problems
@@ -142,16 +142,25 @@ class Context:
             request["tools"] = openai_tools(self.tools)
         return request
 
-    def anthropic(self, *, cache: bool | None = None, context_management: JsonMapping | None = None) -> JsonObject:
+    def anthropic(
+        self,
+        *,
+        cache: bool | None = None,
+        context_management: JsonMapping | None = None,
+        compaction: JsonMapping | None = None,
+    ) -> JsonObject:
         """Return `system`, `tools` and `messages` for Anthropic.
 
         Args:
             cache: Whether to set cache markers. By default this is done in the cached layout.
             context_management: Settings for Anthropic's context editing and compaction. The `betas` that they need
                 are added.
+            compaction: `{"type": "summarize"}` requests a compaction instead of an answer.
         """
+        if compaction is not None and context_management is not None:
+            raise UsageError("Anthropic accepts either `compaction` or `context_management` in a request")
         lead = (self.lead,) if self.lead is not None else ()
-        messages = anthropic_messages((*lead, *self.view))
+        messages = anthropic_messages((*lead, *self.view), lasting=self._lasting)
         request: JsonObject = {"system": self._text(self.system_messages), "tools": [], "messages": messages}
         request["tools"] = anthropic_tools(self.tools)
         if cache if cache is not None else self.layout == "cached":
@@ -161,7 +170,14 @@ class Context:
         refuse(anthropic_problems(request), "Anthropic")
         if context_management is not None:
             request["context_management"], request["betas"] = anthropic_settings(context_management)
+        if compaction is not None:
+            request["compaction"], request["betas"] = on_demand_settings(compaction)
         return request
+
+    @property
+    def _lasting(self) -> tuple[Message, ...]:
+        """These messages are not part of the conversation, so no provider's compaction replaces them."""
+        return tuple(message for message in (self.profile_message, self.memory_message) if message is not None)
 
     def responses(self, *, context_management: Sequence[JsonMapping] | None = None) -> JsonObject:
         """Return `instructions`, `input` and `tools` for OpenAI's Responses API.
@@ -170,7 +186,7 @@ class Context:
             context_management: Settings for OpenAI's compaction.
         """
         lead = (self.lead,) if self.lead is not None and self.lead_always else ()
-        items = response_items((*lead, *self.view))
+        items = response_items((*lead, *self.view), lasting=self._lasting)
         refuse(item_problems(items), "OpenAI")
         tools = responses_tools(self.tools)
         request: JsonObject = {"instructions": self._text(self.system_messages), "input": items, "tools": tools}

@@ -21,6 +21,7 @@ import msgspec
 
 from ..messages.message import INSTRUCTIONS, Message, as_message
 from ..messages.responses import SHAPE as RESPONSES
+from ..messages.responses import nested_tool
 from ..messages.wire import anthropic_tools, openai_tools, sent_anthropic, sent_openai
 from ..values import JsonMapping, compact_json
 from .tokens import DEFAULT_COUNTER, Counter, open_counter
@@ -81,18 +82,19 @@ def counting(counter: Counter) -> Callable[[Message], int]:
 
 
 def _count_items(message: Message, counter: Counter) -> int:
-    """Return the tokens of a message as Responses API items; encrypted content is estimated by its length."""
-    tokens = 0
-    for item in message.responses():
-        hidden = len(str(item.get("encrypted_content") or "")) // 4
-        shown = {name: value for name, value in item.items() if name != "encrypted_content"}
-        images = [part for part in _listed(item.get("content")) + _listed(item.get("output")) if _is_image(part)]
-        if images:
-            shown = {name: value for name, value in shown.items() if name not in ("content", "output")}
-            parts = _listed(item.get("content")) + _listed(item.get("output"))
-            tokens += sum(_count_block(part, counter) for part in parts)
-        tokens += MESSAGE_TOKENS + hidden + counter.count(compact_json(shown))
-    return tokens
+    """Return the tokens of a message as Responses API items."""
+    return sum(_count_item(item, counter) for item in message.responses())
+
+
+def _count_item(item: JsonMapping, counter: Counter) -> int:
+    """Return the tokens of an item; encrypted content is estimated by its length."""
+    tokens = MESSAGE_TOKENS + len(str(item.get("encrypted_content") or "")) // 4
+    shown = {name: value for name, value in item.items() if name != "encrypted_content"}
+    parts = _listed(item.get("content")) + _listed(item.get("output"))
+    if any(_is_image(part) for part in parts):
+        shown = {name: value for name, value in shown.items() if name not in ("content", "output")}
+        tokens += sum(_count_block(part, counter) for part in parts)
+    return tokens + counter.count(compact_json(shown))
 
 
 def _listed(content: object) -> list[object]:
@@ -324,6 +326,27 @@ def measure_anthropic(request: JsonMapping, counter: Counter | None = None) -> i
     if request.get("system"):
         tokens += MESSAGE_TOKENS + count_content(request["system"], counter)
     return tokens + sum(_count_parts(message["content"], counter) for message in request["messages"])
+
+
+def measure_responses(request: JsonMapping, counter: Counter | None = None) -> int:
+    """Count a rendered request of OpenAI's Responses API from scratch, by the rule above."""
+    counter = counter or open_counter()
+    tokens = REQUEST_TOKENS + _sum_tools(map(nested_tool, request.get("tools") or ()), counter)
+    if request.get("instructions"):
+        tokens += MESSAGE_TOKENS + counter.count(request["instructions"])
+    return tokens + sum(_measure_item(item, counter) for item in request["input"])
+
+
+def _measure_item(item: JsonMapping, counter: Counter) -> int:
+    kind = str(item.get("type", "message"))
+    if kind == "message":
+        return _count_parts(item.get("content"), counter)
+    if kind == "function_call":
+        name = counter.count(item["call_id"]) + counter.count(item["name"])
+        return CALL_TOKENS + name + count_arguments(item["arguments"], counter)
+    if kind == "function_call_output":
+        return MESSAGE_TOKENS + counter.count(item["call_id"]) + count_content(item.get("output"), counter)
+    return _count_item(item, counter)
 
 
 def _unmarked(tools: Any) -> list[object]:

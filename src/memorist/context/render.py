@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from ..messages.message import Message, text_of
+from ..messages.compactions import Provider, compacted_by
+from ..messages.message import INSTRUCTIONS, Message, text_of
 from ..messages.responses import after_compaction
 from ..messages.wire import sent_anthropic, sent_openai
 from ..values import JsonMapping, JsonObject, compact_json
+from .units import carries_results
 from .validate import openai_problems, refuse
 
 _ID_CHARACTERS = re.compile(r"[^a-zA-Z0-9_-]")
@@ -83,17 +85,28 @@ def _parts(content: Any) -> list[Any]:
     return [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
 
 
-def response_items(messages: Iterable[Message]) -> list[JsonObject]:
-    """Return items of the Responses API. Messages that were received as such items are unchanged."""
-    return after_compaction([item for message in messages for item in message.responses()])
+def response_items(messages: Sequence[Message], *, lasting: Collection[Message] = ()) -> list[JsonObject]:
+    """Return items of the Responses API; messages that came as such items are unchanged.
+
+    OpenAI's last compaction item replaces the items before it, which would be billed again. The `lasting` messages,
+    instructions and pinned messages stay in front of it.
+    """
+    last = _last_compaction(messages, "openai")
+    before = [] if last is None else _surviving(messages[:last], lasting)
+    items = [item for message in before for item in message.responses()]
+    return [*items, *after_compaction([item for message in messages[last or 0 :] for item in message.responses()])]
 
 
-def anthropic_messages(messages: Iterable[Message]) -> list[JsonObject]:
-    """Return messages in Anthropic's format, with content as blocks, roles merged, results first and ids unique."""
+def anthropic_messages(messages: Sequence[Message], *, lasting: Collection[Message] = ()) -> list[JsonObject]:
+    """Return messages in Anthropic's format: content as blocks, roles merged, results first and ids unique.
+
+    Anthropic's last compaction block comes first, because it is refused or hides what precedes it elsewhere. The
+    `lasting` messages, instructions and pinned messages follow its turn.
+    """
     out: list[JsonObject] = []
     names: dict[str, str] = {}
     seen: set[str] = set()
-    for message in messages:
+    for message in _from_compaction(messages, lasting):
         role, blocks = sent_anthropic(message)
         blocks = _renamed(blocks, names, seen)
         if not blocks:
@@ -109,6 +122,40 @@ def anthropic_messages(messages: Iterable[Message]) -> list[JsonObject]:
     if out and out[-1]["role"] == "assistant":
         _trim_prefill(out[-1]["content"])
     return out
+
+
+def _from_compaction(messages: Sequence[Message], lasting: Collection[Message]) -> Sequence[Message]:
+    last = _last_compaction(messages, "anthropic")
+    if last is None:
+        return messages
+    end = last + 1
+    while end < len(messages) and carries_results(messages[end]):
+        end += 1
+    return [*messages[last:end], *_surviving(messages[:last], lasting), *messages[end:]]
+
+
+def _last_compaction(messages: Sequence[Message], provider: Provider) -> int | None:
+    """Return the index of the last message with a compaction item of this provider, or None."""
+    for index in range(len(messages) - 1, -1, -1):
+        message = messages[index]
+        if type(message.content) is not str and compacted_by(message) == provider:
+            return index
+    return None
+
+
+def _surviving(messages: Sequence[Message], lasting: Collection[Message]) -> list[Message]:
+    """Return the messages before a compaction that are sent nevertheless, calls together with their results."""
+    groups: list[list[Message]] = []
+    for message in messages:
+        if groups and carries_results(message):
+            groups[-1].append(message)
+        else:
+            groups.append([message])
+    return [message for group in groups if any(_survives(message, lasting) for message in group) for message in group]
+
+
+def _survives(message: Message, lasting: Collection[Message]) -> bool:
+    return message.pinned or message.role in INSTRUCTIONS or message in lasting
 
 
 def _end_in_words(blocks: list[Any]) -> None:

@@ -108,7 +108,7 @@ def anthropic_problems(request: JsonMapping) -> list[str]:
     """Return the reasons why the Anthropic messages API would reject a rendered request."""
     problems: list[str] = []
     messages = request["messages"]
-    if messages and messages[0].get("role") != "user":
+    if messages and messages[0].get("role") != "user" and not _starts_compacted(messages[0]):
         problems.append("the first message must be the user's")
     asked: set[str] = set()
     seen: set[str] = set()
@@ -127,6 +127,13 @@ def anthropic_problems(request: JsonMapping) -> list[str]:
     if markers > MAX_CACHE_MARKERS:
         problems.append(f"{markers} cache markers; at most {MAX_CACHE_MARKERS} are allowed")
     return problems
+
+
+def _starts_compacted(message: JsonMapping) -> bool:
+    """Return whether an assistant's message begins with a compaction, which may be the first message."""
+    content = message.get("content")
+    first = content[0] if isinstance(content, list) and content else None
+    return isinstance(first, Mapping) and first.get("type") == "compaction"
 
 
 def _anthropic_message(

@@ -21,6 +21,7 @@ COMPACTED_BY = "memorist.compacted_by"
 Provider = Literal["openai", "anthropic"]
 PROVIDERS: tuple[Provider, ...] = ("openai", "anthropic")
 EDITING_BETA, COMPACTION_BETA = "context-management-2025-06-27", "compact-2026-01-12"
+ON_DEMAND_BETA = "compact-2026-09-04"
 CLEAR_THINKING, CLEAR_TOOLS, COMPACT = "clear_thinking_20251015", "clear_tool_uses_20250919", "compact_20260112"
 MIN_COMPACTION_TRIGGER_TOKENS = 50_000
 """Anthropic refuses a trigger below this."""
@@ -47,7 +48,7 @@ def compacted_by(message: Message) -> Provider | None:
 
     An item of a failed compaction has neither content nor encrypted content, and replaces nothing.
     """
-    content = message.content
+    content = message.extra.get("items") or message.content
     if not isinstance(content, list | tuple):
         return None
     items = [part for part in content if isinstance(part, Mapping) and part.get("type") == "compaction"]
@@ -83,6 +84,13 @@ def anthropic_settings(context_management: JsonMapping) -> tuple[JsonObject, lis
             raise UsageError(f"Anthropic compacts from {MIN_COMPACTION_TRIGGER_TOKENS:,} tokens on, not from {value!r}")
     betas = [EDITING_BETA] if {CLEAR_THINKING, CLEAR_TOOLS} & {*kinds} else []
     return dict(context_management), [*betas, *([COMPACTION_BETA] if COMPACT in kinds else [])]
+
+
+def on_demand_settings(compaction: JsonMapping) -> tuple[JsonObject, list[str]]:
+    """Return the settings of a request that Anthropic answers only with a compaction, and the beta that it needs."""
+    if compaction.get("type") != "summarize":
+        raise UsageError('Anthropic expects {"type": "summarize"}, and optionally `instructions`')
+    return dict(compaction), [ON_DEMAND_BETA]
 
 
 def _is_count(value: object) -> bool:

@@ -98,15 +98,18 @@ def as_turn(messages: Sequence[Message]) -> Message:
 
 
 def after_compaction(items: list[JsonObject]) -> list[JsonObject]:
-    """Return the last compaction item and everything after it. It replaces the earlier items, which would be billed
-    again. Instructions stay, because compacting them twice would weaken them. An output is dropped together with its
-    call.
+    """Return the items from the last compaction item on, which replaces the earlier ones. An output is dropped together
+    with its call.
     """
     last = max((index for index, item in enumerate(items) if item.get("type") == "compaction"), default=0)
-    instructions = [item for item in items[:last] if item.get("role") in ("system", "developer")]
     gone = {item["call_id"] for item in items[:last] if _is_call(item)}
     rest = [item for item in items[last:] if "output" not in item or item.get("call_id") not in gone]
-    return [*instructions, *rest]
+    return [_sent_compaction(item) if item.get("type") == "compaction" else item for item in rest]
+
+
+def _sent_compaction(item: JsonObject) -> JsonObject:
+    """Return a compaction item with the fields that OpenAI accepts. It returns more of them."""
+    return {name: item[name] for name in ("type", "id", "encrypted_content") if name in item}
 
 
 def without_items(message: Message) -> Message:

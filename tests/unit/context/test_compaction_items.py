@@ -71,6 +71,88 @@ def test_a_failed_compaction_of_anthropic_covers_nothing(content: str | None) ->
     assert "First answer." in json.dumps(request) and "Second answer." in json.dumps(request)
 
 
+TURN = [{"role": "user", "content": "Second question."}, {"role": "assistant", "content": [BLOCK]}]
+PINNED = {"role": "user", "content": "Never deploy on Fridays.", "pinned": True}
+
+
+def blocks_of(request: dict[str, Any]) -> list[Any]:
+    return [block for message in request["messages"] for block in message["content"]]
+
+
+@pytest.mark.parametrize("layout", ["standard", "cached"])
+def test_openai_still_gets_memory_and_pinned_messages_before_its_item(layout: str) -> None:
+    talk = [OLD[0], PINNED, OLD[1], ITEM, *NEW]
+    context = compress(talk, budget=4_000, memory=["Ada is allergic to peanuts."], layout=layout)
+    items = context.responses()["input"]
+    written = json.dumps(items)
+    assert "peanuts" in written and "Fridays" in written and "First" not in written
+    assert [item.get("type", "message") for item in items].count("compaction") == 1
+    # OpenAI reads what stands before the item, so that nothing is inserted before later reasoning.
+    assert items.index({"role": "user", "content": PINNED["content"]}) < items.index(ITEM)
+
+
+@pytest.mark.parametrize("layout", ["standard", "cached"])
+def test_anthropic_gets_its_block_first_and_then_memory_and_pinned_messages(layout: str) -> None:
+    talk = [OLD[0], PINNED, OLD[1], *TURN, NEW[1]]
+    context = compress(talk, budget=4_000, memory=["Ada is allergic to peanuts."], layout=layout)
+    request = context.anthropic(cache=True)
+    blocks = [{name: value for name, value in block.items() if name != "cache_control"} for block in blocks_of(request)]
+    assert blocks[0] == BLOCK, "on-demand compaction is refused elsewhere, and what is before a block is ignored"
+    written = json.dumps(blocks)
+    assert "peanuts" in written and "Fridays" in written and "First" not in written
+    assert blocks[-1] == {"type": "text", "text": "Third question."}
+    assert request["messages"][0]["role"] == "assistant"
+
+
+def test_anthropic_gets_the_results_of_a_compacted_turn_before_anything_else() -> None:
+    use = {"type": "tool_use", "id": "u1", "name": "look", "input": {}}
+    result = {"type": "tool_result", "tool_use_id": "u1", "content": "seen"}
+    talk = [OLD[0], PINNED, {"role": "assistant", "content": [BLOCK, use]}, {"role": "user", "content": [result]}]
+    request = compress(talk, budget=4_000, memory=["Ada is allergic to peanuts."]).anthropic(cache=False)
+    assert [block["type"] for block in blocks_of(request)] == ["compaction", "tool_use", "tool_result", "text", "text"]
+
+
+def test_only_the_last_block_is_sent() -> None:
+    """Anthropic refuses two blocks of on-demand compaction as ambiguous."""
+    last = {**BLOCK, "content": "They chose Redis."}
+    talk = [*OLD, *TURN, OLD[0], {"role": "assistant", "content": [last]}, NEW[1]]
+    blocks = blocks_of(compress(talk, budget=4_000).anthropic(cache=True))
+    assert [block for block in blocks if block["type"] == "compaction"] == [last]
+
+
+def test_a_pinned_exchange_survives_compaction_whole() -> None:
+    talk = [OLD[0], CALL, {**OUTPUT, "pinned": True}, ITEM, *NEW]
+    items = compress(talk, budget=4_000).responses()["input"]
+    assert [item.get("type") for item in items] == ["function_call", "function_call_output", "compaction", None, None]
+
+
+def test_fields_that_openai_only_returns_are_not_sent_back() -> None:
+    context = compress([*OLD, {**ITEM, "created_by": "server", "status": "completed"}, *NEW], budget=4_000)
+    assert context.responses()["input"][0] == ITEM
+
+
+def test_the_profile_is_sent_beside_a_compaction() -> None:
+    block = {"role": "assistant", "content": [BLOCK]}
+    for item in (ITEM, block):
+        with Memory(MemoryStore(), user="ada", worker=False, embedder=None) as memory:
+            memory.facts.set("user:ada", "allergy", "peanuts")
+            memory.threads.append("talk", *OLD, item, *NEW, create="user:ada")
+            context = memory.context(None, thread="talk", recall=False)
+        request = context.responses() if item is ITEM else context.anthropic()
+        assert "peanuts" in json.dumps(request) and "First answer." not in json.dumps(request)
+
+
+def test_anthropic_can_be_asked_for_a_compaction_at_once() -> None:
+    context = compress(OLD, budget=4_000)
+    request = context.anthropic(compaction={"type": "summarize", "instructions": "Keep numbers."})
+    assert request["compaction"] == {"type": "summarize", "instructions": "Keep numbers."}
+    assert request["betas"] == ["compact-2026-09-04"]
+    with pytest.raises(UsageError):
+        context.anthropic(compaction={"type": "shrink"})
+    with pytest.raises(UsageError, match="context_management"):
+        context.anthropic(compaction={"type": "summarize"}, context_management={"edits": []})
+
+
 def test_settings_are_passed_on_and_wrong_ones_refused() -> None:
     context = compress(OLD, budget=4_000)
     setting = {"type": "compaction", "compact_threshold": 100_000}
