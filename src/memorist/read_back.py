@@ -16,6 +16,7 @@ from .context.read_tools import (
     ReadCall,
     Shape,
     copy_of,
+    in_thread,
     list_hits,
     page,
     parse_call,
@@ -52,8 +53,8 @@ class ReadBack:
         if isinstance(call, str):
             return call
         if name == SEARCH_HISTORY:
-            hits = self._memory.recall(call.query, kinds="message", top_k=4 * MAX_HITS)
-            return list_hits(self._thread, call.query, hits)
+            hits = self._memory.recall(call.query, kinds="message", top_k=MAX_HITS, where=in_thread(self._thread))
+            return list_hits(call.query, hits)
         return _answer(call, self._message(call))
 
     def run(self, message: Given) -> list[JsonObject]:
@@ -91,8 +92,8 @@ class AsyncReadBack:
         if isinstance(call, str):
             return call
         if name == SEARCH_HISTORY:
-            hits = await self._memory.recall(call.query, kinds="message", top_k=4 * MAX_HITS)
-            return list_hits(self._thread, call.query, hits)
+            hits = await self._memory.recall(call.query, kinds="message", top_k=MAX_HITS, where=in_thread(self._thread))
+            return list_hits(call.query, hits)
         return _answer(call, await self._message(call))
 
     async def run(self, message: Given) -> list[JsonObject]:

@@ -159,9 +159,8 @@ def _distinct_lines(lines: Sequence[str]) -> list[int] | None:
     first: dict[str, int] = {}
     for number, shape in enumerate(shapes):
         first.setdefault(shape, number)
-    ends = [0, 1, len(lines) - 1, len(lines) - 2, len(lines) - 3]
     rare = sorted((number for shape, number in first.items() if shape), key=lambda number: counts[shapes[number]])
-    return list(dict.fromkeys([*(number for number in ends if number >= 0), *rare, *_ends_inwards(len(lines))]))
+    return list(dict.fromkeys([0, len(lines) - 1, *rare, *_ends_inwards(len(lines))]))
 
 
 def _ends_inwards(length: int) -> list[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -131,13 +131,17 @@ def copy_of(thread: str, id: str) -> tuple[str, int] | None:
     return (thread, int(number)) if number.isdecimal() and len(number) < 16 else None
 
 
-def list_hits(thread: str, query: str, hits: Iterable[Any]) -> str:
-    """Return the hits in the thread, each with its id and the lines that share the most words with the query."""
-    own = [hit for hit in hits if thread_of(thread, hit.id) is not None][:MAX_HITS]
-    if not own:
+def in_thread(thread: str) -> JsonObject:
+    """Return the recall filter for the messages of a thread and its stashed results."""
+    return {"parent": {"$in": [thread, thread + RESULTS]}}
+
+
+def list_hits(query: str, hits: Sequence[Any]) -> str:
+    """Return the hits, each with its id and the lines that share most words with the query."""
+    if not hits:
         return "Nothing was found."
     words = {word.casefold() for word in _WORD.findall(query)}
-    return "\n".join(f"{hit.id} ({hit.created_at.date().isoformat()}):\n{_best_lines(hit.text, words)}" for hit in own)
+    return "\n".join(f"{hit.id} ({hit.created_at.date().isoformat()}):\n{_best_lines(hit.text, words)}" for hit in hits)
 
 
 def _best_lines(text: str, words: set[str]) -> str:

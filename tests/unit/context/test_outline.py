@@ -43,6 +43,13 @@ def test_a_log_shows_lines_that_do_not_repeat() -> None:
     assert short.form == "log" and "701: ERROR disk sdb is full" in short.text
 
 
+def test_the_line_that_differs_is_shown_even_with_little_room() -> None:
+    lines = [f"2026-11-18T10:00:{n:02} INFO worker {n} processed job {n * 7}" for n in range(60)]
+    lines[33] += " and FAILED"
+    shown = outline("\n".join(lines), 100, open_counter())
+    assert shown.form == "log" and lines[0] in shown.text and lines[33] in shown.text and lines[-1] in shown.text
+
+
 def test_code_shows_signatures() -> None:
     short = outline(CODE, 400, COUNTER)
     assert short.form == "code" and "1: def function_0(first: int, second: str) -> None:" in short.text

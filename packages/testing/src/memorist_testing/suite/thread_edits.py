@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from memorist.errors import Conflict, NotFound, UsageError
+from memorist.read_back import AsyncReadBack
 from memorist.testing.clock import FakeClock
 
 from ..plugin import Together
@@ -233,6 +234,17 @@ class ThreadEditTests:
             "read_more",
             "search_history",
         ]
+
+    async def test_a_search_of_the_history_finds_only_its_own_thread(self, memory: Any) -> None:
+        for number in range(6):
+            others = [f"Job {job} FAILED with code 92" for job in range(number * 10, number * 10 + 10)]
+            await memory.threads.append(f"other{number}", *others, create="global")
+        await memory.threads.append("t", "Run the jobs.", "Job 7 FAILED with code 93", create="global")
+        stashed = await memory.threads.stash("t", "line\n" * 500 + "Job 8 FAILED with code 94\n")
+        back = AsyncReadBack(memory, "t")
+        answer = await back.call("search_history", {"query": "Which job FAILED, and with which code?"})
+        assert "Job 7 FAILED with code 93" in answer and f"{stashed.id} (" in answer
+        assert "code 92" not in answer
 
     async def test_requests_of_a_thread_are_reported(self, memory: Any) -> None:
         await memory.threads.append("t", "one", {"role": "assistant", "content": "two"}, create="global")
