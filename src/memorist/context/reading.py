@@ -127,10 +127,17 @@ class Reading:
         self._take_input(input)
 
     def add_recalled(
-        self, memory: object, *, head: Sequence[Message] = (), found: Iterable[Sequence[Message]] | None = None
+        self,
+        memory: object,
+        *,
+        head: Sequence[Message] = (),
+        found: Iterable[Sequence[Message]] | None = None,
+        prefix_at: datetime | None = None,
     ) -> None:
-        """Add the results of recall after reading the history: memory items, older pinned messages, and units that
-        the policy asked to search for."""
+        """Add the results of recall after reading the history: memory items, older pinned messages, units that the
+        policy asked to search for, and when requests began to differ before the history."""
+        if prefix_at is not None:
+            self._folded_at = max(prefix_at, self._folded_at or prefix_at)
         self._items = as_items(memory)
         self._recalls = memory is not None
         self._add_head(head)
@@ -283,6 +290,11 @@ class Reading:
             if unit.role == "user":
                 return unit.text
         return next((unit.text for unit in self._units if unit.role == "user"), "")
+
+    @property
+    def has_reasoning(self) -> bool:
+        """This says whether the history that was read contains reasoning."""
+        return self._grouper.has_reasoning
 
     @property
     def ended(self) -> bool:

@@ -119,7 +119,7 @@ class Shared:
         """Whether facts and learnings are derived from users' messages."""
         self.threads: dict[tuple[str, str], str] = {}
         """A cache of the threads' namespaces, which never change."""
-        self.request_settings: dict[tuple[str, str], tuple[float, object]] = {}
+        self.request_settings: dict[tuple[str, str], tuple[float, object, object]] = {}
         """By thread: when this process last stored the settings of a request, and the settings."""
         self.message_tokens: dict[tuple[str, str], int] = {}
         """By thread: the average number of tokens of the messages read last, which determines the size of the next

@@ -92,3 +92,30 @@ def test_a_fold_drops_what_was_thought_before_it_and_keeps_what_came_after() -> 
             after.anthropic(cache=False)["messages"][: len(folded.anthropic()["messages"]) - 1]
             == (folded.anthropic(cache=False)["messages"][:-1])
         )
+
+
+@pytest.mark.parametrize("reports", [False, True])
+def test_a_profile_that_came_with_the_first_turn_invalidates_its_reasoning(reports: bool) -> None:
+    clock = FakeClock()
+    with Memory(MemoryStore(), user="ada", worker=False, embedder=None, clock=clock) as memory:
+        talk = memory.session("talk", user="ada")
+        talk.context("I live in Lisbon.")  # before there is a thread
+        clock.advance(60)
+        talk.add("I live in Lisbon.", THINKS)
+        if reports:
+            talk.usage({"prompt_tokens": 90, "completion_tokens": 8})
+        clock.advance(60)
+        request = anthropic(talk.context("And now?", recall=False))
+        assert "Lives in Lisbon" in request and "Done." in request and "thinking" not in request
+        clock.advance(60)
+        talk.add("And now?", THINKS)
+        clock.advance(60)
+        assert anthropic(talk.context("And then?", recall=False)).count("sig-1") == 1
+
+
+def test_an_unchanged_beginning_keeps_the_reasoning_of_the_first_turn() -> None:
+    with Memory(MemoryStore(), user="ada", worker=False, embedder=None) as memory:
+        talk = memory.session("talk", user="ada", system="Be brief.")
+        talk.context("Which way?")
+        talk.add("Which way?", THINKS)
+        assert "sig-1" in anthropic(talk.context("And now?", recall=False))

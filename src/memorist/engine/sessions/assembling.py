@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
@@ -13,7 +14,7 @@ from ...kinds import source_of
 from ...messages.message import Given, Message, as_message
 from ...ports import When, as_datetime
 from ...records import Pins, Summary
-from ...values import Json, as_list
+from ...values import Json, JsonObject, as_list
 from ..core import Core
 from ..derive.catching_up import catch_up
 from ..learnings import Learnings
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from ...context.profile import ProfileLine
     from ...context.reading import Reading
     from ...recall.hit import Hit
-    from .settings import RequestOptions
+    from .settings import Prefix, RequestOptions
 
 NEIGHBOUR_MESSAGES = 10
 """How many messages around a pinned one to search for the rest of its tool exchange."""
@@ -58,10 +59,12 @@ class Recall(msgspec.Struct, frozen=True):
 class Assembling:
     """Assembles the requests to a model."""
 
-    def __init__(self, core: Core, fold_tokens: int | None = None) -> None:
+    def __init__(self, core: Core, fold_tokens: int | None = None, earlier: Prefix | None = None) -> None:
         self._core = core
         self._fold_tokens = fold_tokens
-        """The number of tokens of history at which a session folds the thread; None outside a session."""
+        """The tokens of history at which a session folds the thread; None outside a session."""
+        self.prefix = earlier
+        """The beginning of the last request, if it is known."""
 
     async def context(
         self,
@@ -113,6 +116,7 @@ class Assembling:
             "tools": choice.sent, "tools_left": choice.left, "input": input,
             "scratchpad": scratchpad, "layout": layout, "stash": stash, "fold_tokens": self._fold_tokens,
         }  # fmt: skip
+        earlier, self.prefix = self.prefix, _prefix(parts)
         if thread is None:
             reading = Reading(**parts, memory=await self._recalled(input, recall, limits))
             reading.feed((), more=False)
@@ -134,11 +138,13 @@ class Assembling:
         head = await self._pinned(thread, oldest)
         memory = await self._recalled(input, recall, limits)
         swapped = await self._swapped(input, thread, oldest, wanted) if wanted else None
-        reading.add_recalled(memory, head=head, found=swapped)
+        is_present = core.moment is None and core.batch is None
+        changed_at = await self._prefix_changed_at(thread, earlier) if reading.has_reasoning and is_present else None
+        reading.add_recalled(memory, head=head, found=swapped, prefix_at=changed_at)
         if not pages and past is None:
             await Threads(core)._existing_or_fail(thread)
         context = await self._finished(reading)
-        if core.moment is None and core.batch is None:
+        if is_present:
             options: RequestOptions = {
                 "policy": policy,
                 "layout": layout,
@@ -147,13 +153,33 @@ class Assembling:
                 "stash": stash,
                 "fold_tokens": self._fold_tokens,
             }
-            await self._keep_settings(thread, context, limits, options)
+            await self._keep_settings(
+                thread, context, limits, options, has_reasoning=reading.has_reasoning, prefix_at=changed_at
+            )
         return context
 
-    async def _keep_settings(self, thread: str, context: Context, budget: TokenBudget, options: RequestOptions) -> None:
+    async def _prefix_changed_at(self, thread: str, earlier: Prefix | None) -> datetime | None:
+        from .settings import prefix_changed_at
+
+        assert self.prefix is not None
+        return await prefix_changed_at(self._core, thread, self.prefix, earlier)
+
+    async def _keep_settings(
+        self,
+        thread: str,
+        context: Context,
+        budget: TokenBudget,
+        options: RequestOptions,
+        *,
+        has_reasoning: bool,
+        prefix_at: datetime | None,
+    ) -> None:
         from .settings import keep_settings
 
-        await keep_settings(self._core, thread, context, budget, options)
+        assert self.prefix is not None
+        await keep_settings(
+            self._core, thread, context, budget, options, self.prefix, has_reasoning=has_reasoning, prefix_at=prefix_at
+        )
 
     async def _finished(self, reading: Reading) -> Context:
         shared = self._core.shared
@@ -289,6 +315,14 @@ class Assembling:
         seqs = [int(id.rpartition("#")[2]) for id in mine]
         messages = await self._core.get_many(Message, [(thread, seq) for seq in seqs if not oldest or seq < oldest])
         return [[message] for message in messages if message is not None and not message.tool_calls][:k]
+
+
+def _prefix(parts: JsonObject) -> Prefix:
+    """Return what a request begins with."""
+    from .settings import Prefix
+
+    profile = tuple(line.text for line in parts["profile"])
+    return Prefix(parts["system"], tuple(parts["tools"]), profile, bool(parts["scratchpad"]))
 
 
 def max_items(budget: TokenBudget) -> int:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ...context.context import Context
     from ...context.reading import Reading
     from ...recall.hit import Hit
-    from .settings import RequestOptions
+    from .settings import Prefix, RequestOptions
 
 MOST_KEYS = 2_000
 """The maximum number of facts in a namespace that are looked up at an earlier time."""
@@ -122,8 +122,24 @@ class Rehearsal(Assembling):
     async def _finished(self, reading: Reading) -> Context:
         return await reading.finish_async()
 
-    async def _keep_settings(self, thread: str, context: Context, budget: TokenBudget, options: RequestOptions) -> None:
-        """Do nothing: the settings belong to the inspector, not to the program."""
+    async def _prefix_changed_at(self, thread: str, earlier: Prefix | None) -> datetime | None:
+        """Return the stored time, because the inspector knows neither the system prompt nor the tools."""
+        from .settings import stored_settings
+
+        settings = await stored_settings(self._whole, thread)
+        return None if settings is None else settings.prefix_at
+
+    async def _keep_settings(
+        self,
+        thread: str,
+        context: Context,
+        budget: TokenBudget,
+        options: RequestOptions,
+        *,
+        has_reasoning: bool,
+        prefix_at: datetime | None,
+    ) -> None:
+        """Do not store the settings, because they are the inspector's, not the program's."""
 
     async def _catch_up(self, ns: str) -> None:
         await catch_up(self._whole, [ns])

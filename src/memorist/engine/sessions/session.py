@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from ...context.context import Context
     from ...context.given import BudgetSpec, Item, Layout, Prompt, Tool
     from ...context.plan import Policy
+    from .settings import Prefix
 
 PERSISTED, PASSED = "memorist.turns.persisted", "memorist.turns.passing"
 """State keys under which the turns of ended sessions are counted, per user."""
@@ -148,6 +149,8 @@ class AsyncSession:
         self._asked: tuple[str, Context] | None = None
         self._sent: Context | None = None
         """The last context, for comparison with the next one."""
+        self._prefix: Prefix | None = None
+        """The beginning of the last request."""
         self.earlier_tools: list[str] = []
         """The tools of the last request, if there were too many to send all."""
         self._turns = self._persisted = 0
@@ -264,7 +267,8 @@ class AsyncSession:
             with self._core.shared.reading_on("summaries of sessions"):
                 await self._fold()
         fold_tokens = int(self._compact[0] * self._budget.window_tokens)
-        context = await Assembling(self._core, fold_tokens).context(
+        assembling = Assembling(self._core, fold_tokens, self._prefix)
+        context = await assembling.context(
             input, thread=self.thread if exists else None,
             system=self._system if system is None else system, tools=tools, pinned_tools=pinned_tools,
             earlier_tools=self.earlier_tools if (layout or self._layout) == "cached" else (),
@@ -272,6 +276,7 @@ class AsyncSession:
             recall=False if self._isolated and recall is True else recall, profile=not self._isolated,
             scratchpad=scratchpad, layout=layout or self._layout, stash=self._stash,
         )  # fmt: skip
+        self._prefix = assembling.prefix
         context = self._compared(context)
         self._asked = (input if isinstance(input, str) else "", context)
         return context

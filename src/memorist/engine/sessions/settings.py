@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from hashlib import blake2b
 from typing import TYPE_CHECKING, TypedDict
 
 import msgspec
@@ -17,7 +18,7 @@ from ...errors import Conflict, StoreError
 from ...kinds import thread_ref
 from ...records import RequestLog
 from ...stores.base import Expect, Put
-from ...values import JsonObject
+from ...values import JsonObject, compact_json
 from ..core import Core
 from .assembling import Recall, recall_spec
 
@@ -69,16 +70,64 @@ class RequestSettings(msgspec.Struct, frozen=True, kw_only=True):
     system_tokens: int = 0
     tools: list[str] = []
     tools_tokens: int = 0
+    prefix: str | None = None
+    """This is the hash that the next request must have to begin like this one; see `Prefix`."""
+    prefix_at: datetime | None = None
+    """This is when a request first began differently from the one before, or None if none did."""
     at: datetime
 
 
+class Prefix(msgspec.Struct, frozen=True):
+    """Holds the parts before the history. Reasoning is valid only as long as they stay the same."""
+
+    system: object
+    tools: tuple[object, ...]
+    profile: tuple[str, ...]
+    has_notes: bool
+    """This says whether notes followed the input. Later requests do not repeat them, so they begin differently."""
+
+    def digest(self) -> str:
+        """Return a hash of the parts before the history."""
+        from ...context.reading import instruction_messages
+
+        system = [message.openai() for message in instruction_messages(self.system)]
+        text = compact_json([system, list(self.tools), list(self.profile)])
+        return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+    @property
+    def repeatable(self) -> str:
+        """This is the hash that a later request must have to begin like this one, or an empty string if none can."""
+        return "" if self.has_notes else self.digest()
+
+
+async def prefix_changed_at(core: Core, thread: str, prefix: Prefix, earlier: Prefix | None = None) -> datetime | None:
+    """Return when the requests of a thread last began to differ from those before, which may be now.
+
+    `earlier` is the beginning of the previous request, in case it was not stored because the thread did not exist.
+    """
+    stored = await stored_settings(core, thread)
+    before = stored.prefix if stored is not None else earlier.repeatable if earlier is not None else None
+    if before is not None and before != prefix.digest():
+        return core.at()
+    return None if stored is None else stored.prefix_at
+
+
 async def keep_settings(
-    core: Core, thread: str, context: Context, budget: TokenBudget, options: RequestOptions
+    core: Core,
+    thread: str,
+    context: Context,
+    budget: TokenBudget,
+    options: RequestOptions,
+    prefix: Prefix,
+    *,
+    has_reasoning: bool,
+    prefix_at: datetime | None,
 ) -> None:
     """Store the settings with the thread if they differ from those that this process last stored.
 
-    A handle that may not write to the thread stores nothing, and a request continues even if the store refuses to
-    write.
+    The beginning of the request counts only if the history contains reasoning. Otherwise a system prompt that contains
+    the time would cause a write per request. A handle that may not write to the thread stores nothing, and a store that
+    refuses writes does not stop a request.
     """
     remembered, key = core.shared.request_settings, (core.org, thread)
     compared = (
@@ -90,11 +139,15 @@ async def keep_settings(
         options["fold_tokens"],
         options["profile"] is False,
     )
-    written_at, last = remembered.get(key, (0.0, None))
-    if last == compared and time.monotonic() - written_at < REWRITE_SECONDS:
+    written_at, last, last_prefix = remembered.get(key, (0.0, None, None))
+    is_same = last == compared and (not has_reasoning or last_prefix == prefix)
+    if is_same and time.monotonic() - written_at < REWRITE_SECONDS:
         return
     try:
-        await _write(core, thread, describe(context, budget, options, core.at()))
+        if not has_reasoning:
+            prefix_at = await prefix_changed_at(core, thread, prefix)
+        settings = describe(context, budget, options, core.at())
+        await _write(core, thread, msgspec.structs.replace(settings, prefix=prefix.repeatable, prefix_at=prefix_at))
     except Conflict:  # another process stored the settings of its own request, or the thread was forgotten
         return
     except StoreError as problem:  # `doctor` hears of a full disk from what matters more; the next request tries again
@@ -103,7 +156,7 @@ async def keep_settings(
         return
     if len(remembered) >= MAX_REMEMBERED:
         remembered.pop(next(iter(remembered)))
-    remembered[key] = (time.monotonic(), compared)
+    remembered[key] = (time.monotonic(), compared, prefix)
 
 
 async def _write(core: Core, thread: str, settings: RequestSettings) -> None:

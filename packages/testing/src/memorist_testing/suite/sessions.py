@@ -7,8 +7,20 @@ from typing import Any
 import pytest
 
 from memorist.errors import Conflict, UsageError
+from memorist.testing.clock import FakeClock
 
 SAID = "The zebra-striped kayak is under the pier."
+
+
+async def think(talk: Any, clock: FakeClock, number: int, **options: Any) -> str:
+    """Add a turn whose answer contains thinking, and return its request for Anthropic."""
+    clock.advance(60)
+    request = await talk.context(f"Step {number}?", recall=False, **options)
+    thought = {"type": "thinking", "thinking": "hm", "signature": f"sig-{number}"}
+    clock.advance(60)
+    text = {"type": "text", "text": f"Step {number} it is."}
+    await talk.add(f"Step {number}?", {"role": "assistant", "content": [thought, text]})
+    return str(request.anthropic())
 
 
 class SessionTests:
@@ -53,6 +65,23 @@ class SessionTests:
             async with memory.session("other", user="ada") as other:
                 with pytest.raises(UsageError):
                     await other.add("x", [result.message()])
+
+    async def test_reasoning_is_left_out_once_a_request_begins_differently(self, memory: Any, clock: FakeClock) -> None:
+        """Anthropic refuses reasoning whose prefix changed: system prompt, tools, or the profile before the history."""
+        async with memory.session("my-id", user="ada", system="Be brief.") as talk:
+            await think(talk, clock, 1)
+            assert "sig-1" in await think(talk, clock, 2)
+            await memory.facts.set("user:ada", "city", "Lisbon")
+            changed = await think(talk, clock, 3)
+            assert "Lisbon" in changed and "sig-" not in changed and "Step 1 it is." in changed
+            same = await think(talk, clock, 4)
+            assert "sig-3" in same and "sig-2" not in same and "sig-1" not in same
+            assert "sig-" not in await think(talk, clock, 5, system="Be kind.")
+            again = await think(talk, clock, 6, system="Be kind.")
+            assert "sig-5" in again and "sig-4" not in again
+            # Notes follow the input, so only the answer to them was written for a request that is not repeated.
+            assert "sig-6" in await think(talk, clock, 7, system="Be kind.", scratchpad="two steps left")
+            assert "sig-" not in await think(talk, clock, 8, system="Be kind.")
 
     async def test_a_fork_that_shares_the_prefix_begins_with_the_same_bytes(self, memory: Any) -> None:
         call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
