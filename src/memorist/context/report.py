@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from ..messages.compactions import compacted_by
 from ..messages.message import Message
 from ..messages.reports import Break, Piece, RequestReport
 from ..ports import Usage
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
     from .context import Context
 
 MIN_CACHED_TOKENS = 1024
-"""Providers do not cache prefixes shorter than this."""
+"""Providers do not cache shorter prefixes."""
+COMPACTION = "compaction"
+"""The section of a message with a provider's compaction item."""
 EXPECTED_SHARE = 0.5
 """If less than this share of an unchanged prefix came from the cache, the provider had evicted it."""
 
@@ -54,6 +57,8 @@ def _section(context: Context, message: Message) -> str:
     for section in ("profile", "memory", "summary", "scratchpad"):
         if message is getattr(context, f"{section}_message"):
             return section
+    if compacted_by(message) is not None:
+        return COMPACTION
     return "input" if any(message is part for part in context.input) else "history"
 
 
@@ -92,6 +97,12 @@ def find_break(before: Sequence[Piece], after: Sequence[Piece]) -> Break | None:
     return Break(new[0].section, new[0].name, "changed", lost)
 
 
+def _new_compaction(before: Sequence[Piece], after: Sequence[Piece]) -> Piece | None:
+    """Return a provider's compaction that was not in the previous request, or None."""
+    earlier = {piece.name for piece in before if piece.section == COMPACTION}
+    return next((piece for piece in after if piece.section == COMPACTION and piece.name not in earlier), None)
+
+
 def report_request(
     reported: object,
     *,
@@ -110,7 +121,11 @@ def report_request(
     if before and model_before is not None and model != model_before:
         broken = Break("model", str(model), "changed", shared)
     elif broken is None and shared >= MIN_CACHED_TOKENS and usage.cached_tokens < EXPECTED_SHARE * shared:
-        broken = Break("provider", "cache", "expired", shared - usage.cached_tokens)
+        lost = shared - usage.cached_tokens
+        compaction = _new_compaction(before, after)
+        # The provider's own item replaces the messages before it, which both requests still contain.
+        name = None if compaction is None else compaction.name
+        broken = Break("provider", "cache", "expired", lost) if name is None else Break(COMPACTION, name, "added", lost)
     if broken is not None and price is not None:
         extra = broken.tokens * (price.input - price.cached) / 1_000_000
         broken = msgspec.structs.replace(broken, cost=extra)

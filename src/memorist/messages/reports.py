@@ -34,8 +34,8 @@ class Break(msgspec.Struct, frozen=True):
     to_dict = as_dict
 
     section: str
-    """This is `tools`, `system`, `profile`, `summary`, `memory` or `history`. It is `model` if another model was asked,
-    and `provider` if nothing differs but the cache did not serve it."""
+    """This is `tools`, `system`, `profile`, `summary`, `memory`, `history` or `compaction`. It is `model` if another
+    model was asked, and `provider` if nothing differs but the cache did not serve it."""
     name: str
     change: Literal["changed", "added", "removed", "moved", "expired"]
     tokens: int

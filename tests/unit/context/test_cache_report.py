@@ -91,6 +91,23 @@ def test_another_model_and_a_cache_that_expired_are_found_too() -> None:
     assert expired.cost == pytest.approx(expired.tokens * (1.25 - 0.125) / 1e6)
 
 
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_a_compaction_of_the_provider_is_named_not_an_expired_cache(provider: str) -> None:
+    item: Any = {"type": "compaction", "encrypted_content": "opaque"}
+    if provider == "anthropic":
+        item = {"role": "assistant", "content": [{**item, "content": "They talked."}]}
+    talk = [{"role": "user", "content": f"Note {number}: " + "words " * 60} for number in range(20)]
+    before = compress(talk, budget=8_000).pieces
+    compacted = compress([*talk, item, {"role": "user", "content": "And now?"}], budget=8_000).pieces
+    later = compress([*talk, item, *talk[:1] * 2], budget=8_000).pieces
+    usage = {"prompt_tokens": 60, "prompt_tokens_details": {"cached_tokens": 0}}
+    report = report_request(usage, before=before, after=compacted, model="gpt-5")
+    assert report.broken is not None and (report.broken.section, report.broken.change) == ("compaction", "added")
+    assert report.broken.tokens > 1_000 and report.broken.cost is not None
+    expired = report_request(usage, before=compacted[:-1], after=later, model="gpt-5").broken
+    assert expired is not None and expired.section == "provider"
+
+
 def test_a_request_that_only_grows_is_not_broken() -> None:
     before, after = assemble(first_request()), assemble(next_request())
     report = after.report(Usage(6_000, 10, 5_500), before=before, model="gpt-5")
