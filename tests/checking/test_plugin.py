@@ -107,6 +107,10 @@ def test_cases_and_fixtures_work_in_a_fresh_project(python: Path, tmp_path: Path
     assert "2 failed, 3 passed" in first.stdout and "no request has been recorded yet" in first.stdout
     assert "never stored: no record that user can read contains it" in first.stdout and "Traceback" not in first.stdout
     assert "city.memory.yaml" in first.stdout
+    assert "plugin.py" not in first.stdout
+    assert f"pytest {tmp_path}/test_memory.py -k test_that_fails --memorist-keep ." in first.stdout
+    run_pytest(python, tmp_path, "test_memory.py", "-k", "test_that_fails", "--memorist-keep", "stores")
+    assert [path.name for path in (tmp_path / "stores").glob("*.db")] == ["test-that-fails.db"]
     run_pytest(python, tmp_path, "--memorist-update", "city.memory.yaml")
     assert (tmp_path / "snapshots" / "city" / "the-request-is-recorded.txt").exists()
     again = run_pytest(python, tmp_path, "-k", "not fails")
@@ -114,6 +118,13 @@ def test_cases_and_fixtures_work_in_a_fresh_project(python: Path, tmp_path: Path
     command = [str(python.parent / "python"), "-m", "memorist", "test", "."]
     ran = subprocess.run(command, cwd=tmp_path, env={"PATH": "/usr/bin"}, capture_output=True, text=True, check=False)
     assert ran.returncode == 0 and "2 passed" in ran.stdout, ran.stdout + ran.stderr
+
+
+def test_an_invalid_case_file_is_reported_without_a_traceback(python: Path, tmp_path: Path) -> None:
+    (tmp_path / "city.memory.yaml").write_text("cases: [{name: a, ask: b, expekt: {}}]", "utf-8")
+    ran = run_pytest(python, tmp_path)
+    assert ran.returncode == 2 and "case 'a' has unknown fields ['expekt']" in ran.stdout
+    assert "reading.py" not in ran.stdout, ran.stdout
 
 
 def test_a_project_without_cases_loads_nothing(python: Path, tmp_path: Path) -> None:

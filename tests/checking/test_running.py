@@ -218,6 +218,64 @@ def test_no_cases_are_wrong_usage(memorist: Memorist) -> None:
     assert memorist("test", "nowhere").code == 2
 
 
+def test_a_selection_that_matches_no_case_says_so(memorist: Memorist, tmp_path: Path) -> None:
+    (tmp_path / "moving.memory.yaml").write_text(MOVING, "utf-8")
+    ran = memorist("test", "-k", "weather")
+    assert ran.code == 2 and "no case has a name that contains 'weather'; there is 1 case" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("a.memory.json", '{"cases": [', "a.memory.json is not JSON"),
+        ("a.memory.py", "case = []", "a.memory.py: a case file needs a list `cases`"),
+        ("a.memory.py", "cases = ['Where do I live?']", "a.memory.py: a case is a `Case` or a mapping of its fields"),
+        ("a.memory.py", "cases = [{'name': 'a', 'ask': 'b', 'expekt': {}}]", "unknown fields ['expekt']"),
+        ("a.memory.py", "cases = []\n1 / 0", "a.memory.py, line 2: ZeroDivisionError: division by zero"),
+        ("a.memory.py", "cases = [", "a.memory.py, line 1: SyntaxError"),
+    ],
+)
+def test_a_wrong_file_in_another_format_is_refused_too(
+    memorist: Memorist, tmp_path: Path, name: str, text: str, says: str
+) -> None:
+    (tmp_path / name).write_text(text, "utf-8")
+    ran = memorist("test")
+    assert ran.code == 2 and says in ran.err
+
+
+def test_messages_about_wrong_expectations_are_sentences(memorist: Memorist, tmp_path: Path) -> None:
+    for wrong in ("newest: Porto", "sections: [summaries]"):
+        (tmp_path / "a.memory.yaml").write_text(f"cases: [{{name: a, ask: b, expect: {{{wrong}}}}}]", "utf-8")
+        assert ",," not in memorist("test").err
+
+
+def test_a_fixture_that_raises_is_an_error_of_its_case_alone(memorist: Memorist, tmp_path: Path) -> None:
+    (tmp_path / "raising_fixture.py").write_text("def fill(memory):\n    raise RuntimeError('no data')\n", "utf-8")
+    cases = """cases:
+  - {name: a, ask: 'My city?', fixture: 'raising_fixture:fill', expect: {contains: Ulm}}
+  - {name: b, ask: 'My city?', conversation: [I live in Ulm.], expect: {contains: Ulm}}
+"""
+    (tmp_path / "a.memory.yaml").write_text(cases, "utf-8")
+    ran = memorist("test")
+    assert ran.code == 1 and "1 passed, 1 error" in ran.out
+    assert "the fixture 'raising_fixture:fill' raised RuntimeError: no data" in ran.out
+
+
+def test_a_value_that_was_replaced_is_not_called_lost() -> None:
+    talk = ["I live in Lisbon.", "I moved to Porto."]
+    case = Case(name="case", ask="Where do I live?", conversation=talk, expect={"newest": {"location": "Lisbon"}})
+    [failure] = run_case(case).failures
+    assert failure.stage is None and failure.message == "the fact says 'Porto', which replaced 'Lisbon'"
+    assert failure.reproduce == ("memorist --url case.db facts history user:user location --user user",)
+
+
+def test_a_source_is_named_once() -> None:
+    expect = {"source": {"of": "Lisbon", "message": "My dog"}}
+    case = Case(name="case", ask="Where do I live?", conversation=["I live in Lisbon."], expect=expect)
+    [failure] = run_case(case).failures
+    assert failure.message == "it comes from 'I live in Lisbon.'"
+
+
 def test_cases_in_python_and_json(memorist: Memorist, tmp_path: Path) -> None:
     (tmp_path / "a.memory.py").write_text(
         "from memorist.checking import Case\n"
@@ -228,6 +286,12 @@ def test_cases_in_python_and_json(memorist: Memorist, tmp_path: Path) -> None:
     (tmp_path / "b.memory.json").write_text(json.dumps({"cases": [case]}), "utf-8")
     assert "2 passed" in memorist("test").out
     assert [case.name for case in read_cases(tmp_path / "a.memory.py").cases] == ["a"]
+
+
+def test_cases_in_python_may_be_mappings(memorist: Memorist, tmp_path: Path) -> None:
+    case = {"name": "a", "ask": "My city?", "conversation": ["I live in Ulm."], "expect": {"contains": "Bonn"}}
+    (tmp_path / "a.memory.py").write_text(f"cases = [{case!r}]", "utf-8")
+    assert "1 failed" in memorist("test").out
 
 
 def test_snapshots_are_recorded_compared_and_updated(memorist: Memorist, tmp_path: Path) -> None:
@@ -242,5 +306,6 @@ def test_snapshots_are_recorded_compared_and_updated(memorist: Memorist, tmp_pat
     (tmp_path / "moving.memory.yaml").write_text(text.replace("Porto", "Braga"), "utf-8")
     changed = memorist("test")
     assert changed.code == 1 and "-Lives in Porto" in changed.out and "+Lives in Braga" in changed.out
-    assert "memorist test moving.memory.yaml -k 'the newest city' --update" in changed.out
+    assert "if it should, run: memorist test moving.memory.yaml -k 'the newest city' --update" in changed.out
+    assert "memorist --url the-newest-city.db context 'Where do I live?' --budget 8000 --user ada" in changed.out
     assert memorist("test", "--update").code == 0 and "Braga" in recorded.read_text("utf-8")

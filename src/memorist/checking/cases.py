@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -16,6 +17,8 @@ from ..values import JsonMapping, JsonObject
 FIRST_MOMENT = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 """The default time of the first message in a case. It is fixed, so that requests are the same in every run."""
 BETWEEN_MESSAGES = timedelta(minutes=1)
+FILE_ENDINGS = (".memory.yaml", ".memory.yml", ".memory.json", ".memory.py")
+"""How the names of case files end."""
 _ROLES = ("user", "assistant", "system", "tool")
 _FIXTURE_FIELDS = ("user", "conversation", "conversations", "facts", "documents")
 
@@ -157,6 +160,14 @@ class _Writing:
     def _put(self, kind: str, user: str, **fields: Any) -> None:
         self.pieces.append(Piece(kind=kind, user=user, at=self._moment, **fields))
         self._moment += BETWEEN_MESSAGES
+
+
+def rerun_command(file: str, case: str, option: str, *values: str) -> str:
+    """Return the command that runs one case again with an option: of `memorist test`, or of pytest for a case in a test
+    function."""
+    if file.endswith(FILE_ENDINGS):
+        return shlex.join(["memorist", "test", file, "-k", case, f"--{option}", *values])
+    return shlex.join(["pytest", file, "-k", case, f"--memorist-{option}", *values])
 
 
 def read_moment(value: Any) -> datetime:

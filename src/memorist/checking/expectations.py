@@ -15,7 +15,7 @@ from ..errors import InvalidValue, NotFound
 from ..values import JsonMapping
 from .cases import Case
 from .request import Asked, Part, mentions, plain, shorten
-from .stages import Loss, Stage, find_carriers, find_loss, not_extracted
+from .stages import Loss, Stage, find_carriers, find_loss, memorist_command, not_extracted
 
 MIN_TELLING_CHARACTERS = 12
 """Shorter messages, such as greetings, are the same for many users and do not prove a leak."""
@@ -48,7 +48,7 @@ def check_forms(case: Case) -> None:
             hint = f"did you mean {near[0]!r}? There are" if near else "there are"
             raise InvalidValue(f"case {case.name!r}: no expectation {kind!r}; {hint} {', '.join(KINDS)}")
         if not _FORMS[kind](value):
-            raise InvalidValue(f"case {case.name!r}: {kind} is written {_EXAMPLES[kind]}, not {_shown(value)}")
+            raise InvalidValue(f"case {case.name!r}: {kind} is written {_EXAMPLES[kind]}; the case has {_shown(value)}")
 
 
 def _contains(asked: Asked, text: Any) -> Iterator[Failure]:
@@ -76,12 +76,17 @@ def _newest(asked: Asked, values: Any) -> Iterator[Failure]:
         name = f"newest {key} = {value}"
         namespace = f"user:{asked.case.user}"
         fact = asked.memory.facts.get(namespace, key)
+        former = {str(version.value) for version in asked.memory.facts.history(namespace, key)}
         if fact is None or plain(str(fact.value)) != plain(str(value)):
-            yield _lost(name, _unextracted(asked, key, str(value), None if fact is None else fact.value))
+            if fact is not None and plain(str(value)) in map(plain, former):
+                message = f"the fact says {str(fact.value)!r}, which replaced {str(value)!r}"
+                command = memorist_command(asked, "facts", "history", namespace, key)
+                yield Failure(expectation=name, message=message, reproduce=(command,))
+            else:
+                yield _lost(name, _unextracted(asked, key, str(value), None if fact is None else fact.value))
             continue
         if not asked.says(str(value)):
             yield _lost(name, find_loss(asked, str(value)))
-        former = {str(version.value) for version in asked.memory.facts.history(namespace, key)}
         for text in sorted(former - {str(value)}):
             parts = [part for part in asked.parts_with(text) if not part.superseded and part.section != "history"]
             parts = [part for part in parts if plain(str(value)) not in plain(part.text)]
@@ -114,7 +119,7 @@ def _source(asked: Asked, wanted: Any) -> Iterator[Failure]:
         return
     sources = [source for part in parts for source in _messages_behind(asked, part)]
     if not any(plain(message) in plain(source) for source in sources):
-        behind = "; ".join(repr(shorten(source)) for source in sources) or "no message"
+        behind = "; ".join(repr(shorten(source)) for source in dict.fromkeys(sources)) or "no message"
         yield _unwanted(asked, name, f"it comes from {behind}", parts)
 
 
@@ -228,10 +233,10 @@ _FORMS: dict[str, Callable[[object], bool]] = {
 _EXAMPLES = {
     "contains": "`contains: TEXT` or as a list of texts",
     "not_contains": "`not_contains: TEXT` or as a list of texts",
-    "newest": "`newest: {KEY: VALUE}`, such as `newest: {location: Porto}`,",
+    "newest": "`newest: {KEY: VALUE}`, such as `newest: {location: Porto}`",
     "source": "`source: {of: TEXT, message: TEXT}`",
     "tokens": "`tokens: 400` or `tokens: {min: 50, max: 400}`",
-    "sections": f"`sections: [NAME]` or `sections: {{NAME: {{max: 200}}}}` and names are {', '.join(SECTION_NAMES)},",
+    "sections": f"`sections: [NAME]` or `sections: {{NAME: {{max: 200}}}}` with names from {', '.join(SECTION_NAMES)}",
     "nothing_about": "`nothing_about: NAME` or as a list of names",
     "sees_nothing_of": "`sees_nothing_of: USER`",
 }
@@ -255,10 +260,7 @@ def _lost(expectation: str, loss: Loss) -> Failure:
 
 def _unwanted(asked: Asked, expectation: str, message: str, parts: list[Part]) -> Failure:
     sources = [part.source for part in parts if part.source and part.source != "summary"]
-    user = () if asked.memory.user is None else ("--user", asked.memory.user)
-    commands = tuple(
-        " ".join(["memorist", "--url", asked.store, "why", repr(source), *user]) for source in dict.fromkeys(sources)
-    )
+    commands = tuple(memorist_command(asked, "why", source) for source in dict.fromkeys(sources))
     return Failure(
         expectation=expectation, message=message, parts=tuple(str(part) for part in parts), reproduce=commands
     )

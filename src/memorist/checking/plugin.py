@@ -18,17 +18,19 @@ if TYPE_CHECKING:
     from ..testing import FakeClock
     from .cases import Case
     from .reading import CaseFile
+    from .running import Options
 
 ENDINGS = (".memory.yaml", ".memory.yml", ".memory.json")
 """The endings of case files' names. `.memory.py` is left to pytest's own tests in Python."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option `--memorist-update`."""
+    """Add the options `--memorist-update` and `--memorist-keep`."""
     group = parser.getgroup("memorist", "tests of memory")
     group.addoption(
         "--memorist-update", action="store_true", help="Record new snapshots of the requests of memory cases."
     )
+    group.addoption("--memorist-keep", metavar="FOLDER", help="Keep the store of each memory case in this folder.")
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
@@ -45,9 +47,13 @@ class Cases(pytest.File):
 
     def collect(self) -> Iterator[CaseItem]:
         """Collect the cases in the file."""
+        from ..errors import MemoristError
         from .reading import read_cases
 
-        file = read_cases(self.path)
+        try:
+            file = read_cases(self.path)
+        except MemoristError as problem:
+            raise self.CollectError(str(problem)) from problem
         for case in file.cases:
             yield CaseItem.from_parent(self, name=case.name, case=case, file=file)
 
@@ -61,10 +67,9 @@ class CaseItem(pytest.Item):
 
     def runtest(self) -> None:
         """Run the case."""
-        from .running import Options, run_case
+        from .running import run_case
 
-        options = Options(update=bool(self.config.getoption("--memorist-update")))
-        _raise_failures(run_case(self.case, fixtures=self.file.fixtures, options=options))
+        _raise_failures(run_case(self.case, fixtures=self.file.fixtures, options=_options(self.config)))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """Return the report of the case, without a traceback."""
@@ -75,9 +80,17 @@ class CaseItem(pytest.Item):
         return self.path, None, self.name
 
 
+def _options(config: pytest.Config) -> Options:
+    from .running import Options
+
+    keep = config.getoption("--memorist-keep")
+    return Options(update=bool(config.getoption("--memorist-update")), keep=Path(keep) if keep else None)
+
+
 def _raise_failures(result: Any) -> None:
     from .reports import result_lines
 
+    __tracebackhide__ = True
     if result.status != "passed":
         raise CheckFailed("\n".join(result_lines(result)))
 
@@ -110,10 +123,11 @@ def memorist_memory(memorist_clock: FakeClock) -> Iterator[Memory]:
 def memorist_case(request: pytest.FixtureRequest) -> Callable[..., None]:
     """Return a function that runs a case, passed as a `Case` or as its fields, and fails the test with a report."""
     from .cases import Case
-    from .running import Options, run_case
+    from .running import run_case
 
     def run(case: Case | None = None, **fields: Any) -> None:
-        options = Options(update=bool(request.config.getoption("--memorist-update")))
+        __tracebackhide__ = True
+        options = _options(request.config)
         fields = {"name": request.node.name, "file": str(request.node.path), **fields}
         _raise_failures(run_case(case if case is not None else Case(**fields), options=options))
 
@@ -127,6 +141,7 @@ def memorist_request() -> Callable[..., None]:
     from .running import check_request
 
     def check(memory: Memory, ask: str, **fields: Any) -> None:
+        __tracebackhide__ = True
         failures = check_request(memory, ask, **fields)
         if failures:
             raise CheckFailed("\n".join(line for failure in failures for line in failure_lines(failure)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import runpy
+import traceback
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,8 @@ import msgspec
 from ..errors import InvalidValue, UsageError
 from ..extras import install_command
 from ..values import JsonObject
-from .cases import Case
+from .cases import FILE_ENDINGS, Case
 from .expectations import check_forms
-
-ENDINGS = (".memory.yaml", ".memory.yml", ".memory.json", ".memory.py")
-"""The endings of the names of case files that are looked for in folders."""
 
 SKIPPED_FOLDERS = ("node_modules", "venv", "build", "dist", "site-packages")
 
@@ -38,7 +36,7 @@ def find_files(paths: Iterable[Path]) -> Iterator[Path]:
                 folders[:] = sorted(
                     name for name in folders if not name.startswith(".") and name not in SKIPPED_FOLDERS
                 )
-                yield from (Path(folder) / name for name in sorted(names) if name.endswith(ENDINGS))
+                yield from (Path(folder) / name for name in sorted(names) if name.endswith(FILE_ENDINGS))
         elif path.exists():
             yield path
         else:
@@ -51,8 +49,7 @@ def read_cases(path: Path) -> CaseFile:
     Raises `InvalidValue` if the file is invalid, and names the case and the field.
     """
     if path.suffix == ".py":
-        cases = [case for case in runpy.run_path(str(path)).get("cases", ()) if isinstance(case, Case)]
-        return _checked(path, [msgspec.structs.replace(case, file=str(path)) for case in cases], {})
+        return _checked(path, [_convert(path, case) for case in _run_file(path)], {})
     content = _read_data(path)
     if not isinstance(content, Mapping) or not isinstance(content.get("cases"), list):
         raise InvalidValue(f"{path.name}: a case file needs a list `cases`")
@@ -60,13 +57,31 @@ def read_cases(path: Path) -> CaseFile:
     if unknown:
         raise InvalidValue(f"{path.name}: unknown fields {sorted(unknown)}; use `cases`, `defaults` and `fixtures`")
     defaults = content.get("defaults") or {}
-    cases = [_convert(path, {**defaults, **fields}) for fields in content["cases"]]
+    cases = [
+        _convert(path, {**defaults, **fields} if isinstance(fields, Mapping) else fields) for fields in content["cases"]
+    ]
     return _checked(path, cases, dict(content.get("fixtures") or {}))
+
+
+def _run_file(path: Path) -> list[Any]:
+    """Run a Python file, and return its `cases`."""
+    try:
+        cases = runpy.run_path(str(path)).get("cases")
+    except Exception as problem:
+        own = [frame.lineno for frame in traceback.extract_tb(problem.__traceback__) if frame.filename == str(path)]
+        line = problem.lineno if isinstance(problem, SyntaxError) else next(reversed(own), None)
+        raise InvalidValue(f"{path.name}, line {line}: {type(problem).__name__}: {problem}") from problem
+    if not isinstance(cases, list | tuple):
+        raise InvalidValue(f"{path.name}: a case file needs a list `cases`")
+    return list(cases)
 
 
 def _read_data(path: Path) -> object:
     if path.suffix == ".json":
-        return msgspec.json.decode(path.read_bytes())
+        try:
+            return msgspec.json.decode(path.read_bytes())
+        except msgspec.DecodeError as problem:
+            raise InvalidValue(f"{path.name} is not JSON: {problem}") from problem
     try:
         import yaml
     except ModuleNotFoundError as problem:
@@ -78,9 +93,13 @@ def _read_data(path: Path) -> object:
 
 
 def _convert(path: Path, fields: Any) -> Case:
-    name = fields.get("name", "?") if isinstance(fields, Mapping) else "?"
+    if isinstance(fields, Case):
+        return msgspec.structs.replace(fields, file=str(path))
+    if not isinstance(fields, Mapping):
+        raise InvalidValue(f"{path.name}: a case is a `Case` or a mapping of its fields, not {fields!r}")
+    name = fields.get("name", "?")
     valid = set(Case.__struct_encode_fields__) - {"file"}
-    unknown = sorted(set(fields) - valid) if isinstance(fields, Mapping) else []
+    unknown = sorted(set(fields) - valid)
     if unknown:
         raise InvalidValue(f"{path.name}, case {name!r} has unknown fields {unknown}; use {', '.join(sorted(valid))}")
     try:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree as xml
 
 import msgspec
 
 from ..values import JsonObject
+from .cases import rerun_command
 from .expectations import Failure
 from .running import CaseResult
 
@@ -32,7 +32,7 @@ def reproduce_commands(result: CaseResult) -> list[str]:
     """Return the commands that reproduce a case's failures, starting with the one that saves its store."""
     commands = list(dict.fromkeys(command for failure in result.failures for command in failure.reproduce))
     if any(".db" in command for command in commands):
-        commands.insert(0, shlex.join(["memorist", "test", result.file, "-k", result.name, "--keep", "."]))
+        commands.insert(0, rerun_command(result.file, result.name, "keep", "."))
     return commands
 
 

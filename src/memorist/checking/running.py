@@ -112,7 +112,7 @@ def ask_case(case: Case, pieces: Sequence[Piece], options: Options) -> Iterator[
     with _opened(case, bool(pieces), clock, recorded, options) as whole:
         for name in case.fixture_names():
             if ":" in name:
-                _function(case, name)(whole)
+                _fill(case, name, whole)
         newest = newest_moment(whole, case.user)
         if newest is not None:
             pieces = _said_after(newest, pieces)
@@ -226,6 +226,17 @@ def _is_server(store: str | None) -> bool:
 def _beside(case: Case, name: str) -> Path:
     """Return the path of a file that a case names, relative to the case file."""
     return Path(os.path.dirname(case.file) or ".") / name.removeprefix("sqlite:///")
+
+
+def _fill(case: Case, name: str, memory: Memory) -> None:
+    """Call the fixture that a case names as `module:function`."""
+    function = _function(case, name)
+    try:
+        function(memory)
+    except MemoristError:
+        raise
+    except Exception as problem:
+        raise InvalidValue(f"the fixture {name!r} raised {type(problem).__name__}: {problem}") from problem
 
 
 def _function(case: Case, name: str) -> Callable[[Memory], object]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from difflib import unified_diff
 from pathlib import Path
 
-from .cases import Case
+from .cases import Case, rerun_command
 from .expectations import Failure
 from .request import Asked
+from .stages import memorist_command
 
 FOLDER = "snapshots"
 
@@ -26,18 +26,20 @@ def compare_snapshot(asked: Asked, *, update: bool) -> list[Failure]:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(request, "utf-8")
         return []
-    command = (shlex.join(["memorist", "test", asked.case.file, "-k", asked.case.name, "--update"]),)
+    update_command = rerun_command(asked.case.file, asked.case.name, "update")
     if not path.exists():
-        return [Failure(expectation="snapshot", message="no request has been recorded yet", reproduce=command)]
+        message = f"no request has been recorded yet; record it with: {update_command}"
+        return [Failure(expectation="snapshot", message=message)]
     recorded = path.read_text("utf-8")
     if recorded == request:
         return []
+    budget = str(asked.context.account.budget_tokens)
     lines = unified_diff(recorded.splitlines(), request.splitlines(), "recorded", "now", lineterm="", n=2)
     return [
         Failure(
             expectation="snapshot",
-            message="the request differs from the recorded one",
+            message=f"the request differs from the recorded one; if it should, run: {update_command}",
             parts=tuple(lines),
-            reproduce=command,
+            reproduce=(memorist_command(asked, "context", *asked.words, "--budget", budget),),
         )
     ]

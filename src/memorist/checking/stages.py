@@ -36,14 +36,14 @@ def find_loss(asked: Asked, text: str) -> Loss:
         reader = asked.memory.user or asked.case.user
         return Loss(
             "never stored", f"no record that {reader} can read contains it",
-            (_memorist(asked, "threads", "list"), _memorist(asked, "memories", "list")),
+            (memorist_command(asked, "threads", "list"), memorist_command(asked, "memories", "list")),
         )  # fmt: skip
     indexed = [carrier for carrier in carriers if _is_indexed(asked, carrier)]
     if not indexed:
         return not_extracted(asked, carriers[0].text, "it is stored, but no memory was extracted from it")
     return Loss(
         "not retrieved", f"recall does not find {indexed[0]} for this question",
-        (_memorist(asked, "recall", asked.case.ask, "--top", str(MAX_HITS), "--min-score", "0"),),
+        (memorist_command(asked, "recall", asked.case.ask, "--top", str(MAX_HITS), "--min-score", "0"),),
     )  # fmt: skip
 
 
@@ -117,7 +117,7 @@ def _over_budget(asked: Asked, detail: str) -> Loss:
     budget = asked.context.account.budget_tokens
     return Loss(
         "over budget", f"{detail}; the budget is {budget:,} tokens",
-        (_memorist(asked, "context", *asked.words, "--budget", str(budget)),),
+        (memorist_command(asked, "context", *asked.words, "--budget", str(budget)),),
     )  # fmt: skip
 
 
@@ -129,7 +129,7 @@ def _in_ranking(asked: Asked, text: str) -> Loss | None:
         return None
     hit = hits[rank]
     limit = max_items(asked.budget)
-    commands = (_memorist(asked, "recall", asked.case.ask, "--top", str(rank + 1), "--min-score", "0"),)
+    commands = (memorist_command(asked, "recall", asked.case.ask, "--top", str(rank + 1), "--min-score", "0"),)
     name = f"{hit.kind} {hit.id}"
     if rank >= limit:
         return Loss("ranked out", f"{name} is number {rank + 1}; the request includes at most {limit}", commands)
@@ -146,6 +146,7 @@ def _is_indexed(asked: Asked, carrier: Carrier) -> bool:
     return any(plain(carrier.text)[:200] in plain(hit.text) or hit.id in carrier.id for hit in hits)
 
 
-def _memorist(asked: Asked, *words: str) -> str:
+def memorist_command(asked: Asked, *words: str) -> str:
+    """Return a command on the store of a case, as the user who asks."""
     user = () if asked.memory.user is None else ("--user", asked.memory.user)
     return shlex.join(["memorist", "--url", asked.store, *words, *user])

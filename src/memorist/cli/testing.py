@@ -93,7 +93,11 @@ def _choose(paths: tuple[Path, ...], only: str | None) -> list[tuple[CaseFile, C
     from ..checking.reading import find_files, read_cases
 
     files = [read_cases(path) for path in find_files(paths or (Path("."),))]
-    chosen = [(file, case) for file in files for case in file.cases if only is None or only in case.name]
+    cases = [(file, case) for file in files for case in file.cases]
+    chosen = [(file, case) for file, case in cases if only is None or only in case.name]
+    if cases and not chosen:
+        there_are = "there is 1 case" if len(cases) == 1 else f"there are {len(cases)} cases"
+        raise UsageError(f"no case has a name that contains {only!r}; {there_are}")
     if not chosen:
         raise UsageError("there are no cases here; write some in a file such as moving.memory.yaml")
     return chosen
