@@ -169,10 +169,59 @@ def test_an_empty_memory_says_what_to_do_first(opened: Open, tmp_path: object, w
     site = Site(tmp_path / "empty.db", worker=False)  # type: ignore[operator]
     try:
         window = opened(site, viewport={"width": width, "height": 844})
-        for page in ("facts", "threads", "events", "learnings", "documents", "tasks", "review", "tidy", "timeline",
-                     "audit", "users", "state", "records", "working", "costs"):  # fmt: skip
+        for page in ("overview", "context", "search", "facts", "threads", "events", "learnings", "documents", "tasks",
+                     "review", "tidy", "timeline", "audit", "users", "state", "records", "working", "costs"):  # fmt: skip
             window.go(f"#/{page}")
             assert window.page.locator(".empty pre").count() == 1, page
         window.silent()
     finally:
         site.stop()
+
+
+def test_sentences_keep_their_spaces(opened: Open, demo_site: Site) -> None:
+    """htm drops the white space at the end of a line of a template."""
+    window = opened(demo_site)
+    window.go("#/overview")
+    assert "The memory works. " in window.page.locator("h1").inner_text()
+    window.go("#/fact?ns=user:ada&key=location")
+    assert "from one source, shown below" in window.page.locator("main").inner_text()
+    window.silent()
+
+
+def test_compare_without_a_subject_says_where_to_begin(opened: Open, demo_site: Site) -> None:
+    window = opened(demo_site)
+    window.go(f"#/compare?thread={window.thread()}&input=Hello")
+    window.page.locator("h1", has_text="differ in").wait_for()
+    window.go("#/compare")
+    assert window.page.locator("h1").inner_text() == "Whose requests?"
+    window.silent()
+
+
+def test_an_undo_stays_until_it_is_dismissed(opened: Open, own_site: Site) -> None:
+    window = opened(own_site)
+    page = window.page
+    page.clock.install()
+    window.go("#/review?user=ines")
+    page.get_by_role("button", name="Approve").first.click()
+    page.get_by_role("button", name="Undo").wait_for()
+    page.clock.run_for(60_000)
+    assert page.get_by_role("button", name="Undo").count() == 1
+    page.get_by_role("button", name="Dismiss").click()
+    page.get_by_role("button", name="Undo").wait_for(state="detached")
+    window.silent()
+
+
+def test_a_narrow_page_opens_the_correction_by_its_key(opened: Open, demo_site: Site) -> None:
+    window = opened(demo_site, viewport={"width": 390, "height": 844})
+    window.go("#/fact?ns=user:ada&key=location")
+    window.page.keyboard.press("e")
+    window.page.get_by_role("dialog", name="Correct it").wait_for()
+    window.silent()
+
+
+def test_a_narrow_search_shows_its_whole_question(opened: Open, demo_site: Site) -> None:
+    window = opened(demo_site, viewport={"width": 390, "height": 844})
+    window.go("#/search?q=when+is+the+launch%3F&user=ada")
+    box = window.page.get_by_label("What to recall")
+    assert box.evaluate("one => one.scrollWidth <= one.clientWidth")
+    window.silent()

@@ -56,7 +56,7 @@ test('a request is a call in Python', () => {
   };
   assert.equal(
     c.pythonCall({ input: 'When?', thread: 't' }, settings),
-    'made = memory.context(\n    "When?",\n    thread="t",\n' +
+    'context = memory.context(\n    "When?",\n    thread="t",\n' +
       '    budget=TokenBudget(6000, memory=900, output_reserve=200),\n' +
       '    policy=Chain(ElideToolResults(max_tokens=500), SlidingWindow()),\n    layout="cached",\n)',
   );
@@ -143,4 +143,20 @@ test('messages are counted as the thread counts them', () => {
   assert.equal(c.messageShare({ history, thread: { length: 1045 } }), '4 of 1,045');
   assert.equal(c.messageShare({ history, thread: { length: 1045 } }, 43), '4 of 42');
   assert.equal(c.messageShare({ history, thread: null }), '4 of 4');
+});
+
+test('a problem is a sentence without marks and seconds', () => {
+  assert.equal(
+    c.problemSentence('index lags 14955 s behind; start `memorist worker`'),
+    'The queue index is 4 h behind; start memorist worker',
+  );
+});
+
+test('a request without a thread does not speak of one', () => {
+  const settings = { stored: false, changed: [] };
+  assert.match(c.settingsSentence(settings), /for this thread yet\.$/);
+  assert.match(
+    c.settingsSentence(settings, false),
+    /Without a thread, no settings of your program are stored\.$/,
+  );
 });

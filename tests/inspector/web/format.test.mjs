@@ -37,7 +37,7 @@ test('spans of time and counts read as people say them', () => {
 });
 
 test('a score has two digits and never claims certainty', () => {
-  assert.deepEqual([null, 0.5, 0.974, 0.9999, 1].map(f.score), ['', '.50', '.97', '.99', '.99']);
+  assert.deepEqual([null, 0.5, 0.974, 0.9999, 1].map(f.score), ['', '0.50', '0.97', '0.99', '0.99']);
 });
 
 test('ids are shortened at the front, where they are alike', () => {

@@ -176,7 +176,7 @@ paint();
 function Nav() {
   const here = UNDER[route.value.page] || route.value.page;
   const count = (id) =>
-    id === 'jobs' && pulse.value.dead ? html`<span class="n danger">${pulse.value.dead} dead</span>` : '';
+    id === 'jobs' && pulse.value.dead ? html`<span class="n danger">${pulse.value.dead} failed</span>` : '';
   const turn = () => {
     theme.value = { auto: 'light', light: 'dark', dark: 'auto' }[theme.value];
     localStorage.setItem('theme', theme.value);
@@ -575,8 +575,8 @@ function Login() {
       </form>
       ${error && html`<${Failure} error=${error} />`}
       <p class="small ink2">
-        Create a key: <code>memorist keys create --role operator</code> · Create a link:${' '}
-        <code>memorist serve --link</code>
+        To create a key, run <code>memorist keys create --role operator</code>. To create a link, run${' '}
+        <code>memorist serve --link</code>.
       </p>
     </main>`;
 }
@@ -718,8 +718,10 @@ addEventListener('keydown', (e) => {
   else if (e.key === 'k') rows(-1);
   else if (e.key.length === 1) {
     /** @type {NodeListOf<HTMLElement>} */
-    const pressed = document.querySelectorAll(`[data-key="${CSS.escape(e.key)}"]`);
-    const last = pressed[pressed.length - 1];
+    /** @type {NodeListOf<HTMLElement>} */
+    const keyed = document.querySelectorAll(`[data-key="${CSS.escape(e.key)}"]`);
+    // Narrow pages hide the forms whose buttons are in the bar at the bottom.
+    const last = [...keyed].filter((one) => one.getClientRects().length).pop();
     if (last) {
       e.preventDefault();
       last.click();

@@ -45,7 +45,7 @@ export function pythonCall(asked, settings) {
     .join('');
   const reserve = settings.reserve ? `, output_reserve=${settings.reserve}` : '';
   return [
-    'made = memory.context(',
+    'context = memory.context(',
     `    ${JSON.stringify(asked.input || '')},`,
     ...(asked.thread ? [`    thread=${JSON.stringify(asked.thread)},`] : []),
     `    budget=TokenBudget(${settings.budget}${ceilings}${reserve}),`,
@@ -58,13 +58,24 @@ export function pythonCall(asked, settings) {
 }
 
 const OPTION_NAMES = { top_k: 'number of recalled items', system: 'system prompt' };
+// A problem that `memorist doctor` found, with its times as people read them.
+export const problemSentence = (problem) =>
+  problem
+    .replace(
+      /^(\w+) lags (\d+) s behind/,
+      (_, queue, seconds) => `The queue ${queue} is ${f.span(+seconds)} behind`,
+    )
+    .replaceAll('`', '');
+
 // Whose settings a request was built with, in a sentence.
-export function settingsSentence(settings) {
+export function settingsSentence(settings, thread = true) {
   const own = settings.changed.map((name) => OPTION_NAMES[name] || name);
   const but = own.length ? `, except ${own.join(', ')}, which you set here` : '';
   return settings.stored
     ? `Built with the settings that your program used on ${f.moment(settings.at)}${but}.`
-    : `Built with the defaults of memory.context${but}. Your program has not built a request for this thread yet.`;
+    : thread
+      ? `Built with the defaults of memory.context${but}. Your program has not built a request for this thread yet.`
+      : `Built with the defaults of memory.context${but}. Without a thread, no settings of your program are stored.`;
 }
 // What of the program's request is not stored, so that it cannot be shown.
 export function absentSentence(settings) {

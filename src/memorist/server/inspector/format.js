@@ -75,8 +75,7 @@ export const bytes = (n) =>
 export const signed = (n, digits = 0) =>
   `${n < 0 ? '−' : '+'}${digits ? Math.abs(n).toFixed(digits) : num(Math.abs(n))}`;
 export const share = (x) => `${Math.round(100 * x)} %`;
-export const score = (x) =>
-  x === null || x === undefined ? '' : x >= 0.995 ? '.99' : x.toFixed(2).replace(/^0/, '');
+export const score = (x) => (x === null || x === undefined ? '' : x >= 0.995 ? '0.99' : x.toFixed(2));
 export const plural = (n, one, many = `${one}s`) => `${num(n)} ${n === 1 ? one : many}`;
 export const shortId = (id) => {
   const [head, seq] = String(id).split('#');

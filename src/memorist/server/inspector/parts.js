@@ -33,6 +33,7 @@ const PATHS = {
   copy: 'M5.5 5.5h8v8h-8zM3 10.5V2.5h8',
   compare: 'M2.5 3h4.5v10H2.5zM9 3h4.5v10H9z',
   trash: 'M3 4.5h10M6.5 4.5v-2h3v2M4.2 4.5l.6 9h6.4l.6-9M6.8 7v4M9.2 7v4',
+  close: 'M4 4l8 8M12 4l-8 8',
   warn: 'M8 2.5 14.5 13.5H1.5zM8 6.5v3M8 11.4v.1',
   menu: 'M2.5 4h11M2.5 8h11M2.5 12h11',
   check: 'M3 8.5l3.2 3L13 4.5',
@@ -104,13 +105,17 @@ export const failed = (error, again) =>
       : error.message,
     { bad: true, action: again },
   );
+// The newest toast with a button stays until it is used or dismissed: by keyboard, reaching it takes a while.
+const stays = (one) =>
+  !!(one.undo || one.action) && one === toasts.value.findLast((other) => other.undo || other.action);
 function Toast({ one }) {
   const [held, hold] = useState(false);
+  const fixed = held || stays(one);
   useEffect(() => {
-    if (held) return;
+    if (fixed) return;
     const timer = setTimeout(one.drop, 8000);
     return () => clearTimeout(timer);
-  }, [held]);
+  }, [fixed]);
   const undo = async () => {
     one.drop();
     try {
@@ -150,6 +155,12 @@ function Toast({ one }) {
         one.undo &&
         html`<button data-key="z" onClick=${undo}>
           Undo <kbd>z</kbd>
+        </button>`
+      }
+      ${
+        (one.undo || one.action) &&
+        html`<button class="drop" aria-label="Dismiss" onClick=${one.drop}>
+          <${Icon} name="close" />
         </button>`
       }
     </div>`;
@@ -657,7 +668,7 @@ export function Forget({ what, name, target, onClose, where }) {
                     checked=${physical}
                     onChange=${(e) => scrub(e.target.checked)}
                   />
-                  Also scrub the files and search them
+                  Also rewrite the files without the deleted bytes
                 </label>`
               }
             </div>`

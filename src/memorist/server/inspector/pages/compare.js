@@ -24,7 +24,8 @@ const settings = (x) => {
   return `${f.num(x.budget)} tokens, ${x.policy_title}, ${x.layout}`;
 };
 // Why the two sides of a pair differ: what B says, else what left it out of A.
-const why = ({ a, b }) => (b || a).reason || (a && a.reason ? `left out of A: ${a.reason}` : (b || a).state);
+const LEFT_OUT = 'left out of A: ';
+const why = ({ a, b }) => (b || a).reason || (a && a.reason ? `${LEFT_OUT}${a.reason}` : (b || a).state);
 function reasons(section, d, params) {
   const changed = d.pairs.filter((p) => !p.same && (p.b || p.a).section === section);
   if (section === 'profile')
@@ -52,7 +53,12 @@ function reasons(section, d, params) {
         .join(', ') || 'texts changed'
     );
   }
-  if (section === 'history') return [...new Set(changed.map((p) => why(p)))].slice(0, 2).join(', ');
+  if (section === 'history') {
+    const all = [...new Set(changed.map((p) => why(p)))].slice(0, 2);
+    return all.length === 2 && all.every((text) => text.startsWith(LEFT_OUT))
+      ? `${all[0]}; ${all[1].slice(LEFT_OUT.length)}`
+      : all.join(', ');
+  }
   return 'changed';
 }
 // Messages that went the same way are one row.
@@ -114,7 +120,7 @@ export function Compare({ Top, main, params }) {
   const ready = params.thread || found;
   const { a, b } = sides(params);
   const got = useView('compare', { a, b }, { skip: !ready });
-  const d = got.data;
+  const d = ready ? got.data : null;
   const [usedA, usedB] = d ? [d.a.settings, d.b.settings] : [null, null];
   const change = (name) => (e) => put({ [`a${name[0].toUpperCase()}${name.slice(1)}`]: e.target.value });
   const back = f.link('context', {
@@ -197,7 +203,15 @@ export function Compare({ Top, main, params }) {
       </${Top}>
       <main id="main" ref=${main} tabindex="-1">
         ${got.error && html`<${Failure} error=${got.error} again=${got.reload} />`}
-        ${!d && !got.error && html`<${Loading} />`}
+        ${
+          !params.thread &&
+          !params.user &&
+          html`<h1>Whose requests?</h1>
+            <p class="lead">
+              Open <a href="#/context">the next request</a> of a user or a thread, and press Compare there.
+            </p>`
+        }
+        ${(params.thread || params.user) && !d && !got.error && html`<${Loading} />`}
         ${
           d &&
           !ok &&
@@ -336,7 +350,11 @@ export function Compare({ Top, main, params }) {
                     <span role="cell" class="nums" data-head="B">
                       ${f.num(d.b.prefix.tokens)}
                     </span>
-                    <b role="cell" class="nums warn" data-head="Change">
+                    <b
+                      role="cell"
+                      class=${d.b.prefix.tokens < d.a.prefix.tokens ? 'nums warn' : 'nums'}
+                      data-head="Change"
+                    >
                       ${f.signed(d.b.prefix.tokens - d.a.prefix.tokens)}
                     </b>
                     <span role="cell" class="ink2">

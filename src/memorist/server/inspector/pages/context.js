@@ -16,6 +16,7 @@ import {
   Code,
   CopyLink,
   Dialog,
+  Empty,
   Failure,
   Icon,
   Json,
@@ -244,7 +245,7 @@ const Settings = ({ d }) => {
   const absent = absentSentence(d.settings);
   const reset = () => put(Object.fromEntries(OWN.map((name) => [name, null])));
   return html`<p class="ink2 settings">
-      ${settingsSentence(d.settings)}
+      ${settingsSentence(d.settings, !!d.thread)}
       ${
         d.settings.changed.length > 0 &&
         html`${' '}<button class="linkish" onClick=${reset}>
@@ -836,6 +837,7 @@ function Replay({ params, change }) {
 function Choose() {
   const [user, type] = useState(''),
     [found, set] = useState(null);
+  const threads = useView('list', { kind: 'threads', limit: 1 });
   useEffect(() => {
     const timer = setTimeout(
       () => (user.trim() ? view('find', { text: user }).then(set, () => {}) : set(null)),
@@ -860,6 +862,16 @@ function Choose() {
           onInput=${(e) => type(e.target.value)}
         />
       </div>
+      ${
+        threads.data &&
+        !threads.data.items.length &&
+        html`<${Empty}
+          title="No threads yet"
+          code=${'memory.threads.append("talk", {"role": "user", "content": "Hello"}, create="user:ada")'}
+        >
+          Store a first message; then you can look at the next request of its user.
+        </${Empty}>`
+      }
       ${
         found &&
         html`<ul class="list" style=${{ maxWidth: '480px' }}>

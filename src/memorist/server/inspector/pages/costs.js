@@ -8,9 +8,9 @@ import { breakWords, costSums, dollars, uncached } from '../compute.js';
 import { Empty, Failure, Icon, Loading, Table, When } from '../parts.js';
 import { useRefresh } from './overview.js';
 
-const CODE = `made = memory.context(text, thread="talk")
-answer = client.messages.create(**made.anthropic(), model=model)
-memory.threads.report("talk", answer, pieces=made.pieces, model=model)`;
+const CODE = `context = memory.context(text, thread="talk")
+answer = client.messages.create(**context.anthropic(), model=model)
+memory.threads.report("talk", answer, pieces=context.pieces, model=model)`;
 
 function Figures({ sums }) {
   return html`<dl class="figs">

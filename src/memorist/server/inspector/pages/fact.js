@@ -234,7 +234,7 @@ function Why({ d }) {
                 ${d.why[0] && d.why[0].message ? ` · ${late(d.why[0])}` : ''}
               </span>
               <p class="small ink2">
-                from
+                from${' '}
                 ${d.why.length === 1 ? 'one source' : `${d.why.length} sources`}, shown below
               </p>`
               : html`Written by <b class="strong">${x.actor}</b> <span class="ink2">${f.moment(x.at)}</span>
@@ -563,7 +563,7 @@ export function Fact({ Top, main, params }) {
                 <div class="docked">
                   ${
                     may('writer') &&
-                    html`<button class="btn primary" onClick=${() => correct(true)}>
+                    html`<button class="btn primary" data-key="e" onClick=${() => correct(true)}>
                         Correct
                       </button>
                       ${

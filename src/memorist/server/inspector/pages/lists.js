@@ -790,7 +790,7 @@ function Folders({ done }) {
   return html`<section style=${{ marginTop: '24px' }}>
       <div class="head">
         <h2>Folders</h2>
-        <span class="small ink2">folders that this server can read</span>
+        <span class="small ink2">named when the server was started</span>
       </div>
       ${
         found.length

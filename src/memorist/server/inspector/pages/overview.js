@@ -3,7 +3,8 @@
 import { html, useEffect, useState } from '../lib.js';
 import * as f from '../format.js';
 import { may, useView, view } from '../api.js';
-import { Code, EventRow, Icon, Loaded, Segmented, failed, owner, toast } from '../parts.js';
+import { problemSentence } from '../compute.js';
+import { Code, Empty, EventRow, Icon, Loaded, Segmented, failed, owner, toast } from '../parts.js';
 
 const WORDS = ['', 'One thing needs', 'Two things need', 'Three things need', 'Four things need'];
 const CONNECT = {
@@ -11,8 +12,8 @@ const CONNECT = {
 from memorist import Memory
 
 memory = Memory("${at}")
-made = memory.context("Where are we?")
-client.messages.create(**made.anthropic(), …)`,
+context = memory.context("Where are we?")
+client.messages.create(**context.anthropic(), …)`,
   HTTP: (at) => `curl "${at}/v1/recall" \\
   -H "Authorization: Bearer $MEMORIST_API_KEY" \\
   -H "Content-Type: application/json" \\
@@ -96,7 +97,7 @@ The messages are stored; their facts are missing until a retry succeeds.
         <span class="warn">
           <${Icon} name="warn" />
         </span>
-        <p>${problem}</p>
+        <p>${problemSentence(problem)}</p>
       </div>`,
     );
   if (!shown.length) return html`<p class="ink2">No problems found.</p>`;
@@ -194,7 +195,7 @@ export function Overview({ Top, main }) {
               .map(([queue, n]) => `${queue} ${n}`)
               .join(', ');
             return html`<h1>
-                  The memory works.
+                  The memory works.${' '}
                   ${wrong ? WORDS[wrong] || `${wrong} things need` : 'Nothing needs'} your attention.
                 </h1>
                 <p class="lead">
@@ -260,7 +261,12 @@ export function Overview({ Top, main }) {
                           ? html`<ul class="list">
                           ${d.recent.map((e) => html`<${EventRow} e=${e} owner=${owner} />`)}
                         </ul>`
-                          : html`<p class="ink2">Nothing has changed yet.</p>`
+                          : html`<${Empty}
+                          title="Nothing has changed yet"
+                          code=${'memory.remember("I live in Lisbon.", user="ada")'}
+                        >
+                          Store a first message or fact from your program, as below or as in Connect.
+                        </${Empty}>`
                       }
                     </section>
                   </div>

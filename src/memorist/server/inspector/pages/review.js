@@ -153,7 +153,7 @@ export function Review({ Top, main, params }) {
           />
           ${
             rows.length > 0 &&
-            html`<span class="small ink2">
+            html`<span class="small ink2 opt">
               <kbd>j</kbd> <kbd>k</kbd> next or previous · <kbd>a</kbd> approve · <kbd>x</kbd> reject ·${' '}
               <kbd>e</kbd> edit · <kbd>w</kbd> see the message
             </span>`

@@ -262,7 +262,7 @@ export function Search({ Top, main, params }) {
             value=${typed}
             onInput=${(e) => type(e.target.value)}
           />
-          <label class="small ink2">
+          <label class="small ink2 who">
             as user${' '}
             <input
               aria-label="As user"
@@ -318,8 +318,7 @@ export function Search({ Top, main, params }) {
                 Why is it missing?
               </button>
               <span class="push" role="status">
-                ${d.hits.length} of ${f.plural(d.findable, 'searchable item')} · ${d.milliseconds.toFixed(1)}${' '}
-                ms
+                ${d.hits.length} of ${f.plural(d.findable, 'searchable item')} · ${Math.round(d.milliseconds)} ms
               </span>`
           }
         </div>

@@ -18,7 +18,7 @@ function Line({ line, ns }) {
         ${line.reason}${line.reason ? ' · ' : ''}${line.ids.map((id, n) =>
           id.startsWith('fact:')
             ? html`${n > 0 ? ', ' : ''}<a href=${f.factLink(ns, id.slice(5))}><code>${memoryName(id)}</code></a>`
-            : html`${n > 0 ? ', ' : ''}<code>${id}</code>`,
+            : html`${n > 0 ? ', ' : ''}${id.split(':')[0]} <code>${f.shortId(id)}</code>`,
         )}
         ${line.sources
           .filter((source) => source.includes('#'))
