@@ -43,6 +43,13 @@ def test_a_request_has_one_host(server: Running) -> None:
     assert send(server, two).startswith(b"HTTP/1.1 403")
 
 
+def test_a_request_has_at_most_one_origin(server: Running) -> None:
+    host = server.url.removeprefix("http://").encode()
+    head = b"GET /healthz HTTP/1.1\r\nhost: %s\r\norigin: http://%s\r\n%sconnection: close\r\n\r\n"
+    assert send(server, head % (host, host, b"")).startswith(b"HTTP/1.1 200")
+    assert send(server, head % (host, host, b"origin: http://evil.example\r\n")).startswith(b"HTTP/1.1 403")
+
+
 @pytest.mark.parametrize(
     ("scheme", "status"), [("http", 200), ("https", 200), ("ftp", 403), ("chrome-extension", 403), ("file", 403)]
 )

@@ -103,8 +103,11 @@ class Gate:
 
     def _refusal(self, headers: Mapping[str, str], scope: Scope) -> Response | None:
         hosts = self.server.options.hosts
-        if sum(name == b"host" for name, _ in scope["headers"]) > 1:
+        names = [name for name, _ in scope["headers"]]
+        if names.count(b"host") > 1:
             return forbidden("a request has one Host header")
+        if names.count(b"origin") > 1:
+            return forbidden("a request has at most one Origin header")
         if host_name(headers) not in hosts and "*" not in hosts:
             return forbidden("this server does not answer to that host name")
         origin = headers.get("origin")
