@@ -124,7 +124,7 @@ def remember(known: list[Known], note: Note, at: datetime) -> list[Known]:
         known = [item for item in known if (item.key, item.subject) != (note.key, note.subject)]
     item = Known(
         id=id, kind=note.kind, text=note.text, subject=note.subject, key=note.key, value=note.value, since=note.start,
-        said=at, status=note.status, sensitive=bool(note.key and note.key.split(".")[0] in SENSITIVE_KEYS),
+        stated_at=at, status=note.status, sensitive=bool(note.key and note.key.split(".")[0] in SENSITIVE_KEYS),
     )  # fmt: skip
     return [*known, item]
 

@@ -65,7 +65,7 @@ Owner = Literal["ns", "thread", "fact", "event", "document", "record", "user", "
 `org` for bookkeeping."""
 
 
-class Found(msgspec.Struct, frozen=True):
+class Findable(msgspec.Struct, frozen=True):
     """Defines how recall indexes and shows a kind: the name of its entries, the record behind an entry, and its
     text."""
 
@@ -78,7 +78,7 @@ class Found(msgspec.Struct, frozen=True):
     """This is the text that a hit shows."""
     sought: Callable[[Any], str] | None = None
     """This is the text that is indexed, if it differs from the text that is shown."""
-    made: Callable[[Any], Entry] | None = None
+    make_entry: Callable[[Any], Entry] | None = None
     """This function creates the entry, still without terms, of a record that is indexed separately. It is None for
     kinds that are indexed with their thread or document."""
     live: Callable[[Any], bool] = bool
@@ -102,7 +102,7 @@ class Kind(msgspec.Struct, frozen=True):
     derives: tuple[str, ...] = ()
     """Lineage links lead from this kind to these kinds, in addition to copies of it. There are none if nothing is
     derived from this kind."""
-    found: Found | None = None
+    findable: Findable | None = None
     counted: bool = False
     """This is True if `stats` counts the kind under the name of its table."""
     silent: bool = False
@@ -281,15 +281,15 @@ def _step_says(step: CheckpointStep) -> object:
 # -- the registry
 
 
-def _message_place(ns: str, parent: str, seq: int, id: str) -> Key:
+def _message_entry_key(ns: str, parent: str, seq: int, id: str) -> Key:
     return (parent, seq)
 
 
-def _fact_place(ns: str, parent: str, seq: int, id: str) -> Key:
+def _fact_entry_key(ns: str, parent: str, seq: int, id: str) -> Key:
     return (ns, id[len(ns) + 1 :])
 
 
-def _chunk_place(ns: str, parent: str, seq: int, id: str) -> Key:
+def _chunk_entry_key(ns: str, parent: str, seq: int, id: str) -> Key:
     return (ns, parent, id[len(parent) + 1 :])
 
 
@@ -299,13 +299,13 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         Message, "message", "thread", says=lambda row: [row.content, row.raw] if row.raw else row.content,
         ref=message_ref, key=_message_key, derives=("fact", "learning", "event", "summary", "message"),
-        found=Found("message", _message_place, open_text),
+        findable=Findable("message", _message_entry_key, open_text),
     ),
     Kind(Receipt, "receipt", "thread", silent=True),
     Kind(
         Summary, "summary", "thread", says=lambda row: row.text, ref=summary_ref, key=_summary_key, counted=True,
         derives=("fact", "learning", "event", "message"),
-        found=Found("summary", _message_place, lambda row: str(row.text)),
+        findable=Findable("summary", _message_entry_key, lambda row: str(row.text)),
     ),
     Kind(
         Thread, "thread", counted=True, says=lambda row: [row.title, row.metadata], ref=lambda row: thread_ref(row.id),
@@ -314,14 +314,14 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         Fact, "fact", says=_fact_content, ref=lambda row: Ref("fact", row.ns, row.key), key=_key_in_ns("fact"),
         counted=True, derives=("fact", "learning", "event", "message", "record"),
-        found=Found("fact", _fact_place, fact_text, sought_text, _fact_entry, lambda row: row.indexed != []),
+        findable=Findable("fact", _fact_entry_key, fact_text, sought_text, _fact_entry, lambda row: row.indexed != []),
     ),
     Kind(FactVersion, "fact", "fact", says=_fact_content, ref=lambda row: Ref("fact", row.ns, row.key)),
     Kind(StateEntry, "state", says=lambda row: row.value),
     Kind(
         Learning, "learning", says=lambda row: row.content, ref=lambda row: Ref("learning", row.ns, row.id),
         key=_key_in_ns("learning"), counted=True, derives=("fact", "learning", "event", "message", "record"),
-        found=Found(
+        findable=Findable(
             "learning", lambda ns, parent, seq, id: (ns, id), lambda row: str(row.content), None, _learning_entry,
             lambda row: bool(row.status == "active"),
         ),
@@ -329,7 +329,7 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         Event, "event", says=_event_content, ref=lambda row: Ref("event", row.ns, row.id), key=_key_in_ns("event"),
         counted=True, derives=("fact", "learning", "event", "message", "record"),
-        found=Found(
+        findable=Findable(
             "event", lambda ns, parent, seq, id: (ns, id), event_text, None, _event_entry,
             lambda row: bool(row.status != "cancelled"),
         ),
@@ -349,7 +349,7 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         Chunk, "chunk", "document", ref=lambda row: Ref("chunk", row.ns, row.document, row.part), key=_chunk_key,
         derives=("fact", "learning", "event", "message"), silent=True,
-        found=Found("document", _chunk_place, lambda row: str(row.text)),
+        findable=Findable("document", _chunk_entry_key, lambda row: str(row.text)),
     ),
     Kind(Task, "task", counted=True),
     Kind(CheckpointStep, "checkpoint", "task", says=_step_says),
@@ -382,7 +382,7 @@ KINDS: tuple[Kind, ...] = (
 """Every kind of record, each once."""
 
 RECORDS: tuple[type[Record], ...] = tuple(kind.record for kind in KINDS)
-FINDABLE: dict[str, Kind] = {kind.found.entry: kind for kind in KINDS if kind.found is not None}
+FINDABLE: dict[str, Kind] = {kind.findable.entry: kind for kind in KINDS if kind.findable is not None}
 """The kinds that recall finds, by the name of their entries."""
 LINKED: dict[str, Kind] = {kind.name: kind for kind in KINDS if kind.key is not None}
 """The kinds that lineage connects, by name, in the order in which they are tried for a reference."""

@@ -33,14 +33,14 @@ SAID = [
     ("remembering.md", "an overlap of {:g}", "engine.documents.chunking:OVERLAP_TOKENS", 1),
     ("remembering.md", "Data over {:g} KB is split", "engine.records:PIECE_BYTES", 1 / 1024),
     ("remembering.md", "can be up to {:g} GB", "engine.records:MAX_RECORD_BYTES", 1 / 2**30),
-    ("models.md", "longer than `timeout` ({:g} s)", "models.base:DEFAULT_TIMEOUT", 1),
+    ("models.md", "longer than `timeout` ({:g} s)", "models.base:DEFAULT_TIMEOUT_SECONDS", 1),
     ("models.md", "more than {:g} MB", "models.base:MAX_ANSWER_BYTES", 1 / 2**20),
     ("writer.md", "gets a certainty of at most {:g}", "extract.writer.checks:MAX_INFERRED_CONFIDENCE", 1),
     ("writer.md", "up to {:g} messages", "extract.writer.request:MAX_MESSAGES", 1),
     ("writer.md", "({:,} characters)", "extract.writer.request:MAX_NEW_CHARACTERS", 1),
     ("writer.md", "the {:g} turns before them", "extract.writer.request:MAX_CONTEXT_TURNS", 1),
     ("writer.md", "up to {:g} memories", "extract.writer.request:MAX_KNOWN", 1),
-    ("writer.md", "{:g} on your own server", "models.base:LOCAL_TIMEOUT", 1),
+    ("writer.md", "{:g} on your own server", "models.base:LOCAL_TIMEOUT_SECONDS", 1),
 ]
 
 

@@ -193,7 +193,7 @@ async def test_a_long_thread_is_folded_in_several(
 ) -> None:
     from memorist.engine.derive import folding
 
-    monkeypatch.setattr(folding, "MOST_MESSAGES", 40)
+    monkeypatch.setattr(folding, "MAX_MESSAGES", 40)
     monkeypatch.setattr(folding, "RESULT_MESSAGES", 10)
     thread = await talked(memory, clock, days=50)
     assert await archived(memory) == (1, 1)

@@ -75,7 +75,7 @@ async def test_an_awaited_memory_has_a_task(open_memory: OpenMemory, runtime: Ru
 
 
 def test_a_job_that_failed_is_tried_again_without_another_append(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(outbox, "FIRST_DELAY", 1000)
+    monkeypatch.setattr(outbox, "FIRST_DELAY_MICROSECONDS", 1000)
     with Memory(tmp_path / "m.db", embedder=None, model=Scripted(True, down(1), down(2), LISBON)) as memory:
         said(memory)
         until(lambda: memory.facts.get("user:ada", "location") is not None)

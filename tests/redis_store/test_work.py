@@ -98,7 +98,7 @@ def test_jobs_that_an_older_version_wrote_are_found(server: Any, runtime: Runtim
 def test_a_sweep_over_very_many_orgs_is_done_in_parts(
     server: Any, runtime: Runtime, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store_module, "LOOK_ORGS", 100)
+    monkeypatch.setattr(store_module, "ORGS_PER_LOOK", 100)
     monkeypatch.setattr(expiry_register, "SWEEP_PART_SECONDS", -1.0)
     store = opened(server, runtime, run)
     run(store.apply([Put(job("a")), Put(entry("a", value=1, expires_at=to_datetime(NOW + 10)))], now=NOW))

@@ -123,8 +123,8 @@ def called(client: httpx.Client, operation: Operation) -> httpx.Response:
     """The operation with something in each required place."""
     required = [one for one in parameters_of(operation) if one.required]
     samples = {"ns": NS, "key": "k", "value": 1, "limit": 1}
-    query = {one.name: samples.get(one.name, "x") for one in required if one.place == "query"}
-    body = {one.name: samples.get(one.name, "x") for one in required if one.place == "body"}
+    query = {one.name: samples.get(one.name, "x") for one in required if one.location == "query"}
+    body = {one.name: samples.get(one.name, "x") for one in required if one.location == "body"}
     return client.request(operation.method, operation.path, params=query, json=body if operation.has_body else None)
 
 

@@ -129,8 +129,8 @@ def sent(client: httpx.Client, operation: Operation, names: Mapping[str, Any], o
     own = OWN.get(operation.name, {})
     samples = {**SAMPLES, **own, **({"owner": owner} if owner else {})}
     wanted = [one for one in parameters_of(operation) if one.required or one.name in own or one.kind == "many"]
-    query = {one.name: _text(samples[one.name], names) for one in wanted if one.place == "query"}
-    body = {one.name: _named(samples[one.name], names) for one in wanted if one.place == "body"}
+    query = {one.name: _text(samples[one.name], names) for one in wanted if one.location == "query"}
+    body = {one.name: _named(samples[one.name], names) for one in wanted if one.location == "body"}
     if any(one.kind == "fields" for one in wanted) or operation.name == "working.update":
         body = own
     headers = {"idempotency-key": "once"}

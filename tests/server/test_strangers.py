@@ -92,8 +92,8 @@ def ask(server: Running, key: str, **headers: str) -> httpx.Client:
 def sent(client: httpx.Client, operation: Operation) -> httpx.Response:
     samples = {**SAMPLES, **OWN.get(operation.name, {})}
     wanted = [one for one in parameters_of(operation) if one.required or one.name in OWN.get(operation.name, {})]
-    query = {one.name: _text(samples[one.name]) for one in wanted if one.place == "query"}
-    body = {one.name: samples[one.name] for one in parameters_of(operation) if one in wanted and one.place == "body"}
+    query = {one.name: _text(samples[one.name]) for one in wanted if one.location == "query"}
+    body = {one.name: samples[one.name] for one in parameters_of(operation) if one in wanted and one.location == "body"}
     if any(one.kind == "many" and one.name == "messages" for one in parameters_of(operation)):
         body["messages"] = ["stolen"]
     if any(one.kind == "fields" for one in parameters_of(operation)):

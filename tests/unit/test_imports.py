@@ -32,9 +32,9 @@ LAYERS = {
     "engine": 7, "part_checks": 7,
     "exporting": 8, "importing": 8, "protocol": 8.2, "remote": 8.4, "opening": 8.6,
     "memory": 9, "running": 9, "read_back": 9, "tool_finder": 10,
-    "redteam": 10.5, "checking": 10.5,
+    "redteam": 10.5, "checking": 10.5, "agents": 11,
     "mcp": 12, "server": 12,
-    "adapters": 14, "wrapping": 14.5, "agents": 14.5, "cli": 15, "testing": 2,
+    "adapters": 14, "wrapping": 14.5, "cli": 15, "testing": 2,
     "__main__": 16,
 }  # fmt: skip
 # The blocking memory is generated from the awaited one; each can hand out the other.

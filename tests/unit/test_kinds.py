@@ -80,11 +80,11 @@ def test_an_id_is_parsed_at_the_door(id: str, refs: list[Ref]) -> None:
 
 def test_an_entry_leads_to_its_record() -> None:
     fact = Fact(ns="user:ada", key="a/b", value={"x": 1}, created_at=AT, updated_at=AT)
-    found = FINDABLE["fact"].found
-    assert found is not None
-    assert found.made is not None
-    entry = found.made(fact)
-    assert found.key(entry.ns, entry.parent, entry.seq, entry.id) == fact.row_key[1:]
+    findable = FINDABLE["fact"].findable
+    assert findable is not None
+    assert findable.make_entry is not None
+    entry = findable.make_entry(fact)
+    assert findable.key(entry.ns, entry.parent, entry.seq, entry.id) == fact.row_key[1:]
 
 
 def test_a_version_of_a_fact_is_a_fact_in_lineage() -> None:

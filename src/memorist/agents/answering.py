@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 BRIEF_TOKENS, PROMPT_TOKENS = 700, 300
 MAX_NOTES_PER_KIND = 8
 MAX_PROMPT_HITS = 5
-STATE_SECONDS = 7 * 86_400
-ONCE_SECONDS = 3_600
+STATE_TTL_SECONDS = 7 * 86_400
+REPEAT_SECONDS = 3_600
 MAX_STATE_CHARACTERS = 2_000
 WITHOUT_AFTER_COMPACTION = frozenset({"gemini-cli", "cursor", "copilot"})
 """These hosts have no event after a compaction, so the saved state is sent with the next prompt."""
@@ -217,7 +217,7 @@ class _Turn:
         """Store the host's own summary as the state of the task after a compaction."""
         summary = storable(self._hook.summary, self._project)
         if summary:
-            await self._memory.state.set(self._state_key(), summary[:MAX_STATE_CHARACTERS], ttl=STATE_SECONDS)
+            await self._memory.state.set(self._state_key(), summary[:MAX_STATE_CHARACTERS], ttl=STATE_TTL_SECONDS)
         return int(bool(summary))
 
     async def _keep_notes(self, notes: list[Note], speaker: str, source: str | None = None) -> int:
@@ -252,7 +252,7 @@ class _Turn:
         lines = [f"{message.role}: {message.text[:400]}" for message in messages]
         if lines:
             state = "\n".join(lines)[:MAX_STATE_CHARACTERS]
-            await self._memory.state.set(self._state_key(), state, ttl=STATE_SECONDS)
+            await self._memory.state.set(self._state_key(), state, ttl=STATE_TTL_SECONDS)
 
     async def _saved_state(self) -> str:
         """Return the saved state, but only once, because after that it is part of the conversation again."""
@@ -270,7 +270,7 @@ class _Turn:
         """Return whether nobody has answered this prompt yet, because some hosts also run the hooks of other hosts."""
         digest = hashlib.sha256(f"{self._hook.session}\0{prompt}".encode()).hexdigest()[:24]
         try:
-            await self._memory.state.set(f"hook/once/{digest}", 1, ttl=ONCE_SECONDS, expect=0)
+            await self._memory.state.set(f"hook/once/{digest}", 1, ttl=REPEAT_SECONDS, expect=0)
         except Conflict:
             return False
         return True

@@ -19,7 +19,7 @@ from ..values import JsonMapping
 from .budget import CACHED_MEMORY_PART, SECTIONS, TokenBudget
 from .context import STARTS, Account, Context
 from .doubles import Said, without_repeated
-from .items import NO_ROOM, WORTH_CUTTING, Fate, MemoryItem, Shorten, best_items, fill_memory, render_memory
+from .items import MIN_CUT_TOKENS, NO_ROOM, Fate, MemoryItem, Shorten, best_items, fill_memory, render_memory
 from .measure import REQUEST_TOKENS, count_tools, stored_tokens, text_message
 from .plan import (
     Aid,
@@ -42,7 +42,7 @@ from .units import Repair, Unit
 from .validate import check_view
 
 OMITTED = "(earlier messages are left out)"
-ROUNDS = 2
+MAX_ROUNDS = 2
 """How often history may grow into the room that memory no longer needs because history contains its items."""
 LEAD_TOKENS = 16
 """An upper bound for the note that comes first if the first message is not from a user."""
@@ -151,7 +151,7 @@ class _Remembered(msgspec.Struct, frozen=True):
     fates: tuple[Fate, ...]
 
     @property
-    def kept(self) -> tuple[MemoryItem, ...]:
+    def sent_items(self) -> tuple[MemoryItem, ...]:
         return tuple(fate.item for fate in self.fates if fate.fate != "dropped") if self.memory else ()
 
 
@@ -259,16 +259,16 @@ class _Assembly:
         if not self.items:
             return *self._plan(self._capped(self.room - spent)), None, []
         ceiling, memory, fates = self._first_memory(spent, lines)
-        rounds = ROUNDS if needs_of(self.policy).slides else 1
+        rounds = MAX_ROUNDS if needs_of(self.policy).slides else 1
         while True:
             rounds -= 1
             plan, summary = self._plan(self._capped(self.room - spent - _tokens(memory)))
             statements, left = self._statements_in(plan.keep, summary, lines), self._left(spent, plan, summary)
-            wasted = left - ceiling >= WORTH_CUTTING and any(fate.for_room for fate in fates)
+            wasted = left - ceiling >= MIN_CUT_TOKENS and any(fate.for_room for fate in fates)
             if statements.agrees(fates) and not wasted:
                 return plan, summary, memory, fates
             before, ceiling, (memory, fates) = memory, left, self._fit_memory(left, statements)
-            if rounds == 0 or not plan.drop or _tokens(before) - _tokens(memory) < WORTH_CUTTING:
+            if rounds == 0 or not plan.drop or _tokens(before) - _tokens(memory) < MIN_CUT_TOKENS:
                 return plan, summary, memory, fates
 
     def _first_memory(self, spent: int, lines: Sequence[ProfileLine]) -> tuple[int, Message | None, list[Fate]]:
@@ -444,7 +444,7 @@ class _Assembly:
         always: bool,
         history_tokens: int,
     ) -> Context:
-        parts, memory, items = self.parts, about.memory, about.kept
+        parts, memory, items = self.parts, about.memory, about.sent_items
         history = tuple([message for unit in (*self.head, *plan.keep) for message in unit.messages])
         sent_input = tuple([message for unit in parts.input for message in unit.messages])
         if parts.has_reasoning:

@@ -8,7 +8,7 @@ import msgspec
 
 from ..errors import UsageError
 
-MOST_TOKENS = 1 << 40
+MAX_TOKENS = 1 << 40
 """The largest budget, far larger than any model's window."""
 CACHED_MEMORY_PART = 4
 """In the cached layout, the window always leaves a quarter of the room for memory. If the window made
@@ -131,5 +131,5 @@ def as_budget(budget: TokenBudget | int | str) -> TokenBudget:
 
 
 def _check(name: str, value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST_TOKENS:
-        raise UsageError(f"{name} must be a whole number of tokens, from 0 to {MOST_TOKENS}")
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_TOKENS:
+        raise UsageError(f"{name} must be a whole number of tokens, from 0 to {MAX_TOKENS}")

@@ -16,10 +16,10 @@ from .tokens import Counter
 from .units import Unit
 
 _WORD = re.compile(r"[^\W_]+")
-LEAST_PIECE = 12
+MIN_PIECE_CHARACTERS = 12
 """Shorter texts may occur in a summary by chance, so they do not count as duplicates."""
 
-MOST_SPACED = 4
+MAX_SPACE_FACTOR = 4
 """A text that is more than this many times longer than the longest other text is not compared, because white space
 alone cannot make up the difference."""
 
@@ -55,14 +55,14 @@ class Said:
             return "profile"
         if item.said_in in self._messages and not item.superseded_by and self._holds(item.said_in, item):
             return "history, in the message it was taken from"
-        if len(item.text) > MOST_SPACED * self._longest:
+        if len(item.text) > MAX_SPACE_FACTOR * self._longest:
             return ""
         text = _plain(item.text)
         if text in self._texts:
             return "history"
         if text in self._wishes:
             return "profile"
-        return "summary" if len(text) >= LEAST_PIECE and text in self._summary else ""
+        return "summary" if len(text) >= MIN_PIECE_CHARACTERS and text in self._summary else ""
 
     def _holds(self, id: str, item: MemoryItem) -> bool:
         """Return whether a message contains all words of the value that was extracted from it.

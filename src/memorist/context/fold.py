@@ -14,7 +14,7 @@ import msgspec
 from ..errors import UsageError
 from ..messages.message import Message
 from .plan import Digest, total_tokens
-from .summaries import SMALLEST_SUMMARY, Completer, extractive, summarize, summary_tokens
+from .summaries import MIN_SUMMARY_TOKENS, Completer, extractive, summarize, summary_tokens
 from .tokens import Counter, open_counter
 from .units import Unit, messages_of
 
@@ -78,7 +78,7 @@ def fold_of(
         return None
     tokens = total_tokens(folded) + (summary_tokens(previous, counter) if previous else 0)
     most = min(max_tokens, tokens - 1) - summary_tokens("<", counter)  # with the number that markup needs
-    if most < SMALLEST_SUMMARY:
+    if most < MIN_SUMMARY_TOKENS:
         return None
     return Fold(
         units[0].position,

@@ -20,20 +20,20 @@ from ..recall.hit import DERIVED
 from ..records import as_dict
 from .fence import MEMORY_NOTE, fence, label
 
-LEAST = 48
-MOST = 160
-SHARE = 12
+MIN_ITEM_TOKENS = 48
+MAX_ITEM_TOKENS = 160
+ITEMS_PER_ROOM = 12
 """A long item is first cut to a passage of a twelfth of the room, with 48 to 160 tokens. At the end, the passages of
 the best items are lengthened to use the remaining room."""
-WHOLE = 0.6
+WHOLE_ITEM_SHARE = 0.6
 """The share of the room for whole passages that have a gist. After that, only gists are sent, because the answer is
 more often in one of many sentences than in the next few passages."""
-WORTH_CUTTING = 32
+MIN_CUT_TOKENS = 32
 """An item is cut to a passage only if there is room for at least this many tokens."""
 RANKED_FIRST = 3
-SHORT = 16
+SHORT_ITEM_TOKENS = 16
 """Shorter items are weighed as if they had this many tokens; otherwise the shortest would always win."""
-OVERLAP, LONGEST_OVERLAP = 12, 400
+MIN_OVERLAP_CHARACTERS, MAX_OVERLAP_CHARACTERS = 12, 400
 """The minimum and maximum number of characters that count as repeated text where two passages meet."""
 TRUSTS_IMPLIED = ("user", "assistant", "system", "processor", "unknown")
 """Trust levels that are not written out, because the speaker implies them. Others, such as tools and the web, are
@@ -144,11 +144,11 @@ def fill_memory(
     remaining room."""
     base = count(fence("recalled_memory", MEMORY_NOTE, ""))
     left = room - base
-    cap = max(LEAST, min(MOST, room // SHARE))
+    cap = max(MIN_ITEM_TOKENS, min(MAX_ITEM_TOKENS, room // ITEMS_PER_ROOM))
     fates: dict[int, Fate] = {}
     heads: set[str] = set()
     costs = [_cost(item, count) for item in items]
-    whole = int(WHOLE * left)
+    whole = int(WHOLE_ITEM_SHARE * left)
     for index in _by_use(items, costs, cap):
         item = items[index]
         head = item.head()
@@ -167,7 +167,7 @@ def best_items(items: Sequence[MemoryItem], max_tokens: int, count: Callable[[st
     to."""
     left = max_tokens
     for index, item in enumerate(items):
-        left -= min(_cost(item, count), MOST)
+        left -= min(_cost(item, count), MAX_ITEM_TOKENS)
         if left < 0:
             return items[:index]
     return items
@@ -182,9 +182,8 @@ def _by_use(items: Sequence[MemoryItem], costs: Sequence[int], cap: int) -> list
         score = min(max(item.score or 0.0, 1e-9), 1 - 1e-9)
         tokens = min(costs[index], cap)
         first = index < RANKED_FIRST
-        worth.append(
-            (not first, index if first else math.log(max(tokens, SHORT)) - math.log(score / (1 - score)), index)
-        )
+        weighed_tokens = max(tokens, SHORT_ITEM_TOKENS)
+        worth.append((not first, index if first else math.log(weighed_tokens) - math.log(score / (1 - score)), index))
     return [index for _, _, index in sorted(worth)]
 
 
@@ -193,7 +192,7 @@ def _placed(
 ) -> Fate:
     if tokens <= left and (tokens <= cap * 3 // 2 or shorten is None):
         return Fate(item, tokens, "kept")
-    if shorten is not None and left >= WORTH_CUTTING:
+    if shorten is not None and left >= MIN_CUT_TOKENS:
         label = tokens - count(item.text)
         text = shorten(item.text, min(cap, left) - max(label, 0) - 1)
         cut = msgspec.structs.replace(item, text=text)
@@ -221,7 +220,7 @@ def _lengthened(
     """Lengthen the passages into the remaining room, best first."""
     out = list(fates)
     for index, fate in enumerate(fates):
-        if fate.fate != "shortened" or shorten is None or left < WORTH_CUTTING:
+        if fate.fate != "shortened" or shorten is None or left < MIN_CUT_TOKENS:
             continue
         whole = costs[index]
         if whole - fate.tokens <= left:
@@ -229,7 +228,7 @@ def _lengthened(
         elif items[index].gist:
             continue
         else:
-            text = shorten(items[index].text, fate.tokens + left - WORTH_CUTTING)
+            text = shorten(items[index].text, fate.tokens + left - MIN_CUT_TOKENS)
             cut = msgspec.structs.replace(items[index], text=text or fate.item.text)
             longer = Fate(cut, _cost(cut, count), "shortened", fate.reason)
         if fate.tokens < longer.tokens <= fate.tokens + left:
@@ -346,6 +345,6 @@ def _joined(passages: Sequence[MemoryItem]) -> list[MemoryItem]:
 
 def _behind(text: str, following: str) -> str:
     """Join `text` and `following`, without the text that both contain where they meet."""
-    longest = min(len(text), len(following), LONGEST_OVERLAP)
-    overlap = next((n for n in range(longest, OVERLAP - 1, -1) if text.endswith(following[:n])), 0)
+    longest = min(len(text), len(following), MAX_OVERLAP_CHARACTERS)
+    overlap = next((n for n in range(longest, MIN_OVERLAP_CHARACTERS - 1, -1) if text.endswith(following[:n])), 0)
     return text + following[overlap:] if overlap else f"{text}\n{following}"

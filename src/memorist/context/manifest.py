@@ -28,7 +28,7 @@ SCORED = ", scored "
 """Separates an item's reason from its score in `Outcome.reason`."""
 
 
-LISTED = 8
+MAX_LISTED_ITEMS = 8
 """The maximum number of items with the same fate and reason that `explain` names."""
 
 
@@ -120,15 +120,15 @@ def _group_line(reason: str, group: list[Outcome]) -> str:
 
 
 def _scored(group: list[Outcome]) -> str:
-    """Return the recalled items of a group with their scores, the best `LISTED` by name."""
+    """Return the recalled items of a group with their scores, the best `MAX_LISTED_ITEMS` by name."""
     ranked = sorted(
         ((entry.reason.partition(SCORED)[2], *entry.ids) for entry in group if SCORED in entry.reason),
         key=lambda entry: -float(entry[0]),
     )
     if not ranked:
         return ""
-    more = f", {len(ranked) - LISTED} more below" if len(ranked) > LISTED else ""
-    return SCORED + ", ".join(" ".join(entry) for entry in ranked[:LISTED]) + more
+    more = f", {len(ranked) - MAX_LISTED_ITEMS} more below" if len(ranked) > MAX_LISTED_ITEMS else ""
+    return SCORED + ", ".join(" ".join(entry) for entry in ranked[:MAX_LISTED_ITEMS]) + more
 
 
 def bar(manifest: Manifest, width: int = 60) -> str:

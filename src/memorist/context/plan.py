@@ -13,9 +13,9 @@ from .tokens import Counter
 from .units import Unit
 
 _TOKENS = attrgetter("tokens")
-TURN = 8
+TURN_SEARCH_UNITS = 8
 """How many messages after a cut to search for a user's message to start with."""
-LEAST_KEPT = 0.4
+MIN_KEPT_SHARE = 0.4
 """The minimum share of the room that a stepped window fills."""
 
 
@@ -182,7 +182,7 @@ def stepped(keep: Sequence[Unit], room_tokens: int, reason: str) -> tuple[tuple[
     number divisible by a higher power comes into range.
     """
     loose = [unit for unit in keep if not unit.pinned]
-    least, tail, late = max(0.0, LEAST_KEPT * room_tokens), 0, len(loose)
+    least, tail, late = max(0.0, MIN_KEPT_SHARE * room_tokens), 0, len(loose)
     while late > 0 and tail <= least:
         late -= 1
         tail += loose[late].tokens
@@ -190,7 +190,7 @@ def stepped(keep: Sequence[Unit], room_tokens: int, reason: str) -> tuple[tuple[
         return tuple(keep), ()
     start = roundest(loose[0].position, loose[late].position)
     for unit in loose:
-        if unit.position >= start + TURN:
+        if unit.position >= start + TURN_SEARCH_UNITS:
             break
         if unit.position >= start and unit.role == "user":
             start = unit.position

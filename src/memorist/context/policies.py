@@ -128,7 +128,7 @@ class Summarize(msgspec.Struct, frozen=True):
         """Ask for all history that is not summarised yet."""
         return _EVERYTHING
 
-    def kept(self, count: int, taken: int) -> int:
+    def unchanged_units(self, count: int, taken: int) -> int:
         """Return how many of `count` units stay unchanged."""
         keep = self.keep if self.fraction is None else math.ceil((count + taken) * self.fraction)
         return max(0, min(count, keep - taken))
@@ -141,7 +141,7 @@ class Summarize(msgspec.Struct, frozen=True):
         if total <= self.threshold * (room_tokens + aid.taken_tokens):
             return None
         most = room_tokens // 4 if self.max_tokens is None else min(room_tokens, self.max_tokens)
-        cut = len(units) - self.kept(len(units), aid.taken)
+        cut = len(units) - self.unchanged_units(len(units), aid.taken)
         pinned = total_tokens(unit for unit in units[:cut] if unit.pinned)
         tail = total_tokens(units[cut:])
         while cut < len(units) and pinned + tail + most > room_tokens:

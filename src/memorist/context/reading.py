@@ -37,12 +37,12 @@ from .tokens import Counter, open_counter
 from .units import EMPTY_MESSAGE, Grouper, Unit, group
 
 LAYOUTS = ("standard", "cached")
-MAX_READ = 100_000
+MAX_READ_MESSAGES = 100_000
 """The maximum number of messages to read for a policy that needs all history. Summarise longer threads first."""
 FOLDING_REACH = 3
 """How far back to look for the start of a fold, as a multiple of the room for history. A longer unfolded part is folded
 page by page first."""
-INPUT = 1 << 62
+INPUT_SEQ = 1 << 62
 """Positions from this number on belong to the current input."""
 _AVERAGE_TOKENS = 64
 """The assumed number of tokens in a message. It determines the size of the first page of a thread that has not been
@@ -167,7 +167,7 @@ class Reading:
             return
         listed = [prompt] if isinstance(prompt, str | Mapping | Message) else list(prompt)
         for index in range(len(listed) - 1, -1, -1):
-            self._push(as_message(listed[index]), INPUT + index)
+            self._push(as_message(listed[index]), INPUT_SEQ + index)
 
     @property
     def oldest(self) -> int:
@@ -181,7 +181,7 @@ class Reading:
 
     def wants(self) -> int:
         """Return how many older messages to feed next; 0 means that the policy has enough."""
-        if self._ended or self._read >= MAX_READ:
+        if self._ended or self._read >= MAX_READ_MESSAGES:
             return 0
         reach = self._reach or self._look()
         if reach is None:
@@ -254,7 +254,7 @@ class Reading:
             self._take(unit)
 
     def _take(self, unit: Unit) -> None:
-        if unit.last >= INPUT or (not self._explicit_input and not self._input):
+        if unit.last >= INPUT_SEQ or (not self._explicit_input and not self._input):
             self._input.append(unit)
             return
         self._units.append(unit)
@@ -414,7 +414,7 @@ class Reading:
         """Raise an error if repairs removed the whole input."""
         if not self._explicit_input or self._input:
             return
-        lost = next((fix.reason for fix in self._grouper.repairs if fix.position >= INPUT), EMPTY_MESSAGE)
+        lost = next((fix.reason for fix in self._grouper.repairs if fix.position >= INPUT_SEQ), EMPTY_MESSAGE)
         if lost != EMPTY_MESSAGE:
             raise UsageError(f"the input cannot be sent: {lost}; append the call to the thread first")
 

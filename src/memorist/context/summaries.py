@@ -22,7 +22,7 @@ from .summarise import extract, pinned_line, pinned_texts
 from .tokens import Counter, open_counter
 from .units import messages_of
 
-SMALLEST_SUMMARY = 16
+MIN_SUMMARY_TOKENS = 16
 """A summary is attempted only if it may use at least this many tokens."""
 INVENTED_SHARE = 0.2
 """A model's summary is rejected if more than this share of its names and numbers is not in the source."""
@@ -94,7 +94,7 @@ class _Draft:
         fence_tokens = summary_tokens("<", counter)  # with the number that markup needs
         self._limit = min(task.max_tokens, replaced - 1)
         self.max_tokens = self._limit - fence_tokens
-        self.is_too_small = not self.messages or self.max_tokens < SMALLEST_SUMMARY
+        self.is_too_small = not self.messages or self.max_tokens < MIN_SUMMARY_TOKENS
 
     def written(self, digest: Digest | None) -> WrittenSummary:
         """Return the digest if it fits, otherwise the extractive one, otherwise a result without a digest."""

@@ -20,9 +20,9 @@ from .salience import salience
 from .similar import COMMON, words
 from .tokens import Counter
 
-LONGEST_SENTENCE = 320
-SMALLEST_SCORE = 0.5
-FEWEST_LINES = 5
+MAX_SENTENCE_CHARACTERS = 320
+MIN_SCORE = 0.5
+MIN_LINES = 5
 NOTHING = "({} earlier messages held no text to keep)"
 _BORDER = re.compile(
     r"(?<=[.!?。！？])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9À-ÖØ-Þ\u0400-\u04ff\u3040-\u9fff-])|\n+|(?<=[。！？])"
@@ -149,8 +149,8 @@ def split(text: str) -> list[str]:
     out: list[str] = []
     for part in _BORDER.split(text[:20_000]):
         part = " ".join((part or "").split()).lstrip("-*•# ")
-        if len(part) > LONGEST_SENTENCE:
-            part = part[:LONGEST_SENTENCE].rsplit(" ", 1)[0] + "…"
+        if len(part) > MAX_SENTENCE_CHARACTERS:
+            part = part[:MAX_SENTENCE_CHARACTERS].rsplit(" ", 1)[0] + "…"
         if len(part) > 2:
             out.append(part)
     return out
@@ -249,7 +249,7 @@ def _fill(lines: list[str], candidates: list[Sentence], max_tokens: int, counter
     room = max_tokens - sum(counter.count(line) + 1 for line in lines)
     chosen: list[Sentence] = []
     for sentence in sorted(candidates, key=lambda candidate: (-candidate.score, -candidate.order)):
-        if sentence.score <= SMALLEST_SCORE and len(chosen) >= FEWEST_LINES:
+        if sentence.score <= MIN_SCORE and len(chosen) >= MIN_LINES:
             break
         cost = counter.count(sentence.line()) + 1
         if cost <= room:

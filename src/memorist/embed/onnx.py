@@ -46,13 +46,13 @@ Arrays = NDArray[Any]
 class Source(msgspec.Struct, frozen=True):
     """Holds the location and options of a model, written `FOLDER_OR_NAME?option=value&…`."""
 
-    place: str
+    location: str
     options: Mapping[str, str] = {}
 
     @property
     def folder(self) -> Path | None:
         """This is the folder, or None if the location is a name on the hub."""
-        path = Path(self.place).expanduser()
+        path = Path(self.location).expanduser()
         return path if path.is_dir() else None
 
 
@@ -214,7 +214,7 @@ def _fetched(where: Source) -> Path:
         raise ModelError(f"a name on the hub needs a package that is not installed; run: {INSTALL}")
     from huggingface_hub import snapshot_download
 
-    name, _, revision = where.place.partition("@")
+    name, _, revision = where.location.partition("@")
     wanted = [*_SETTINGS, where.options["file"]] if "file" in where.options else [*_SETTINGS, *_order(where)[:4]]
     wanted += [f"{file}_data" for file in wanted if file.endswith(".onnx")]
     ask: JsonObject = {"revision": revision or None, "allow_patterns": wanted}

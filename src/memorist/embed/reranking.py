@@ -23,7 +23,7 @@ from memorist.embed.http import post
 from memorist.errors import ModelError, UsageError
 
 SPECS = '"onnx:FOLDER_OR_NAME", "https://…/rerank[#MODEL]", "model", a function or an object with rerank()'
-TIME_LIMIT = 2.0
+TIME_LIMIT_SECONDS = 2.0
 """How many seconds a recall waits for a reranker before it uses the first ranking. The reranker's own `time_limit`
 overrides this."""
 KEY = "RERANK_API_KEY"
@@ -36,7 +36,7 @@ class OpenReranker(msgspec.Struct, frozen=True):
 
     name: str
     call: Callable[[str, Sequence[str]], Any]
-    time_limit: float = TIME_LIMIT
+    time_limit: float = TIME_LIMIT_SECONDS
     is_async: bool = False
 
 
@@ -54,7 +54,7 @@ def open_reranker(spec: object, *, blocking: bool) -> OpenReranker | None:
     is_async = inspect.iscoroutinefunction(method) or inspect.iscoroutinefunction(type(method).__call__)
     if blocking and is_async:
         raise UsageError(f"the reranker {name!r} is async; pass it to AsyncMemory, or pass a blocking one to Memory")
-    return OpenReranker(name, method, _limit(getattr(spec, "time_limit", TIME_LIMIT)), is_async)
+    return OpenReranker(name, method, _limit(getattr(spec, "time_limit", TIME_LIMIT_SECONDS)), is_async)
 
 
 def checked(name: str, scores: Any, count: int) -> list[float]:
@@ -70,7 +70,7 @@ def checked(name: str, scores: Any, count: int) -> list[float]:
 
 def _named(spec: str) -> OpenReranker:
     provider, _, rest = spec.partition(":")
-    limit = _limit(parse_qs(spec.partition("?")[2].partition("#")[0]).get("time_limit", [TIME_LIMIT])[0])
+    limit = _limit(parse_qs(spec.partition("?")[2].partition("#")[0]).get("time_limit", [TIME_LIMIT_SECONDS])[0])
     if provider == "onnx" and rest:
         from memorist.embed.crossing import CrossEncoder
 

@@ -96,7 +96,7 @@ def _read(model: OnnxModel, where: Source) -> tuple[str, str, str]:
     options, settings = where.options, model.settings
     modes = [mode for mode, key in _MODES if settings.get("1_Pooling/config.json", key)]
     pooling = options.get("pooling") or (modes[0] if modes else "mean")
-    named = f"{where.place}/{settings.get('config.json', '_name_or_path') or ''}".lower()
+    named = f"{where.location}/{settings.get('config.json', '_name_or_path') or ''}".lower()
     prefixes = next(((query, passage) for part, query, passage in PREFIXES if part in named), ("", ""))
     prompts = settings.get("config_sentence_transformers.json", "prompts")
     prompt_texts: JsonMapping = prompts if isinstance(prompts, dict) else {}

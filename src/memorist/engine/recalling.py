@@ -362,11 +362,11 @@ class Recalling:
         unindexed: Mapping[str, int],
     ) -> Pool | None:
         """Return the candidates of all namespaces. The search is widened as long as filters leave too few."""
-        from ..recall.candidates import CANDIDATES, Candidates
+        from ..recall.candidates import MIN_CANDIDATES, Candidates
         from ..recall.pool import Pool, stats_of
 
         count = (
-            max(CANDIDATES, 3 * top_k)
+            max(MIN_CANDIDATES, 3 * top_k)
             if top_k <= MAX_HITS_WITH_THREE_CANDIDATES
             else max(3 * MAX_HITS_WITH_THREE_CANDIDATES, 2 * top_k)
         )
@@ -381,7 +381,7 @@ class Recalling:
             matches = await candidates.take(scopes, count)
             rows = list(matches.entries.values())
             allowed = rows if unfiltered else [entry for entry in rows if only.allows(entry)]
-            if len(allowed) >= min(3 * top_k, CANDIDATES) or not matches.full or count >= MAX_CANDIDATES:
+            if len(allowed) >= min(3 * top_k, MIN_CANDIDATES) or not matches.full or count >= MAX_CANDIDATES:
                 break
             count *= 4
         if self._past is not None:

@@ -27,14 +27,14 @@ from .core import Core
 from .options import checked_limit, version_of
 
 PIECE_BYTES = 512 * 1024
-PIECES_AT_ONCE = 8
+PIECES_PER_READ = 8
 """How many pieces to write or read at a time."""
 MAX_RECORD_BYTES = 1024 * 1024 * 1024
 UPLOADS = "uploads"
 """The queue of unfinished uploads."""
 UPLOAD_MICROS = 3600 * 1_000_000
 """How long a writer may take to upload a value before a collector considers it dead."""
-UPLOAD_TRIES = 5
+MAX_UPLOAD_ATTEMPTS = 5
 RECOUNT_MICROS = 1_000_000
 PAGE_ROWS = 500
 RECORD_SIZE = view_of(StoredRecord, "size")
@@ -362,7 +362,7 @@ class Records:
         rows: Sequence[tuple[StoredRecord, bytes | None]],
         expected: Sequence[Change],
     ) -> list[OpaqueRecord]:
-        for left in range(UPLOAD_TRIES - 1, -1, -1):
+        for left in range(MAX_UPLOAD_ATTEMPTS - 1, -1, -1):
             heads = [row if data is None else _with_upload(row, data) for row, data in rows]
             for head, (_, data) in zip(heads, rows, strict=True):
                 if data is not None:
@@ -383,7 +383,7 @@ class Records:
         changes: list[Change] = [Put(_upload_job(head, to_datetime(core.now() + UPLOAD_MICROS)))]
         for number in range(head.pieces):
             changes.append(Put(_piece(head, number, data)))
-            if len(changes) >= PIECES_AT_ONCE or number == head.pieces - 1:
+            if len(changes) >= PIECES_PER_READ or number == head.pieces - 1:
                 await core.shared.store.apply(changes, now=core.now())
                 changes = []
 
@@ -442,7 +442,7 @@ class Records:
         parts: list[bytes] = []
         while len(parts) < row.pieces:
             page = await self._core.scan(
-                RecordPiece, row.ns, row.key, row.upload or "", after=(len(parts) - 1,), limit=PIECES_AT_ONCE
+                RecordPiece, row.ns, row.key, row.upload or "", after=(len(parts) - 1,), limit=PIECES_PER_READ
             )
             if not page:
                 break

@@ -334,7 +334,7 @@ def _as_known(item: Remembered) -> Known:
     root = (item.key or "").split(".")[0].split("@")[0]
     return Known(
         id=item.id, kind=item.kind, text=item.text, subject=item.subject, key=item.key, value=item.value,
-        since=item.valid_from, said=item.updated_at, status=item.type if item.kind == "event" else None,
+        since=item.valid_from, stated_at=item.updated_at, status=item.type if item.kind == "event" else None,
         sensitive=root in SENSITIVE_KEYS,
     )  # fmt: skip
 

@@ -26,7 +26,7 @@ from .sentences import Sentence, sentences
 MIN_UNKNOWN_WORDS = 3
 """A text with fewer words is not evidence of an unknown language."""
 MAX_CLAUSES = 8
-MAX_WISH = 200
+MAX_WISH_CHARACTERS = 200
 _QUESTION = re.compile(r"[?？]\W*$")
 _JOINT = re.compile(
     r"\s*(?:,|;|、|，|\band\b|\bor\b|\bund\b|\boder\b|\bet\b|\bou\b|\by\b|\bo\b|\be\b|\ben\b|\bof\b|和|跟|と|や)\s*"
@@ -219,7 +219,7 @@ def _items(rule: Rule, match: re.Match[str], book: RuleBook, frame: Extracted, a
         yield replace(item, kind="forget", key=FORGET, value=groups.get("text", ""))
     elif rule.topic == "preference":
         wish = _cut_wish(rule, match, book).strip(_EDGES)
-        if len(wish) <= MAX_WISH and not book.vague.search(wish):
+        if len(wish) <= MAX_WISH_CHARACTERS and not book.vague.search(wish):
             key = f"preference.{slug(wish, words=8)}"
             yield replace(item, kind="learning", type="preference", key=key, value=wish, correction=False)
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-MAX_SENTENCE = 400
+MAX_SENTENCE_CHARACTERS = 400
 """Longer sentences are not read, because people state facts about themselves in short ones."""
 MAX_SENTENCES = 60
 _SENTENCE = re.compile(r"[^.!?。！？\n]*(?:[.](?=\S)[^.!?。！？\n]*)*(?:[.!?。！？]+[\"')\]”」]*|\n|$)")
@@ -33,7 +33,7 @@ def sentences(text: str) -> list[Sentence]:
         if end < len(text) and (_ABBREVIATION.search(last) or (_ORDINAL.search(last) and text[end : end + 1] == " ")):
             continue
         piece = text[begin:end]
-        if piece.strip() and len(piece) <= MAX_SENTENCE:
+        if piece.strip() and len(piece) <= MAX_SENTENCE_CHARACTERS:
             start = begin + len(piece) - len(piece.lstrip())
             out.append(Sentence(" ".join(piece.split()), start, begin + len(piece.rstrip())))
             if len(out) == MAX_SENTENCES:

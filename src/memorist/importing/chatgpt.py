@@ -17,7 +17,7 @@ from .items import DocumentItem, Item, MessageItem, Problem, ThreadItem, moment,
 FILES = "conversations*.json"
 ROLES = {"user": "user", "assistant": "assistant", "system": "system", "tool": "tool"}
 TEXTS = (".txt", ".md", ".csv", ".json", ".py", ".html", ".xml", ".yaml", ".toml")
-MOST_TEXT = 4 * 1024 * 1024
+MAX_TEXT_CHARACTERS = 4 * 1024 * 1024
 
 
 def recognises(source: SourceFiles) -> bool:
@@ -176,11 +176,11 @@ def _attachments(
 
 
 def _text(part: Part) -> str | None:
-    if part.size > MOST_TEXT:
+    if part.size > MAX_TEXT_CHARACTERS:
         return None
     with part.open() as file:
-        data = file.read(MOST_TEXT + 1)
+        data = file.read(MAX_TEXT_CHARACTERS + 1)
     try:
-        return None if len(data) > MOST_TEXT else data.decode("utf-8-sig")
+        return None if len(data) > MAX_TEXT_CHARACTERS else data.decode("utf-8-sig")
     except UnicodeDecodeError:
         return None

@@ -12,7 +12,7 @@ from .mapping import Places
 
 OURS = ("metadata", "created_at", "importance", "pinned", "trust", "raw")
 """Fields of our messages that a file must not set. For example, a pinned message would be in every request."""
-MOST_SPACES = 100_000
+MAX_SPACES = 100_000
 """For how many threads to remember the namespace, for messages that follow later."""
 _replace = msgspec.structs.replace
 
@@ -70,7 +70,7 @@ class Checker:
         except UsageError:
             self._refused.add(item.id)
             raise
-        if len(self._spaces) >= MOST_SPACES:
+        if len(self._spaces) >= MAX_SPACES:
             self._spaces.clear()
         self._spaces[item.id] = ns
         return Checked(item, ns)

@@ -34,7 +34,7 @@ class FactChanges:
         items: Sequence[tuple[FactItem, str]],
         changes: list[Change],
         added: Counter[str],
-        known: Counter[str],
+        unchanged: Counter[str],
     ) -> None:
         """Add the changes for some facts. Items with the same key are merged."""
         merged = _merged(items)
@@ -48,7 +48,7 @@ class FactChanges:
             new = item.versions if link is None else await self._unknown(ns, key, current, item.versions)
             additions = await self._changes(ns, item, new, current) if new else []
             changes += additions
-            (added if additions else known)["facts"] += 1
+            (added if additions else unchanged)["facts"] += 1
 
     async def _unknown(
         self, ns: str, key: str, current: Fact | None, versions: Sequence[Version]

@@ -26,7 +26,7 @@ HEAD_BYTES = 65_536
 MAX_ITEM_BYTES = 32 * 1024 * 1024
 """The maximum number of bytes in one line, one conversation or one record."""
 READ_BYTES = 65_536
-MOST_FILES = 200_000
+MAX_FILES = 200_000
 MAX_COMPRESSION_RATIO = 300
 """The maximum compression ratio of a large file in an archive, as a protection against ZIP bombs. Text never compresses
 that well."""
@@ -111,7 +111,7 @@ class SourceFiles:
         members = [
             member for member in archive.infolist() if not member.is_dir() and _matches(member.filename, pattern)
         ]
-        return sorted(members[:MOST_FILES], key=lambda member: member.filename)
+        return sorted(members[:MAX_FILES], key=lambda member: member.filename)
 
     def _walk(self, pattern: str) -> list[Path]:
         paths: list[Path] = []
@@ -120,8 +120,8 @@ class SourceFiles:
             if path.is_symlink() or not _matches(path.name, pattern) or not path.is_file():
                 continue
             paths.append(path)
-            if len(paths) > MOST_FILES:
-                raise UsageError(f"the folder has more than {MOST_FILES} files; import its folders one by one")
+            if len(paths) > MAX_FILES:
+                raise UsageError(f"the folder has more than {MAX_FILES} files; import its folders one by one")
         return sorted(paths)
 
 

@@ -23,7 +23,7 @@ THREADS = ("sessions", "threads")
 _SPEAKER = re.compile(r"([^\n:]{1,80}):\s")
 _ROLE = re.compile(r"\s*\((user|assistant|system|ai|human)\)$", re.IGNORECASE)
 _ROLES = {"assistant": "assistant", "ai": "assistant", "system": "system", "tool": "tool", "function": "tool"}
-MOST_NODES = 1_000_000
+MAX_NODES = 1_000_000
 
 
 def recognises(source: SourceFiles) -> bool:
@@ -96,10 +96,10 @@ class _Reading:
             elif name in NODES:
                 yield from self._node(row, position)
             elif name in EDGES:
-                if len(self._edges) < MOST_NODES:
+                if len(self._edges) < MAX_NODES:
                     self._edges.append((row, position))
                 else:
-                    yield Problem(position, f"there are more than {MOST_NODES} edges before it")
+                    yield Problem(position, f"there are more than {MAX_NODES} edges before it")
             elif name in THREADS:
                 yield from self._session(row, position)
         except ValueError as problem:

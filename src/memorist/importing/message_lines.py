@@ -25,7 +25,7 @@ OWNERS = ("user_id", "user")
 IDS = ("id", "message_id", "uuid")
 APART = frozenset((*THREADS, *TIMES, *OWNERS, *IDS))
 """Fields that are not part of the message itself."""
-MOST_THREADS = 100_000
+MAX_THREADS = 100_000
 """How many threads to remember as already yielded. Yielding one twice is harmless."""
 
 
@@ -137,7 +137,7 @@ class Reading:
             name = self._lonely
         if name in self._counts:
             return name, None
-        if len(self._counts) >= MOST_THREADS:
+        if len(self._counts) >= MAX_THREADS:
             self._counts.clear()
         return name, ThreadItem(id=name, owner=named(message, *OWNERS), created_at=_quietly(message), place=position)
 

@@ -18,7 +18,7 @@ _FIELD = re.compile(r"([\w -]{1,60}):[ \t]*(.*)")
 _HEADING = re.compile(r"^#{1,2}[ \t]+(\S[^\n]{0,300})$", re.MULTILINE)
 _LINK = re.compile(r"\[\[([^\[\]|#\n]{1,200})")
 _TAG = re.compile(r"(?:^|\s)#([\w/-]{1,100})")
-MOST_NAMED = 200
+MAX_NAMED_NOTES = 200
 """The maximum number of links and of tags that are stored with a note."""
 
 
@@ -85,7 +85,7 @@ def _vault(fields: JsonObject, body: str) -> JsonObject:
         "links": [link.strip() for link in _LINK.findall(body)],
         "aliases": _several(fields.get("aliases")),
     }
-    return {name: list(dict.fromkeys(names))[:MOST_NAMED] for name, names in named.items() if names}
+    return {name: list(dict.fromkeys(names))[:MAX_NAMED_NOTES] for name, names in named.items() if names}
 
 
 def _several(value: object) -> list[str]:

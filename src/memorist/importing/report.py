@@ -11,7 +11,7 @@ from ..messages.message import text_of
 from ..records import as_dict
 from .items import DocumentItem, FactItem, Item, MessageItem, Problem, ThreadItem
 
-MOST_PROBLEMS = 100
+MAX_PROBLEMS = 100
 SAMPLES_PER_KIND = 3
 MAX_SAMPLE_CHARACTERS = 160
 
@@ -72,7 +72,7 @@ class Tally:
     def problem(self, position: str, reason: str) -> None:
         """Count an item that cannot be imported."""
         self.failed += 1
-        if len(self.problems) < MOST_PROBLEMS:
+        if len(self.problems) < MAX_PROBLEMS:
             self.problems.append(Problem(position, reason))
 
     def saw(self, item: Item, ns: str) -> None:

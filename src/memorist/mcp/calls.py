@@ -45,6 +45,7 @@ MIN_SCORE_SHARE = 0.2
 CONFIRM_SECONDS = 300
 """The length of the time window for confirmation codes. Codes from this window and the previous one are valid."""
 _SECRET = "it contains a secret ({}); secrets are never stored"
+_GONE = "(no longer remembered)"
 
 # The arguments of each tool, as the struct that `arguments_of` makes for it.
 

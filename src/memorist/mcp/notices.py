@@ -20,7 +20,7 @@ from ..engine.hooks import Events, HookEvent
 from .resources import touched
 
 log = logging.getLogger("memorist.mcp")
-MOST_WAITING = 10_000
+MAX_WAITING_NOTICES = 10_000
 
 
 class Notices:
@@ -69,12 +69,12 @@ class Notices:
             try:
                 self._send.send_nowait((org, uri))
             except anyio.WouldBlock:
-                log.warning("a change notice was dropped: %d are waiting to be sent", MOST_WAITING)
+                log.warning("a change notice was dropped: %d are waiting to be sent", MAX_WAITING_NOTICES)
 
     @asynccontextmanager
     async def running(self, events: Events) -> AsyncIterator[None]:
         """Send notices to clients while this context is open, for the changes that `events` report."""
-        send, receive = anyio.create_memory_object_stream[tuple[str, str]](MOST_WAITING)
+        send, receive = anyio.create_memory_object_stream[tuple[str, str]](MAX_WAITING_NOTICES)
         async with send, receive, anyio.create_task_group() as group:
             self._send, self._events = send, events
             group.start_soon(self._tell, receive)

@@ -113,7 +113,7 @@ def is_about_project(key: str) -> bool:
     from ..extract.keys import KEYS, table_key
 
     root = table_key(key, None).split(".")[0]
-    return root in _PROJECT_KEYS or root not in {*_USER_KEYS, *(known.split(".")[0] for known in KEYS)}
+    return root in _PROJECT_KEYS or root not in {*_USER_KEYS, *(name.split(".")[0] for name in KEYS)}
 
 
 async def remember_project_fact(caller: Caller, project: Project, key: str, value: Json) -> shown.Remembered:

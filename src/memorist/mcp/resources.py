@@ -278,7 +278,7 @@ def _decoded(cursor: str | None) -> Place:
 
 # Completion
 
-MOST_OFFERED = 100
+MAX_OFFERED_RESOURCES = 100
 
 
 async def completed(caller: Caller, name: str, value: str, arguments: Mapping[str, str]) -> types.Completion:
@@ -289,20 +289,23 @@ async def completed(caller: Caller, name: str, value: str, arguments: Mapping[st
         # The text typed so far is not a valid name, or not one that the caller may see: offer nothing.
         candidates = []
     return types.Completion(
-        values=candidates[:MOST_OFFERED], total=len(candidates), has_more=len(candidates) > MOST_OFFERED
+        values=candidates[:MAX_OFFERED_RESOURCES],
+        total=len(candidates),
+        has_more=len(candidates) > MAX_OFFERED_RESOURCES,
     )
 
 
 async def _candidates(caller: Caller, name: str, value: str, arguments: Mapping[str, str]) -> list[str]:
     memory = caller.memory
     if name == "user":
-        spaces = await memory.namespaces("user", prefix=value or None, limit=MOST_OFFERED + 1)
+        spaces = await memory.namespaces("user", prefix=value or None, limit=MAX_OFFERED_RESOURCES + 1)
         return [space.removeprefix("user:") for space in spaces]
     if name == "namespace":
-        return await memory.namespaces(prefix=value or None, limit=MOST_OFFERED + 1)
+        return await memory.namespaces(prefix=value or None, limit=MAX_OFFERED_RESOURCES + 1)
     if name == "key":
         space = arguments.get("namespace", caller.own)
-        return [fact.key for fact in await memory.facts.list(space, prefix=value or None, limit=MOST_OFFERED + 1)]
+        facts = await memory.facts.list(space, prefix=value or None, limit=MAX_OFFERED_RESOURCES + 1)
+        return [fact.key for fact in facts]
     if name in ("id", "thread"):
         return await _thread_ids(caller, value)
     return []
@@ -311,9 +314,9 @@ async def _candidates(caller: Caller, name: str, value: str, arguments: Mapping[
 async def _thread_ids(caller: Caller, value: str) -> list[str]:
     ids: list[str] = []
     for space in await caller.memory.namespaces():
-        threads = await caller.memory.threads.list(space, by="updated_at", reverse=True, limit=MOST_OFFERED)
+        threads = await caller.memory.threads.list(space, by="updated_at", reverse=True, limit=MAX_OFFERED_RESOURCES)
         ids += [thread.id for thread in threads if thread.id.startswith(value)]
-        if len(ids) > MOST_OFFERED:
+        if len(ids) > MAX_OFFERED_RESOURCES:
             break
     return ids
 

@@ -22,7 +22,7 @@ from . import shown
 
 ToolSet = Literal["core", "review", "tasks", "graph"]
 SETS: tuple[ToolSet, ...] = ("core", "review", "tasks", "graph")
-MOST_HITS = 50
+MAX_HITS = 50
 
 
 class Hints(msgspec.Struct, frozen=True):
@@ -92,7 +92,7 @@ TOOLS: tuple[Tool, ...] = (
         "conversations. No result means nothing is remembered.",
         {
             "query": _needed("query", "a question or words"),
-            "limit": Argument("top_k", limits={"ge": 1, "le": MOST_HITS}),
+            "limit": Argument("top_k", limits={"ge": 1, "le": MAX_HITS}),
             "after": Argument("after", "ISO date"),
             "before": Argument("before", "ISO date"),
             "user": _USER,

@@ -7,12 +7,12 @@ from typing import Any
 
 from ..errors import UsageError
 from ..ports import Completion, Model, Usage
-from .base import DEFAULT_MODEL, DEFAULT_TIMEOUT, LOCAL_TIMEOUT, iterate
+from .base import DEFAULT_MODEL, DEFAULT_TIMEOUT_SECONDS, LOCAL_TIMEOUT_SECONDS, iterate
 from .function import Call, FunctionModel, label
 
 __all__ = [
     "DEFAULT_MODEL",
-    "DEFAULT_TIMEOUT",
+    "DEFAULT_TIMEOUT_SECONDS",
     "Completion",
     "FunctionModel",
     "Model",
@@ -29,8 +29,8 @@ def answer_seconds(spec: object) -> float:
     times faster.
     """
     if isinstance(spec, str):
-        return LOCAL_TIMEOUT if "@" in spec else DEFAULT_TIMEOUT
-    return float(getattr(spec, "timeout", None) or DEFAULT_TIMEOUT)
+        return LOCAL_TIMEOUT_SECONDS if "@" in spec else DEFAULT_TIMEOUT_SECONDS
+    return float(getattr(spec, "timeout", None) or DEFAULT_TIMEOUT_SECONDS)
 
 
 def open_model(spec: object, *, blocking: bool, call: Call | None = None) -> Model:

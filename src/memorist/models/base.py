@@ -13,8 +13,8 @@ from ..errors import SuspendedError
 
 DEFAULT_MODEL = "anthropic:claude-haiku-4-5"
 """This model is cheap and fast enough for summaries and extraction."""
-DEFAULT_TIMEOUT = 60.0
-LOCAL_TIMEOUT = 900.0
+DEFAULT_TIMEOUT_SECONDS = 60.0
+LOCAL_TIMEOUT_SECONDS = 900.0
 """The time limit in seconds for an answer from your own server. A busy laptop reads and writes a few tokens per
 second."""
 MAX_ANSWER_BYTES = 8 * 1024 * 1024

@@ -9,7 +9,7 @@ import msgspec
 
 from ..ports import Completion, Messages, Usage
 from ..values import JsonObject
-from .base import LOCAL_TIMEOUT, parse_json
+from .base import LOCAL_TIMEOUT_SECONDS, parse_json
 from .remote import CLOSE, RemoteModel, decode, model_error
 from .retry import Retry, Sleep
 
@@ -51,7 +51,7 @@ def open_openai(
         client=client,
         create=create,
         blocking=blocking,
-        timeout=timeout or (LOCAL_TIMEOUT if base_url is not None else None),
+        timeout=timeout or (LOCAL_TIMEOUT_SECONDS if base_url is not None else None),
         retry=retry,
         sleep=sleep,
     )

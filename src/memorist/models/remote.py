@@ -22,7 +22,7 @@ from ..errors import ModelError
 from ..ports import Completion, Messages
 from ..typed import ready
 from ..values import JsonObject
-from .base import DEFAULT_TIMEOUT, MAX_ANSWER_BYTES
+from .base import DEFAULT_TIMEOUT_SECONDS, MAX_ANSWER_BYTES
 from .retry import Retry, Sleep, retrying
 
 CLOSE = {"Connection": "close"}
@@ -132,7 +132,7 @@ class RemoteModel:
             await self._client.close()
 
     def _seconds(self, asked: float | None) -> float:
-        limit = self.timeout or asked or DEFAULT_TIMEOUT
+        limit = self.timeout or asked or DEFAULT_TIMEOUT_SECONDS
         return min(asked or limit, limit)
 
     def _event(self, line: bytes) -> str:

@@ -44,7 +44,7 @@ class Operation(msgspec.Struct, frozen=True):
     query."""
     cursor: str | None = None
     """This is the attribute of a listed item to pass as `after`, if the answer is a list in pages."""
-    found: bool = False
+    none_is_missing: bool = False
     """This is True if a result of None means a 404."""
     heavy: bool = False
     """This is True if the operation reads a lot and therefore counts more against the rate limit."""
@@ -88,7 +88,7 @@ class Parameter(msgspec.Struct, frozen=True):
     type: Any
     required: bool
     default: Any
-    place: Literal["query", "body", "header"]
+    location: Literal["query", "body", "header"]
     kind: Literal["one", "many", "fields"] = "one"
     """This is `many` for `*messages`, which is sent as a list, and `fields` for `**fields`, which are the body
     itself."""
@@ -103,7 +103,7 @@ def _w(*names: str, **more: object) -> list[tuple[str, Any]]:
 
 
 _LIST_KEY, _LIST_ID = ("cursor", "key"), ("cursor", "id")
-_FOUND = ("found", True)
+_NONE_IS_MISSING = ("none_is_missing", True)
 _ANY_BYTES = "application/octet-stream"
 OPERATIONS: tuple[Operation, ...] = (
     *_noun(
@@ -113,7 +113,7 @@ OPERATIONS: tuple[Operation, ...] = (
         ("POST", "facts/get", "get_many", ("query", ("ns",))),
         ("POST", "facts/expire", "delete_expired", *_w()),
         ("DELETE", "facts", "delete_range", ("role", "writer")),
-        ("GET", "fact", "get", _FOUND),
+        ("GET", "fact", "get", _NONE_IS_MISSING),
         ("PUT", "fact", "set", *_w("ns", "key")),
         ("POST", "fact/touch", "touch", *_w("ns", "key")),
         ("DELETE", "fact", "delete", ("role", "writer")),
@@ -130,7 +130,7 @@ OPERATIONS: tuple[Operation, ...] = (
         ("GET", "threads", "list", _LIST_ID),
         ("POST", "threads", "create", *_w()),
         ("POST", "threads/get", "get_many"),
-        ("GET", "thread", "get", _FOUND),
+        ("GET", "thread", "get", _NONE_IS_MISSING),
         ("PATCH", "thread", "update", *_w("id")),
         ("DELETE", "thread", "delete", ("role", "writer")),
         ("POST", "thread/pop", "pop", *_w("id")),
@@ -146,7 +146,7 @@ OPERATIONS: tuple[Operation, ...] = (
         ("GET", "thread/summaries", "summaries"),
         ("GET", "thread/summaries/lines", "summary_lines"),
         ("GET", "thread/compactions", "compactions"),
-        ("GET", "message", "message", _FOUND),
+        ("GET", "message", "message", _NONE_IS_MISSING),
         ("POST", "message/redact", "redact", *_w("message_id")),
         ("POST", "message/pin", "pin", *_w("message_id")),
     ),
@@ -156,7 +156,7 @@ OPERATIONS: tuple[Operation, ...] = (
         ("POST", "learnings", "add", *_w()),
         ("POST", "learnings/get", "get_many"),
         ("POST", "learnings/used", "used", *_w()),
-        ("GET", "learning", "get", _FOUND),
+        ("GET", "learning", "get", _NONE_IS_MISSING),
         ("DELETE", "learning", "delete", ("role", "writer")),
         ("PATCH", "learning", "update", *_w("id")),
         ("POST", "learning/reinforce", "reinforce", *_w("id")),
@@ -168,7 +168,7 @@ OPERATIONS: tuple[Operation, ...] = (
         ("GET", "events/list", "list", _LIST_ID),
         ("POST", "events", "add", *_w()),
         ("POST", "events/get", "get_many"),
-        ("GET", "event", "get", _FOUND),
+        ("GET", "event", "get", _NONE_IS_MISSING),
         ("PATCH", "event", "update", *_w("id", "ns")),
         ("DELETE", "event", "delete", ("role", "writer")),
         ("POST", "event/cancel", "cancel", *_w("id", "ns")),
@@ -178,7 +178,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "memories",
         ("GET", "memories", "list", _LIST_ID),
         ("POST", "memories/search", "search", ("heavy", True)),
-        ("GET", "memory", "get", _FOUND),
+        ("GET", "memory", "get", _NONE_IS_MISSING),
         ("PATCH", "memory", "update", *_w("id", "ns")),
         ("DELETE", "memory", "delete", ("role", "writer")),
         ("GET", "memory/history", "history"),
@@ -187,7 +187,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *_noun(
         "review",
         ("GET", "review", "list", _LIST_ID),
-        ("GET", "review/candidate", "get", _FOUND),
+        ("GET", "review/candidate", "get", _NONE_IS_MISSING),
         ("PATCH", "review/candidate", "edit", *_w("id", "ns")),
         ("POST", "review/approve", "approve", *_w("id", "ns")),
         ("POST", "review/reject", "reject", *_w("id", "ns")),
@@ -228,7 +228,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "state",
         ("GET", "states", "list", _LIST_KEY),
         ("POST", "states/get", "get_many"),
-        ("GET", "state", "entry", _FOUND),
+        ("GET", "state", "entry", _NONE_IS_MISSING),
         ("PUT", "state", "set", *_w("key")),
         ("DELETE", "state", "delete", ("role", "writer")),
         ("POST", "state/increment", "increment", *_w("key")),
@@ -238,7 +238,7 @@ OPERATIONS: tuple[Operation, ...] = (
         ("GET", "documents", "list", _LIST_ID),
         ("POST", "documents", "add", *_w()),
         ("POST", "documents/get", "get_many", ("query", ("ns",))),
-        ("GET", "document", "get", _FOUND),
+        ("GET", "document", "get", _NONE_IS_MISSING),
         ("DELETE", "document", "delete", ("role", "writer")),
         ("GET", "document/chunks", "chunks"),
     ),
@@ -246,7 +246,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "tasks",
         ("GET", "tasks", "list", ("cursor", "task_id")),
         ("POST", "tasks/get", "get_many"),
-        ("GET", "task", "resume", _FOUND),
+        ("GET", "task", "resume", _NONE_IS_MISSING),
         ("PUT", "task", "save", *_w()),
         ("DELETE", "task", "delete", ("role", "writer")),
         ("GET", "task/history", "history"),
@@ -257,7 +257,7 @@ OPERATIONS: tuple[Operation, ...] = (
         ("DELETE", "records", "delete_range", ("role", "writer")),
         ("POST", "records", "put_many", *_w("ns")),
         ("POST", "records/get", "get_many", ("query", ("ns",))),
-        ("GET", "record", "get", _FOUND),
+        ("GET", "record", "get", _NONE_IS_MISSING),
         ("PUT", "record", "put", *_w("ns", "key")),
         ("DELETE", "record", "delete", ("role", "writer")),
     ),
@@ -308,7 +308,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     *_noun(
         "entity_cache",
-        ("GET", "entity", "look", _FOUND),
+        ("GET", "entity", "look", _NONE_IS_MISSING),
         ("PUT", "entity", "keep", *_w("type", "id")),
         ("DELETE", "entity", "invalidate", ("role", "writer")),
         ("POST", "entity/lease", "lease", *_w("type", "id")),
@@ -340,7 +340,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "analyses",
         ("GET", "analyses", "list", ("role", "operator")),
         ("POST", "analyses", "run", ("role", "operator"), ("heavy", True)),
-        ("GET", "analysis", "get", ("role", "operator"), _FOUND),
+        ("GET", "analysis", "get", ("role", "operator"), _NONE_IS_MISSING),
     ),
 )
 BY_NAME: Mapping[str, Operation] = {operation.name: operation for operation in OPERATIONS}

@@ -22,9 +22,9 @@ _NORDIC = ("danish", "norwegian", "swedish")
 _SYNCOPE = re.compile(r"(?<=[aeiouyæøåäö])([^aeiouyæøåäö]*?)([^aeiouyæøåäö])\2?el$")
 """Matches the unstressed e before l that Nordic plurals drop, together with the doubled consonant before it: sykkel,
 sykler; nøkkel, nøkler."""
-LONGEST_WORD = 40
+MAX_WORD_CHARACTERS = 40
 """Longer words (keys, hashes, base64) are neither stemmed nor cached."""
-MAX_TERM = 64
+MAX_TERM_CHARACTERS = 64
 """Terms are cut to this length: the start of a hash or of base64 is enough to find it."""
 
 # Combining marks are part of a word in many scripts, but `\w` does not match them.
@@ -61,9 +61,9 @@ _CODES = {
 }  # fmt: skip
 
 
-_KNOWN: dict[str, dict[str, tuple[str, ...]]] = {language: {} for language in _CODES.values()}
+_TERMS_BY_WORD: dict[str, dict[str, tuple[str, ...]]] = {language: {} for language in _CODES.values()}
 """A cache of the terms of each word, by language."""
-MOST_KNOWN = 65_536
+MAX_CACHED_WORDS = 65_536
 """The cache of a language is cleared when it is larger than this."""
 
 
@@ -73,7 +73,7 @@ class Stemmer(Protocol):
     def stemWord(self, word: str) -> str: ...
 
 
-ANALYSIS = 1
+ANALYSIS_VERSION = 1
 """Increase this number when the terms or signals of a text change, so that stored entries are rebuilt."""
 
 
@@ -83,7 +83,7 @@ def analysis_version() -> str:
     release."""
     from importlib.metadata import version
 
-    return f"{ANALYSIS}/{version('snowballstemmer')}"
+    return f"{ANALYSIS_VERSION}/{version('snowballstemmer')}"
 
 
 def normalise(text: str) -> str:
@@ -118,16 +118,16 @@ def tokens(text: str, language: str | None = None, usual: str | None = None) -> 
     guess, `usual` (a Snowball name) is used, or else English.
     """
     chosen = _CODES.get(language, language) if language else stemming_language(text, usual)
-    known = _KNOWN.get(chosen, {})
-    if len(known) > MOST_KNOWN:
-        known.clear()
+    cache = _TERMS_BY_WORD.get(chosen, {})
+    if len(cache) > MAX_CACHED_WORDS:
+        cache.clear()
     out: list[str] = []
     for word in words(text):
-        terms = known.get(word)
+        terms = cache.get(word)
         if terms is None:
             terms = _terms(word, chosen)
-            if len(word) <= LONGEST_WORD:
-                known[word] = terms
+            if len(word) <= MAX_WORD_CHARACTERS:
+                cache[word] = terms
         out += terms
     return out
 
@@ -197,8 +197,8 @@ def _by_script(word: str) -> str | None:
 
 
 def _stem(word: str, language: str) -> str:
-    word = word.removesuffix("'s").replace("'", "")[:MAX_TERM]
-    if len(word) <= LONGEST_WORD and not word.isdigit():
+    word = word.removesuffix("'s").replace("'", "")[:MAX_TERM_CHARACTERS]
+    if len(word) <= MAX_WORD_CHARACTERS and not word.isdigit():
         stemmer = _stemmer(language)
         with _LOCK:  # a stemmer holds the current word as state, so it is not thread-safe
             word = (stemmer.stemWord(word) if stemmer is not None else word) or word

@@ -23,16 +23,16 @@ from memorist.runtime import Runtime
 from memorist.stores.base import EntryFilter, SearchesText, SearchesVectors, Store
 
 KINDS = tuple(FINDABLE)
-CANDIDATES = 40
+MIN_CANDIDATES = 40
 """How many candidates each search (text and vector) returns. If three times the number of requested hits is more, that
 is used instead."""
 NEIGHBOURS_OF = 4
 """How many of the best candidates of each search also add their neighbours."""
-NEAR = (-2, -1, 1, 2, 3)
+NEIGHBOUR_OFFSETS = (-2, -1, 1, 2, 3)
 """The offsets of these neighbouring turns. The answer often follows the turn that mentions the subject."""
-DATED = 40
+MAX_DATED_ENTRIES = 40
 """How many of the nearest vectors to add from a time that the question names."""
-SCANNED_FOR_DATES = 5_000
+MAX_SCANNED_ENTRIES = 5_000
 """A namespace with at most this many entries is scanned completely for a date."""
 PAGE_ENTRIES = 2_000
 SAMPLE_ENTRIES = 512
@@ -123,7 +123,7 @@ class Reader(Protocol):
     ) -> Awaitable[list[R]]: ...
 
 
-class Found(msgspec.Struct):
+class SearchResults(msgspec.Struct):
     """Holds the candidates found in all namespaces of a recall, and statistics for ranking."""
 
     entries: dict[Key, Entry] = msgspec.field(default_factory=dict)
@@ -171,15 +171,15 @@ class Candidates:
         self._embed_earlier = embed_earlier
         """Embeds the question with an earlier embedder. It is None if the caller passes a vector."""
 
-    async def take(self, namespaces: Sequence[tuple[str, NamespaceStats]], count: int) -> Found:
+    async def take(self, namespaces: Sequence[tuple[str, NamespaceStats]], count: int) -> SearchResults:
         """Return up to `count` candidates of each search and namespace, with their neighbours and linked entries."""
-        found = Found()
+        results = SearchResults()
         wanted: dict[Key, Scoped | None] = {}
         for ns, stats in namespaces:
             scoped = await self._scoped(ns, stats)
-            worded = await self._by_words(scoped, stats.entries, count, found)
-            near, dated = await self._by_meaning(scoped, stats.entries, count, found)
-            found.full = found.full or max(len(worded), len(near)) >= count
+            worded = await self._by_words(scoped, stats.entries, count, results)
+            near, dated = await self._by_meaning(scoped, stats.entries, count, results)
+            results.full = results.full or max(len(worded), len(near)) >= count
             wanted.update(((ns, *key), scoped) for key in [*near, *dated])
             beside = _neighbours(ns, [*worded[:NEIGHBOURS_OF], *near[:NEIGHBOURS_OF]])
             if stats.assistant:
@@ -187,48 +187,54 @@ class Candidates:
                 beside += [(ns, *item[1:]) for item in stats.standing]
             for key in beside:
                 wanted.setdefault(key, None)
-        await self._add(wanted, found)
-        await self._add(dict.fromkeys(_replacements(found.entries.values())), found)
-        return found
+        await self._add(wanted, results)
+        await self._add(dict.fromkeys(_replacements(results.entries.values())), results)
+        return results
 
-    async def _add(self, wanted: Mapping[Key, Scoped | None], found: Found) -> None:
+    async def _add(self, wanted: Mapping[Key, Scoped | None], results: SearchResults) -> None:
         """Fetch entries by their keys in one read. Keys that the store lacks are removed from the
         index in RAM."""
-        missing = [key for key in wanted if key not in found.entries]
+        missing = [key for key in wanted if key not in results.entries]
         if not missing:
             return
         for key, entry in zip(missing, await self._reader.get_many(Entry, missing), strict=True):
             if entry is not None:
-                found.entries[key] = entry
+                results.entries[key] = entry
             elif (scoped := wanted[key]) is not None:
                 scoped.drop(key)
 
     # -- words
 
-    async def _by_words(self, scoped: Scoped, entries: int, count: int, found: Found) -> list[Key]:
+    async def _by_words(self, scoped: Scoped, entries: int, count: int, results: SearchResults) -> list[Key]:
         """Add entries that share terms with the question or one of its parts, and return their keys, best first."""
         frequency = await self._frequency(scoped, self._query.terms, entries)
         for term, number in frequency.items():
-            found.counts[term] = found.counts.get(term, 0) + number
+            results.counts[term] = results.counts.get(term, 0) + number
         keys: dict[Key, None] = {}
         for number, terms in enumerate((self._query.terms, *self._query.parts)):
-            for key in await self._search_text(scoped, terms, frequency, entries, count >> bool(number), found):
+            for key in await self._search_text(scoped, terms, frequency, entries, count >> bool(number), results):
                 keys.setdefault(key)
         return list(keys)
 
     async def _search_text(
-        self, scoped: Scoped, terms: Sequence[str], frequency: Mapping[str, int], entries: int, count: int, found: Found
+        self,
+        scoped: Scoped,
+        terms: Sequence[str],
+        frequency: Mapping[str, int],
+        entries: int,
+        count: int,
+        results: SearchResults,
     ) -> list[Key]:
         chosen = select_terms(terms, frequency, entries)
         if scoped.lexical is not None:
             keys: list[Key] = [(scoped.ns, *whole(key)) for key, _ in scoped.lexical.search(terms, count)]
-            await self._add(dict.fromkeys(keys, scoped), found)
-            return [key[1:] for key in keys if key in found.entries]
+            await self._add(dict.fromkeys(keys, scoped), results)
+            return [key[1:] for key in keys if key in results.entries]
         store = self._reader.store
         assert isinstance(store, SearchesText)
         now = self._reader.now()
         rows = await store.search_text(scoped.org, scoped.ns, chosen, limit=count, now=now, only=self._only)
-        found.add(rows)
+        results.add(rows)
         return [(entry.kind, entry.parent, entry.id) for entry in rows]
 
     async def _frequency(self, scoped: Scoped, terms: Sequence[str], entries: int) -> dict[str, int]:
@@ -249,24 +255,26 @@ class Candidates:
 
     # -- meaning
 
-    async def _by_meaning(self, scoped: Scoped, entries: int, count: int, found: Found) -> tuple[list[Key], list[Key]]:
+    async def _by_meaning(
+        self, scoped: Scoped, entries: int, count: int, results: SearchResults
+    ) -> tuple[list[Key], list[Key]]:
         """Return the keys of entries near the question, nearest first, and of entries from the times that it names."""
         call, vectors = self._reader.runtime.call, self._vectors
-        before = await self._by_earlier(scoped, count, found) if scoped.earlier else []
+        before = await self._by_earlier(scoped, count, results) if scoped.earlier else []
         if scoped.vectors is not None and vectors is not None and len(scoped.vectors):
             near, spread, dated = await call(_nearest, scoped.vectors, vectors, count, self._only, self._query)
-            found.spread.append(spread)
+            results.spread.append(spread)
             return near + before, dated
-        if self._query.dates and entries <= SCANNED_FOR_DATES:
-            await self._at_dates(scoped.ns, found)
+        if self._query.dates and entries <= MAX_SCANNED_ENTRIES:
+            await self._at_dates(scoped.ns, results)
         if vectors is None or scoped.embedder is None or scoped.vectors is not None:
             return before, []
-        near = await self._search_vectors(scoped, scoped.embedder, vectors, count, found)
-        found.spread.append(await call(_sampled, scoped.sample, vectors))
+        near = await self._search_vectors(scoped, scoped.embedder, vectors, count, results)
+        results.spread.append(await call(_sampled, scoped.sample, vectors))
         return near + before, []
 
     async def _search_vectors(
-        self, scoped: Scoped, embedder: str, vectors: Vectors, count: int, found: Found
+        self, scoped: Scoped, embedder: str, vectors: Vectors, count: int, results: SearchResults
     ) -> list[Key]:
         """Add entries near any of the question's vectors, found by a store that can search vectors, and return their
         keys."""
@@ -278,42 +286,42 @@ class Candidates:
                 scoped.org, scoped.ns, embedder, vector.tolist(), limit=count >> bool(number), now=self._reader.now(),
                 only=self._only,
             )  # fmt: skip
-            found.add(entry for entry, _ in rows)
+            results.add(entry for entry, _ in rows)
             keys.update(dict.fromkeys((entry.kind, entry.parent, entry.id) for entry, _ in rows))
         return list(keys)
 
-    async def _by_earlier(self, scoped: Scoped, count: int, found: Found) -> list[Key]:
+    async def _by_earlier(self, scoped: Scoped, count: int, results: SearchResults) -> list[Key]:
         """Return the keys of entries that are near the question according to earlier embedders, whose vectors have not
         been replaced yet."""
         keys: list[Key] = []
         call = self._reader.runtime.call
         for name, index in scoped.earlier.items():
-            vectors = await self._earlier_vectors(name, found)
+            vectors = await self._earlier_vectors(name, results)
             if vectors is None:
                 continue
             if isinstance(index, list):
-                keys += await self._search_vectors(scoped, name, vectors, count, found)
-                found.earlier[name][1].append(await call(_sampled, index, vectors))
+                keys += await self._search_vectors(scoped, name, vectors, count, results)
+                results.earlier[name][1].append(await call(_sampled, index, vectors))
             elif len(index):
                 near, spread, dated = await call(_nearest, index, vectors, count, self._only, self._query)
-                found.earlier[name][1].append(spread)
+                results.earlier[name][1].append(spread)
                 keys += [*near, *dated]
         return keys
 
-    async def _earlier_vectors(self, name: str, found: Found) -> Vectors | None:
+    async def _earlier_vectors(self, name: str, results: SearchResults) -> Vectors | None:
         """Return the question's vectors from an earlier embedder, or None if it cannot be opened or fails."""
         if self._embed_earlier is None:
             return None
-        if name not in found.earlier:
-            found.earlier[name] = (await self._embed_earlier(name), [])
-        return found.earlier[name][0]
+        if name not in results.earlier:
+            results.earlier[name] = (await self._embed_earlier(name), [])
+        return results.earlier[name][0]
 
-    async def _at_dates(self, ns: str, found: Found) -> None:
+    async def _at_dates(self, ns: str, results: SearchResults) -> None:
         """Add entries from the times that the question names, without an index in RAM. This is only for small
         namespaces."""
         for start, end in self._query.dates:
             within = parse_filter({"created_at": {"$gte": to_datetime(start), "$lt": to_datetime(end)}})
-            found.add(await self._reader.scan(Entry, ns, where=within, limit=DATED))
+            results.add(await self._reader.scan(Entry, ns, where=within, limit=MAX_DATED_ENTRIES))
 
     # -- what this process keeps in RAM
 
@@ -387,7 +395,7 @@ def _neighbours(ns: str, keys: Iterable[Key]) -> list[Key]:
     for kind, parent, id in keys:
         if kind == "message":
             seq = int(str(id).rpartition("#")[2])
-            beside += [(ns, kind, parent, f"{parent}#{seq + step}") for step in NEAR if seq + step > 0]
+            beside += [(ns, kind, parent, f"{parent}#{seq + step}") for step in NEIGHBOUR_OFFSETS if seq + step > 0]
     return beside
 
 
@@ -403,7 +411,7 @@ def _nearest(
     for start, end in query.dates:
         within = index.between(start, end)
         both = within if mask is None or within is None else within & mask
-        dated.update((whole(key), None) for key in index.search(vectors[0], DATED, mask=both).keys)
+        dated.update((whole(key), None) for key in index.search(vectors[0], MAX_DATED_ENTRIES, mask=both).keys)
     first: Nearest[ShortKey] = index.search(vectors[0], count, mask=mask)
     near: dict[Key, None] = dict.fromkeys(whole(key) for key in first.keys)
     for vector in vectors[1:]:

@@ -84,6 +84,6 @@ class Earlier:
         from ..embed.opening import reopened
 
         if name not in self._known:
-            found = reopened(name)
-            self._known[name] = None if found is None else Embedding(found, self._runtime)
+            embedder = reopened(name)
+            self._known[name] = None if embedder is None else Embedding(embedder, self._runtime)
         return self._known[name]

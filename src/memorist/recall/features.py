@@ -22,9 +22,9 @@ from memorist.records import SUPERSEDED, Entry
 K1, B, CONTEXT_SHARE = 1.2, 0.5, 0.5
 LENGTH_SHARE = 0.75
 """How much less a long text counts than a short one with the same words (BM25's b). The searches use `B`."""
-SESSION_GAP = 4 * 3600 * 1_000_000
+SESSION_GAP_MICROSECONDS = 4 * 3600 * 1_000_000
 """A pause of this length in a thread, in microseconds, starts another session."""
-DAY = 86_400_000_000.0
+DAY_MICROSECONDS = 86_400_000_000.0
 OFFSETS = ((-1, 0.5), (1, 1.0), (2, 0.5))
 """The distances of neighbouring turns whose matches are added to a turn's own, and the share that is added."""
 LONG_WORDS = 40
@@ -72,7 +72,7 @@ class Table(msgspec.Struct, frozen=True):
     terms: list[str]
     context_terms: list[str]
     session: Ints
-    place: Ints
+    position: Ints
     """This combines thread and sequence number in one integer, so that neighbours differ by one."""
     names: tuple[str, ...]
     speaker: Ints
@@ -157,11 +157,11 @@ class Matches(msgspec.Struct, frozen=True):
 def match(query: Query, table: Table, stats: ScopeStats, frequency: Mapping[str, int]) -> Matches:
     """Compare the terms of a question with those of the candidates."""
     count = max(stats.entries, table.size)
-    known = [min(frequency.get(term, 0), count) for term in query.terms]
-    weights = np.array([idf(count, number) for number in known], np.float64)
+    frequencies = [min(frequency.get(term, 0), count) for term in query.terms]
+    weights = np.array([idf(count, number) for number in frequencies], np.float64)
     norm = K1 * (1 - LENGTH_SHARE + LENGTH_SHARE * table.lengths / max(stats.mean_terms, 1.0))[:, None]
     own, context = _occurrences(table.terms, query.terms), _occurrences(table.context_terms, query.terms)
-    return Matches(weights, np.array(known, np.int64) > 0, own / (own + norm), context / (context + K1))
+    return Matches(weights, np.array(frequencies, np.int64) > 0, own / (own + norm), context / (context + K1))
 
 
 def features(
@@ -288,20 +288,20 @@ def _confidence(entry: Entry, *, past: bool) -> float:
 def _time(query: Query, table: Table) -> dict[str, Floats]:
     near = np.zeros(table.size)
     for start, end in query.dates:
-        away = np.maximum(np.maximum(start - table.created_at, table.created_at - end), 0) / DAY
+        away = np.maximum(np.maximum(start - table.created_at, table.created_at - end), 0) / DAY_MICROSECONDS
         near = np.maximum(near, np.exp(-away / 7.0))
-    age = np.maximum(query.now - table.created_at, 0) / DAY if query.now else np.zeros(table.size)
+    age = np.maximum(query.now - table.created_at, 0) / DAY_MICROSECONDS if query.now else np.zeros(table.size)
     # The next turn of a conversation goes on with what was said last; a bare question may be about any time.
     return {"date": near, "recency": -np.log1p(age) / 5 * (not query.bare)}
 
 
 def _sessions(thread: Ints, created: Ints) -> Ints:
-    """Return session numbers. A thread is split into sessions at pauses longer than `SESSION_GAP`."""
+    """Return session numbers. A thread is split into sessions at pauses longer than `SESSION_GAP_MICROSECONDS`."""
     if not thread.size:
         return thread
     order = np.lexsort((created, thread))
     fresh = np.ones(thread.size, np.bool_)
-    fresh[1:] = (np.diff(thread[order]) != 0) | (np.diff(created[order]) > SESSION_GAP)
+    fresh[1:] = (np.diff(thread[order]) != 0) | (np.diff(created[order]) > SESSION_GAP_MICROSECONDS)
     out = np.empty(thread.size, np.int64)
     out[order] = np.cumsum(fresh) - 1
     return out
@@ -328,11 +328,11 @@ def _neighbours(value: Floats, table: Table) -> Floats:
     out = np.zeros(table.size)
     if not table.size:
         return out
-    order = np.argsort(table.place, kind="stable")
-    places = table.place[order]
+    order = np.argsort(table.position, kind="stable")
+    places = table.position[order]
     for offset, weight in OFFSETS:
-        wanted = table.place + offset
+        wanted = table.position + offset
         other = order[np.minimum(np.searchsorted(places, wanted), table.size - 1)]
-        beside = (table.place[other] == wanted) & (table.session[other] == table.session) & table.message
+        beside = (table.position[other] == wanted) & (table.session[other] == table.session) & table.message
         out += np.where(beside, weight * value[other], 0.0)
     return out

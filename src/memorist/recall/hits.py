@@ -13,7 +13,7 @@ from ..kinds import FINDABLE, fact_text
 from ..messages.message import Message
 from ..records import SUPERSEDED, Chunk, Fact, FactVersion
 from .hit import Hit, Reason
-from .reranking import RERANKED, Reranking, Verdict
+from .reranking import MAX_RERANKED_TEXTS, Reranking, Verdict
 
 if TYPE_CHECKING:
     from ..embed.opening import WordVectors
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .query import Query
     from .ranking import Ranking, Row
 
-PASSAGES = 160
+MAX_PASSAGES = 160
 """How many candidates to examine for passages of documents, which are then ordered by their best sentences."""
 OTHER_SHARE = 0.9
 """The weight of a hit found by another wording or a further question, relative to one found by the question itself."""
@@ -69,13 +69,13 @@ class Hits:
             most = max(most, 2 * last)  # adjacent chunks may be merged into one
         reranker = self._reader.shared.reranker
         if reranker is not None:
-            most = max(most, RERANKED)
+            most = max(most, MAX_RERANKED_TEXTS)
         ranked = _merged(pools, rankings, wanted)
         words = self._word_vectors(pools[0].query) if documents else None
         if words is None:
             rows = await self._with_texts(chosen(ranked, last, most))
         else:
-            wide = chosen(ranked, last, max(most, PASSAGES))
+            wide = chosen(ranked, last, max(most, MAX_PASSAGES))
             further = [row for row in wide[most:] if row.entry.kind == "document"]
             rows = await self._with_texts(wide[:most] + further)
             rows = await self._reader.runtime.call(_by_sentences, pools[0].query.text, rows, words, most)
@@ -90,7 +90,7 @@ class Hits:
             rows = merge_chunks(fill(rows[wanted.offset :], wanted.max_tokens, counter, pools[0].query.terms))
         rows = rows[: wanted.top_k]
         reasons = [
-            {} if wanted.bare else ranking.reasons([row.place for row in rows if row.pool == number])
+            {} if wanted.bare else ranking.reasons([row.index for row in rows if row.pool == number])
             for number, ranking in enumerate(rankings)
         ]
         return await self._hits(pools, reasons, rows, verdict)
@@ -105,7 +105,7 @@ class Hits:
 
         Each rank keeps its score, so that scores stay comparable.
         """
-        first = rows[:RERANKED]
+        first = rows[:MAX_RERANKED_TEXTS]
         try:
             verdict = await reranker.judge(query.text, [row.text for row in first])
         except ModelError as problem:
@@ -117,11 +117,11 @@ class Hits:
         if not query.past:
             lower = [REPLACED_PENALTY * (SUPERSEDED in row.entry.metadata) for row in first]
             value = [score - less for score, less in zip(value, lower, strict=True)]
-        order = sorted(range(len(first)), key=lambda place: (-value[place], place))
+        order = sorted(range(len(first)), key=lambda index: (-value[index], index))
         moved = [
-            msgspec.structs.replace(first[place], score=there.score) for place, there in zip(order, first, strict=True)
+            msgspec.structs.replace(first[index], score=there.score) for index, there in zip(order, first, strict=True)
         ]
-        return [*moved, *rows[RERANKED:]], verdict
+        return [*moved, *rows[MAX_RERANKED_TEXTS:]], verdict
 
     async def _hits(
         self,
@@ -134,10 +134,10 @@ class Hits:
         hits = [
             _hit(
                 self._reader.org, row,
-                (*reasons[row.pool].get(row.place, ()), *_notes(pools, row, place, verdict)),
-                pools[row.pool].cosine(row.place), replaced,
+                (*reasons[row.pool].get(row.index, ()), *_notes(pools, row, rank, verdict)),
+                pools[row.pool].cosine(row.index), replaced,
             )
-            for place, row in enumerate(rows, 1)
+            for rank, row in enumerate(rows, 1)
         ]  # fmt: skip
         return sorted(hits, key=lambda hit: (-hit.score, hit.superseded_by is not None))
 
@@ -160,8 +160,8 @@ class Hits:
         last = await self._reader.scan(FactVersion, ns, key, reverse=True, limit=1)
         if not last or last[0].status != "retracted" or last[0].source is None:
             return None
-        thread, _, place = last[0].source.rpartition("#")
-        message = await self._reader.get(Message, thread, int(place))
+        thread, _, seq = last[0].source.rpartition("#")
+        message = await self._reader.get(Message, thread, int(seq))
         return None if message is None else f"{quote_start(message.text)} ({last[0].updated_at.date().isoformat()})"
 
     async def _with_texts(self, ranked: Sequence[Row]) -> list[Row]:
@@ -170,16 +170,16 @@ class Hits:
 
         texts: dict[int, Row] = {}
         for kind in {row.entry.kind for row in ranked}:
-            found = FINDABLE[kind].found
-            assert found is not None
+            findable = FINDABLE[kind].findable
+            assert findable is not None
             mine = [(number, row) for number, row in enumerate(ranked) if row.entry.kind == kind]
-            keys = [found.key(row.entry.ns, row.entry.parent, row.entry.seq, row.entry.id) for _, row in mine]
+            keys = [findable.key(row.entry.ns, row.entry.parent, row.entry.seq, row.entry.id) for _, row in mine]
             records = await self._reader.get_many(FINDABLE[kind].record, keys)
             for (number, row), record in zip(mine, records, strict=True):
                 if record is not None:
                     chunk = record if isinstance(record, Chunk) else None
                     heading, page = (chunk.heading or "", chunk.page) if chunk else ("", None)
-                    texts[number] = msgspec.structs.replace(row, text=found.text(record), heading=heading, page=page)
+                    texts[number] = msgspec.structs.replace(row, text=findable.text(record), heading=heading, page=page)
         # An acknowledgement ("Ok, got it.") tells nothing, whatever it answered.
         rows = [texts[number] for number in range(len(ranked)) if number in texts]
         return [row for row in rows if row.entry.kind != "message" or not is_small_talk(row.text)]
@@ -199,15 +199,15 @@ def _by_sentences(question: str, rows: list[Row], words: WordVectors, most: int)
     from .passage import alone
     from .sentences import best_sentences
 
-    places = [place for place, row in enumerate(rows) if row.entry.kind == "document"]
-    passages = [rows[place] for place in places]
+    indices = [index for index, row in enumerate(rows) if row.entry.kind == "document"]
+    passages = [rows[index] for index in indices]
     best = best_sentences(question, passages, words)
-    order = sorted(range(len(places)), key=lambda place: (-best[place].score, place))
+    order = sorted(range(len(indices)), key=lambda index: (-best[index].score, index))
     out = rows[:most]
-    for place, chosen in zip([place for place in places if place < most], order, strict=False):
+    for index, chosen in zip([index for index in indices if index < most], order, strict=False):
         row, number = passages[chosen], best[chosen].number
         answer = alone(row.text, number) if number >= 0 else ""
-        out[place] = msgspec.structs.replace(row, answer=answer, score=rows[place].score)
+        out[index] = msgspec.structs.replace(row, answer=answer, score=rows[index].score)
     return out
 
 
@@ -232,14 +232,14 @@ def _rows(pool: Pool, ranking: Ranking, wanted: Wanted) -> Iterator[Row]:
     """Yield the candidates that may become hits, best first, created lazily."""
     from .ranking import Row
 
-    for place in ranking.order:
-        score = float(ranking.score[place])
+    for index in ranking.order:
+        score = float(ranking.score[index])
         if wanted.min_score is not None and score < wanted.min_score:
             return
         findable = ranking.connected if wanted.filtered else ranking.findable
         allowed = ranking.above_floor if wanted.floored else findable
-        if wanted.min_score is not None or allowed[place]:
-            yield Row(pool.entries[place], score, place)
+        if wanted.min_score is not None or allowed[index]:
+            yield Row(pool.entries[index], score, index)
 
 
 def _standard(scores: Sequence[float]) -> list[float]:
@@ -248,15 +248,15 @@ def _standard(scores: Sequence[float]) -> list[float]:
     return [(score - mean) / spread for score in scores]
 
 
-def _notes(pools: Sequence[Pool], row: Row, place: int, verdict: Verdict | None) -> Iterator[Reason]:
+def _notes(pools: Sequence[Pool], row: Row, rank: int, verdict: Verdict | None) -> Iterator[Reason]:
     """Yield reasons besides the features: the wording that found a hit, the sentence that answers, and what the
     reranker did."""
     if row.pool:
-        yield Reason("expansion", 0.0, place, f"found by {pools[row.pool].query.text!r}")
+        yield Reason("expansion", 0.0, rank, f"found by {pools[row.pool].query.text!r}")
     if row.answer:
-        yield Reason("sentence", 0.0, place, row.answer)
+        yield Reason("sentence", 0.0, rank, row.answer)
     if verdict is not None:
-        yield Reason("reranker", 0.0, place, f"{verdict.name}: {verdict.note}")
+        yield Reason("reranker", 0.0, rank, f"{verdict.name}: {verdict.note}")
 
 
 def present_value(fact: Fact) -> str:

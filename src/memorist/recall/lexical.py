@@ -18,7 +18,7 @@ Key = TypeVar("Key", bound=Hashable)
 FREQUENT, FREQUENT_MOST = 0.02, 5_000
 """In a large scope, terms that occur in more than this share (or number) of entries are skipped if two rarer terms
 remain."""
-SMALL_SCOPE = 2_000
+SMALL_SCOPE_ENTRIES = 2_000
 """In a scope with up to this many entries, all terms are searched."""
 
 
@@ -27,7 +27,7 @@ def select_terms(terms: Sequence[str], frequency: Mapping[str, int], entries: in
     existing = [term for term in terms if frequency.get(term, 0) > 0]
     if len(existing) > MAX_TERMS:
         existing = sorted(existing, key=lambda term: frequency[term])[:MAX_TERMS]
-    if entries <= SMALL_SCOPE:
+    if entries <= SMALL_SCOPE_ENTRIES:
         return existing
     rare = [term for term in existing if frequency[term] <= min(FREQUENT * entries, FREQUENT_MOST)]
     if len(rare) >= 2:

@@ -25,9 +25,9 @@ ABBREVIATION = re.compile(
     r"(?:\b(?:[A-Za-z]|Mr|Mrs|Ms|Dr|Prof|St|Jr|Sr|vs|etc|e\.g|i\.e|cf|No|Fig|approx|ca|bzw|usw|z\.B))\.$"
 )
 """Matches where a full stop ends an abbreviation; look for it in the eight characters before a sentence's end."""
-HEAD = 8
+HEAD_PIECES = 8
 """How many pieces of a text are used to guess its language."""
-_LONGEST = 400
+_MAX_CHARACTERS = 400
 """A longer sentence is cut at a comma or at a space."""
 
 
@@ -52,29 +52,29 @@ def passage(
     terms: Sequence[str],
     max_tokens: int,
     count: Callable[[str], int],
-    known: dict[str, Read] | None = None,
+    cache: dict[str, Read] | None = None,
 ) -> str:
     """Return the text if it fits. Otherwise return its best passage in at most `max_tokens`, or "" if none fits.
 
-    `known` caches how texts were split and scored, for a caller that asks for several lengths with the same terms.
+    `cache` keeps how texts were split and scored, for a caller that asks for several lengths with the same terms.
     """
     if count(text) <= max_tokens:
         return text
-    read = known.get(text) if known is not None else None
+    read = cache.get(text) if cache is not None else None
     pieces, worth, costs = read or _read(text, terms, count)
-    if known is not None:
-        known[text] = pieces, worth, costs
+    if cache is not None:
+        cache[text] = pieces, worth, costs
     if not pieces:
         return ""
     room = max_tokens - 2 * count(CUT) - 1
-    order = sorted(range(len(pieces)), key=lambda place: (-worth[place], place))
-    for place in order[:8]:
-        first, last = _grown(place, worth, costs, room)
+    order = sorted(range(len(pieces)), key=lambda index: (-worth[index], index))
+    for index in order[:8]:
+        first, last = _grown(index, worth, costs, room)
         while last >= first:
-            made = _written(text, pieces, first, last, max_tokens, count)
-            if made:
-                return made
-            first, last = (first + 1, last) if place > first and worth[first] <= worth[last] else (first, last - 1)
+            cut = _written(text, pieces, first, last, max_tokens, count)
+            if cut:
+                return cut
+            first, last = (first + 1, last) if index > first and worth[first] <= worth[last] else (first, last - 1)
     return _letters(pieces[order[0]].text, room, count)
 
 
@@ -83,11 +83,11 @@ def _read(text: str, terms: Sequence[str], count: Callable[[str], int]) -> Read:
     return pieces, _worth(pieces, terms), [count(piece.text) + 1 for piece in pieces]
 
 
-def _grown(place: int, worth: Sequence[float], costs: Sequence[int], room: int) -> tuple[int, int]:
+def _grown(index: int, worth: Sequence[float], costs: Sequence[int], room: int) -> tuple[int, int]:
     """Return the first and last piece of the run that grows from a piece while it fits. At each step, the better
     neighbour is added, or the next one if both are equal."""
-    first = last = place
-    spent = costs[place]
+    first = last = index
+    spent = costs[index]
     while True:
         after = worth[last + 1] if last + 1 < len(costs) and spent + costs[last + 1] <= room else -1.0
         before = worth[first - 1] if first > 0 and spent + costs[first - 1] <= room else -1.0
@@ -137,11 +137,11 @@ def _worth(pieces: Sequence[_Piece], terms: Sequence[str]) -> list[float]:
     """Return the relevance of each piece, which is the sum of the weights of the question's terms in it. Rare terms
     weigh more."""
     wanted = set(terms)
-    language = stemming_language(" ".join(piece.text for piece in pieces[:HEAD]))
+    language = stemming_language(" ".join(piece.text for piece in pieces[:HEAD_PIECES]))
     has = [wanted.intersection(tokens(piece.text, language)) for piece in pieces]
-    spread = {term: sum(term in found for found in has) for term in wanted}
+    spread = {term: sum(term in matches for matches in has) for term in wanted}
     weight = {term: math.log(1 + len(pieces) / n) for term, n in spread.items() if n}
-    return [sum(weight[term] for term in found) for found in has]
+    return [sum(weight[term] for term in matches) for matches in has]
 
 
 def sentences(text: str) -> list[str]:
@@ -181,10 +181,10 @@ def _sentences(line: str) -> list[tuple[int, int]]:
     for end in [*_ends(line), len(line)]:
         if not line[begin:end].strip():
             continue
-        while end - begin > _LONGEST:
-            cut = max(line.rfind(", ", begin, begin + _LONGEST), begin)
-            cut = cut if cut > begin + _LONGEST // 4 else line.rfind(" ", begin, begin + _LONGEST)
-            cut = cut + 1 if cut > begin else begin + _LONGEST
+        while end - begin > _MAX_CHARACTERS:
+            cut = max(line.rfind(", ", begin, begin + _MAX_CHARACTERS), begin)
+            cut = cut if cut > begin + _MAX_CHARACTERS // 4 else line.rfind(" ", begin, begin + _MAX_CHARACTERS)
+            cut = cut + 1 if cut > begin else begin + _MAX_CHARACTERS
             spans.append((begin, cut))
             begin = cut
         spans.append((begin, end))
@@ -194,7 +194,7 @@ def _sentences(line: str) -> list[tuple[int, int]]:
 
 def _ends(line: str) -> Iterator[int]:
     """Yield the ends of the sentences in a line."""
-    for found in _END.finditer(line):
-        end = found.end()
-        if found[0] != "." or not ABBREVIATION.search(line, max(0, end - 8), end):
+    for match in _END.finditer(line):
+        end = match.end()
+        if match[0] != "." or not ABBREVIATION.search(line, max(0, end - 8), end):
             yield end

@@ -64,12 +64,12 @@ class Pool:
         """Return every feature by name."""
         return features(self.query, self.table, self.stats, self.matches, self.similarity)
 
-    def cosine(self, place: int) -> float | None:
+    def cosine(self, index: int) -> float | None:
         """Return the cosine similarity of a candidate and the question, or None if there are no vectors to compare."""
-        entry = self.entries[place]
+        entry = self.entries[index]
         if self.similarity is None or entry.vector is None or entry.embedder != self.embedder:
             return None
-        return float(self.similarity.cosine[place])
+        return float(self.similarity.cosine[index])
 
 
 def stats_of(namespaces: Sequence[NamespaceStats]) -> ScopeStats:
@@ -86,17 +86,17 @@ def stats_of(namespaces: Sequence[NamespaceStats]) -> ScopeStats:
 def _similarity(entries: Sequence[Entry], asked: Sequence[Asked]) -> Similarity | None:
     """Return cosines on the same scale. Those from an earlier embedder are rescaled to the mean and deviation of the
     current one."""
-    scales = [(one, scale) for one in asked if (scale := _joined_spread(one.spread)) is not None]
+    scales = [(question, scale) for question in asked if (scale := _joined_spread(question.spread)) is not None]
     if not scales:
         return None
     mean, std = scales[0][1]
     whole, part = np.full(len(entries), mean, np.float64), np.full(len(entries), mean, np.float64)
-    for one, (own_mean, own_std) in scales:
-        places, cosines = _cosines(entries, one)
-        if not places:
+    for question, (own_mean, own_std) in scales:
+        indices, cosines = _cosines(entries, question)
+        if not indices:
             continue
         level = mean + std * (cosines - own_mean) / (own_std + 1e-6)
-        whole[places], part[places] = level[:, 0], level.max(axis=1)
+        whole[indices], part[indices] = level[:, 0], level.max(axis=1)
     return Similarity(whole, part, mean, std)
 
 
@@ -112,12 +112,12 @@ def _cosines(entries: Sequence[Entry], asked: Asked) -> tuple[list[int], Floats]
     """Return the positions of the entries with a vector of this embedder, and their cosines to each of the question's
     vectors."""
     width = asked.vectors.shape[1] + 4
-    places = [
-        place
-        for place, entry in enumerate(entries)
+    indices = [
+        index
+        for index, entry in enumerate(entries)
         if entry.vector is not None and entry.embedder == asked.embedder and len(entry.vector) == width
     ]
-    raw = np.frombuffer(b"".join([entries[place].vector or b"" for place in places]), np.uint8)
-    raw = raw.reshape(len(places), width)
+    raw = np.frombuffer(b"".join([entries[index].vector or b"" for index in indices]), np.uint8)
+    raw = raw.reshape(len(indices), width)
     scales = raw[:, :4].copy().view("<f4")
-    return places, ((raw[:, 4:].view(np.int8).astype(np.float32) @ asked.vectors.T) * scales).astype(np.float64)
+    return indices, ((raw[:, 4:].view(np.int8).astype(np.float32) @ asked.vectors.T) * scales).astype(np.float64)

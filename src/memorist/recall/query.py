@@ -14,7 +14,15 @@ from memorist.dates import DateRange, parse_dates
 from memorist.languages import language_of, rules
 from memorist.languages.stemmed import STOP_WORDS
 from memorist.ports import EPOCH, to_datetime, to_micros
-from memorist.recall.analyze import LONGEST_WORD, is_unspaced, normalise, query_terms, stemming_language, tokens, words
+from memorist.recall.analyze import (
+    MAX_WORD_CHARACTERS,
+    is_unspaced,
+    normalise,
+    query_terms,
+    stemming_language,
+    tokens,
+    words,
+)
 
 Interval = tuple[int, int]
 Span = tuple[int, int]
@@ -98,19 +106,19 @@ def analyse(
     for start, end in sorted(spans, reverse=True):
         core = core[:start] + " " + core[end:]
     core = " ".join(core.split())
-    for kept in (core, bare, text):
-        terms = query_terms(kept, language, usual)
+    for question in (core, bare, text):
+        terms = query_terms(question, language, usual)
         if terms:
             break
-    parts = _parts(kept, language, usual)
-    spoken = language or stemming_language(kept, usual)
+    parts = _parts(question, language, usual)
+    spoken = language or stemming_language(question, usual)
     return Query(
         text=text,
         terms=tuple(terms),
-        rarity=_rarity(kept, terms, spoken, usual),
-        pairs=frozenset(pairwise(tokens(kept, language, usual)[: 2 * MAX_TERMS])),
-        embed_text=kept,
-        parts=tuple(found for _, found in parts),
+        rarity=_rarity(question, terms, spoken, usual),
+        pairs=frozenset(pairwise(tokens(question, language, usual)[: 2 * MAX_TERMS])),
+        embed_text=question,
+        parts=tuple(terms_of_part for _, terms_of_part in parts),
         part_texts=tuple(part for part, _ in parts),
         speakers=tuple(named),
         dates=tuple(dates),
@@ -129,7 +137,7 @@ def _rarity(text: str, terms: Iterable[str], *languages: str | None) -> tuple[fl
     spaces."""
     from memorist.embed.wordllama import word_rarity
 
-    spoken = [word for word in dict.fromkeys(words(text)) if len(word) <= LONGEST_WORD]
+    spoken = [word for word in dict.fromkeys(words(text)) if len(word) <= MAX_WORD_CHARACTERS]
     by_term: dict[str, float] = {}
     for word, value in zip(spoken, word_rarity(spoken), strict=True):
         for language in dict.fromkeys((*languages, "english")):
@@ -149,18 +157,18 @@ def _bare(text: str) -> bool:
 def _parts(text: str, language: str | None, usual: str | None) -> list[tuple[str, tuple[str, ...]]]:
     """Return the parts of a question with their terms, or only the longest if there are many. A question with a single
     part has none."""
-    found = [(part, tuple(query_terms(part, language, usual))) for part in _PART_END.split(text) if part.strip()]
-    found = [(part, terms) for part, terms in found if len(terms) >= MIN_PART_TERMS]
-    if len(found) < 2:
+    parts = [(part, tuple(query_terms(part, language, usual))) for part in _PART_END.split(text) if part.strip()]
+    parts = [(part, terms) for part, terms in parts if len(terms) >= MIN_PART_TERMS]
+    if len(parts) < 2:
         return []
-    return sorted(found, key=lambda part: -len(part[1]))[:MAX_PARTS]
+    return sorted(parts, key=lambda part: -len(part[1]))[:MAX_PARTS]
 
 
 def content(text: str) -> str:
     """Return a text without English stop words, or unchanged if nothing would be left."""
     listed = STOP_WORDS["english"]
-    found = re.findall(r"[^\W_]+(?:['’][^\W_]+)?", text)
-    return " ".join(word for word in found if normalise(word) not in listed) or text
+    spoken = re.findall(r"[^\W_]+(?:['’][^\W_]+)?", text)
+    return " ".join(word for word in spoken if normalise(word) not in listed) or text
 
 
 def _speakers_in(text: str, speakers: Iterable[str]) -> tuple[list[str], set[str]]:
@@ -169,20 +177,20 @@ def _speakers_in(text: str, speakers: Iterable[str]) -> tuple[list[str], set[str
     A speaker is recognised by any word of their name, or by a capitalised short form of the first one.
     """
     spoken = [word[:-2] if word.endswith("'s") else word for word in words(text)]
-    place = {word: i for i, word in reversed(list(enumerate(spoken)))}
+    position_of = {word: i for i, word in reversed(list(enumerate(spoken)))}
     capital = {normalise(word) for word in re.findall(r"\b[^\W\d_]+", text) if word[:1].isupper()}
-    found: dict[str, int] = {}
+    first_positions: dict[str, int] = {}
     aliases: set[str] = set()
     for speaker in speakers:
         parts = _names(speaker)
         if not parts or parts[0] in ROLE_NAMES:
             continue
-        for word in place:
+        for word in position_of:
             short = len(word) >= 3 and word in capital and parts[0].startswith(word)
             if short or (word in parts and (word in capital or len(word) > 3)):
-                found[speaker] = min(found.get(speaker, len(spoken)), place[word])
+                first_positions[speaker] = min(first_positions.get(speaker, len(spoken)), position_of[word])
                 aliases.add(word)
-    return sorted(found, key=lambda name: found[name]), aliases
+    return sorted(first_positions, key=lambda name: first_positions[name]), aliases
 
 
 @lru_cache(4096)

@@ -20,9 +20,9 @@ from memorist.recall.hit import Reason
 from memorist.recall.pool import Pool
 from memorist.records import SUPERSEDED, Entry
 
-AHEAD = 0.1
+LEAD_SCORE = 0.1
 """The difference by which a replacement outranks the statement it replaced, in units of the weighted sum."""
-COMPARED = 40
+COMPARED_CANDIDATES = 40
 """How many of the best candidates to compare, so that the newest of equal statements comes first."""
 EQUAL_WORDS, EQUAL_TERMS = 0.2, 0.4
 """Two statements are equal if they match the same words of the question (at least the first share of them), and have at
@@ -40,7 +40,7 @@ FEW_ENTRIES, OWN_STATEMENTS = 100, 6
 """In a memory with fewer entries than the first number, a question about the user ("What should I cook?"), or one that
 shares a word with something they stated, recalls up to the second number of their best statements, even if nothing
 connects these with the question."""
-TELLING = 0.5
+TELLING_RARITY = 0.5
 """Words with a lower rarity ("behind", "day") do not show what a question is about."""
 COVERED_WORDS, EVERYDAY_WEIGHT = 0.5, 0.1
 """The share of a question's words, weighted by rarity, that one record must contain for any question to be recalled,
@@ -48,9 +48,9 @@ and the weight of words that have no rarity at all."""
 SEARCH_TERMS, RARE = 0.7, 0.7
 """A text counts as a search if at least this share of its words are content words, or if one of them is at least this
 rare."""
-PASSAGE_WORDS = 0.2
+MIN_PASSAGE_WORD_SHARE = 0.2
 """The share of a question's words, weighted by rarity, that one passage must contain for documents to be recalled."""
-INSTRUCTIONS_AMONG = 10
+INSTRUCTION_CANDIDATES = 10
 """Standing instructions count for a request according to their share among this many of the best candidates."""
 SHOWN_WEIGHT = 0.05
 """Contributions smaller than this are not listed as reasons."""
@@ -95,11 +95,11 @@ def table_name(pool: Pool) -> str:
 
 
 class Row(msgspec.Struct, frozen=True):
-    """Represents a ranked entry with its score between 0 and 1. `place` is its index in the pool."""
+    """Represents a ranked entry with its score between 0 and 1. `index` is its position in the pool."""
 
     entry: Entry
     score: float
-    place: int
+    index: int
     pool: int = 0
     """This is the index of the question that found it, if several were asked."""
     text: str = ""
@@ -127,20 +127,20 @@ class Ranking(msgspec.Struct, frozen=True):
     """For each candidate, this says whether a context may send it. That requires that the question seems to have an
     answer here, and that the candidate may be the answer."""
 
-    def reasons(self, places: Sequence[int]) -> dict[int, tuple[Reason, ...]]:
+    def reasons(self, indices: Sequence[int]) -> dict[int, tuple[Reason, ...]]:
         """Return the reasons for the candidates at these indices, strongest first."""
-        if not places:
+        if not indices:
             return {}
-        chosen = self.parts[list(places)]
+        chosen = self.parts[list(indices)]
         ranks = ((self.parts[None] > chosen[:, None]).sum(axis=1) + 1).tolist()
         out: dict[int, tuple[Reason, ...]] = {}
-        for place, values, above in zip(places, chosen.tolist(), ranks, strict=True):
+        for index, values, above in zip(indices, chosen.tolist(), ranks, strict=True):
             shown = [
                 Reason(name, round(value, 4), rank)
                 for name, value, rank in zip(self.names, values, above, strict=True)
                 if abs(value) >= SHOWN_WEIGHT
             ]
-            out[place] = tuple(sorted(shown, key=lambda reason: -abs(reason.weight)))
+            out[index] = tuple(sorted(shown, key=lambda reason: -abs(reason.weight)))
         return out
 
 
@@ -155,15 +155,15 @@ def rank(pool: Pool, weights: Weights | None = None) -> Ranking:
     raw = raw + lift
     related, score = calibrate(pool, values, raw, weights)
     order, connected = _order(pool, raw), _connected(pool, values)
-    known = related >= weights.floors["question"]
+    is_related = related >= weights.floors["question"]
     special = _passages(pool) | _of_a_time(pool, values)
-    above = ((score >= weights.floors["hit"]) & known) | special
+    above = ((score >= weights.floors["hit"]) & is_related) | special
     if pool.stats.entries < FEW_ENTRIES:
         own = _own_statements(pool, order)
-        telling = (pool.matches.own > 0)[own] @ (np.array(pool.query.rarity, np.float64) >= TELLING) > 0
+        telling = (pool.matches.own > 0)[own] @ (np.array(pool.query.rarity, np.float64) >= TELLING_RARITY) > 0
         above[own[: OWN_STATEMENTS * (pool.query.personal or bool(telling.any()))]] = True
     near_passage = _is_passage(pool) & _is_plainly_near(pool, values)
-    findable = connected & (known | special | near_passage | _is_near(pool) | _is_covered(pool))
+    findable = connected & (is_related | special | near_passage | _is_near(pool) | _is_covered(pool))
     return Ranking(order, raw, score, np.column_stack([parts, lift]), [*names, "newest"], connected, findable, above)
 
 
@@ -229,7 +229,7 @@ def _passages(pool: Pool) -> Flags:
     rarity = np.array(pool.query.rarity, np.float64)
     share = (pool.matches.own > 0) @ rarity / (float(rarity.sum()) or 1.0)
     passage = _is_passage(pool)
-    return passage & bool((share[passage] >= PASSAGE_WORDS).any())
+    return passage & bool((share[passage] >= MIN_PASSAGE_WORD_SHARE).any())
 
 
 def _own_statements(pool: Pool, order: Sequence[int]) -> list[int]:
@@ -242,7 +242,7 @@ def _own_statements(pool: Pool, order: Sequence[int]) -> list[int]:
     own = ~table.assistant & states
     # What was replaced, or was to be forgotten, is sent only if the question itself finds it.
     holds = [entry.kind != "document" and SUPERSEDED not in entry.metadata for entry in pool.entries]
-    return [place for place in order if own[place] and holds[place]]
+    return [index for index in order if own[index] and holds[index]]
 
 
 def newest_first(pool: Pool, raw: Floats) -> Floats:
@@ -250,25 +250,25 @@ def newest_first(pool: Pool, raw: Floats) -> Floats:
     out = np.zeros(len(raw))
     if pool.query.past:
         return out
-    best = np.argsort(-raw, kind="stable")[:COMPARED]
+    best = np.argsort(-raw, kind="stable")[:COMPARED_CANDIDATES]
     matches = pool.matches
     covered = matches.covered
     groups: dict[bytes, list[int]] = {}
-    for place in best[covered[best] >= EQUAL_WORDS].tolist():
-        groups.setdefault((matches.own[place] > 0).tobytes(), []).append(place)
+    for index in best[covered[best] >= EQUAL_WORDS].tolist():
+        groups.setdefault((matches.own[index] > 0).tobytes(), []).append(index)
     for group in groups.values():
-        terms = {place: frozenset(pool.entries[place].terms.split()) for place in group}
+        terms = {index: frozenset(pool.entries[index].terms.split()) for index in group}
         for newer in group:
             for older in group:
                 surer = pool.entries[newer].confidence >= pool.entries[older].confidence
                 later = pool.table.created_at[newer] > pool.table.created_at[older]
                 if surer and later and _equal(terms[newer], terms[older]):
-                    out[newer] = max(out[newer], raw[older] - raw[newer] + AHEAD)
+                    out[newer] = max(out[newer], raw[older] - raw[newer] + LEAD_SCORE)
     return out
 
 
-def _equal(one: frozenset[str], other: frozenset[str]) -> bool:
-    return len(one & other) >= EQUAL_TERMS * max(len(one), len(other))
+def _equal(terms: frozenset[str], other_terms: frozenset[str]) -> bool:
+    return len(terms & other_terms) >= EQUAL_TERMS * max(len(terms), len(other_terms))
 
 
 def replacements_first(pool: Pool, raw: Floats) -> Floats:
@@ -276,11 +276,11 @@ def replacements_first(pool: Pool, raw: Floats) -> Floats:
     out = np.zeros(len(raw))
     if pool.query.past:
         return out
-    places = {entry.id: place for place, entry in enumerate(pool.entries) if entry.kind == "fact"}
+    index_of = {entry.id: index for index, entry in enumerate(pool.entries) if entry.kind == "fact"}
     for old, entry in enumerate(pool.entries):
-        new = places.get(entry.metadata.get(SUPERSEDED, ""))
+        new = index_of.get(entry.metadata.get(SUPERSEDED, ""))
         if new is not None:
-            out[new] = max(out[new], raw[old] + AHEAD - raw[new])
+            out[new] = max(out[new], raw[old] + LEAD_SCORE - raw[new])
     return out
 
 
@@ -322,7 +322,7 @@ def instructions(values: Mapping[str, Floats], raw: Floats) -> Floats:
     """Return, for each standing instruction, the share of instructions among the best candidates. If there are many,
     the match is no coincidence."""
     instructs = values["instruction"] > 0
-    best = np.argsort(-raw, kind="stable")[:INSTRUCTIONS_AMONG]
+    best = np.argsort(-raw, kind="stable")[:INSTRUCTION_CANDIDATES]
     return np.where(instructs, float(instructs[best].mean()) if best.size else 0.0, 0.0)
 
 
@@ -349,6 +349,6 @@ def _order(pool: Pool, raw: Floats) -> list[int]:
     value = (-raw.round(9)).tolist()
     created = (-pool.table.created_at).tolist()
     keys = [
-        (value[place], created[place], entry.kind, entry.parent, entry.id) for place, entry in enumerate(pool.entries)
+        (value[index], created[index], entry.kind, entry.parent, entry.id) for index, entry in enumerate(pool.entries)
     ]
     return sorted(range(len(keys)), key=keys.__getitem__)

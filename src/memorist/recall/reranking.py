@@ -11,7 +11,7 @@ from ..errors import MemoristError, ModelError, UsageError
 from ..ports import Model, RerankerSpec
 from ..runtime import Runtime
 
-RERANKED = 50
+MAX_RERANKED_TEXTS = 50
 """How many candidates a reranker receives."""
 
 
@@ -28,14 +28,14 @@ class Reranking:
     """Calls the memory's reranker within its time limit."""
 
     def __init__(self, spec: RerankerSpec, runtime: Runtime, model: Model | None) -> None:
-        from ..embed.reranking import TIME_LIMIT, open_reranker
+        from ..embed.reranking import TIME_LIMIT_SECONDS, open_reranker
 
         self._runtime = runtime
         self._inner = open_reranker(spec, blocking=runtime.blocking)
         self._model = model
         if self._inner is None and model is None:
             raise UsageError('reranker="model" needs a model=')
-        self._limit = TIME_LIMIT * 5 if self._inner is None else self._inner.time_limit
+        self._limit = TIME_LIMIT_SECONDS * 5 if self._inner is None else self._inner.time_limit
         self._busy = 0
 
     @property
@@ -64,8 +64,8 @@ class Reranking:
             if self._inner is None:
                 return await self._by_model(query, texts)
             call = self._inner.call
-            made = call(query, texts) if self._inner.is_async else await self._runtime.offload(call, query, texts)
-            return checked(self.name, await self._runtime.resolve(made), len(texts)), ""
+            answer = call(query, texts) if self._inner.is_async else await self._runtime.offload(call, query, texts)
+            return checked(self.name, await self._runtime.resolve(answer), len(texts)), ""
         except MemoristError:
             raise
         except Exception as cause:
@@ -77,6 +77,6 @@ class Reranking:
         from ..models.searching import scores
 
         assert self._model is not None
-        found, made = await scores(self._model, query, texts)
-        usage = made.usage
-        return found, f"{usage.input_tokens} tokens in, {usage.output_tokens} out"
+        values, completion = await scores(self._model, query, texts)
+        usage = completion.usage
+        return values, f"{usage.input_tokens} tokens in, {usage.output_tokens} out"

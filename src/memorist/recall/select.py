@@ -10,35 +10,35 @@ import msgspec
 from memorist.recall.passage import passage
 from memorist.recall.ranking import Row
 
-DUPLICATE = 0.9
+DUPLICATE_SIMILARITY = 0.9
 """Two texts are near-duplicates if the Jaccard similarity of their terms is at least this."""
-OVERLAP = 12
+MIN_OVERLAP_CHARACTERS = 12
 """The minimum number of characters for text to count as repeated where two chunks meet."""
-MOST_MERGED = 4
+MAX_MERGED_CHUNKS = 4
 """The maximum number of chunks of one document that are merged into one hit."""
-LEAST_TOKENS = 24
+MIN_HIT_TOKENS = 24
 """A hit is never cut to fewer tokens than this."""
-Place = tuple[tuple[str, str, str], int]
+Position = tuple[tuple[str, str, str], int]
 """The (kind, namespace, document) of a chunk, and its number in the document."""
 
 
 def distinct(ranked: Iterable[Row], limit: int | None = None) -> tuple[list[Row], list[Row]]:
     """Return the best of each group of near-duplicates, up to `limit`, and the others."""
-    kept: list[Row] = []
+    unique: list[Row] = []
     repeats: list[Row] = []
     seen: dict[str, dict[int, list[frozenset[str]]]] = {}
     for row in ranked:
-        if limit is not None and len(kept) >= limit:
+        if limit is not None and len(unique) >= limit:
             break
         terms = frozenset(row.entry.terms.split())
         others = seen.setdefault(row.entry.speaker or "", {})
-        low, high = math.ceil(DUPLICATE * len(terms)), math.floor(len(terms) / DUPLICATE)
+        low, high = math.ceil(DUPLICATE_SIMILARITY * len(terms)), math.floor(len(terms) / DUPLICATE_SIMILARITY)
         if any(_same(terms, other) for size in range(low, high + 1) for other in others.get(size, ())):
             repeats.append(row)
         else:
-            kept.append(row)
+            unique.append(row)
             others.setdefault(len(terms), []).append(terms)
-    return kept, repeats
+    return unique, repeats
 
 
 def chosen(ranked: Iterable[Row], count: int, most: int) -> list[Row]:
@@ -46,10 +46,10 @@ def chosen(ranked: Iterable[Row], count: int, most: int) -> list[Row]:
 
     Near-duplicates are included only if there are fewer than `count` other hits.
     """
-    kept, repeats = distinct(ranked, most)
-    if len(kept) >= count:
-        return kept
-    taken = kept + repeats[: most - len(kept)]
+    unique, repeats = distinct(ranked, most)
+    if len(unique) >= count:
+        return unique
+    taken = unique + repeats[: most - len(unique)]
     return sorted(taken, key=lambda row: -row.score)
 
 
@@ -58,59 +58,59 @@ def without_repeats(rows: Iterable[Row]) -> list[Row]:
 
     They are compared by text and not by terms, because "I don't live in Porto" has the same terms as "I live in Porto".
     """
-    said: set[tuple[str, str]] = set()
-    kept: list[Row] = []
+    statements: set[tuple[str, str]] = set()
+    unique: list[Row] = []
     for row in rows:
         words = (row.entry.speaker or "", row.text)
-        if row.entry.kind != "message" or not row.text or words not in said:
-            kept.append(row)
-        said.add(words)
-    return kept
+        if row.entry.kind != "message" or not row.text or words not in statements:
+            unique.append(row)
+        statements.add(words)
+    return unique
 
 
 def _same(a: frozenset[str], b: frozenset[str]) -> bool:
     # Texts without any term, such as images, are never duplicates of each other.
     shared = len(a & b)
-    return shared > 0 and shared >= DUPLICATE * (len(a) + len(b) - shared)
+    return shared > 0 and shared >= DUPLICATE_SIMILARITY * (len(a) + len(b) - shared)
 
 
 def merge_chunks(ranked: Sequence[Row], *, separator: str = "\n") -> list[Row]:
     """Merge consecutive chunks of one document into one hit, at the rank of the best of them."""
-    chunks = {_place(row): row for row in ranked if row.entry.kind == "document"}
+    chunks = {_position(row): row for row in ranked if row.entry.kind == "document"}
     out: list[Row] = []
-    used: set[Place] = set()
+    used: set[Position] = set()
     for row in ranked:
-        key = _place(row)
+        key = _position(row)
         if key in used:
             continue
         if key not in chunks:
             out.append(row)
             continue
         run = _run(key, chunks, used)
-        used.update(map(_place, run))
+        used.update(map(_position, run))
         text = _joined([part.text for part in run], separator)
         out.append(msgspec.structs.replace(row, text=text))
     return out
 
 
-def _place(row: Row) -> Place:
+def _position(row: Row) -> Position:
     # Ids are unique only within a kind and a namespace.
     entry = row.entry
     return (entry.kind, entry.ns, entry.parent), entry.seq
 
 
-def _run(key: Place, chunks: dict[Place, Row], used: set[Place]) -> list[Row]:
-    """Return the consecutive chunks around one, at most `MOST_MERGED`, starting with later ones."""
+def _run(key: Position, chunks: dict[Position, Row], used: set[Position]) -> list[Row]:
+    """Return the consecutive chunks around one, at most `MAX_MERGED_CHUNKS`, starting with later ones."""
     whole, first = key
     last = first
-    while last - first + 1 < MOST_MERGED:
+    while last - first + 1 < MAX_MERGED_CHUNKS:
         if (whole, last + 1) in chunks and (whole, last + 1) not in used:
             last += 1
         elif (whole, first - 1) in chunks and (whole, first - 1) not in used:
             first -= 1
         else:
             break
-    return [chunks[whole, place] for place in range(first, last + 1)]
+    return [chunks[whole, number] for number in range(first, last + 1)]
 
 
 def _joined(texts: Sequence[str], separator: str) -> str:
@@ -118,7 +118,7 @@ def _joined(texts: Sequence[str], separator: str) -> str:
     out = texts[0]
     for text in texts[1:]:
         longest = min(len(out), len(text))
-        overlap = next((n for n in range(longest, OVERLAP - 1, -1) if out.endswith(text[:n])), 0)
+        overlap = next((n for n in range(longest, MIN_OVERLAP_CHARACTERS - 1, -1) if out.endswith(text[:n])), 0)
         out += text[overlap:] if overlap else separator + text
     return out
 
@@ -130,7 +130,7 @@ def fill(ranked: Sequence[Row], max_tokens: int, count: Callable[[str], int], te
     for row in ranked:
         text = row.text
         cost = count(text)
-        if cost > left and (not out or left >= LEAST_TOKENS):
+        if cost > left and (not out or left >= MIN_HIT_TOKENS):
             text = passage(text, terms, left, count)
             cost = count(text) if text else left + 1
         if cost <= left:

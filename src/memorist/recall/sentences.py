@@ -61,7 +61,7 @@ def split(passages: Sequence[Row]) -> Split:
 
     The words in a table's head count as words of each row.
     """
-    known: dict[str, int] = {}
+    vocabulary: dict[str, int] = {}
     texts: list[str] = []
     numbers: list[int] = []
     owner: list[int] = []
@@ -69,24 +69,24 @@ def split(passages: Sequence[Row]) -> Split:
     starts: list[int] = []
     headed: list[int] = []
     headed_starts: list[int] = []
-    for place, passage in enumerate(passages):
-        above = [known.setdefault(word, len(known)) for word in content_words(passage.heading)]
+    for index, passage in enumerate(passages):
+        above = [vocabulary.setdefault(word, len(vocabulary)) for word in content_words(passage.heading)]
         head: list[int] | None = None
         for number, text in enumerate(sentences(passage.text)):
-            found = [known.setdefault(word, len(known)) for word in content_words(text)]
-            head = (found if head is None else head) if ROW.match(text) else None
-            if not found:
+            word_numbers = [vocabulary.setdefault(word, len(vocabulary)) for word in content_words(text)]
+            head = (word_numbers if head is None else head) if ROW.match(text) else None
+            if not word_numbers:
                 continue
-            found = found + head if head else found
+            word_numbers = word_numbers + head if head else word_numbers
             texts.append(text)
             numbers.append(number)
-            owner.append(place)
+            owner.append(index)
             starts.append(len(flat))
             headed_starts.append(len(headed))
-            flat += found
-            headed += found + above
+            flat += word_numbers
+            headed += word_numbers + above
     return Split(
-        texts, numbers, _ints(owner), _ints(flat), _ints(starts), _ints(headed), _ints(headed_starts), list(known)
+        texts, numbers, _ints(owner), _ints(flat), _ints(starts), _ints(headed), _ints(headed_starts), list(vocabulary)
     )
 
 
@@ -94,60 +94,60 @@ def _ints(values: list[int]) -> Ints:
     return np.array(values, np.int64)
 
 
-def features(question: str, found: Split, passages: Sequence[Row], vectors: WordVectors) -> dict[str, Floats]:
+def features(question: str, sentence_words: Split, passages: Sequence[Row], vectors: WordVectors) -> dict[str, Floats]:
     """Return the features of each sentence by name. Features of meaning are standardised. Return None if there are no
     words to compare.
     """
     asked = list(dict.fromkeys(content_words(question) or words(question)))
-    if not asked or not found.texts:
+    if not asked or not sentence_words.texts:
         return {}
-    every = vectors([*found.vocabulary, *asked])
-    size = len(found.vocabulary)
-    rarity, likeness = _rarity(found, asked, len(passages)), _likeness(found, asked, every)
+    every = vectors([*sentence_words.vocabulary, *asked])
+    size = len(sentence_words.vocabulary)
+    rarity, likeness = _rarity(sentence_words, asked, len(passages)), _likeness(sentence_words, asked, every)
     length = np.linalg.norm(every[size:], axis=1)
     weight = np.minimum(rarity[size:], math.log(1 + len(passages) / 3)) * length
     weight = weight / (weight.sum() or 1.0)
-    own, whole = _matched(likeness, found.flat, found.starts), _of_passages(found, likeness)
-    score = np.array([log_odds(passage.score) for passage in passages])[found.owner]
+    own, whole = _matched(likeness, sentence_words.flat, sentence_words.starts), _of_passages(sentence_words, likeness)
+    score = np.array([log_odds(passage.score) for passage in passages])[sentence_words.owner]
     out = {
         "match": weight @ own,
         "match_square": weight @ np.square(np.maximum(own, 0.0)),
         "match_passage": weight @ whole,
         "match_passage_square": weight @ np.square(np.maximum(whole, 0.0)),
-        "cosine": _cosine(found, every, rarity, size),
+        "cosine": _cosine(sentence_words, every, rarity, size),
     }
     out = {name: (value - value.mean()) / (value.std() + 1e-6) for name, value in out.items()}
-    return {**out, "first": score, **_form(found)}
+    return {**out, "first": score, **_form(sentence_words)}
 
 
-def _rarity(found: Split, asked: Sequence[str], count: int) -> Floats:
+def _rarity(sentence_words: Split, asked: Sequence[str], count: int) -> Floats:
     """Return BM25's inverse document frequency of each word of the vocabulary and of the question, among the
     passages.
     """
-    size = len(found.vocabulary)
-    lengths = np.diff(np.append(found.headed_starts, len(found.headed)))
-    pairs = np.unique(np.repeat(found.owner, lengths) * size + found.headed)
+    size = len(sentence_words.vocabulary)
+    lengths = np.diff(np.append(sentence_words.headed_starts, len(sentence_words.headed)))
+    pairs = np.unique(np.repeat(sentence_words.owner, lengths) * size + sentence_words.headed)
     frequency = np.bincount(pairs % size, minlength=size)
-    place = {word: i for i, word in enumerate(found.vocabulary)}
-    sought = [frequency[place[word]] if word in place else 0 for word in asked]
+    index_of = {word: i for i, word in enumerate(sentence_words.vocabulary)}
+    sought = [frequency[index_of[word]] if word in index_of else 0 for word in asked]
     both = np.append(frequency, sought)
     result: Floats = np.log(1.0 + (count - both + 0.5) / (both + 0.5))
     return result
 
 
-def _likeness(found: Split, asked: Sequence[str], every: NDArray[np.float32]) -> Floats:
+def _likeness(sentence_words: Split, asked: Sequence[str], every: NDArray[np.float32]) -> Floats:
     """Return the cosine similarity of each word of the question (row) and each word of the passages, or 1 for words
     with the same stem. The mean of all words is subtracted first, because all words have it in common.
     """
-    size = len(found.vocabulary)
-    centred = every - every[found.flat].mean(axis=0)
+    size = len(sentence_words.vocabulary)
+    centred = every - every[sentence_words.flat].mean(axis=0)
     centred /= np.maximum(np.linalg.norm(centred, axis=1, keepdims=True), 1e-9)
     out: Floats = (centred[size:] @ centred[:size].T).astype(np.float64)
     begins: dict[str, list[int]] = {}
-    for place, word in enumerate(found.vocabulary):
-        begins.setdefault(word[:2], []).append(place)
+    for index, word in enumerate(sentence_words.vocabulary):
+        begins.setdefault(word[:2], []).append(index)
     for row, word in enumerate(asked):
-        out[row, _of_stem(word, begins, found.vocabulary)] = 1.0
+        out[row, _of_stem(word, begins, sentence_words.vocabulary)] = 1.0
     return out
 
 
@@ -163,21 +163,21 @@ def _matched(likeness: Floats, words: Ints, starts: Ints) -> Floats:
     return result
 
 
-def _of_passages(found: Split, likeness: Floats) -> Floats:
+def _of_passages(sentence_words: Split, likeness: Floats) -> Floats:
     """Return, for each word of the question (row) and each sentence, the best similarity in the sentence's passage and
     heading."""
-    begins = np.nonzero(np.diff(found.owner, prepend=-1))[0]
-    best = _matched(likeness, found.headed, found.headed_starts[begins])
-    result: Floats = best[:, np.cumsum(np.isin(np.arange(len(found.owner)), begins)) - 1]
+    begins = np.nonzero(np.diff(sentence_words.owner, prepend=-1))[0]
+    best = _matched(likeness, sentence_words.headed, sentence_words.headed_starts[begins])
+    result: Floats = best[:, np.cumsum(np.isin(np.arange(len(sentence_words.owner)), begins)) - 1]
     return result
 
 
-def _cosine(found: Split, every: NDArray[np.float32], rarity: Floats, size: int) -> Floats:
+def _cosine(sentence_words: Split, every: NDArray[np.float32], rarity: Floats, size: int) -> Floats:
     """Return the cosine similarity of the question and each sentence with its heading. Rare words weigh more."""
     weighted = every[:, :COSINE_NUMBERS] * rarity[:, None].astype(np.float32)
-    lengths = np.diff(np.append(found.headed_starts, len(found.headed)))
-    counts = np.zeros((len(found.texts), size), np.float32)
-    np.add.at(counts, (np.repeat(np.arange(len(found.texts)), lengths), found.headed), 1.0)
+    lengths = np.diff(np.append(sentence_words.headed_starts, len(sentence_words.headed)))
+    counts = np.zeros((len(sentence_words.texts), size), np.float32)
+    np.add.at(counts, (np.repeat(np.arange(len(sentence_words.texts)), lengths), sentence_words.headed), 1.0)
     sums = counts @ weighted[:size]
     question = weighted[size:].sum(axis=0)
     norms = np.linalg.norm(sums, axis=1) * np.linalg.norm(question)
@@ -185,11 +185,11 @@ def _cosine(found: Split, every: NDArray[np.float32], rarity: Floats, size: int)
     return result
 
 
-def _form(found: Split) -> dict[str, Floats]:
+def _form(sentence_words: Split) -> dict[str, Floats]:
     """Return the form of each sentence: a heading, short or long."""
-    lengths = np.diff(np.append(found.starts, len(found.flat)))
+    lengths = np.diff(np.append(sentence_words.starts, len(sentence_words.flat)))
     return {
-        "heading": _has(_HEADING, found.texts),
+        "heading": _has(_HEADING, sentence_words.texts),
         "length": np.log(lengths),
     }
 
@@ -222,12 +222,14 @@ class Best(msgspec.Struct, frozen=True):
 def best_sentences(question: str, passages: Sequence[Row], vectors: WordVectors) -> list[Best]:
     """Return the sentence of each passage that best answers the question. A passage without words has the lowest
     score."""
-    found = split(passages)
+    sentence_words = split(passages)
     out = [Best(-math.inf, -1)] * len(passages)
-    values = features(question, found, passages, vectors)
+    values = features(question, sentence_words, passages, vectors)
     if values:
         total = np.sum([WEIGHTS[name] * value for name, value in values.items()], axis=0)
-        for owner, number, score in zip(found.owner.tolist(), found.numbers, total.tolist(), strict=True):
+        for owner, number, score in zip(
+            sentence_words.owner.tolist(), sentence_words.numbers, total.tolist(), strict=True
+        ):
             if score > out[owner].score:
                 out[owner] = Best(score, number)
     return out

@@ -1,8 +1,9 @@
 """Finds the nearest vectors in one scope: exactly if it is small, and with a PCA sketch and re-scoring if it is large.
 
 A vector is quantised to a scale and one byte per dimension. For 256 dimensions, that is 260 bytes, both in the store
-and in memory. Beyond `EXACT` vectors, projections onto the first principal components (the sketch) are compared first,
-and only the best of them in full. A matrix product over the sketch is several times cheaper than over the vectors.
+and in memory. Beyond `MAX_EXACT_VECTORS` vectors, projections onto the first principal components (the sketch) are
+compared first, and only the best of them in full. A matrix product over the sketch is several times cheaper than over
+the vectors.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ Key = TypeVar("Key", bound=Hashable)
 Number = TypeVar("Number", bound=np.generic)
 Floats = NDArray[np.float32]
 
-EXACT = 4_096
-SKETCH = 64
-RESCORE = 200
+MAX_EXACT_VECTORS = 4_096
+SKETCH_DIMENSIONS = 64
+MIN_RESCORED_VECTORS = 200
 """The minimum number of sketch hits that are compared in full."""
 RESCORE_SHARE = 250
 """In a large index, one in this many vectors is compared in full."""
-_BLOCK = 2_048
-_SPREAD = 32_768
+_BLOCK_ROWS = 2_048
+_SPREAD_ROWS = 32_768
 """The mean and standard deviation are estimated from an even sample of about this many scores."""
 
 
@@ -70,7 +71,7 @@ class Nearest(msgspec.Struct, Generic[Key], frozen=True):
 class VectorIndex(Generic[Key]):
     """Holds the vectors of one scope by key, updated in place. No index has to be built beforehand."""
 
-    def __init__(self, dimensions: int, *, exact: int = EXACT, sketch: int = SKETCH) -> None:
+    def __init__(self, dimensions: int, *, exact: int = MAX_EXACT_VECTORS, sketch: int = SKETCH_DIMENSIONS) -> None:
         if dimensions < 1:
             raise UsageError("a vector needs at least one dimension")
         self.dimensions = dimensions
@@ -92,8 +93,8 @@ class VectorIndex(Generic[Key]):
     @property
     def nbytes(self) -> int:
         """This is the memory that the vectors themselves use."""
-        kept = (self._codes, self._scales, self._sketch, self._times, self._groups)
-        return sum(part.nbytes for part in kept)
+        arrays = (self._codes, self._scales, self._sketch, self._times, self._groups)
+        return sum(part.nbytes for part in arrays)
 
     def add(self, keys: Sequence[Key], vectors: ArrayLike) -> None:
         """Add or replace vectors, passed as rows of floats."""
@@ -153,9 +154,9 @@ class VectorIndex(Generic[Key]):
             pool = None
         else:
             scores = self._approximate(query)
-            pool = max(RESCORE, 3 * limit, count // RESCORE_SHARE)
+            pool = max(MIN_RESCORED_VECTORS, 3 * limit, count // RESCORE_SHARE)
         seen = scores if mask is None else scores[mask[:count]]
-        seen = seen[:: 1 + len(seen) // _SPREAD]
+        seen = seen[:: 1 + len(seen) // _SPREAD_ROWS]
         mean, std = float(seen.mean()), float(seen.std())
         if mask is not None:
             scores = np.where(mask[:count], scores, -np.inf)
@@ -222,7 +223,7 @@ class VectorIndex(Generic[Key]):
         """Compute the principal components of the current vectors. This is repeated each time their number has
         quadrupled."""
         count = len(self._keys)
-        sample = np.linspace(0, count - 1, min(count, 4 * _BLOCK)).astype(np.int64)
+        sample = np.linspace(0, count - 1, min(count, 4 * _BLOCK_ROWS)).astype(np.int64)
         rows = self._codes[sample].astype(np.float32) * self._scales[sample, None]
         _, directions = np.linalg.eigh(rows.T @ rows)
         self._rotation = np.ascontiguousarray(directions[:, ::-1][:, : self._width]).astype(np.float32)
@@ -232,8 +233,8 @@ class VectorIndex(Generic[Key]):
 
     def _project(self, start: int, stop: int) -> None:
         assert self._rotation is not None
-        for at in range(start, stop, _BLOCK):
-            part = slice(at, min(at + _BLOCK, stop))
+        for at in range(start, stop, _BLOCK_ROWS):
+            part = slice(at, min(at + _BLOCK_ROWS, stop))
             self._sketch[part] = (self._codes[part].astype(np.float32) * self._scales[part, None]) @ self._rotation
 
     def _approximate(self, query: Floats) -> Floats:
@@ -245,8 +246,8 @@ class VectorIndex(Generic[Key]):
     def _full(self, places: NDArray[np.int64], query: Floats) -> Floats:
         out = np.empty(len(places), np.float32)
         whole = len(places) == len(self._keys) and np.array_equal(places, np.arange(len(places)))
-        for at in range(0, len(places), _BLOCK):
-            part = slice(at, min(at + _BLOCK, len(places)))
+        for at in range(0, len(places), _BLOCK_ROWS):
+            part = slice(at, min(at + _BLOCK_ROWS, len(places)))
             rows = self._codes[part] if whole else self._codes[places[part]]
             out[part] = rows.astype(np.float32) @ query
         out *= self._scales[places]
@@ -272,7 +273,7 @@ def _top(scores: Floats, limit: int) -> NDArray[np.int64]:
     """Return the indices of the highest scores, best first."""
     if limit >= len(scores):
         return np.argsort(-scores, kind="stable")
-    likely = _likely(scores, limit) if len(scores) > 2 * _SPREAD else None
+    likely = _likely(scores, limit) if len(scores) > 2 * _SPREAD_ROWS else None
     some = np.argpartition(-(scores if likely is None else scores[likely]), limit - 1)[:limit]
     some = np.sort(some if likely is None else likely[some])
     return some[np.argsort(-scores[some], kind="stable")]
@@ -283,7 +284,7 @@ def _likely(scores: Floats, limit: int) -> NDArray[np.int64] | None:
     are a few times as many as `limit`. Comparing a million scores with one number takes a tenth of the time needed to
     partition them.
     """
-    sample = scores[:: len(scores) // _SPREAD]
+    sample = scores[:: len(scores) // _SPREAD_ROWS]
     rank = min(len(sample), 8 + 4 * limit * len(sample) // len(scores))
     some = np.nonzero(scores >= np.partition(sample, len(sample) - rank)[len(sample) - rank])[0]
     return some if len(some) >= limit else None

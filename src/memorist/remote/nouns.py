@@ -174,7 +174,7 @@ async def _request_once(core: RemoteCore, operation: Operation, arguments: JsonM
             repeatable=True,
         )  # fmt: skip
     except NotFound:
-        if operation.found:
+        if operation.none_is_missing:
             return None
         raise
     return result_of(operation, answer, template)
@@ -212,14 +212,14 @@ async def _tried(core: RemoteCore, step: JsonMapping) -> object:
 def _put_argument(
     parameter: Parameter, value: Any, query: dict[str, str], body: JsonObject, headers: dict[str, str]
 ) -> None:
-    if parameter.place == "header":
+    if parameter.location == "header":
         if value is not None:
             headers["if-none-match" if value == 0 else "if-match"] = "*" if value == 0 else f'"{value}"'
         return
     if parameter.kind == "one" and not parameter.required and _is_default(value, parameter.default):
         return
     sent = _checked(parameter, plain(_wired(parameter, value)))
-    if parameter.place == "query":
+    if parameter.location == "query":
         query[parameter.name] = sent if isinstance(sent, str) else _encode(sent).decode()
     elif parameter.kind == "fields":
         body.update(sent)

@@ -41,8 +41,8 @@ def read_call(operation: Operation, query: bytes, body: bytes, headers: Mapping[
     fields = _body(body) if operation.has_body else {}
     call = Call([], {})
     for parameter in parameters_of(operation):
-        source = fields if parameter.place == "body" else arguments
-        if parameter.place == "header":
+        source = fields if parameter.location == "body" else arguments
+        if parameter.location == "header":
             _take_expect(call, headers)
         elif parameter.kind == "fields":
             call.options |= {name: fields.pop(name) for name in list(fields)}
@@ -51,7 +51,7 @@ def read_call(operation: Operation, query: bytes, body: bytes, headers: Mapping[
         elif parameter.name in source:
             call.options[parameter.name] = _taken(operation, parameter, source.pop(parameter.name))
         elif parameter.required:
-            raise Malformed(f"`{parameter.name}` is missing in the {parameter.place}")
+            raise Malformed(f"`{parameter.name}` is missing in the {parameter.location}")
     unknown = [*fields, *arguments]
     if unknown:
         raise InvalidValue(f"unknown field {unknown[0][:40]!r}")
@@ -177,11 +177,11 @@ def _converted(parameter: Parameter, value: object, *, listed: bool = False) -> 
     if parameter.type is str and type(value) is str and not listed:
         return value
     kind = list[parameter.type] if listed else parameter.type  # type: ignore[name-defined]  # made at run time
-    if parameter.place == "query" and isinstance(value, str):
+    if parameter.location == "query" and isinstance(value, str):
         value = _from_text(parameter, value)
     try:
         # Only text that is no JSON is converted leniently: a limit of 0.0 is no whole number.
-        return msgspec.convert(value, kind, strict=parameter.place != "query" or not isinstance(value, str))
+        return msgspec.convert(value, kind, strict=parameter.location != "query" or not isinstance(value, str))
     except msgspec.ValidationError as wrong:
         raise InvalidValue(f"`{parameter.name}` is invalid: {wrong}") from None
 
@@ -204,7 +204,7 @@ def _is_number(value: str) -> bool:
 
 def written(operation: Operation, call: Call, result: Any) -> tuple[bytes, int]:
     """Encode a result, and return the body and the version of the record (0 if it has none). A list has a cursor."""
-    if result is None and operation.found:
+    if result is None and operation.none_is_missing:
         raise NotFound("there is nothing here under that name")
     if call.format != "context" and isinstance(result, Context):
         return _encode(rendered(result, call.format, call.with_manifest)), 0

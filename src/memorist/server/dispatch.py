@@ -28,7 +28,7 @@ from .nouns import noun_of
 if TYPE_CHECKING:
     from .app import Server
 
-MAX_BODY = 8 * 1024 * 1024
+MAX_BODY_BYTES = 8 * 1024 * 1024
 Endpoint = Callable[[Request], Awaitable[ASGIApp]]
 
 
@@ -156,8 +156,8 @@ async def read_body(request: Request) -> bytes:
             raise ClientDisconnect
         parts.append(message.get("body", b""))
         size += len(parts[-1])
-        if size > MAX_BODY:
-            raise TooLarge(f"a body may have {MAX_BODY} bytes")
+        if size > MAX_BODY_BYTES:
+            raise TooLarge(f"a body may have {MAX_BODY_BYTES} bytes")
         more = message.get("more_body", False)
     return b"".join(parts)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import msgspec
 
-KEPT_BUCKETS = 10_000
+MAX_BUCKETS = 10_000
 
 
 class Rate(msgspec.Struct, frozen=True):
@@ -43,7 +43,7 @@ class Buckets:
         now = self._clock()
         level, then = self._buckets.pop(key, (rate.burst, now))
         level = min(rate.burst, level + (now - then) * rate.per_second)
-        if len(self._buckets) >= KEPT_BUCKETS:
+        if len(self._buckets) >= MAX_BUCKETS:
             del self._buckets[next(iter(self._buckets))]
         if level < 1:
             self._buckets[key] = (level, now)

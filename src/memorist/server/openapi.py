@@ -174,14 +174,14 @@ def _described(operation: Operation, schemas: JsonObject) -> JsonObject:
         "description": f"{doc}\n\nRole: `{operation.role}`.",
         "x-call": operation.name,
         "x-writes": operation.writes,
-        "x-found": operation.found,
-        "parameters": [_parameter(parameter, shape) for parameter, shape in pairs if parameter.place == "query"],
+        "x-found": operation.none_is_missing,
+        "parameters": [_parameter(parameter, shape) for parameter, shape in pairs if parameter.location == "query"],
         "responses": {
             "200": _success(operation, answer),
             **{code: {"$ref": f"#/components/responses/{code}"} for code in _ERRORS},
         },
     }
-    if any(parameter.place == "header" for parameter in parameters_of(operation)):
+    if any(parameter.location == "header" for parameter in parameters_of(operation)):
         described["parameters"] += _VERSION_HEADERS
     if takes_key(operation):
         described["parameters"].append(_IDEMPOTENCY_KEY)
@@ -201,7 +201,7 @@ def _success(operation: Operation, answer: JsonObject) -> JsonObject:
 
 
 def _needs_body(pairs: list[tuple[Parameter, object]]) -> bool:
-    return any(parameter.place == "body" and parameter.required for parameter, _ in pairs)
+    return any(parameter.location == "body" and parameter.required for parameter, _ in pairs)
 
 
 def _envelope(operation: Operation, answer: JsonObject) -> JsonObject:
@@ -213,7 +213,7 @@ def _envelope(operation: Operation, answer: JsonObject) -> JsonObject:
     choices = answer.get("anyOf", ())
     if any("$ref" in choice for choice in choices):
         some = [choice for choice in choices if choice != {"type": "null"}]
-        if len(some) < len(choices) and not operation.found:
+        if len(some) < len(choices) and not operation.none_is_missing:
             some.append({"type": "object", "required": ["result"], "properties": {"result": {"type": "null"}}})
         return some[0] if len(some) == 1 else {"anyOf": some}
     return {"type": "object", "required": ["result"], "properties": {"result": answer}}
@@ -240,7 +240,7 @@ def _named(parameter: Parameter, shape: JsonObject) -> JsonObject:
 
 
 def _body(pairs: list[tuple[Parameter, object]]) -> JsonObject:
-    fields = [(parameter, shape) for parameter, shape in pairs if parameter.place == "body"]
+    fields = [(parameter, shape) for parameter, shape in pairs if parameter.location == "body"]
     if any(parameter.kind == "fields" for parameter, _ in fields):
         return {"type": "object"}
     properties = {

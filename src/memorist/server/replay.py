@@ -26,7 +26,7 @@ from .nouns import noun_of
 if TYPE_CHECKING:
     from ..memory import AsyncMemory
 
-MAX_KEY = 200
+MAX_KEY_CHARACTERS = 200
 
 
 class AnswerGone(UnknownOutcome):
@@ -82,8 +82,8 @@ def _keys(items: Iterable[Any]) -> list[object]:
 
 def checked(key: str) -> str:
     """Check that an idempotency key is short, printable ASCII."""
-    if not 0 < len(key) <= MAX_KEY or not key.isascii() or not key.isprintable():
-        raise InvalidValue(f"Idempotency-Key must have 1 to {MAX_KEY} visible characters")
+    if not 0 < len(key) <= MAX_KEY_CHARACTERS or not key.isascii() or not key.isprintable():
+        raise InvalidValue(f"Idempotency-Key must have 1 to {MAX_KEY_CHARACTERS} visible characters")
     return key
 
 

@@ -10,7 +10,7 @@ import anyio
 
 from ..errors import StoreUnavailable
 
-AT_ONCE = 64
+MAX_CONCURRENT_CALLS = 64
 MAX_WAITING_CALLS = 256
 
 
@@ -18,8 +18,8 @@ class Room:
     """Implements a semaphore with a bounded queue. Entering it raises StoreUnavailable when the queue is full."""
 
     def __init__(self) -> None:
-        self._most = AT_ONCE + MAX_WAITING_CALLS
-        self._places = anyio.Semaphore(AT_ONCE, fast_acquire=True)
+        self._most = MAX_CONCURRENT_CALLS + MAX_WAITING_CALLS
+        self._places = anyio.Semaphore(MAX_CONCURRENT_CALLS, fast_acquire=True)
         self.taken = 0
         """The number of requests that are running or waiting."""
 

@@ -125,10 +125,10 @@ class Sum(NamedTuple):
     """Holds the parts of a stored checksum: its algorithm, the hash of the columns it covers (see `shape_of`), and the
     CRC.
 
-    As one integer, the checksum is `made << 56 | shape << 32 | crc`.
+    As one integer, the checksum is `algorithm << 56 | shape << 32 | crc`.
     """
 
-    made: int
+    algorithm: int
     shape: int
     crc: int
 

@@ -37,12 +37,12 @@ def verdict(request: Request, **fields: Any) -> Note | str:
 
 
 LISBON = Known(
-    id="fact:location", kind="fact", text="The user lives in Lisbon.", key="location", value="Lisbon", said=AT
+    id="fact:location", kind="fact", text="The user lives in Lisbon.", key="location", value="Lisbon", stated_at=AT
 )
 TEA = asked(turn("I like tea"))
 PEANUTS = Known(
-    id="fact:allergy", kind="fact", text="The user is allergic to peanuts.", key="allergy", value="peanuts", said=AT,
-    sensitive=True,
+    id="fact:allergy", kind="fact", text="The user is allergic to peanuts.", key="allergy", value="peanuts",
+    stated_at=AT, sensitive=True,
 )  # fmt: skip
 
 
@@ -158,7 +158,7 @@ def test_a_change_needs_a_reason_and_a_newer_statement() -> None:
     assert verdict(request, **fields) == "ends a memory without a reason"
     ended = verdict(request, reason="stopped", **fields)
     assert isinstance(ended, Note) and ended.target == LISBON and ended.review is None
-    newer = msgspec.structs.replace(LISBON, said=datetime(2027, 1, 1, tzinfo=UTC))
+    newer = msgspec.structs.replace(LISBON, stated_at=datetime(2027, 1, 1, tzinfo=UTC))
     late = asked(turn("I don't live in Lisbon anymore."), known=(newer,))
     assert "older" in str(verdict(late, reason="stopped", **fields))
 

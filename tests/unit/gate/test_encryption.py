@@ -54,7 +54,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_every_kind_with_content_is_sealed() -> None:
-    speaking = {kind.record for kind in KINDS if kind.says is not None or kind.found is not None}
+    speaking = {kind.record for kind in KINDS if kind.says is not None or kind.findable is not None}
     assert speaking <= set(CONTENT)
     assert set(BY_TABLE.values()) == set(CONTENT)
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memorist import Memory
-from memorist.recall.lexical import SMALL_SCOPE, LexicalIndex, select_terms
+from memorist.recall.lexical import SMALL_SCOPE_ENTRIES, LexicalIndex, select_terms
 from memorist.runtime import run_blocking
 
 
@@ -50,7 +50,7 @@ def test_adding_again_replaces() -> None:
 
 
 def test_frequent_terms_are_dropped_only_where_rarer_ones_remain() -> None:
-    many = SMALL_SCOPE * 10
+    many = SMALL_SCOPE_ENTRIES * 10
     frequency = {"the": many // 2, "cat": 10, "dog": 20, "often": many // 3}
     assert select_terms(["the", "cat", "dog", "none"], frequency, many) == ["cat", "dog"]
     assert select_terms(["the", "often"], frequency, many) == ["often", "the"]

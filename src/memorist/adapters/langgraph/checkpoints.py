@@ -30,8 +30,8 @@ from .values import Known, Stored, Version
 
 PAGE_ROWS = 50
 """The number of checkpoints per page of a scan."""
-KEPT_LISTS = 256
-KEPT_BYTES = 32 * 1024 * 1024
+MAX_CACHED_LISTS = 256
+MAX_CACHED_BYTES = 32 * 1024 * 1024
 Channel = tuple[str, str, str]
 """(thread, namespace, channel)."""
 
@@ -58,7 +58,7 @@ class KnownLists:
             self._drop(channel)
             self._kept[channel] = entry
             self._bytes += values.weight(entry.items)
-            while len(self._kept) > KEPT_LISTS or (self._bytes > KEPT_BYTES and len(self._kept) > 1):
+            while len(self._kept) > MAX_CACHED_LISTS or (self._bytes > MAX_CACHED_BYTES and len(self._kept) > 1):
                 self._drop(next(iter(self._kept)))
 
     def drop(self, channel: Channel) -> None:

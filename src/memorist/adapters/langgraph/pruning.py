@@ -23,7 +23,7 @@ from . import rows, values
 from .checkpoints import Checkpoints
 from .rows import CheckpointRow, checkpoint_row
 
-AT_ONCE = 400
+ROWS_PER_COMMIT = 400
 """How many records to delete or copy in one transaction."""
 MAX_ATTEMPTS = 20
 Going = Callable[[Sequence[CheckpointRow]], set[tuple[str, str]]]
@@ -78,7 +78,7 @@ class Pruning:
 
     async def _copy(self, prefix: RecordKey, copied: Callable[[OpaqueRecord], RecordPut]) -> None:
         last: RecordKey | None = None
-        while page := await self._records.scan(self._space, prefix, after=last, limit=AT_ONCE):
+        while page := await self._records.scan(self._space, prefix, after=last, limit=ROWS_PER_COMMIT):
             await self._records.put_many(self._space, [copied(record) for record in page])
             last = page[-1].key
 
@@ -189,4 +189,4 @@ def _renamed(record: OpaqueRecord, thread: str) -> RecordPut:
 
 
 def _pages(keys: list[RecordKey]) -> Iterable[list[RecordKey]]:
-    return (keys[start : start + AT_ONCE] for start in range(0, len(keys), AT_ONCE))
+    return (keys[start : start + ROWS_PER_COMMIT] for start in range(0, len(keys), ROWS_PER_COMMIT))

@@ -37,7 +37,7 @@ from .vectors import Embeds, Rows, embedder_of, packed, similarity, texts_of
 Score = Literal["hybrid", "cosine"]
 BESIDE = "langgraph"
 """The first part of the key of the record next to an item, which contains its time to live and its vectors."""
-MOST_HITS = 1000
+MAX_HITS = 1000
 """How many hits to recall if a filter is applied to them afterwards."""
 DEFAULT_ROOT = "workflow:store"
 _PLAIN = re.compile(r"[\w.\-]+\Z")
@@ -178,7 +178,7 @@ class _Items:
 
     async def _by_recall(self, spaces: Sequence[str], op: SearchOp) -> list[tuple[float | None, Fact]]:
         exact = [space for space in spaces if not space.endswith("*")]
-        asked = MOST_HITS if op.filter or len(exact) < len(spaces) else op.offset + op.limit
+        asked = MAX_HITS if op.filter or len(exact) < len(spaces) else op.offset + op.limit
         # Without a floor: LangGraph's search ranks every item, however little it has to do with the query.
         hits = (
             await self._memory.recall(op.query or "", namespaces=spaces, kinds="fact", top_k=asked, min_score=0.0)

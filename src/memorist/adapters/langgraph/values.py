@@ -22,7 +22,7 @@ Item = tuple[str, bytes]
 """One serialised item, as `dumps_typed` returns it."""
 MAX_WHOLE_BYTES = 1024
 """Lists of up to this many bytes are always stored whole."""
-MOST_LINKS = 256
+MAX_LINKS = 256
 """The maximum length of a chain of deltas."""
 
 
@@ -111,7 +111,7 @@ def spliced(version: Version, full: Stored, items: tuple[Item, ...], last: Known
     new = items[head : len(items) - tail]
     base = last.stored
     since, size = base.since + weight(new), base.size
-    if since > size or base.links >= MOST_LINKS or not head + tail:
+    if since > size or base.links >= MAX_LINKS or not head + tail:
         return full
     whole = last.version if base.whole is None else base.whole
     return Stored(

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ...context.units import Unit
     from ...ports import Model
 
-MOST_MESSAGES = 20_000
+MAX_MESSAGES = 20_000
 """The maximum number of messages in one fold; a longer thread is folded in several steps."""
 RESULT_MESSAGES = 200
 """How many messages after the age limit to search for results of a tool call."""
@@ -83,7 +83,7 @@ class Folding:
         read = await self._start(thread)
         if read is None:
             return None
-        page = await core.scan(Message, thread, after=(_behind(read),), limit=MOST_MESSAGES)
+        page = await core.scan(Message, thread, after=(_behind(read),), limit=MAX_MESSAGES)
         read.messages.extend(await self._summarizable(page))
         # In cached contexts, recalled items are sent with their turn; count them too, so that folds do not come late.
         units, _ = group(read.messages, core.shared.counter, attached=True, stash=stash)
@@ -142,7 +142,7 @@ class Folding:
     async def _aged(self, read: Read, before: datetime) -> bool:
         """Read old messages and one page beyond them. Return True if the limit was reached and there may be more."""
         last, borders = _behind(read), 0
-        while len(read.messages) < MOST_MESSAGES:
+        while len(read.messages) < MAX_MESSAGES:
             page = await self._core.scan(Message, read.thread.id, after=(last,), limit=RESULT_MESSAGES)
             read.messages.extend(await self._summarizable(page))
             if len(page) < RESULT_MESSAGES or borders:

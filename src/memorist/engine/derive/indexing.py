@@ -49,7 +49,7 @@ from ..index_jobs import index_job
 from ..statistics import count_entries, replaced_entries
 
 BATCH_ENTRIES = 500
-FIRST_BATCH = 64
+FIRST_BATCH_ENTRIES = 64
 """The first batch of a recall is small. After it, recall can tell whether others are writing at the moment."""
 MAX_SCANNED_MESSAGES = 200
 """How many of a thread's newest messages a recall searches without an index, while somebody keeps writing there."""
@@ -114,7 +114,7 @@ class Indexer:
         """
         total = 0
         for ns in namespaces:
-            self._batch = FIRST_BATCH
+            self._batch = FIRST_BATCH_ENTRIES
             jobs = await self._core.scan(Job, "index", ns, where=_ALIVE)
             items = [job for job in jobs if not job.item.startswith("thread:")]
             talks = [job for job in jobs if job.item.startswith("thread:")] if threads else []
@@ -212,9 +212,10 @@ class Indexer:
         kind, _, item = job.item.partition(":")
         if kind == "thread":
             return await self._thread(job, item, plan)
-        findable = FINDABLE.get(kind)
-        if findable is not None and findable.found is not None and findable.found.made is not None:
-            await self._row(job, findable, item, plan)
+        registered = FINDABLE.get(kind)
+        findable = None if registered is None else registered.findable
+        if registered is not None and findable is not None and findable.make_entry is not None:
+            await self._row(job, registered, item, plan)
         elif kind == "document":
             await self._document(job, item, plan)
         elif kind == "summary":
@@ -282,7 +283,7 @@ class Indexer:
 
     async def _row(self, job: Job, kind: Kind, id: str, plan: IndexWork) -> None:
         """Plan the entry of a record that is indexed on its own, such as a fact."""
-        findable = kind.found
+        findable = kind.findable
         assert findable is not None
         record = await self._core.get(kind.record, job.ns, id)
         draft = None if record is None else draft_of(kind, record)
@@ -489,13 +490,13 @@ def analyse_drafts(
 
 def draft_of(kind: Kind, record: Record) -> Draft | None:
     """Return the entry of a record that is indexed on its own, with its text, or None if it is not indexed."""
-    findable = kind.found
+    findable = kind.findable
     assert findable is not None
-    assert findable.made is not None
+    assert findable.make_entry is not None
     text = (findable.sought or findable.text)(record) if findable.live(record) else ""
     if not text.strip():
         return None
-    entry = findable.made(record)
+    entry = findable.make_entry(record)
     if isinstance(record, Fact) and record.indexed is None:
         statement, asked = spoken(record)
         entry = msgspec.structs.replace(entry, context_terms=asked)
@@ -603,7 +604,7 @@ async def drafts_of(core: Core, entries: Sequence[Entry]) -> list[Draft]:
     drafts: list[Draft] = []
     gate = await policy_of(core)
     for kind in {entry.kind for entry in entries}:
-        findable = FINDABLE[kind].found
+        findable = FINDABLE[kind].findable
         assert findable is not None
         own = [entry for entry in entries if entry.kind == kind]
         keys = [findable.key(entry.ns, entry.parent, entry.seq, entry.id) for entry in own]
@@ -628,9 +629,9 @@ async def _around(core: Core, kind: str, entries: Sequence[Entry]) -> dict[Key, 
 
 
 def _draft_again(kind: Kind, entry: Entry, record: Record, around: Mapping[Key, Record | None]) -> Draft | None:
-    findable = kind.found
+    findable = kind.findable
     assert findable is not None
-    if findable.made is not None:
+    if findable.make_entry is not None:
         fresh = draft_of(kind, record)
         context = "" if fresh is None else fresh.entry.context_terms
         return None if fresh is None else Draft(msgspec.structs.replace(entry, context_terms=context), fresh.text)

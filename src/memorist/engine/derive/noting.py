@@ -46,7 +46,7 @@ class Source(msgspec.Struct, frozen=True):
     """Holds the source of a note: the message, when it was written, and how much it is trusted."""
 
     message: str
-    said: datetime
+    stated_at: datetime
     trust: str = "user"
 
 
@@ -107,7 +107,7 @@ class Noting:
             kind=note.kind, operation="end" if note.op == "end" else "update" if note.target else "add",
             target=note.target.id if note.target else None, text=note.text, proposal=proposal, quote=note.quote,
             reason=reason, confidence=note.confidence, sources=(source.message,), trust=source.trust,
-            created_at=source.said, updated_at=at,
+            created_at=source.stated_at, updated_at=at,
         )  # fmt: skip
         if await self._core.get(Candidate, self._ns, candidate.id) is None:
             await self._core.apply(
@@ -138,8 +138,8 @@ class Noting:
         fact = msgspec.structs.replace(
             facts._new(self._ns, key, note.value, None, note.confidence, source.message),
             text=note.text, subject=note.subject, valid_from=note.start, valid_until=note.end, scope=note.scope,
-            inferred=note.inferred, trust=source.trust, reason=note.reason, created_at=source.said,
-            updated_at=source.said, metadata={"quote": note.quote},
+            inferred=note.inferred, trust=source.trust, reason=note.reason, created_at=source.stated_at,
+            updated_at=source.stated_at, metadata={"quote": note.quote},
         )  # fmt: skip
         if current is not None and _same(current.value, note.value):
             fact = msgspec.structs.replace(
@@ -174,7 +174,7 @@ class Noting:
             return
         facts = Facts(self._core)
         ended, changes = facts._ending(
-            current, "ended", note.reason, source.message, source.said, until=note.end or source.said
+            current, "ended", note.reason, source.message, source.stated_at, until=note.end or source.stated_at
         )
         await self._core.apply(Expect(Fact, current.row_key, current.version), *changes)
         self.outcome.ended.append(remembered(ended, self._core.at(), status="ended"))
@@ -213,19 +213,19 @@ class Noting:
         elif old is not None:
             changed = msgspec.structs.replace(
                 old, text=note.text, starts_at=note.start or old.starts_at, ends_at=note.end or old.ends_at,
-                status=note.status or old.status, people=note.people or old.people, location=note.place or old.location,
-                reason=note.reason, confidence=note.confidence,
+                status=note.status or old.status, people=note.people or old.people,
+                location=note.location or old.location, reason=note.reason, confidence=note.confidence,
             )  # fmt: skip
             stored = await events._replace(old, _with_source(changed, source), "update")
             self.outcome.stored.append(remembered(stored, core.at()))
         else:
-            starts = note.start or source.said
+            starts = note.start or source.stated_at
             event = Event(
                 org=core.org, ns=self._ns, id=event_key(note.text, starts), text=note.text, starts_at=starts,
-                ends_at=note.end, status=note.status or ("planned" if starts > source.said else "done"),
-                subject=note.subject, people=note.people, location=note.place, inferred=note.inferred,
+                ends_at=note.end, status=note.status or ("planned" if starts > source.stated_at else "done"),
+                subject=note.subject, people=note.people, location=note.location, inferred=note.inferred,
                 confidence=note.confidence, sources=(source.message,), actor="processor", trust=source.trust,
-                metadata=_metadata(note), created_at=source.said, updated_at=source.said,
+                metadata=_metadata(note), created_at=source.stated_at, updated_at=source.stated_at,
             )  # fmt: skip
             before = await core.get(Event, self._ns, event.id)
             stored = await events._write(event)
@@ -296,7 +296,7 @@ def _said_later(fact: Fact, source: Source) -> bool:
     other, _, later = (fact.source or "").rpartition("#")
     if fact.actor == "processor" and thread == other and number.isdecimal() and later.isdecimal():
         return int(later) > int(number)
-    return fact.updated_at > source.said
+    return fact.updated_at > source.stated_at
 
 
 def _says_more(current: Fact, note: Note, source: Source) -> bool:

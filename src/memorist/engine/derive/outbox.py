@@ -40,11 +40,11 @@ SHOWN = {"index": ("index",), "derive": ("derive", REREAD)}
 MAX_ATTEMPTS = 5
 POISON = "poison: its workers stopped before they could finish or fail"
 JOB_LEASE_MICROSECONDS = 60_000_000
-MOST_LEASE_SECONDS = 86_400
+MAX_LEASE_SECONDS = 86_400
 CLAIMED_JOBS = 8
 """How many jobs to claim at once from a queue."""
-FIRST_DELAY = 1_000_000
-LONGEST_DELAY = 3600 * 1_000_000
+FIRST_DELAY_MICROSECONDS = 1_000_000
+MAX_DELAY_MICROSECONDS = 3600 * 1_000_000
 _NEEDED = (
     "recall.vectors",
     "recall.lexical",
@@ -204,7 +204,7 @@ class Outbox:
             await self._give_up(core, job, reason, skip=not isinstance(problem, MemoristError))
             return "dead"
         # The delay quadruples with each attempt, so that a part that is away for long is not asked often.
-        delay = pause(2 * job.attempts - 1, first=FIRST_DELAY, longest=LONGEST_DELAY)
+        delay = pause(2 * job.attempts - 1, first=FIRST_DELAY_MICROSECONDS, longest=MAX_DELAY_MICROSECONDS)
         # Below the limit, because `_do` takes a job over it for one that kills its worker.
         await self._release(core, job, reason, delay=int(delay), attempts=min(job.attempts, MAX_ATTEMPTS - 1))
         return "failed"
@@ -381,7 +381,7 @@ class Jobs:
             True
         """
         self._core.scope.whole_org("working through the outbox")
-        if not 0 < lease <= MOST_LEASE_SECONDS:
+        if not 0 < lease <= MAX_LEASE_SECONDS:
             raise InvalidValue("a lease must be longer than 0 seconds and at most a day")
         org = None if self._core.scope.all_orgs else self._core.org
         return await Outbox(self._core.shared, org, lease=int(lease * 1e6)).drain(seconds=seconds)

@@ -148,7 +148,7 @@ class Writer:
         if note.op not in ("add", "update"):
             return Admission()
         gate = await policy_of(self._core)
-        texts = (note.text, note.value, note.quote, note.place, *note.people)
+        texts = (note.text, note.value, note.quote, note.location, *note.people)
         admission = judge_memory(gate, noting.ns, texts, key=note.key)
         await noting.count(admission)
         return admission
@@ -332,7 +332,7 @@ def _as_known(item: Remembered) -> Known:
     root = (item.key or "").split(".")[0].split("@")[0]
     return Known(
         id=item.id, kind=item.kind, text=item.text, subject=item.subject, key=item.key, value=item.value,
-        since=item.valid_from, said=item.updated_at, status=item.type if item.kind == "event" else None,
+        since=item.valid_from, stated_at=item.updated_at, status=item.type if item.kind == "event" else None,
         sensitive=root in SENSITIVE_KEYS,
     )  # fmt: skip
 

@@ -35,7 +35,7 @@ from ..forgetting.lineage import sources_of
 from ..index_jobs import index_job
 from ..options import check_reason, page, version_of
 
-GUARD_TRIES = 40
+MAX_GUARD_ATTEMPTS = 40
 """How often to retry writing a fact whose sources are being forgotten."""
 PAGE_ROWS = 1000
 FactScope = Literal["standing", "conversation", "task"]
@@ -137,7 +137,7 @@ class Facts:
 
         It is returned as `rejected` if one of them was forgotten.
         """
-        for _ in range(GUARD_TRIES):
+        for _ in range(MAX_GUARD_ATTEMPTS):
             held = await guard(self._core, fact.sources, since=since)
             if held.forgotten:
                 return msgspec.structs.replace(fact, status="rejected", reason="a source of it was forgotten")

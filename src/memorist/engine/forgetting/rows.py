@@ -155,12 +155,12 @@ class Rows:
         queues = THREAD_QUEUES if ref.kind == "thread" else ("index",)
         parts = [part for part in FINDABLE.values() if part.owner == ref.kind]
         changes: list[Change] = [
-            DeleteRange(Entry, (org, ns, part.found.entry, ref.key)) for part in parts if part.found is not None
+            DeleteRange(Entry, (org, ns, part.findable.entry, ref.key)) for part in parts if part.findable is not None
         ]
         if ref.kind == "summary":
             return [Delete(Entry, (org, ns, "summary", ref.key, ref.id))]
-        if kind is not None and kind.found is not None and kind.found.made is not None:
-            changes += [Delete(Entry, (org, ns, kind.found.entry, "", id)) for id in (ref.id, ref.key)]
+        if kind is not None and kind.findable is not None and kind.findable.make_entry is not None:
+            changes += [Delete(Entry, (org, ns, kind.findable.entry, "", id)) for id in (ref.id, ref.key)]
         names = (ref.kind, "summary") if ref.kind == "thread" else (ref.kind,)
         items = [] if ref.part else [f"{name}:{ref.key}" for name in names]
         return [*changes, *(Delete(Job, (org, queue, ns, item)) for queue in queues for item in items)]

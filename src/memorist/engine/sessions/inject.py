@@ -148,7 +148,7 @@ class Output(msgspec.Struct, frozen=True):
     """Describes what a task's call stores in memory: a fact, an exchange in a thread, or both."""
 
     value: Json
-    said: str
+    text: str
     """This is the output as text."""
     asked: str = ""
     """These are the texts that the function was called with."""
@@ -263,7 +263,7 @@ class Injection:
             asked = [Message(role="user", content=output.asked)] if output.asked else []
             thread = await Threads(self._core).get(output.thread)
             own = self._core.scope.own() if thread is None else None
-            await Threads(batch).append(output.thread, *asked, recalled.message(output.said), create=own)
+            await Threads(batch).append(output.thread, *asked, recalled.message(output.text), create=own)
         await self._core.commit(batch)
         return is_stored
 

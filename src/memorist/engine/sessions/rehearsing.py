@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ...recall.hit import Hit
     from .settings import Prefix, RequestOptions
 
-MOST_KEYS = 2_000
+MAX_KEYS = 2_000
 """The maximum number of facts in a namespace that are looked up at an earlier time."""
 
 
@@ -193,9 +193,9 @@ async def facts_at(core: Core, namespaces: Iterable[str], moment: datetime) -> d
     """Return the facts of some namespaces that were different at a given time, with their values at that time."""
     facts, facts_by_key = Facts(core), dict[Key, Fact | None]()
     for ns in namespaces:
-        held = await core.scan(Fact, ns, limit=MOST_KEYS)
+        held = await core.scan(Fact, ns, limit=MAX_KEYS)
         changed = {fact.key for fact in held if to_micros(fact.updated_at) > to_micros(moment)}
-        past = await core.scan(FactVersion, ns, limit=MOST_KEYS)
+        past = await core.scan(FactVersion, ns, limit=MAX_KEYS)
         ended = {version.key for version in past} - {fact.key for fact in held}
         for key in sorted(changed | ended):
             then = await facts.get(ns, key, as_of=moment)

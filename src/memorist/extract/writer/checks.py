@@ -108,7 +108,7 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
     end: datetime | None = None
     status: str | None = None
     people: tuple[str, ...] = ()
-    place: str | None = None
+    location: str | None = None
     scope: str = "standing"
     inferred: bool = False
     confidence: float = 0.8
@@ -211,7 +211,7 @@ def _ended(operation: Operation, target: Known, subject: str | None, turn: Turn)
         return "ends a memory about somebody else"
     if operation.reason is None:
         return "ends a memory without a reason"
-    if target.said is not None and target.said > turn.at:
+    if target.stated_at is not None and target.stated_at > turn.at:
         return "is older than the memory it would end"
     since = read_date(operation.end or operation.start, turn.at)
     review = "ends something that must not be missed" if target.sensitive and operation.reason != "withdrawn" else None
@@ -258,7 +258,7 @@ def _stated(
         type="pattern" if operation.kind == "pattern" else "preference", start=start, end=end,
         status=operation.status if kind == "event" else None,
         people=tuple(name.strip() for name in operation.people if name.strip()) if kind == "event" else (),
-        place=operation.place if kind == "event" else None, scope=operation.scope, inferred=inferred,
+        location=operation.place if kind == "event" else None, scope=operation.scope, inferred=inferred,
         confidence=min(operation.confidence, cap), reason=operation.reason,
         review="replaces something that must not be missed" if sensitive and operation.reason == "changed"
         else "somebody unnamed said it" if kind == "fact" and _is_hearsay(key, value, subject, turn) else None,

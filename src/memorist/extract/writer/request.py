@@ -54,7 +54,7 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     key: str | None = None
     value: Any = None
     since: datetime | None = None
-    said: datetime | None = None
+    stated_at: datetime | None = None
     status: str | None = None
     sensitive: bool = False
     """This is True if ending or weakening the memory needs a person's approval."""
@@ -129,7 +129,7 @@ def known_line(number: int, item: Known) -> str:
         *([f"{item.key} = {_shown(item.value)}"] if item.key else []),
         *([item.status] if item.status else []),
         *([f"since {item.since.date().isoformat()}"] if item.since else []),
-        *([f"said {item.said.date().isoformat()}"] if item.said else []),
+        *([f"said {item.stated_at.date().isoformat()}"] if item.stated_at else []),
     ]
     return f"k{number} [{item.kind}; {'; '.join(notes)}] {_one_line(item.text, 300)}"
 

@@ -18,7 +18,7 @@ from .request import Known, known_line
 MAX_PROPOSALS = 40
 MAX_MEMORIES = 120
 """The maximum number of memories that the model sees in one call."""
-NEAR = 0.9
+NEAR_SIMILARITY = 0.9
 """Two sentences count as the same if they have at least this share of their words in common."""
 _WORD = re.compile(r"\w+")
 _DIGITS = re.compile(r"\d+")
@@ -89,7 +89,7 @@ def _is_twin(memory: Known, other: Known) -> bool:
     if details(memory.text) != details(other.text):
         return False
     first, second = set(_WORD.findall(fold(memory.text))), set(_WORD.findall(fold(other.text)))
-    return bool(first) and len(first & second) >= NEAR * len(first | second)
+    return bool(first) and len(first & second) >= NEAR_SIMILARITY * len(first | second)
 
 
 def check_proposal(proposal: Proposal, memories: dict[str, Known]) -> str | None:
@@ -111,7 +111,7 @@ def check_proposal(proposal: Proposal, memories: dict[str, Known]) -> str | None
             return "names no newer memory"
         if newer.subject != members[0].subject:
             return "the newer memory is about somebody else"
-        if newer.said is not None and members[0].said is not None and newer.said < members[0].said:
+        if newer.stated_at is not None and members[0].stated_at is not None and newer.stated_at < members[0].stated_at:
             return "the other memory is older"
         return "must not be missed" if members[0].sensitive else None
     if proposal.op == "learn":

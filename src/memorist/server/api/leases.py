@@ -17,7 +17,7 @@ from ...values import JsonObject, check_name
 from .asked import ServerNoun
 from .batches import collected
 
-MAX_LEASE = 24 * 3600.0
+MAX_LEASE_SECONDS = 24 * 3600.0
 
 
 class Leases(ServerNoun, server_nouns.Leases):
@@ -77,8 +77,8 @@ class Leases(ServerNoun, server_nouns.Leases):
 
     def _run(self, task_id: str, owner: str, lease: float, keep: Keep | None, ns: str | None) -> LeasedRun:
         check_name(task_id, "task id")
-        if not 0 < lease <= MAX_LEASE:
-            raise UsageError(f"lease must be above 0 and at most {MAX_LEASE:.0f} seconds (a day)")
+        if not 0 < lease <= MAX_LEASE_SECONDS:
+            raise UsageError(f"lease must be above 0 and at most {MAX_LEASE_SECONDS:.0f} seconds (a day)")
         scope = self._core.scope
         space = scope.own() if ns is None else scope.writable(ns)
         return LeasedRun(self._core, task_id, space, owner=owner, lease=lease, keep=kept_steps(keep))

@@ -7,7 +7,7 @@ from ...errors import InvalidValue
 from ...protocol import server_nouns
 from .asked import ServerNoun
 
-MAX_WAIT = 30.0
+MAX_WAIT_SECONDS = 30.0
 MAX_MESSAGES = 500
 
 
@@ -19,6 +19,6 @@ class OutboxOf(ServerNoun, server_nouns.OutboxOf):
             raise InvalidValue(f"wait takes at most {MAX_MESSAGES} messages at once")
         messages = [await self._memory.threads.message(id) for id in ids]
         receipts = [MessageReceipt(message, True, False, "pending") for message in messages if message is not None]
-        if not 0 <= timeout <= MAX_WAIT:
-            raise InvalidValue(f"timeout must be from 0 to {MAX_WAIT:.0f} seconds")
+        if not 0 <= timeout <= MAX_WAIT_SECONDS:
+            raise InvalidValue(f"timeout must be from 0 to {MAX_WAIT_SECONDS:.0f} seconds")
         return await self._memory.wait(receipts, timeout=timeout) if receipts else []

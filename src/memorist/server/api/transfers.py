@@ -16,7 +16,7 @@ from ...protocol import server_nouns
 from ...values import JsonObject
 from .asked import ServerNoun
 
-MAX_IMPORT = 4 * 1024 * 1024 * 1024
+MAX_IMPORT_BYTES = 4 * 1024 * 1024 * 1024
 
 
 class DamagedUpload(CorruptRecord):
@@ -71,8 +71,8 @@ class Transfers(ServerNoun, server_nouns.Transfers):
             with await offload(create, path) as file:
                 async for part in request.stream():
                     size += len(part)
-                    if size > MAX_IMPORT:
-                        raise TooLarge(f"an import may have at most {MAX_IMPORT} bytes; split it")
+                    if size > MAX_IMPORT_BYTES:
+                        raise TooLarge(f"an import may have at most {MAX_IMPORT_BYTES} bytes; split it")
                     await offload(file.write, part)
             yield path
         finally:

@@ -21,7 +21,7 @@ from ...records import Summary
 from ...values import JsonObject
 from .asked import ServerNoun
 
-MAX_TURN = 500
+MAX_TURN_MESSAGES = 500
 
 
 def _as(converted: object) -> Any:
@@ -47,8 +47,8 @@ class Turns(ServerNoun, server_nouns.Turns):
         user: str | None = None,
         agent: str | None = None,
     ) -> list[MessageReceipt]:
-        if not 0 < len(messages) <= MAX_TURN:
-            raise InvalidValue(f"a turn has 1 to {MAX_TURN} messages")
+        if not 0 < len(messages) <= MAX_TURN_MESSAGES:
+            raise InvalidValue(f"a turn has 1 to {MAX_TURN_MESSAGES} messages")
         turn_messages = [as_message(message) for message in messages]
         if carried is not None:
             turn_messages = await self._carrying(turn_messages, carried)

@@ -9,7 +9,7 @@ from ...protocol import server_nouns
 from ...protocol.server_nouns import Watched
 from .asked import ServerNoun
 
-MAX_WAIT = 20.0
+MAX_WAIT_SECONDS = 20.0
 
 
 class Watching(ServerNoun, server_nouns.Watching):
@@ -22,8 +22,8 @@ class Watching(ServerNoun, server_nouns.Watching):
         kinds: list[str] | None = None,
         timeout: float = 0.0,
     ) -> Watched:
-        if not 0 <= timeout <= MAX_WAIT:
-            raise InvalidValue(f"timeout must be from 0 to {MAX_WAIT:.0f} seconds")
+        if not 0 <= timeout <= MAX_WAIT_SECONDS:
+            raise InvalidValue(f"timeout must be from 0 to {MAX_WAIT_SECONDS:.0f} seconds")
         if any(" " not in item for item in seen or ()):
             raise InvalidValue("seen must be sent unchanged, as the last answer returned it")
         watch = ResumableWatch(self._core, namespaces, kinds)

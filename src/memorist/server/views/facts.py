@@ -20,7 +20,7 @@ from .shared import Row, event_row, fact_row, message_row, standing
 if TYPE_CHECKING:
     from ...memory import AsyncMemory
 
-NEIGHBOURS = 1
+NEIGHBOUR_MESSAGES = 1
 
 
 class FactAsked(msgspec.Struct, forbid_unknown_fields=True):
@@ -88,8 +88,9 @@ async def _source(handle: AsyncMemory, id: str) -> Row:
         why = await _others(handle, id)
         return {"id": id, "present": bool(why), "message": None, "near": [], "title": None, "kind": why}
     thread = await handle.threads.get(message.thread)
-    first = max(0, message.seq - 1 - NEIGHBOURS)
-    near = await core_of(handle).scan(Message, message.thread, after=(first,), before=(message.seq + NEIGHBOURS + 1,))
+    first = max(0, message.seq - 1 - NEIGHBOUR_MESSAGES)
+    last = message.seq + NEIGHBOUR_MESSAGES
+    near = await core_of(handle).scan(Message, message.thread, after=(first,), before=(last + 1,))
     return {
         "id": id, "present": True, "kind": "message", "message": message_row(message),
         "near": [message_row(message) for message in near], "title": thread.title if thread else None,

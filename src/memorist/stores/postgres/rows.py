@@ -70,7 +70,7 @@ class Reader:
         """Return the row if it matches the checksum that a program with other columns computed. Otherwise raise
         CorruptRecord."""
         key, positions, checksum = codec(kind).key(row), codec(kind).position_of, Sum.of(row[-1])
-        if checksum.made != CRC32 or checksum.shape == codec(kind).shape:
+        if checksum.algorithm != CRC32 or checksum.shape == codec(kind).shape:
             raise damaged(kind, key)
         names = await self._names(kind, checksum.shape, key)
         cells = dict(zip(codec(kind).names, row, strict=False))

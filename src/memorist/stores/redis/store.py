@@ -40,7 +40,7 @@ CACHE_SECONDS = 1.0
 # An org is entered in the register of orgs again after this long, in case the register was flushed.
 REGISTER_SECONDS = 60.0
 _MAX_ATTEMPTS = 8
-LOOK_ORGS = 2_000
+ORGS_PER_LOOK = 2_000
 """How many orgs in the register to check in one round trip."""
 LEAVE_SECONDS = 30.0
 
@@ -349,7 +349,7 @@ class RedisStore:
     ) -> tuple[int, list[str]]:
         """Return the next cursor, and the orgs with rows on one page of all orgs. A single reply with a million names
         would block everyone else."""
-        following, members = await self._client.command(ORGS_KEY, "SSCAN", ORGS_KEY, cursor, "COUNT", LOOK_ORGS)
+        following, members = await self._client.command(ORGS_KEY, "SSCAN", ORGS_KEY, cursor, "COUNT", ORGS_PER_LOOK)
         names = sorted(bytes(member).decode() for member in members)
         bases = [self._base(name) for name in names]
         asked = [(base, ["EXISTS", *[base + mark + table for table in tables]]) for base in bases]

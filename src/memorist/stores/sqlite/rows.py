@@ -60,7 +60,7 @@ class Reader:
         if not isinstance(stored, int):
             raise damaged(kind, key)
         checksum = Sum.of(stored)
-        if checksum.made != CRC32 or checksum.shape == codec(kind).shape:
+        if checksum.algorithm != CRC32 or checksum.shape == codec(kind).shape:
             raise damaged(kind, key)
         names = self._names(kind, checksum.shape, key)
         if positions.keys() >= set(names):

@@ -74,7 +74,7 @@ class BusyTests:
             writer = BusyWriter(memory, write, patch)
             assert "heron" in (await memory.recall("Where is the heron?", namespaces=NS))[0].text
             stats = await memory._core.get(NamespaceStats, NS)
-            assert stats.entries == indexing.FIRST_BATCH
+            assert stats.entries == indexing.FIRST_BATCH_ENTRIES
             assert "Row 399 " in (await memory.recall("What is in row 399?", namespaces=NS))[0].text
             # What this process has written itself is found at once, whoever writes beside it.
             await memory.threads.append("log", {"role": "user", "content": "The bittern booms at dusk."})

@@ -23,7 +23,7 @@ def _earlier(patch: pytest.MonkeyPatch) -> None:
     """Analyse text like an earlier version, whose terms have nothing in common with the current ones."""
     patch.setattr(analyze, "analysis_version", lambda: "0/earlier")
     patch.setattr(analyze, "_stem", _shouted)
-    for terms in analyze._KNOWN.values():
+    for terms in analyze._TERMS_BY_WORD.values():
         terms.clear()
 
 
@@ -38,7 +38,7 @@ async def _write_as_earlier(memory: Any) -> None:
     with pytest.MonkeyPatch.context() as patch:
         _earlier(patch)
         await _fill(memory)
-    for terms in analyze._KNOWN.values():
+    for terms in analyze._TERMS_BY_WORD.values():
         terms.clear()
 
 
