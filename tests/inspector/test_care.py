@@ -169,8 +169,10 @@ def test_an_empty_memory_says_what_to_do_first(opened: Open, tmp_path: object, w
     site = Site(tmp_path / "empty.db", worker=False)  # type: ignore[operator]
     try:
         window = opened(site, viewport={"width": width, "height": 844})
-        for page in ("overview", "context", "search", "facts", "threads", "events", "learnings", "documents", "tasks",
-                     "review", "tidy", "timeline", "audit", "users", "state", "records", "working", "costs"):  # fmt: skip
+        for page in (
+            "overview", "context", "search", "facts", "threads", "events", "learnings", "documents", "tasks", "review",
+            "tidy", "timeline", "audit", "users", "state", "records", "working", "costs",
+        ):  # fmt: skip
             window.go(f"#/{page}")
             assert window.page.locator(".empty pre").count() == 1, page
         window.silent()

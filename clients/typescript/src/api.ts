@@ -3045,10 +3045,11 @@ export class DocumentsNoun {
    * Args:
    *     ns: The namespace it belongs to.
    *     text: The text, or a file as bytes or as a `Path`: Markdown, HTML, PDF, Word (.docx) or plain text. HTML,
-   *         PDF and Word need the extra `documents`. The ending of `source` says what format bytes have; otherwise
-   *         it is detected.
-   *     title: The title; by default a file's own, or the last part of its source.
-   *     source: Where it came from, by default a file's path. Adding the same source again replaces the document.
+   *         PDF and Word need the extra `documents`. The ending of `source` names the format of bytes; without one,
+   *         the format is detected.
+   *     title: The title. By default, this is the file's own title, or the last part of its source.
+   *     source: Where it came from; by default, the path of the file. Adding the same source again replaces the
+   *         document.
    *     metadata: JSON values that you want to filter by.
    *     id: Your own id for the document.
    *     ttl: How long to keep it.
