@@ -23,8 +23,8 @@ PAGES = (
     f"#/context?thread={{thread}}&{INPUT}&layout=standard&policy=summarize&budget=1800&more=1",
     "#/context?thread={thread}&turn=87", f"#/compare?thread={{thread}}&{INPUT}&aBudget=2600", "#/compare",
     "#/learnings", "#/working", "#/documents", "#/document?ns=global&id={document}", "#/state", "#/records",
-    "#/timeline", "#/audit", "#/tasks", "#/task?id=import-crm", "#/facts", "#/facts?ns=user:ada", "#/threads", "#/events", "#/review",
-    "#/tidy", "#/tidy?user=joao", "#/costs", "#/costs?thread={thread}", "#/jobs", "#/analyser",
+    "#/timeline", "#/audit", "#/tasks", "#/task?id=import-crm", "#/facts", "#/facts?ns=user:ada", "#/threads",
+    "#/events", "#/review", "#/tidy", "#/tidy?user=joao", "#/costs", "#/costs?thread={thread}", "#/jobs", "#/analyser",
     "#/keys", "#/report", "#/nowhere",
 )  # fmt: skip
 SOME = (
