@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self, cast
 
 import msgspec
 
-from ..engine.tasks.run import AsyncTaskRun, _changed
+from ..engine.tasks.run import AsyncTaskRun, change_back, change_in_place
 from ..engine.tasks.steps import NOTHING, Saved
 from ..engine.tasks.tasks import Keep
 from ..errors import Conflict, LeaseLost, UsageError
@@ -82,15 +82,18 @@ class RemoteTaskRun(AsyncTaskRun):
     ) -> None:
         saved = self._held
         grown = bool(update or extend)
-        if grown:
-            self.state = _changed(self.state, update or {}, extend or {})
+        replaced = change_in_place(self.state, update or {}, extend or {}) if grown else {}
         whole = self.state if state is NOTHING else state
         # With `update` or `extend` only the change is sent, else the whole state.
         sent = {"update": update, "extend": extend} if grown and state is NOTHING else {"state": whole}
-        held = await self._remote.call(
-            "leases.save", **self._lease_fields(), step=step, done=done, effects=list(self._effects or ()),
-            finish=fields.get("status") == "done", lease=self._lease.total_seconds(), keep=self._kept_as, **sent,
-        )  # fmt: skip
+        try:
+            held = await self._remote.call(
+                "leases.save", **self._lease_fields(), step=step, done=done, effects=list(self._effects or ()),
+                finish=fields.get("status") == "done", lease=self._lease.total_seconds(), keep=self._kept_as, **sent,
+            )  # fmt: skip
+        except BaseException:
+            change_back(self.state, replaced, extend or {})
+            raise
         self._saved = self._as_saved(held, saved.completed | dict.fromkeys(done))
         self._effects = None
         if state is not NOTHING:

@@ -10,7 +10,16 @@ from memorist.engine.core import Core
 from memorist.engine.facts.facts import Facts
 from memorist.engine.tasks.tasks import Checkpoint, Tasks
 from memorist.engine.threads.threads import Threads
-from memorist.errors import Conflict, CorruptRecord, InvalidValue, LeaseLost, NotFound, TooLarge, UsageError
+from memorist.errors import (
+    Conflict,
+    CorruptRecord,
+    InvalidValue,
+    LeaseLost,
+    NotFound,
+    StoreTimeout,
+    TooLarge,
+    UsageError,
+)
 from memorist.memory import AsyncMemory
 from memorist.records import CheckpointStep, Task
 from memorist.stores.base import Delete
@@ -332,6 +341,55 @@ async def test_missing_steps_are_an_error_and_not_another_state(core: Core, task
     await core.apply(Delete(CheckpointStep, (core.org, "t", 2)))
     with pytest.raises(CorruptRecord):
         await Tasks(core).resume("t")
+
+
+async def test_history_is_read_again_if_a_save_prunes_it_meanwhile(
+    core: Core, tasks: Tasks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(4):
+        await tasks.save(Checkpoint(task_id="t", step=number, state={"n": number}), keep="latest")
+    scan, saves = core.store.scan, ["a text needs a snapshot"]
+
+    async def scan_after_a_save(bounds: Any, *, now: int) -> list[Any]:
+        if bounds.kind is CheckpointStep and bounds.before and bounds.reverse and saves:
+            await Tasks(core).save(Checkpoint(task_id="t", step=9, state=saves.pop()))
+        return await scan(bounds, now=now)
+
+    monkeypatch.setattr(core.store, "scan", scan_after_a_save)
+    assert [point.step for point in await tasks.history("t", 1)] == [9] and saves == []
+
+
+async def test_history_without_the_snapshot_it_needs_is_an_error(core: Core, tasks: Tasks) -> None:
+    for number in range(3):
+        await tasks.save(Checkpoint(task_id="t", state={"n": number}))
+    await core.apply(Delete(CheckpointStep, (core.org, "t", 1)))
+    with pytest.raises(CorruptRecord):
+        await Tasks(core).history("t", 2)
+
+
+async def test_a_step_that_was_not_saved_can_be_tried_again(
+    core: Core, tasks: Tasks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    apply = core.store.apply
+    failures = [StoreTimeout("the store did not answer")]
+
+    async def failing_once(changes: Any, *, now: int) -> Any:
+        if failures:
+            raise failures.pop()
+        return await apply(changes, now=now)
+
+    async with tasks.run("t", state={"log": [], "at": 1}) as task:
+        await task.checkpoint()
+        monkeypatch.setattr(core.store, "apply", failing_once)
+        step: dict[str, Any] = {"update": {"at": 2, "new": 3}, "extend": {"log": ["a"]}}
+        with pytest.raises(StoreTimeout):
+            await task.complete("a", **step)
+        assert task.state == {"log": [], "at": 1} and task.completed == ()
+        await task.complete("a", **step)
+        assert task.state == {"log": ["a"], "at": 2, "new": 3}
+    saved = await tasks.resume("t")
+    assert saved is not None and saved.state == {"log": ["a"], "at": 2, "new": 3}
+    assert saved.completed_subtasks == ("a",)
 
 
 async def test_the_trail_tells_who_ran_it(core: Core, tasks: Tasks) -> None:

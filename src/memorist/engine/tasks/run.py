@@ -235,26 +235,27 @@ class AsyncTaskRun:
         **fields: Any,
     ) -> None:
         saved = self._held
-        if update or extend:
-            self.state = _changed(self.state, update or {}, extend or {})
+        replaced = change_in_place(self.state, update or {}, extend or {}) if update or extend else {}
         whole = self.state if state is NOTHING else state
         new = [item for item in done if item not in saved.completed]
-        changes, after = save_changes(
-            self._core,
-            saved,
-            state=whole,
-            update=update,
-            extend=extend,
-            done=done,
-            keep=self._keep,
-            step=step,
-            **(fields or {"leased_until": self._until()}),
-        )
         try:
+            changes, after = save_changes(
+                self._core,
+                saved,
+                state=whole,
+                update=update,
+                extend=extend,
+                done=done,
+                keep=self._keep,
+                step=step,
+                **(fields or {"leased_until": self._until()}),
+            )
             await self._commit(changes if not self._effects else [*changes, *self._effects], saved)
         except BaseException:
+            # The step was not saved, or nobody knows. The caller may try it again, which must not extend a list twice.
             for item in new:
                 saved.completed.pop(item, None)
+            change_back(self.state, replaced, extend or {})
             raise
         self._saved = after
         self._effects = None
@@ -387,12 +388,28 @@ class AsyncTaskRun:
             return
 
 
-def _changed(state: object, update: Mapping[str, object], extend: Mapping[str, list[object]]) -> object:
+def change_in_place(
+    state: object, update: Mapping[str, object], extend: Mapping[str, list[object]]
+) -> dict[str, object]:
+    """Change a state in place, because its lists may be long, and return what `update` replaced."""
     if not isinstance(state, dict):
         raise UsageError("update and extend need a state that is a dict")
     for key, items in extend.items():
         if not isinstance(items, list) or not isinstance(state.get(key), list):
             raise UsageError("extend appends a list to a list that the state has at its top level")
+    for key, items in extend.items():
         state[key].extend(items)
+    replaced = {key: state.get(key, NOTHING) for key in update}
     state.update(update)
-    return state
+    return replaced
+
+
+def change_back(state: Any, replaced: Mapping[str, object], extend: Mapping[str, list[object]]) -> None:
+    """Undo `change_in_place`."""
+    for key, value in replaced.items():
+        if value is NOTHING:
+            del state[key]
+        else:
+            state[key] = value
+    for key, items in extend.items():
+        del state[key][len(state[key]) - len(items) :]

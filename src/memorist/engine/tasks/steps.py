@@ -21,6 +21,8 @@ REPLAY_BYTES = 256 * 1024 * 1024
 """The maximum text that a resume may have to copy; a very large state gets snapshots more often."""
 FLOOR_BYTES = 1024
 """The patches of a small state may add up to this size before the next snapshot."""
+MAX_READS = 8
+"""How often saved steps are read again because a save pruned some of them meanwhile."""
 NOTHING: Any = msgspec.UNSET
 
 
@@ -51,7 +53,7 @@ class Saved(msgspec.Struct):
 async def load(core: Core, task_id: str) -> Saved | None:
     """Return the task and its state from the store."""
     check_name(task_id, "task id")
-    for _ in range(8):
+    for _ in range(MAX_READS):
         task = await core.get(Task, task_id)
         if task is None or not core.scope.may_read(task.ns):
             return None
@@ -61,7 +63,13 @@ async def load(core: Core, task_id: str) -> Saved | None:
         # A save between the two reads may have pruned needed steps: then read again.
         if rows and rows[0].number == task.base and len(rows) == task.saved - task.base + 1:
             return _loaded(task, rows)
-    raise CorruptRecord("a task's saved steps are not complete; restore them from a backup or delete it", task=task_id)
+    raise incomplete_steps(task_id)
+
+
+def incomplete_steps(task_id: str) -> CorruptRecord:
+    """Return the error for a task without some of the steps that its state is restored from."""
+    text = "a task's saved steps are not complete; restore them from a backup or delete it"
+    return CorruptRecord(text, task=task_id)
 
 
 async def refuse_taken(core: Core, task_id: str) -> None:

@@ -23,7 +23,7 @@ from ..audit import audit
 from ..core import Core
 from ..options import checked_limit, page
 from .run import AsyncTaskRun
-from .steps import Saved, load, refuse_taken, restore, save_changes
+from .steps import MAX_READS, Saved, incomplete_steps, load, refuse_taken, restore, save_changes
 
 Keep = int | Literal["all", "latest"]
 """How many saved steps of a task are kept."""
@@ -193,15 +193,24 @@ class Tasks:
             >>> [point.step for point in memory.tasks.history("report")]
             [1, 2]
         """
-        saved = await load(self._core, task_id)
-        if saved is None:
-            raise NotFound("no such task", task=task_id)
-        rows = await self._core.scan(CheckpointStep, task_id, reverse=True, limit=checked_limit(n))
-        wanted = len(rows)
-        while rows and not rows[-1].snapshot:
-            rows += await self._core.scan(CheckpointStep, task_id, before=(rows[-1].number,), reverse=True, limit=64)
-        points = list(restore(rows[::-1]))
-        return [_checkpoint_at(saved.task, *point) for point in points[len(points) - wanted :]]
+        limit = checked_limit(n)
+        for _ in range(MAX_READS):
+            saved = await load(self._core, task_id)
+            if saved is None:
+                raise NotFound("no such task", task=task_id)
+            rows = await self._core.scan(CheckpointStep, task_id, reverse=True, limit=limit)
+            wanted = len(rows)
+            while rows and not rows[-1].snapshot:
+                before = (rows[-1].number,)
+                earlier = await self._core.scan(CheckpointStep, task_id, before=before, reverse=True, limit=64)
+                if not earlier:
+                    break
+                rows += earlier
+            if rows and not rows[-1].snapshot:
+                continue  # a save since the first scan has pruned the snapshot from which these steps are restored
+            points = list(restore(rows[::-1]))
+            return [_checkpoint_at(saved.task, *point) for point in points[len(points) - wanted :]]
+        raise incomplete_steps(task_id)
 
     async def delete(self, task_id: str) -> bool:
         """Delete a task with its saved steps, and return whether there was one.
