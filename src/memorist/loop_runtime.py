@@ -70,6 +70,7 @@ class AsyncRuntime:
         if self._worker is None or self._pid != os.getpid():
             with self._guard:
                 if self._worker is None or self._pid != os.getpid():
+                    # One thread, so that calls run in the order in which they were sent.
                     self._worker = ThreadPoolExecutor(1, thread_name_prefix="memorist")
                     self._pid = os.getpid()
         return self._worker
@@ -101,6 +102,7 @@ class AsyncRuntime:
         return await asyncio.to_thread(lambda: run_blocking(work()))
 
     def home(self) -> object:
+        # A connection is bound to the loop in which it was opened: its reader and its timers run only there.
         return os.getpid(), asyncio.get_running_loop()
 
     def start(self, work: Callable[[], Coroutine[object, None, None]], name: str) -> Background:
@@ -108,6 +110,7 @@ class AsyncRuntime:
 
     async def close(self) -> None:
         if self._worker is not None and self._pid == os.getpid():
+            # Waiting here would block the loop. What is already on the thread still ends.
             self._worker.shutdown(wait=False)
         self._worker = None
 
@@ -129,6 +132,7 @@ class _Batches(Generic[A, T]):
         """Queue an item and wait for its result, which arrives when its whole batch is done."""
         loop = asyncio.get_running_loop()
         queue = self._queues.get(loop)
+        # A forked child inherits the queue, but not the thread that would answer those who wait in it.
         if queue is None or queue.pid != os.getpid():
             queue = self._queues[loop] = _Queue(os.getpid())
         future: asyncio.Future[T] = loop.create_future()

@@ -36,6 +36,7 @@ def run_blocking(coro: Coroutine[object, None, T]) -> T:
     except StopIteration as done:
         result: T = done.value
         return result
+    # It waits for a loop that nobody runs. Closing it runs its `finally` blocks, which release locks and connections.
     coro.close()
     name = getattr(coro, "__qualname__", "a coroutine")
     raise SuspendedError(f"{name} needs an event loop and was reached from a blocking Memory; use AsyncMemory")

@@ -27,7 +27,7 @@ from .core import Core
 from .options import checked_limit, version_of
 
 PIECE_BYTES = 512 * 1024
-PIECES_PER_READ = 8
+PIECES_PER_BATCH = 8
 """How many pieces to write or read at a time."""
 MAX_RECORD_BYTES = 1024 * 1024 * 1024
 UPLOADS = "uploads"
@@ -383,7 +383,7 @@ class Records:
         changes: list[Change] = [Put(_upload_job(head, to_datetime(core.now() + UPLOAD_MICROS)))]
         for number in range(head.pieces):
             changes.append(Put(_piece(head, number, data)))
-            if len(changes) >= PIECES_PER_READ or number == head.pieces - 1:
+            if len(changes) >= PIECES_PER_BATCH or number == head.pieces - 1:
                 await core.shared.store.apply(changes, now=core.now())
                 changes = []
 
@@ -442,7 +442,7 @@ class Records:
         parts: list[bytes] = []
         while len(parts) < row.pieces:
             page = await self._core.scan(
-                RecordPiece, row.ns, row.key, row.upload or "", after=(len(parts) - 1,), limit=PIECES_PER_READ
+                RecordPiece, row.ns, row.key, row.upload or "", after=(len(parts) - 1,), limit=PIECES_PER_BATCH
             )
             if not page:
                 break

@@ -95,6 +95,7 @@ class MemoryStore:
             try:
                 return [self._apply_change(change, now, undo) for change in changes]
             except BaseException:
+                # Newest first, because a key that was written twice must end with its first value.
                 for rows, key, before in reversed(undo):
                     rows.put(key, before)
                 raise
@@ -183,6 +184,7 @@ class MemoryStore:
         if change.absent and rows.live_row(key, now) is not None:
             return None
         row = _cells(record, old)
+        # An expired row counts as absent, but its version goes on: no version may stand for two contents.
         if codec(kind).versioned:
             row["version"] = 1 + (self._last_version(kind, key) if old is None else old["version"])
         if old is not None and "created_at" in old:
@@ -208,6 +210,7 @@ class MemoryStore:
         row = threads.live_row(key, now)
         if row is None or change.ns not in (None, row["ns"]):
             raise no_thread(change)
+        # After the look at the thread, because a replay must not bring back the numbers of a thread that is gone.
         seen = None if change.key is None else self._rows(Receipt).by_key.get((*key, change.key))
         if seen is not None:
             return Appended(seen["first"], seen["count"], replayed=True)
@@ -250,6 +253,7 @@ class MemoryStore:
             record = msgspec.structs.replace(record, expires_at=old.expires_at)
         if not INT_MIN <= total <= INT_MAX:
             raise counter_overflow(record)
+        # An expired counter starts again from 0, and its version goes on, as in `_put`.
         stale = rows.by_key.get(key)
         row = _cells(msgspec.structs.replace(record, value=total), stale)
         row["version"] = 1 if stale is None else stale["version"] + 1

@@ -30,6 +30,7 @@ from .rows import WITH_SOURCES, Node, Rows
 
 THINGS_PER_COMMIT = 100
 DELETIONS_PER_COMMIT = 2000
+"""An even number, so that the Expect of a link is never in another commit than its Delete."""
 MAX_WALKS = 50
 """How many times to walk the graph while others keep deriving. Each walk after the first deletes what they derived."""
 MESSAGE_RELATIONS = ("carried", "written", "imported")
@@ -144,6 +145,8 @@ class Eraser(Rows):
         """Reach everything derived from the things seen so far, and record the links between them."""
         self._links, self._held, level = {}, set(), list(self._seen.values())
         if not self._preview:
+            # Before any link is read: whoever deletes a thing and derives it again meanwhile raises its epoch or writes
+            # its link again, and `_link_deletions` notices either.
             expected = await epochs(self._core, *(node.ref for node in level if not node.is_spared))
             self._epochs = {change.key: change for change in expected if isinstance(change, Expect)}
         while level:
@@ -284,6 +287,7 @@ class Eraser(Rows):
         locks, deletions = await self._link_deletions()
         deletions += await self._traces()
         sums = [] if self._preview else await self._statistics(everywhere)
+        # Each part has the locks, because others may derive something between two commits.
         while len(deletions) > DELETIONS_PER_COMMIT:
             await self._apply(deletions[:DELETIONS_PER_COMMIT], locks)
             deletions = deletions[DELETIONS_PER_COMMIT:]

@@ -212,6 +212,7 @@ class Forgetting:
             return [Delete(Job, job), event, *notices, *([Put(scrub)] if physical else [])]
 
         complete = await eraser.erase(root, end, everywhere=resumed)
+        # After the last commit, because a reader could fill the caches again with rows that are still there.
         self._core.shared.drop_cached(self._core.org)
         if physical:
             await self._scrub(scrub.row_key)

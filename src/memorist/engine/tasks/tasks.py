@@ -138,6 +138,7 @@ class Tasks:
         return after
 
     def _remember(self, saved: Saved) -> None:
+        # Removed first, because a dict keeps the position of an existing key, and the oldest key is dropped below.
         self._saved.pop(saved.task.task_id, None)
         self._saved[saved.task.task_id] = saved
         while len(self._saved) > CACHED_STATES:

@@ -41,6 +41,7 @@ class GroupCommit:
         return [self._done_alone(*unit) for unit in units]
 
     def _done(self, cursor: apsw.Cursor, changes: Sequence[Change], now: int) -> Outcome[list[ChangeResult]]:
+        # The fast path is one statement, which SQLite undoes by itself if it fails, so it needs no savepoint.
         done = self._fast.apply(changes, within(cursor))
         if done is not None:
             return done
