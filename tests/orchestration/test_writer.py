@@ -267,6 +267,18 @@ async def test_what_matters_for_one_task_is_no_standing_wish(open_memory: OpenMe
     assert any("briefly" in line for line in lines)
 
 
+async def test_an_inferred_preference_is_marked_and_less_certain(open_memory: OpenMemory) -> None:
+    model, _ = scripted([
+        operation("answer briefly", "Answer briefly.", kind="preference", confidence=1.0),
+        operation("I ride to work every day", "Likes cycling.", kind="preference", confidence=1.0, inferred=True),
+    ])  # fmt: skip
+    memory = open_memory(model=model)
+    await tell(memory, "Always answer briefly. I ride to work every day on my bicycle.")
+    items = {item.text: item for item in await do(memory.memories.list(ns="user:ada"))}
+    assert (items["Answer briefly."].inferred, items["Likes cycling."].inferred) == (False, True)
+    assert items["Likes cycling."].confidence < items["Answer briefly."].confidence
+
+
 async def test_a_request_to_forget_is_carried_out_whatever_the_model_answers(open_memory: OpenMemory) -> None:
     model, _ = scripted([operation("I live in Lisbon", "The user lives in Lisbon.", key="location", value="Lisbon")])
     memory = open_memory(model=model)

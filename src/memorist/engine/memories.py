@@ -39,6 +39,8 @@ PAGE_ROWS = 200
 
 SCOPE = "scope"
 """The metadata key of an event or a learning that matters only for its conversation or task."""
+INFERRED = "inferred"
+"""The metadata key of a learning that was inferred from the words and is not stated in them."""
 
 
 class Remembered(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -547,7 +549,8 @@ def remembered(record: Fact | Event | Learning, now: datetime, *, status: str | 
     shared["metadata"] = {name: value for name, value in record.metadata.items() if name != PREVIOUS_KEY}
     return Remembered(
         id=f"learning:{record.id}", kind="learning", text=record.content, type=record.type,
-        status=status or record.status, scope=_scope(record), valid_until=record.expires_at, **shared,
+        status=status or record.status, scope=_scope(record), valid_until=record.expires_at,
+        inferred=bool(record.metadata.get(INFERRED)), **shared,
     )  # fmt: skip
 
 

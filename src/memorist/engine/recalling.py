@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from ..recall.query import Query
 
 Spaces = Sequence[Ns] | Ns | None
+"""Where to search: one or more namespaces, or None for all that the handle may read."""
 NAMESPACES = view_of(NamespaceStats)
 """The names of namespaces that have index entries, without their statistics."""
-"""Where to search: one or more namespaces, or None for all that the handle may read."""
 MAX_CANDIDATES = 5_000
 MAX_HOPS = 4
 HITS_FOR_MODEL = 8

@@ -30,7 +30,7 @@ from ..facts.facts import Facts, key_about
 from ..facts.timeline import spliced
 from ..gating import counter_changes
 from ..learnings import Learnings, learning_id
-from ..memories import SCOPE, Remembered, remembered
+from ..memories import INFERRED, SCOPE, Remembered, remembered
 from .retracting import ended_learning
 
 if TYPE_CHECKING:
@@ -264,9 +264,13 @@ class Noting:
                 note.text, _type(note.type), note.confidence, source.message, learnings._ns(self._user)
             )
             is_temporary = note.end is not None and note.end > core.at() and new.type == "preference"
+            inferred = {INFERRED: True} if note.inferred else {}
             stored = await learnings._write(
                 msgspec.structs.replace(
-                    new, metadata=_metadata(note), trust=source.trust, expires_at=note.end if is_temporary else None
+                    new,
+                    metadata={**_metadata(note), **inferred},
+                    trust=source.trust,
+                    expires_at=note.end if is_temporary else None,
                 )
             )
             if stored.status == "rejected":
