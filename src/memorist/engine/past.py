@@ -96,7 +96,7 @@ class Past:
     def _then(self, row: R) -> R:
         """Return a learning in its words of that time, and as active if it has been rejected since."""
         if isinstance(row, Learning) and not self._unchanged(row):
-            return msgspec.structs.replace(learning_at(row, self.moment), status="active")
+            return cast(R, msgspec.structs.replace(learning_at(row, self.moment), status="active"))
         return row
 
     async def _version(self, kind: type[R], history: type[Record], key: Key) -> R | None:

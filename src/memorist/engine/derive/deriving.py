@@ -409,9 +409,9 @@ class Deriver:
         self._by_model += [message.seq for message in messages]
         forgotten = await self._forgotten(ns, messages, owner)
         for memory in outcome.ended:
-            seq, id = memory.sources[-1].rpartition("#")[2], f"{ns}/{memory.id.partition(':')[2]}"
-            if id not in self._ended.get(seq, ()):
-                self._no_longer.setdefault(seq, []).append(id)
+            number, id = memory.sources[-1].rpartition("#")[2], f"{ns}/{memory.id.partition(':')[2]}"
+            if id not in self._ended.get(number, ()):
+                self._no_longer.setdefault(number, []).append(id)
         return [*forgotten, *_untouched(changes, _expected(forgotten))], len(outcome.stored)
 
     async def _forgotten(self, ns: str, messages: Sequence[Message], owner: Sequence[str]) -> list[Change]:

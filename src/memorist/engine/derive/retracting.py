@@ -93,9 +93,10 @@ def _has_own_words(message: Message) -> bool:
 
 async def sources_that_stay(core: Core, ns: str, changes: Sequence[Change]) -> frozenset[str]:
     """Return the ids of messages behind current facts, learnings and events, and behind none that `changes` end."""
-    rows: dict[tuple[type, object], Fact | Learning | Event] = {}
-    for record_type in (Fact, Learning, Event):
-        rows |= {(record_type, row.row_key): row for row in await core.scan(record_type, ns)}
+    stored: list[Fact | Learning | Event] = [
+        *await core.scan(Fact, ns), *await core.scan(Learning, ns), *await core.scan(Event, ns)
+    ]  # fmt: skip
+    rows: dict[tuple[type, object], Fact | Learning | Event] = {(type(row), row.row_key): row for row in stored}
     ended: set[str] = set()
     for change in changes:
         record = change.record if isinstance(change, Put | Load) else None
