@@ -222,6 +222,25 @@ def test_doctor_shows_what_went_wrong(desk: Desk) -> None:
     assert json.loads(desk.started("--json", "doctor", "--clear-hooks").stdout)["problems"] == []
 
 
+def test_doctor_needs_no_url_to_show_what_went_wrong(desk: Desk) -> None:
+    def doctor(*options: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "memorist", "doctor", *options], cwd=desk.repository, env=desk.environment,
+            capture_output=True, text=True, timeout=120,
+        )  # fmt: skip
+
+    assert "there is no memory at 'memorist.db'" in doctor().stderr
+    hook = f"{sys.executable} -m memorist hook"
+    assert desk.shell(f"{hook} Stop", "{").returncode == 0
+    done = doctor()
+    assert done.returncode == 1 and "hook Stop of claude-code" in done.stderr and "DecodeError" in done.stderr
+    # The first hook creates the memory that all agents share, installed or not.
+    assert desk.shell(f"{hook} SessionStart", json.dumps({"cwd": str(desk.repository)})).returncode == 0
+    done = doctor()
+    assert done.returncode == 1 and "hook Stop of claude-code" in done.stdout and "agents.db" in done.stdout
+    assert doctor("--clear-hooks").returncode == 0
+
+
 def test_a_hook_inside_a_hook_does_nothing(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setenv("MEMORIST_HOOK", "1")

@@ -58,6 +58,7 @@ def _answer(event: str, payload: str, *, agent: str, url: str, user: str, org: s
 def _open_core(url: str, org: str, clock: Clock | None) -> Core:
     """Return the core of a memory without its facade. The facade would import every noun, and a hook uses only
     three."""
+    create_folder(url)
     if url.startswith(("http://", "https://")):
         from ..blocking.memory import Memory
         from ..engine.noun import core_of
@@ -98,6 +99,12 @@ def default_url() -> str:
     """Return the URL of the agents' memory, which is one file for all repositories, separate from other memories."""
     base = os.environ.get("XDG_DATA_HOME") or os.path.join(os.path.expanduser("~"), ".local", "share")
     return os.path.join(base, "memorist", "agents.db")
+
+
+def create_folder(url: str) -> None:
+    """Create the folder of the default memory, so that it can be used before anything is installed."""
+    if url == default_url():
+        os.makedirs(os.path.dirname(url), exist_ok=True)
 
 
 def absolute_url(url: str) -> str:

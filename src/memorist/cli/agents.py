@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ..agents.errors_log import state_folder
-from ..agents.hook import DEFAULT_USER, absolute_url, default_url, run_hook
+from ..agents.hook import DEFAULT_USER, absolute_url, create_folder, default_url, run_hook
 from ..agents.installing import Change, Installer
 from ..agents.payloads import AGENTS, Agent
 from ..errors import NotFound
@@ -30,7 +30,9 @@ def _agents_url(session: Session) -> str:
 
 def agents_session(session: Session) -> Session:
     """Return the session for the agents' memory."""
-    return Session(_agents_url(session), None, session.org, None, session.as_json)
+    url = _agents_url(session)
+    create_folder(url)
+    return Session(url, None, session.org, None, session.as_json)
 
 
 def _installer(session: Session, agent: Agent, where: Any, root: Path) -> Installer:

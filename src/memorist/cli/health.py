@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 import msgspec
 
 from ..agents.errors_log import clear_errors, last_errors
-from ..errors import Unsupported
+from ..agents.hook import default_url
+from ..errors import NotFound, Unsupported
 from ..scope import KINDS, Kind
 from ..values import JsonObject
 from .display import cell, echo
@@ -67,9 +70,14 @@ def watch(session: Session, namespaces: tuple[str, ...], kinds: tuple[str, ...],
 @click.option("--clear-hooks", is_flag=True, help="Clear the recorded errors of coding agents' hooks first.")
 @session_of
 def doctor(session: Session, deep: bool, retry_dead: bool, clear_hooks: bool) -> int:
-    """Check the store and print its details and problems. Exits with 1 if there are problems."""
+    """Check the store and print its details and problems. Exits with 1 if there are problems.
+
+    Errors of coding agents' hooks are among the problems. Without --url, and without a memory in this folder, the
+    command checks the memory that the coding agents share.
+    """
     if clear_hooks:
         clear_errors()
+    session = _existing(session)
     with session.memory() as memory:
         revived = memory.jobs.retry_dead() if retry_dead else 0
         diagnosis = memory.doctor(deep=deep)
@@ -86,6 +94,17 @@ def doctor(session: Session, deep: bool, retry_dead: bool, clear_hooks: bool) ->
         for problem in problems:
             echo(f"- {cell(problem)}")
     return 1 if problems else 0
+
+
+def _existing(session: Session) -> Session:
+    """Return the session of the memory to check: the one that was named or is here, or that of the coding agents."""
+    if session.url_option is not None or os.path.exists(session.url):
+        return session
+    if os.path.exists(default_url()):
+        return session.at(default_url())
+    if problems := _hook_problems():
+        raise NotFound("the coding agents have no memory yet; " + "; ".join(problems))
+    return session
 
 
 def _hook_problems() -> list[str]:
