@@ -17,6 +17,8 @@ from memorist.ids import digest
 PLANTING = Path(memorist.gate.__file__).with_name("planting.jsonl")
 ROWS = [json.loads(line) for line in PLANTING.read_text("utf-8").splitlines()]
 RECORDED = Path(__file__).parents[1] / "data" / "planting" / "answers.json"
+RECORDED_ROWS = 199
+"""Answers were recorded for the first rows. Some of these have none, because no model is asked about them."""
 NEW = re.compile(r"^(m\d+) \(.*? UTC\) [^:]*: (.*?)(?=^m\d+ \(|^[0-9a-f]+>>)", re.M | re.S)
 CLAIM = re.compile(r"\b(?:I|I['’]m|[Mm]y|[Aa]lways|[Nn]ever|[Cc]all me)\b")
 NEEDS_UNDERSTANDING = {"other_speaker", "game", "document"}
@@ -44,9 +46,9 @@ def test_what_is_pasted_quoted_or_returned_by_a_tool_is_refused_whatever_a_model
         for row in ROWS:
             if memory.remember([row["message"]], user=f"u{row['id']}").stored:
                 leaks.append(row)
-    assert len(ROWS) == 199
+    assert len(ROWS) >= 300
     assert [row["id"] for row in leaks if row["family"] not in NEEDS_UNDERSTANDING] == []
-    assert len(leaks) <= 5, [row["id"] for row in leaks]
+    assert len(leaks) <= len(ROWS) * 0.025, [row["id"] for row in leaks]
 
 
 @pytest.mark.filterwarnings("ignore:this memory is in RAM")
@@ -59,9 +61,10 @@ def test_nothing_is_planted_through_a_strong_model() -> None:
         return json.dumps({"operations": by_prompt[digest(prompt.encode(), 8)]["operations"]})
 
     planted = []
+    rows = ROWS[:RECORDED_ROWS]
     moment = datetime(2026, 11, 17, 9, tzinfo=UTC)
     with Memory("memory://", model=answer, worker=False, embedder=None, clock=lambda: moment) as memory:
-        for row in ROWS:
+        for row in rows:
             stored = memory.remember([row["message"]], user=f"u{row['id']}").stored
             # What another speaker says of themselves may be kept under their own name.
             planted += [row["id"] for item in stored if item.subject is None]

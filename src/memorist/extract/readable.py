@@ -28,46 +28,88 @@ FOREIGN = "from a tool or a file, not said by the user"
 """The label that a model sees for parts of a user's message that the user did not write."""
 
 _CONTROL = re.compile(
-    r"<\|[\w ]{1,40}\|>|\[/?(?:INST|SYS)\]|<</?SYS>>"
+    r"<\|[\w ]{1,40}\|>|\[/?(?:INST|SYS)\]|<</?SYS>>|\bim_(?:start|end)\b|(?:\\n){2}"
     r"|^\s*#{2,}\s*(?:instruction|system|user|assistant|response|human|input)\b"
     r"|^\s*(?:user|human|assistant|system|ai|bot|chatgpt|customer|agent|me|you|caller|operator|patient|doctor"
     r"|interviewer|q|a|nutzer|benutzer|kunde|utilisateur|usuario|utente|usuário|gebruiker|用户|用戶|助手|ユーザー)\s*[:：]"
     r"|\d\d:\d\d:\d\d[,.]\d{3}\s*-->|^\s*WEBVTT\b"
     r"|^\s*\[?\d{1,4}[./-]\d{1,2}[./-]\d{1,4},?\s+\d{1,2}:\d\d.{0,12}?[-\]]\s*[^\n:]{1,40}:"
-    r"|^\s*\[?\d{1,2}:\d\d(?::\d\d)?(?:\s?[ap]m)?\]?\s*[-–]?\s*[^\n:]{1,40}:",
+    r"|^\s*\[?\d{1,2}:\d\d(?::\d\d)?(?:\s?[ap]m)?\]?\s*[-–]?\s*[^\n:]{1,40}:"
+    r"|<\?xml\b|<!doctype\b|&(?:quot|apos|[lr][sda]{1,2}quo|[lg]t|amp|nbsp|#\d{2,5}|#x[0-9a-f]{2,5});"
+    r"|^[ \t]*(?:[$❯➜][ ]\w|>>> |\w+@[\w.-]+:[^\n]{0,40}[$#] |(?:PS )?[a-z]:\\[^\n]{0,60}>)",
     re.I | re.M,
 )
-"""Marks of prompts, transcripts, chat exports and subtitles."""
+"""Marks of prompts, transcripts, chat exports, subtitles, escaped markup and terminals."""
 _CHAT_HEAD = re.compile(
     r"^[ \t]*[^\s.!?,:][^\n.!?,:]{0,40}?(?:[ \t]{2,}|[ \t]*[—–|•·][ \t]*|[ \t]+\[)[^\n.!?]{0,24}?\d{1,2}:\d\d(?::\d\d)?"
     r"(?:[ \t]?[ap]\.?m\.?)?\]?[ \t]*\n[ \t]*\S",
     re.I | re.M,
 )
 """A line with only a speaker and a time, as in text copied from a chat: "Ada  2:03 PM"."""
+_ROLE_HEAD = re.compile(
+    r"^[ \t]*(?:[\[(<{][ \t]*[\w][\w #.'’-]{0,28}[\])>}]"  # [USER], [Speaker 1], [Verse 2]
+    r"|(?:you|user|human|me|assistant|system|ai|bot|chatgpt|claude|customer|agent|caller|operator|patient|doctor"
+    r"|interviewer|(?:speaker|person|participant)[ _]?\w{1,2})"
+    r"|(?:[^\s@.!?,:][^\n@.!?,:]{0,30} )?(?:@|u/)\w[^\n.!?]{0,40}"  # a handle
+    r"|(?-i:[A-ZÀ-ÞА-Я][\w.'’-]{0,20}(?: [A-ZÀ-ÞА-Я\d][\w.'’-]{0,20}){0,2}),? [\[(]?"  # a name and a time
+    r"(?:\d{1,4}[./-]\d{1,2}[./-]\d{1,4},? )?\d{1,2}:\d\d[^\n.!?]{0,12}"
+    r"|(?:[—–-] ?\w{3,9} (?:\w{2} )?|(?:\w{3,9}\.? \d{1,2}, \d{4}, )?)\d{1,2}:\d\d(?::\d\d)?(?: ?[ap]m| uhr)?"
+    r"(?-i: [A-ZÀ-ÞА-Я]\w{0,20})?"
+    r"|(?![^\n]*\b(?:i|we|my|our)\b)[^\n.!?]{0,40}?"
+    r"(?:\b\d{1,2} ?(?:h|hr|hours?|m|min|minutes?|d|days?)\.? ago\b|[·•] ?\d{1,2} ?[hmdw]\b)"
+    r"[^\n.!?]{0,20}"
+    r")[ \t]*\n\s*\S",
+    re.I | re.M,
+)
+"""A line that names who speaks, or when, above what they say."""
+_NAME_HEAD = re.compile(
+    r"^[ \t]*(?!(?:I|My|We|Hi|Hello|Hey|Thanks?|Ok|OK|Okay|Yes|No|Please|Also|Sorry)\b)"
+    r"[A-ZÀ-ÞА-Я][\w.'’-]{0,20}(?: [A-ZÀ-ÞА-Я][\w.'’-]{0,20}){0,2}(?:[ \t]*\n[ \t]*\S|[ \t]+[-–—~»>][ \t]+\S)",
+    re.M,
+)
+"""A name on its own line, or before a dash. Two of them make a dialogue."""
 _MAIL = re.compile(
     r"^[ \t]*(?:from|sent|subject|to|cc|von|gesendet|betreff|an|de|objet|à|envoyé|asunto|para|enviado|da|oggetto"
     r"|inviato|assunto|van|aan|onderwerp|发件人|收件人|主题|差出人|宛先|件名)[ \t]?[:：][^\n]*\S"
     r"|^[ \t]*-{2,}[ \t]*(?:begin |original|forwarded|ursprüngliche|weitergeleitete|message|mensaje|messaggio|mensagem"
-    r"|oorspronkelijk|doorgestuurd)|^.{0,80}\b(?:wrote|schrieb|a écrit|escribió|ha scritto|escreveu|schreef)\s?:\s*$",
+    r"|oorspronkelijk|doorgestuurd)"
+    r"|^.{0,80}\b(?:wrote|schrieb|a écrit|escribió|ha scritto|escreveu|schreef|skrev|написал\w?)\b[^\n.!?]{0,40}:\s*$",
     re.I | re.M,
 )
-_MASKS = tuple(
-    re.compile(pattern, flags)
-    for pattern, flags in (
-        (r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]{0,500}`", re.S),
-        (r"<!--.*?(?:-->|\Z)", re.S),
-        (r"<([a-zA-Z][\w:-]{0,40})\b[^<>]{0,200}>.*?(?:</\1\s*>|\Z)|<[^<>\n]{1,200}>", re.S),
-        (r"^[ \t]*[{\[][ \t]*$.*", re.M | re.S),
-        (r"\[[^\]\n]{12,}\]?", 0),
-        (r"^[ \t]*[>|#].*$|^[ \t]*[{}\[\]].*$|^.*[{}]\s*$|^[ \t]*(?:[-*•–—]|\d+[.)])[ \t].*$", re.M),
-        (r"[{\[]\s*[\"'“]?\w+[\"'”]?\s*:.*", re.S),
-        (r"^[ \t]*[-=_*]{3,}.*", re.M | re.S),
-        (r"^-- ?$.*", re.M | re.S),
-    )
+
+
+def _patterns(*sources: tuple[str, int]) -> tuple[re.Pattern[str], ...]:
+    return tuple(re.compile(pattern, flags) for pattern, flags in sources)
+
+
+_MARKUP = _patterns(
+    (r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|``.*?(?:``|''|\Z)|[`´][^`´]{0,2000}[`´]", re.S),
+    (r"<!--.*?(?:-->|\Z)", re.S),
+    (r"<([a-zA-Z][\w:-]{0,40})\b[^<>]{0,200}>.*?(?:</\1\s*>|\Z)|<[^<>\n]{1,200}>", re.S),
+    (r"^[ \t]*[{\[][ \t]*$.*", re.M | re.S),
+    (r"\[(\w{1,20})\b[^\]\n]{0,80}\].*?\[/\1\]|\[quote\b.*", re.S | re.I),
+    (r"\[[^\]]{12,2000}\]|\[[^\]\n]{12,}|\{[^{}]{12,2000}\}", 0),
 )
-"""Text that is not a statement: code, comments, markup, captions, quoted lines, JSON, lists, and anything after a
-horizontal rule."""
-_QUOTED_LINE = re.compile(r"^[ \t]*[>|].*$", re.M)
+"""Text that is not a statement: code, comments, markup, JSON and captions."""
+_RULES = _patterns(
+    (
+        r"^[ \t]*(?:(?![.!?]+[ \t]*$)[!-/:-@\[-`{-~]{2,}|[—–―─═]+|:{3,}\w*|begin)[ \t]*$.*|^[ \t]*(?:#\+\w+|%%).*",
+        re.M | re.S | re.I,
+    ),
+    (r"^-- ?$.*", re.M | re.S),
+)
+"""What follows a rule, a signature's mark or the beginning of a block."""
+_FOREIGN_LINES = _patterns(
+    (r"^[ \t]*[>|](?:.*\S.*(?:\n|\Z))+", re.M),
+    (r"^(?: {4}|\t).*$|^\d+[,;|\t][\w\"].*$|^[ \t]*[\w -]{1,30}:[ \t]*\n[ \t]+\S.*$", re.M),
+)
+"""Quoted lines with what follows them directly, indented blocks, rows of tables."""
+_LINES = _patterns(
+    (r"^[ \t]*[#;%].*$|^[ \t]*[{}\[\]].*$|^.*[{}]\s*$|^[ \t]*(?:[-*•–—]|\d+[.)])[ \t].*$", re.M),
+    (r"[{\[]\s*[\"'“]?\w+[\"'”]?\s*:.*", re.S),
+    (r"^[ \t]*[-=_*]{3,}.*", re.M | re.S),
+)
+"""Lines that a model can tell from statements, and rules cannot: lists, headings, JSON, what follows a rule."""
 _LABEL = re.compile(
     r"(?:^[ \t]*(?:\*\*|__)?|(?<=[.!?\"”] ))[A-ZÀ-ÞА-Я][\w.'’-]{0,20}(?: [\w.'’-]{1,20}){0,2}(?: ?\([^()\n]{1,20}\))?"
     r"(?:\*\*|__)?[:：](?:\*\*)?(?=\s|$)|^[ \t]*[\u3040-\u30ff\u4e00-\u9fff]{1,8}[：:](?=\S)|^[ \t]*@\w+\s*[:：]",
@@ -76,7 +118,7 @@ _LABEL = re.compile(
 """The label of a speaker or a field: "Alice: …". The writer did not say what follows it."""
 _REPORTED_WORDS = re.compile(
     r"\b(?:said|says|wrote|writes|told \w+|texted|sagte|schrieb|a dit|a écrit|dijo|escribió|ha detto|ha scritto|disse"
-    r"|escreveu|zei|schreef)\s?:\s[^\n]*",
+    r"|escreveu|zei|schreef)(?:\s?:\s[^\n]*|[ \t]*\n[^\n]*)",
     re.I,
 )
 """Somebody's words after a colon: "She wrote: I …"."""
@@ -84,11 +126,18 @@ _LABELLED_STATEMENT = re.compile(rf"(?:{_LABEL.pattern})[^\n]*?\b(?:I|I['’]\w+
 """A line of a transcript: a label, followed by what somebody says about themselves."""
 _TITLED = re.compile(r"\s*#{1,6}[ \t]+\S")
 """A message that begins with a Markdown heading is a document, whoever it is about."""
+_PAIRS = ("“”", "‟”", "””", "«»", "»«", "「」", "『』", "‹›", "›‹", "《》", "〈〉", "【】", "〔〕", "❝❞", "❛❜", "＂＂")
 _QUOTES = re.compile(
-    r"\"([^\"]{0,2000})(?:\"|\Z)|“([^”]{0,2000})(?:”|\Z)|«([^»]{0,2000})(?:»|\Z)|„([^“”]{0,2000})(?:[“”]|\Z)"
-    r"|「([^」]{0,2000})(?:」|\Z)|『([^』]{0,2000})(?:』|\Z)|‹([^›]{0,2000})(?:›|\Z)|《([^》]{0,2000})(?:》|\Z)"
-    r"|''(.{0,2000}?)''"
-    r"|(?<![\w)])['‘]((?:[^'’\n]|(?<=\w)['’](?=\w)){1,600})['’](?!\w)"
+    # An inch mark (5") opens no quotation.
+    r"(?<!\d)\"([^\"]{0,4000})(?:\"|\Z)|„([^“”]{0,4000})(?:[“”]|\Z)|〝([^〞〟]{0,4000})(?:[〞〟]|\Z)|"
+    + "|".join(f"{opening}([^{closing}]{{0,4000}})(?:{closing}|\\Z)" for opening, closing in _PAIRS)
+    + r"|‚((?:.|\n){0,4000}?)(?:[‘’](?!\w)|'(?!\w)|\Z)"
+    r"|''((?:.|\n){0,4000}?)''"
+    r"|(?<![\w)])['‘’]((?:[^'’\n]|(?<=\w)['’](?=\w)){1,600})['’](?!\w)"
+    # Over several lines, from a capital letter to the end of a sentence, so that an apostrophe is not taken for it.
+    r"|(?<![\w)])['‘’](?=[A-ZÀ-Þ])((?:[^'’]|(?<=\w)['’](?=\w)){1,4000}(?<=[.!?…]))['’](?!\w)"
+    # Emphasis around whole sentences.
+    r"|(?<![\w*_])(?P<mark>[*_]{1,3})(?=[^\s*_])([^*_]{1,4000}[.!?…])(?P=mark)(?![\w*_])"
 )
 MAX_TITLE_WORDS = 8
 MIN_OWN_WORDS = 3
@@ -152,7 +201,7 @@ def read_text(text: str) -> Reading:
     if masked is None:
         return Reading("", "a letter")
     masked = _without_labels(masked)
-    for pattern in _MASKS:
+    for pattern in (*_MARKUP, *_RULES, *_FOREIGN_LINES, *_LINES):
         masked = pattern.sub(_blank, masked)
     masked = _QUOTES.sub(_unquoted, masked)
     report = signs.reports.search(masked)
@@ -175,7 +224,7 @@ def quotable_text(message: Message) -> str:
     own = _without_letter(text, _signs().letters)
     if own is None:
         return ""
-    for pattern in (*_MASKS[:5], _MASKS[-1], _QUOTED_LINE, _REPORTED_WORDS):
+    for pattern in (*_MARKUP, *_RULES, *_FOREIGN_LINES, _REPORTED_WORDS):
         own = pattern.sub(_blank, own)
     labels = _LABEL.findall(own)
     # One label may be the user's own ("Good news: I …"), unless it is written as a speaker's.
@@ -217,7 +266,11 @@ def fold_name(name: str) -> str:
 
 
 def _is_transcript(text: str) -> bool:
-    return bool(_CONTROL.search(text) or _MAIL.search(text) or _CHAT_HEAD.search(text))
+    if _CONTROL.search(text) or _MAIL.search(text) or _CHAT_HEAD.search(text):
+        return True
+    if not text.isascii() and _CONTROL.search(unicodedata.normalize("NFKC", text)):  # ＜｜User｜＞
+        return True
+    return bool(_ROLE_HEAD.search(text)) or len(_NAME_HEAD.findall(text)) > 1
 
 
 def _is_json(text: str) -> bool:

@@ -52,6 +52,8 @@ _ANTHROPIC_BLOCKS = frozenset(
 )
 _OWN_PARTS = ("text", "input_text")
 """The parts of a user's message that the user wrote. All other parts with text come from a tool or a file."""
+_RESULT_FIELDS = frozenset({"output", "tool_use_id", "tool_call_id", "call_id"})
+"""The fields by which a part, or a message, is the answer to a tool call, whatever type or role it names."""
 _ROLE_TRUST = {"user": "user", "assistant": "assistant", "tool": "tool", "function": "tool"}
 
 
@@ -125,7 +127,11 @@ class Message(Record, frozen=True, kw_only=True):
     def author_trust(self) -> str:
         """This is how much its author's own words are trusted: the explicit trust, or the trust that its role
         implies."""
-        return self.trust or _ROLE_TRUST.get(self.role, "system")
+        if self.trust is not None:
+            return self.trust
+        if self.role == "user" and self.extra and not _RESULT_FIELDS.isdisjoint(self.extra):
+            return "tool"
+        return _ROLE_TRUST.get(self.role, "system")
 
     @property
     def trust_level(self) -> str:
@@ -194,8 +200,8 @@ def text_parts(content: object) -> Iterator[tuple[str, bool]]:
     for block in content if isinstance(content, list | tuple) else ():
         text = text_of([block])
         if text:
-            is_typed = isinstance(block, Mapping) and block.get("type") in _OWN_PARTS and "output" not in block
-            yield text, isinstance(block, str) or is_typed
+            is_typed = isinstance(block, Mapping) and block.get("type") in _OWN_PARTS
+            yield text, isinstance(block, str) or (is_typed and _RESULT_FIELDS.isdisjoint(block))
 
 
 def _part_text(block: object) -> str:

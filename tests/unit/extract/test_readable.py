@@ -141,3 +141,37 @@ def test_reading_takes_time_in_proportion_to_length() -> None:
     ]
     for text in hostile:
         extract(text, at=AT)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Hi\nI'm Ada\nI live in Porto.",
+        "Is this safe for me? I live in Porto.",
+        "Can you help me with this? I live in Porto.",
+        "We moved here 3 days ago\nI live in Porto.",
+        "I'm 5'10\" tall. I live in Porto.",
+        "I love 'Dune'. I live in Porto.",
+        "According to my doctor, I'm fine. I live in Porto.",
+        "I got this dog from my sister. I live in Porto.",
+        "This is a test of my patience. I live in Porto.",
+        "Make it more like a stew. I live in Porto.",
+        "I play the piano. I live in Porto.",
+        "I live in Porto. I **really** love it.",
+    ],
+)
+def test_own_words_beside_what_looks_like_a_sign_are_read(text: str) -> None:
+    assert "location" in {item.key for item in extract(text, at=AT)}
+
+
+@pytest.mark.parametrize("field", ["tool_use_id", "tool_call_id", "call_id", "output"])
+def test_a_part_that_answers_a_tool_call_is_not_the_users_whatever_its_type(field: str) -> None:
+    part = {"type": "text", "text": CLAIM, field: "t1"}
+    assert extract(as_message({"role": "user", "content": [part]}), at=AT) == []
+
+
+@pytest.mark.parametrize("field", ["tool_use_id", "tool_call_id", "call_id"])
+def test_a_message_that_answers_a_tool_call_is_not_the_users_whatever_its_role(field: str) -> None:
+    message = as_message({"role": "user", "content": CLAIM, field: "t1"})
+    assert message.trust_level == "tool"
+    assert extract(message, at=AT) == []
