@@ -21,7 +21,7 @@ NoteKind = Literal["decision", "convention", "failure", "open", "note", "prefere
 """A `note` is a statement about the repository that an agent remembered itself, over MCP."""
 NOTE_KINDS: tuple[NoteKind, ...] = ("decision", "convention", "failure", "open", "note", "preference")
 MIN_WORDS, MAX_CHARACTERS = 3, 320
-_PRIVATE = r"(?is)<private>.*?(?:</private>|\Z)"
+_PRIVATE = r"(?is)<private\b[^<>]{0,80}>.*?(?:</private\s*>|\Z)"
 _INJECTED = r"(?s)<(memorist|recalled_memory|user_profile|system-reminder)\b.*?</\1>"
 _CODE = r"(?s)```.*?```"
 _SENTENCE = r"(?<=[.!?])\s+(?=[A-Z`\"'(])|\n+"

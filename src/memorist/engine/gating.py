@@ -46,14 +46,16 @@ async def policy_of(core: Core) -> Gate:
     return policy
 
 
-async def admitted(core: Core, record: R) -> R:
-    """Return a record as the gate admits it, or raise NotAdmitted."""
-    tally = Tally()
+async def admitted(core: Core, record: R) -> tuple[R, list[Change]]:
+    """Return a record as the gate admits it, and the counters of what it did, to be written with the record. Raise
+    NotAdmitted if the policy refuses it."""
+    gate, tally = await policy_of(core), Tally()
     try:
-        return admit_record(await policy_of(core), record, core.at(), tally, may_refuse=_may_refuse(record))  # type: ignore[return-value]
+        passed = admit_record(gate, record, core.at(), tally, may_refuse=_may_refuse(record))
     except NotAdmitted as refusal:
         await count_refusal(core, refusal)
         raise
+    return passed, counter_changes(core, tally)  # type: ignore[return-value]
 
 
 async def pass_changes(core: Core, changes: Sequence[Change]) -> list[Change]:

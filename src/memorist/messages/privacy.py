@@ -18,7 +18,7 @@ PRIVATE = "private"
 """The metadata key that keeps a whole message out of derived memory and recall."""
 HIDDEN = "[private]"
 """The text that a summary contains instead of private words."""
-_SPAN = re.compile(r"<private>.*?(?:</private\s*>|\Z)", re.IGNORECASE | re.DOTALL)
+_SPAN = re.compile(r"<private\b[^<>]{0,80}>.*?(?:</private\s*>|\Z)", re.IGNORECASE | re.DOTALL)
 
 
 def is_private(message: Message) -> bool:

@@ -93,7 +93,7 @@ class Documents:
         Return it, and whether it was written. An unchanged document is written only with `again`.
         """
         # The gate passes it before it is cut, so that chunks are pieces of the text that is stored.
-        new = await admitted(self._core, new)
+        new, counters = await admitted(self._core, new)
 
         async def attempt() -> tuple[Document, bool]:
             old = await self._core.get(Document, new.ns, new.id)
@@ -109,6 +109,7 @@ class Documents:
                 audit(self._core, "add" if old is None else "replace", "document", f"{new.ns}/{new.id}", new.source),
                 *self._moves(had, has),
                 *(owned(self._core, new.ns, "document", name) for name in (new.id, new.source) if name),
+                *counters,
             )
             return results.written(document), True
 

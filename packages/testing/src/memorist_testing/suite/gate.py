@@ -45,6 +45,7 @@ class GateTests:
             await memory.documents.get("user:ada", document.id), *chunks,
         ]  # fmt: skip
         assert all(KEY not in str(row) and "sk-…9f2a" in str(row) for row in stored)
+        assert (await memory.gate.report()).masked == {"openai-key": 3}
 
     async def test_a_batch_passes_the_same_gate(self, memory: Any) -> None:
         async with memory.batch() as batch:
@@ -126,7 +127,10 @@ class GateTests:
             TALK,
             {"role": "user", "content": "The zebra sleeps in Tromsø.", "metadata": {"private": True}},
             {"role": "user", "content": "My cat is old. <private>The walrus is in Ushuaia.</private> He likes fish."},
+            {"role": "user", "content": "<PRIVATE >A narwhal sings.</private ><private note='x'>An ibex climbs."},
         )
+        for name in ("narwhal", "ibex"):
+            assert not [hit for hit in await memory.recall(name, namespaces="user:ada") if name in hit.text]
         assert not [hit for hit in await memory.recall("zebra Tromsø", namespaces="user:ada") if "zebra" in hit.text]
         hits = await memory.recall("old cat fish", namespaces="user:ada")
         assert [hit.text for hit in hits] == ["My cat is old.  He likes fish."]
