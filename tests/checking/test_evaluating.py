@@ -56,7 +56,7 @@ def test_a_run_is_compared_with_an_earlier_one(memorist: Memorist, store: Path, 
     assert same.code == 0 and "+0.0" in same.out
     assert memorist("forget", "--message", "talk#2", "--yes").code == 0
     worse = memorist("eval", "q.jsonl", "--budget", "1000", "--against", "yesterday.json")
-    assert worse.code == 1 and "less evidence: d at 1000: 100% to 0%" in worse.out
+    assert worse.code == 1 and "less evidence for question d at 1000 tokens: 100 % to 0 %" in worse.out
     lenient = memorist("eval", "q.jsonl", "--budget", "1000", "--against", "yesterday.json", "--tolerance", "50")
     assert lenient.code == 0
 
@@ -67,8 +67,31 @@ def test_wrong_files_are_refused(memorist: Memorist, store: Path, tmp_path: Path
     (tmp_path / "empty.jsonl").write_text("", "utf-8")
     assert memorist("eval", "empty.jsonl").code == 2
     assert memorist("eval", "q.jsonl", "--against", "q.jsonl").code == 2
-    (tmp_path / "none.json").write_text("{}", "utf-8")
-    assert memorist("eval", "none.json").code == 2
+    for text, reason in (
+        ("{}", "not LoCoMo"),
+        ("{", "is not JSON"),
+        ('[{"qa": [], "conversation": {}}, {}]', "'conversation'"),
+    ):
+        (tmp_path / "none.json").write_text(text, "utf-8")
+        ran = memorist("eval", "none.json")
+        assert ran.code == 2 and reason in ran.err, ran.err
+
+
+def test_loading_the_encoder_is_not_part_of_the_first_question(store: Path) -> None:
+    from memorist.checking.evaluating import Question, evaluate
+
+    class Counting:
+        asked = 0
+
+        def context(self, text: str, *, budget: int) -> Any:
+            self.asked += 1
+            with Memory(store, worker=False, embedder=None) as memory:
+                return memory.context(text, budget=budget)
+
+    memory = Counting()
+    question = Question(id="1", text="Where?", category="home", evidence=())
+    result = evaluate("q", [(question, memory)], [500, 1000])  # type: ignore[list-item]
+    assert len(result.measures) == 2 and memory.asked == 3
 
 
 LOCOMO: list[dict[str, Any]] = [

@@ -67,7 +67,15 @@ def load(path: Path) -> Dataset:
 
     Raises `InvalidValue` if the format is unknown.
     """
-    raw = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+    try:
+        return _read(path, json.loads(path.with_suffix(".json").read_text(encoding="utf-8")))
+    except json.JSONDecodeError as problem:
+        raise InvalidValue(f"{path.name} is not JSON: {problem}") from problem
+    except (KeyError, IndexError, TypeError) as problem:
+        raise InvalidValue(f"{path.name}: an entry is incomplete: {type(problem).__name__}: {problem}") from problem
+
+
+def _read(path: Path, raw: Any) -> Dataset:
     if isinstance(raw, dict) and "evidence" in raw:
         return _neutral(raw)
     if isinstance(raw, list) and raw and "qa" in raw[0]:

@@ -171,7 +171,8 @@ def eval(
         for line in evaluating.report_lines(after, before):
             echo(cell(line))
         for then, now in worse:
-            echo(cell(f"less evidence: {now.id} at {now.budget}: {then.evidence or 0:.0%} to {now.evidence or 0:.0%}"))
+            shares = " to ".join(f"{100 * (measure.evidence or 0):.0f} %" for measure in (then, now))
+            echo(cell(f"less evidence for question {now.id} at {now.budget} tokens: {shares}"))
     return 1 if before is not None and _fell(before, after, tolerance) else 0
 
 
