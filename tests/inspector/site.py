@@ -121,10 +121,11 @@ class Window:
 
     def undo(self) -> None:
         """Take the last act back."""
+        newest = self.page.locator(".toast").get_by_role("button", name="Undo").last
         if self.by == "mouse":
-            self.page.get_by_role("button", name="Undo").click()
+            newest.click()
         else:
-            self.page.get_by_role("button", name="Undo").wait_for()
+            newest.wait_for()
             if self.page.evaluate("() => document.activeElement.matches('input, textarea, select')"):
                 self.page.keyboard.press("Escape")  # which leaves a field
             self.page.keyboard.press("z")
