@@ -16,7 +16,7 @@ from ..ports import Usage
 from ..values import JsonMapping, compact_json
 from .measure import count_tools, stored_tokens
 from .tokens import Counter
-from .usage import Prices, price_of, read_usage
+from .usage import Price, Prices, price_of, read_usage
 
 if TYPE_CHECKING:
     from .context import Context
@@ -103,6 +103,13 @@ def _new_compaction(before: Sequence[Piece], after: Sequence[Piece]) -> Piece | 
     return next((piece for piece in after if piece.section == COMPACTION and piece.name not in earlier), None)
 
 
+def priced(broken: Break | None, price: Price | None) -> Break | None:
+    """Return a break with the extra cost of its tokens, if the price of the model is known."""
+    if broken is None or price is None:
+        return broken
+    return msgspec.structs.replace(broken, cost=broken.tokens * (price.input - price.cached) / 1_000_000)
+
+
 def report_request(
     reported: object,
     *,
@@ -126,9 +133,7 @@ def report_request(
         # The provider's own item replaces the messages before it, which both requests still contain.
         name = None if compaction is None else compaction.name
         broken = Break("provider", "cache", "expired", lost) if name is None else Break(COMPACTION, name, "added", lost)
-    if broken is not None and price is not None:
-        extra = broken.tokens * (price.input - price.cached) / 1_000_000
-        broken = msgspec.structs.replace(broken, cost=extra)
+    broken = priced(broken, price)
     return RequestReport(
         usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.written_tokens, shared, model,
         None if price is None else price.cost(usage), broken, at,

@@ -106,6 +106,7 @@ test('the first item that broke a prefix is named', () => {
   assert.equal(words('profile', '#1', 'changed'), 'the profile was changed');
   assert.equal(words('tools', 'weather', 'added'), 'the tool weather was added');
   assert.equal(words('history', 't#7', 'removed'), 'the message t#7 was removed');
+  assert.equal(words('compaction', 't#9', 'added'), "the provider's compaction was added");
   assert.match(words('model', 'gpt-5', 'changed'), /the model changed to gpt-5/);
   assert.match(words('provider', 'cache', 'expired'), /no longer had the prefix/);
 });

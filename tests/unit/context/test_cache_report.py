@@ -172,7 +172,7 @@ def test_a_session_records_its_requests_and_explains_what_broke() -> None:
             talk.usage({"prompt_tokens": context.tokens, "completion_tokens": 4}, model="gpt-5")
         assert [report.broken for report in memory.threads.requests("talk")] == [None] * 3
         broken = talk.context("And?", system="Be brief. Today is Tuesday.")
-        assert "cache: system #1 changed" in broken.explain()
+        assert "cache: system #1 changed" in broken.explain() and ", $0.0" in broken.explain()
         report = talk.usage({"prompt_tokens": broken.tokens, "completion_tokens": 4}, model="gpt-5")
         assert report.broken is not None and report.broken.cost is not None and report.cost is not None
         assert memory.threads.requests("talk")[-1] == report

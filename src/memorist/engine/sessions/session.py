@@ -149,6 +149,8 @@ class AsyncSession:
         self._asked: tuple[str, Context] | None = None
         self._sent: Context | None = None
         """The last context, for comparison with the next one."""
+        self._model: str | None = None
+        """The model of the last usage, whose price says what a broken cache costs."""
         self._prefix: Prefix | None = None
         """The beginning of the last request."""
         self.earlier_tools: list[str] = []
@@ -384,6 +386,7 @@ class AsyncSession:
             raise UsageError("add a turn first: the thread of this session is not written yet")
         from ...context.usage import read_usage
 
+        self._model = model
         counted = msgspec.structs.asdict(read_usage(reported))
         return await self._core.part(Threads).report(self.thread, counted, pieces=self._sent.pieces, model=model)
 
@@ -395,9 +398,11 @@ class AsyncSession:
         before, self._sent = self._sent, context
         if before is None:
             return context
-        from ...context.report import find_break
+        from ...context.report import find_break, priced
+        from ...context.usage import price_of
 
-        self._sent = context = replace(context, broken=find_break(before.pieces, context.pieces))
+        broken = priced(find_break(before.pieces, context.pieces), price_of(self._model))
+        self._sent = context = replace(context, broken=broken)
         return context
 
     async def state(self) -> SessionState:

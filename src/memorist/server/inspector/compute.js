@@ -121,6 +121,7 @@ const SECTIONS = {
   memory: 'recalled memory',
   history: 'the message',
   input: 'the input',
+  compaction: "the provider's compaction",
 };
 // The first item that differed from the request before, in words.
 export function breakWords(broken) {
