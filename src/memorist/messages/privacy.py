@@ -1,4 +1,5 @@
-"""Finds the private parts of a message: text between `<private>` tags, or all of it (`metadata={"private": True}`).
+"""Finds the private parts of a message: text between `<private>` tags, or all of it (`metadata={"private": True}`, or a
+user who says "Don't remember this: …").
 
 Private text is stored and sent with its thread like any other. It is not indexed, recalled, summarised or used to
 derive memories.
@@ -18,12 +19,27 @@ PRIVATE = "private"
 """The metadata key that keeps a whole message out of derived memory and recall."""
 HIDDEN = "[private]"
 """The text that a summary contains instead of private words."""
+_WITHHELD = re.compile(
+    # "Don't remember this: …" and "…, but don't remember that." alone mean an earlier message, and rules read them.
+    r"""(?:^|[.!?\n]\s*|\b(?:please|but|and)\b,?\s)(?:please\s)?(?:do\s?not|don['’]t)\s(?:remember|save|store|memori[sz]e)
+        \s(?:this|that|any\sof\sthis)\b(?:\s*[:,;–—-]+|\s+but\b)\s*\w
+      | \w\W*[,;.!?–—-]\s*(?:(?:but|and|so)\s)?(?:please\s)?(?:do\s?not|don['’]t)\s(?:remember|save|store|memori[sz]e)
+        \s(?:this|that|it|any\sof\sthis)(?:,?\splease)?\W*$""",
+    re.IGNORECASE | re.VERBOSE,
+)
 _SPAN = re.compile(r"<private\b[^<>]{0,80}>.*?(?:</private\s*>|\Z)", re.IGNORECASE | re.DOTALL)
 
 
 def is_private(message: Message) -> bool:
-    """Return whether all of a message is private."""
-    return bool(message.metadata.get(PRIVATE))
+    """Return whether all of a message is private, because its metadata or the user's own words say so."""
+    if message.metadata and message.metadata.get(PRIVATE):
+        return True
+    return message.role == "user" and _is_withheld(message.text)
+
+
+def _is_withheld(text: str) -> bool:
+    lowered = text.lower()
+    return ("n't " in lowered or "n’t " in lowered or "not " in lowered) and _WITHHELD.search(text) is not None
 
 
 def blank_private(text: str) -> str:
@@ -34,7 +50,7 @@ def blank_private(text: str) -> str:
 
 def open_message(message: Message) -> Message:
     """Return the message without its private parts, to be summarised."""
-    if message.metadata and is_private(message):
+    if is_private(message):
         return msgspec.structs.replace(message, content=HIDDEN, extra={}, raw=None)
     content = _without_spans(message.content)
     return message if content == message.content else msgspec.structs.replace(message, content=content, raw=None)
@@ -52,7 +68,7 @@ def _without_spans(content: object) -> object:
 
 def open_text(message: Message) -> str:
     """Return the text of a message without its private parts."""
-    if message.metadata and is_private(message):
+    if is_private(message):
         return ""
     text = message.text
     return _SPAN.sub("", text) if "<" in text else text

@@ -211,6 +211,22 @@ class DerivedGateTests:
         keys = {fact.key.split(".")[0] for fact in await memory.facts.list("user:ada")}
         assert keys == {"allergy"}
 
+    async def test_what_a_user_asks_not_to_remember_stays_out(self, open_memory: Any) -> None:
+        memory = open_memory(extract="rules")
+        await memory.threads.create("user:ada", id=TALK)
+        receipts = await memory.threads.append(
+            TALK,
+            "I have a dog called Rex.",
+            "Don't remember this: I live in Oslo.",
+            "My name is Bea, but please don't save that.",
+            "I am allergic to nuts. Do not store this.",
+            "I don't remember this: was it Porto? I am vegan.",
+        )
+        await memory.wait(receipts)
+        assert sorted(fact.key.split(".")[0] for fact in await memory.facts.list("user:ada")) == ["diet", "pet"]
+        for word in ("Oslo", "Bea", "nuts"):
+            assert not [hit for hit in await memory.recall(word, namespaces="user:ada") if word in hit.text]
+
     async def test_derived_personal_data_waits_for_review(self, open_memory: Any) -> None:
         memory = open_memory(extract="rules")
         await memory.gate.set(personal={"health": "review"})
