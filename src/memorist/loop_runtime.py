@@ -206,7 +206,7 @@ class _Cancellable:
         self._task = asyncio.current_task()
         self._before = self._task.cancelling() if self._task is not None else 0
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+    def __exit__(self, error_type: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         missed = self._task is not None and self._task.cancelling() > self._before
         if missed and not isinstance(error, asyncio.CancelledError):
             raise asyncio.CancelledError from error
@@ -222,7 +222,9 @@ class _LoopLock:
     async def __aenter__(self) -> None:
         await self._locks.setdefault(asyncio.get_running_loop(), asyncio.Lock()).acquire()
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
+    async def __aexit__(
+        self, error_type: type[BaseException] | None, error: object, trace: TracebackType | None
+    ) -> None:
         self._locks[asyncio.get_running_loop()].release()
 
 

@@ -805,7 +805,7 @@ class AsyncMemory(Listens):
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
 
@@ -822,9 +822,9 @@ class AsyncBatch:
         return self._inner
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is None and self._inner is not None:
+        if error_type is None and self._inner is not None:
             await self._memory._core.commit(self._inner._core)
 
 

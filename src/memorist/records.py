@@ -51,8 +51,8 @@ def as_dict(struct: msgspec.Struct) -> JsonObject:
 
 
 @cache
-def _key_of(kind: type[Record]) -> Callable[[Record], Key]:
-    return attrgetter(*kind.table.key)
+def _key_of(record_type: type[Record]) -> Callable[[Record], Key]:
+    return attrgetter(*record_type.table.key)
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
@@ -822,19 +822,21 @@ SUPERSEDED = "memorist.superseded"
 
 
 @cache
-def view_of(kind: type[R], *fields: str) -> type[R]:
+def view_of(record_type: type[R], *fields: str) -> type[R]:
     """Return a record type that reads only the key, the expiry and these fields of another type's rows.
 
     Use it for scans that need no other fields. The other fields are missing at run time, although the return type
     declares them. A view has no checksum, because checksums cover all columns. Rows are never written through a view.
     """
-    columns = {field.name: field for field in msgspec.structs.fields(kind)}
-    wanted = [name for name in columns if name in (*kind.table.key, "expires_at", *fields) and name != "org"]
-    types = typing.get_type_hints(kind)
-    table = Table(kind.table.name, kind.table.key, kind.table.indexes, sealed=kind.table.checksum)
+    columns = {field.name: field for field in msgspec.structs.fields(record_type)}
+    wanted = [name for name in columns if name in (*record_type.table.key, "expires_at", *fields) and name != "org"]
+    types = typing.get_type_hints(record_type)
+    table = Table(
+        record_type.table.name, record_type.table.key, record_type.table.indexes, sealed=record_type.table.checksum
+    )
     missing = [name for index in table.indexes.values() for name in index if name not in (*wanted, "org")]
     view = msgspec.defstruct(
-        f"{kind.__name__}View",
+        f"{record_type.__name__}View",
         [
             (name, types[name]) if columns[name].required else (name, types[name], _default(columns[name]))
             for name in (*wanted, *dict.fromkeys(missing))

@@ -201,7 +201,9 @@ class _ThreadLock:
     async def __aenter__(self) -> None:
         self._lock.acquire()
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
+    async def __aexit__(
+        self, error_type: type[BaseException] | None, error: object, trace: TracebackType | None
+    ) -> None:
         self._lock.release()
 
 

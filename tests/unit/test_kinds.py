@@ -16,8 +16,8 @@ from memorist.records import Chunk, Document, Fact, FactVersion, Learning, Recor
 AT = datetime(2026, 1, 2, tzinfo=UTC)
 
 
-def _subclasses(kind: type[Record]) -> set[type[Record]]:
-    below = {one for one in kind.__subclasses__() if one.__module__.startswith("memorist.")}
+def _subclasses(record_type: type[Record]) -> set[type[Record]]:
+    below = {one for one in record_type.__subclasses__() if one.__module__.startswith("memorist.")}
     return below.union(*(_subclasses(one) for one in below))
 
 

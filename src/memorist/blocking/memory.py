@@ -849,9 +849,9 @@ class Memory(Listens):
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        run_blocking(self._engine.__aexit__(kind, error, trace))
+        run_blocking(self._engine.__aexit__(error_type, error, trace))
 
 
 class Batch:
@@ -864,6 +864,6 @@ class Batch:
         return Memory._over(run_blocking(self._engine.__aenter__())._core)
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        run_blocking(self._engine.__aexit__(kind, error, trace))
+        run_blocking(self._engine.__aexit__(error_type, error, trace))

@@ -258,6 +258,6 @@ class Session:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        run_blocking(self._engine.__aexit__(kind, error, trace))
+        run_blocking(self._engine.__aexit__(error_type, error, trace))

@@ -482,13 +482,13 @@ class Core:
         micros = ttl_micros(ttl)
         return None if micros is None else to_datetime(now + micros)
 
-    def get(self, kind: type[R], *key: str | int) -> Coroutine[object, None, R | None]:
+    def get(self, record_type: type[R], *key: str | int) -> Coroutine[object, None, R | None]:
         """Return the live row under a key of this org."""
-        if kind is Message:
+        if record_type is Message:
             return self._get_message(key)
         if self.shared._opened:  # return the store's own coroutine, which saves a step on this hot path
-            return self.store.get(kind, (self.org, *key), now=self.now())
-        return self._get_opening(kind, key)
+            return self.store.get(record_type, (self.org, *key), now=self.now())
+        return self._get_opening(record_type, key)
 
     async def _get_message(self, key: Key) -> Any:
         message: Any = await self._get_opening(Message, key)
@@ -503,20 +503,22 @@ class Core:
                 return await whole_messages(self.store, rows, self.now())
         return rows
 
-    async def _get_opening(self, kind: type[R], key: Key) -> R | None:
+    async def _get_opening(self, record_type: type[R], key: Key) -> R | None:
         await self.shared.open()
-        return await self.store.get(kind, (self.org, *key), now=self.now())
+        return await self.store.get(record_type, (self.org, *key), now=self.now())
 
-    async def get_many(self, kind: type[R], keys: Sequence[Key]) -> list[R | None]:
+    async def get_many(self, record_type: type[R], keys: Sequence[Key]) -> list[R | None]:
         """Return the live rows under keys of this org."""
         await self.shared.open()
-        rows = await self.store.get_many(kind, [(self.org, *key) for key in keys], now=self.now())
-        return await self._whole(rows) if kind is Message else rows
+        rows = await self.store.get_many(record_type, [(self.org, *key) for key in keys], now=self.now())
+        return await self._whole(rows) if record_type is Message else rows
 
-    def scan(self, kind: type[R], *prefix: str | int, **bounds: Unpack[Bounds]) -> Coroutine[object, None, list[R]]:
+    def scan(
+        self, record_type: type[R], *prefix: str | int, **bounds: Unpack[Bounds]
+    ) -> Coroutine[object, None, list[R]]:
         """Return the live rows of this org under a key prefix."""
-        scan = Scan(kind, (self.org, *prefix), **bounds)
-        if kind is Message:
+        scan = Scan(record_type, (self.org, *prefix), **bounds)
+        if record_type is Message:
             return self._scan_messages(scan)
         return self.store.scan(scan, now=self.now()) if self.shared._opened else self._scan_opening(scan)
 
@@ -528,10 +530,10 @@ class Core:
         await self.shared.open()
         return await self.store.scan(scan, now=self.now())
 
-    async def listed(self, kind: type[R], *prefix: str | int, **bounds: Unpack[Bounds]) -> list[R]:
+    async def listed(self, record_type: type[R], *prefix: str | int, **bounds: Unpack[Bounds]) -> list[R]:
         """Return the same as `scan`. The rows are only shown to the caller, so a replica may answer."""
         with replica_reads():
-            return await self.scan(kind, *prefix, **bounds)
+            return await self.scan(record_type, *prefix, **bounds)
 
     async def apply(self, *changes: Change) -> Results:
         """Commit the changes in one transaction, or collect them if this is a batch.

@@ -160,9 +160,9 @@ class Health:
             tokens_today=await tokens_today(self._core),
         )
 
-    async def _visible(self, kind: type[Record], where: Test | None = None) -> list[Any]:
+    async def _visible(self, record_type: type[Record], where: Test | None = None) -> list[Any]:
         """Return the rows of a kind that are in a namespace this handle can see."""
-        rows: list[Any] = await self._core.listed(kind, where=where)
+        rows: list[Any] = await self._core.listed(record_type, where=where)
         return [row for row in rows if self._core.scope.may_read(row.ns)]
 
     async def doctor(self, *, deep: bool = False) -> Diagnosis:
@@ -237,9 +237,9 @@ class Health:
         return str(embedder.name)
 
 
-def _counted(kind: type[Record]) -> type[Record]:
+def _counted(record_type: type[Record]) -> type[Record]:
     """Return the columns of a kind that `stats` needs."""
-    return view_of(kind, "ns", *(("length", "start", "tokens") if kind is Thread else ()))
+    return view_of(record_type, "ns", *(("length", "start", "tokens") if record_type is Thread else ()))
 
 
 async def _sound(reading: Awaitable[T], otherwise: T, problems: list[str]) -> T:

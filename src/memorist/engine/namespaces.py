@@ -90,12 +90,12 @@ async def _in_order(core: Core, begins: str, after: str | None, reverse: bool) -
 
 
 async def _next(
-    core: Core, kind: type[Record], index: str | None, begins: str, after: str | None, reverse: bool
+    core: Core, record_type: type[Record], index: str | None, begins: str, after: str | None, reverse: bool
 ) -> str | None:
     bounds: Bounds = {"index": index, "limit": 1, "reverse": reverse, "starts": begins or None}
     if after is not None:
         bounds["before" if reverse else "after"] = (after,)
-    rows: list[Any] = await core.scan(kind, **bounds)
+    rows: list[Any] = await core.scan(record_type, **bounds)
     return rows[0].ns if rows else None
 
 

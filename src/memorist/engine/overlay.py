@@ -58,16 +58,16 @@ class Overlay:
         # Searches, claims and the like are answered by the store itself: they know only what is committed.
         return getattr(self.below, name)
 
-    async def get(self, kind: type[R], key: Key, *, now: int) -> R | None:
+    async def get(self, record_type: type[R], key: Key, *, now: int) -> R | None:
         """Return the live row under a key."""
-        return (await self.get_many(kind, [key], now=now))[0]
+        return (await self.get_many(record_type, [key], now=now))[0]
 
-    async def get_many(self, kind: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
+    async def get_many(self, record_type: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
         """Return the live rows under several keys, in the order of the keys."""
-        await self._replay(kind, now)
-        below = [key for key in keys if not self._hidden(kind, key)]
-        rows = dict(zip(below, await self.below.get_many(kind, below, now=now) if below else [], strict=True))
-        return [rows[key] if key in rows else await self._above.get(kind, key, now=now) for key in keys]
+        await self._replay(record_type, now)
+        below = [key for key in keys if not self._hidden(record_type, key)]
+        rows = dict(zip(below, await self.below.get_many(record_type, below, now=now) if below else [], strict=True))
+        return [rows[key] if key in rows else await self._above.get(record_type, key, now=now) for key in keys]
 
     async def scan(self, scan: Scan[R], *, now: int) -> list[R]:
         """Return the live rows that match a scan, in its order."""
@@ -109,10 +109,10 @@ class Overlay:
 
     # -- replaying
 
-    async def _replay(self, kind: type[Record], now: int) -> None:
+    async def _replay(self, record_type: type[Record], now: int) -> None:
         """Replay the waiting changes of a kind's family, reading their rows from the underlying store in as few calls
         as possible."""
-        waiting = self._waiting.pop(_family(kind), [])
+        waiting = self._waiting.pop(_family(record_type), [])
         puts = [change.record for change in waiting if isinstance(change, Put)]
         for table in dict.fromkeys(type(record) for record in puts):
             await self._fetch(table, [record.row_key for record in puts if type(record) is table])
@@ -133,17 +133,19 @@ class Overlay:
         results: list[ChangeResult] = await self._above.apply([change], now=now)
         return results[0]
 
-    async def _fetch(self, kind: type[Record], keys: Sequence[Key]) -> None:
+    async def _fetch(self, record_type: type[Record], keys: Sequence[Key]) -> None:
         """Copy rows from the underlying store, including expired ones, because a Put replaces those as well."""
-        wanted = [key for key in dict.fromkeys(keys) if not self._hidden(kind, key)]
-        for key, row in zip(wanted, await self.below.get_many(kind, wanted, now=0) if wanted else [], strict=True):
-            self._above.seed(kind, key, row)
-            if row is None and kind.table.history:
-                await self._fetch_last_version(kind, key)
+        wanted = [key for key in dict.fromkeys(keys) if not self._hidden(record_type, key)]
+        for key, row in zip(
+            wanted, await self.below.get_many(record_type, wanted, now=0) if wanted else [], strict=True
+        ):
+            self._above.seed(record_type, key, row)
+            if row is None and record_type.table.history:
+                await self._fetch_last_version(record_type, key)
 
-    async def _fetch_last_version(self, kind: type[Record], key: Key) -> None:
+    async def _fetch_last_version(self, record_type: type[Record], key: Key) -> None:
         """Fetch the newest row in the history of a deleted row, from which version numbers continue."""
-        history = next(record for record in RECORDS if record.table.name == kind.table.history)
+        history = next(record for record in RECORDS if record.table.name == record_type.table.history)
         for past in await self.below.scan(Scan(history, key, reverse=True, limit=1), now=0):
             if not self._hidden(history, past.row_key):
                 self._above.seed(history, past.row_key, past)
@@ -157,17 +159,17 @@ class Overlay:
         self._cleared.setdefault(change.kind.table.name, []).append(change)
         return cast(int, own) + len(below) - hidden
 
-    def _hidden(self, kind: type[Record], key: Key) -> bool:
+    def _hidden(self, record_type: type[Record], key: Key) -> bool:
         """Return whether the batch determines a row, because the row was copied or written in the batch or is in a
         cleared range."""
-        name = kind.table.name
+        name = record_type.table.name
         return key in self._above.touched.get(name, ()) or any(
             _is_in(key, cleared) for cleared in self._cleared.get(name, ())
         )
 
 
-def _family(kind: type[Record]) -> str:
-    return _FAMILY.get(kind.table.name, kind.table.name)
+def _family(record_type: type[Record]) -> str:
+    return _FAMILY.get(record_type.table.name, record_type.table.name)
 
 
 def _kind_of(change: Append | Delete | DeleteRange | Increment) -> type[Record]:

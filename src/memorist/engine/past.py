@@ -54,18 +54,18 @@ class Past:
     def __getattr__(self, name: str) -> object:
         return getattr(self.below, name)
 
-    async def get(self, kind: type[R], key: Key, *, now: int) -> R | None:
+    async def get(self, record_type: type[R], key: Key, *, now: int) -> R | None:
         """Return the row under a key as it was at that time."""
-        return (await self.get_many(kind, [key], now=now))[0]
+        return (await self.get_many(record_type, [key], now=now))[0]
 
-    async def get_many(self, kind: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
+    async def get_many(self, record_type: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
         """Return the rows under several keys as they were at that time, in the order of the keys."""
-        rows = await self.below.get_many(kind, keys, now=self._now)
-        history = _HISTORIES.get(kind.table.name)
+        rows = await self.below.get_many(record_type, keys, now=self._now)
+        history = _HISTORIES.get(record_type.table.name)
         if history is None:
             return [self._then(row) if row is not None and self._existed(row) else None for row in rows]
         return [
-            row if row is not None and self._unchanged(row) else await self._version(kind, history, key)
+            row if row is not None and self._unchanged(row) else await self._version(record_type, history, key)
             for key, row in zip(keys, rows, strict=True)
         ]
 
@@ -99,12 +99,12 @@ class Past:
             return cast(R, msgspec.structs.replace(learning_at(row, self.moment), status="active"))
         return row
 
-    async def _version(self, kind: type[R], history: type[Record], key: Key) -> R | None:
+    async def _version(self, record_type: type[R], history: type[Record], key: Key) -> R | None:
         """Return the version of a row at that time, or None if there was none or it has expired by now."""
         # now=0 returns expired versions too: first find the version that held, then check its expiry.
         versions = await self.below.scan(Scan(history, key, reverse=True), now=0)
         held = next((version for version in versions if self._unchanged(version)), None)
-        return None if held is None or not self._lives(held) else _as(kind, held)
+        return None if held is None or not self._lives(held) else _as(record_type, held)
 
     def _lives(self, version: Record) -> bool:
         expires: datetime | None = getattr(version, "expires_at", None)
@@ -146,11 +146,11 @@ class Past:
         return rows[:limit]
 
 
-def _as(kind: type[R], row: Record) -> R:
+def _as(record_type: type[R], row: Record) -> R:
     """Return a version of a record as the record itself."""
-    if isinstance(row, kind) and type(row).table.name == kind.table.name:
+    if isinstance(row, record_type) and type(row).table.name == record_type.table.name:
         return row
-    return kind(**{name: getattr(row, name) for name in kind.__struct_fields__})
+    return record_type(**{name: getattr(row, name) for name in record_type.__struct_fields__})
 
 
 def core_at(core: Core, moment: datetime) -> Core:

@@ -168,10 +168,10 @@ class Portable:
         if self._core.batch is not None:
             raise UsageError("export and import cannot be part of a batch")
 
-    async def _pages(self, kind: type[Record]) -> AsyncIterator[list[Record]]:
+    async def _pages(self, record_type: type[Record]) -> AsyncIterator[list[Record]]:
         after = None
         while True:
-            rows = await self._scan_sealed(kind, after)
+            rows = await self._scan_sealed(record_type, after)
             portable = [row for row in rows if not (isinstance(row, Watermark) and row.name != "numbers")]
             if portable:
                 yield portable
@@ -179,13 +179,13 @@ class Portable:
                 return
             after = rows[-1].row_key[1:]
 
-    async def _scan_sealed(self, kind: type[Record], after: tuple[str | int, ...] | None) -> list[Record]:
+    async def _scan_sealed(self, record_type: type[Record], after: tuple[str | int, ...] | None) -> list[Record]:
         """Return a page of rows as they are stored, because an export of an encrypted memory is also encrypted."""
         sealed: Store | None = getattr(self._core.shared.store, "below", None)
         if sealed is None:
-            return await self._core.scan(kind, after=after, limit=PAGE_ROWS)
+            return await self._core.scan(record_type, after=after, limit=PAGE_ROWS)
         await self._core.shared.open()
-        scan = Scan(kind, (self._core.org,), after=after, limit=PAGE_ROWS)
+        scan = Scan(record_type, (self._core.org,), after=after, limit=PAGE_ROWS)
         return await sealed.scan(scan, now=self._core.now())
 
     async def _loads(self, batch: list[Record]) -> list[Change]:

@@ -109,7 +109,7 @@ class AsyncWatch:
         return await self.start()
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
 
@@ -185,17 +185,17 @@ def _ns_of(record: Record) -> str | None:
     return namespace if isinstance(namespace, str) else None
 
 
-def _ns_at(core: Core, kind: type[Record], key: Key, beside: str | None) -> str:
+def _ns_at(core: Core, record_type: type[Record], key: Key, beside: str | None) -> str:
     """Return the namespace of a deleted row: from its key, or, for rows of a thread, from other changes in the
     batch.
     """
-    if len(key) > 1 and kind.table.key[1] == "ns":
+    if len(key) > 1 and record_type.table.key[1] == "ns":
         return str(key[1])
-    if len(key) > 1 and kind is WorkingDocument:
+    if len(key) > 1 and record_type is WorkingDocument:
         return f"user:{key[1]}"
     thread = (
         core.shared.threads.get((core.org, str(key[1])))
-        if len(key) > 1 and kind in (Message, Thread, Summary)
+        if len(key) > 1 and record_type in (Message, Thread, Summary)
         else None
     )
     return thread or beside or "global"

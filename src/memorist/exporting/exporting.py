@@ -108,11 +108,11 @@ class Exporting:
         async for thread in self._rows(Thread, space, lambda thread: thread.ns):
             yield thread
 
-    async def _rows(self, kind: type[R], space: str | None, ns: Callable[[R], str]) -> AsyncIterator[R]:
+    async def _rows(self, record_type: type[R], space: str | None, ns: Callable[[R], str]) -> AsyncIterator[R]:
         """Yield the rows of a kind, from one namespace or from all, a page at a time."""
         after = None
         while True:
-            rows = await self._core.scan(kind, after=after, limit=PAGE_ROWS)
+            rows = await self._core.scan(record_type, after=after, limit=PAGE_ROWS)
             for row in rows:
                 if space is None or ns(row) == space:
                     yield row

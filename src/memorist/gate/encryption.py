@@ -308,15 +308,15 @@ class SealedStore:
         """Release everything that this store opened itself."""
         await self.below.close()
 
-    async def get(self, kind: type[R], key: Key, *, now: int) -> R | None:
+    async def get(self, record_type: type[R], key: Key, *, now: int) -> R | None:
         """Return the live row under a key."""
-        return (await self.get_many(kind, [key], now=now))[0]
+        return (await self.get_many(record_type, [key], now=now))[0]
 
-    async def get_many(self, kind: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
+    async def get_many(self, record_type: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
         """Return the live rows under several keys, in the order of the keys."""
-        whole = _whole(kind)
+        whole = _whole(record_type)
         rows = await self.below.get_many(whole, keys, now=now)
-        return [None if row is None else self._read(kind, row) for row in rows]
+        return [None if row is None else self._read(record_type, row) for row in rows]
 
     async def scan(self, scan: Scan[R], *, now: int) -> list[R]:
         """Return the live rows that a scan asks for, in its order. Filters are applied after decryption."""
@@ -385,15 +385,15 @@ class SealedStore:
         return record if content is None else with_cell(record, self.encryption.seal(org, ns, content))
 
     async def _space(
-        self, kind: type[Thread] | type[Task], org: str, id: str, changes: Sequence[Change], now: int
+        self, record_type: type[Thread] | type[Task], org: str, id: str, changes: Sequence[Change], now: int
     ) -> str:
         """Return the namespace of a thread or task, from the cache, from the changes or from the store."""
-        key = (kind.table.name, org, id)
+        key = (record_type.table.name, org, id)
         ns = self._spaces.get(key)
         if ns is None:
             new = (change.record for change in changes if isinstance(change, Put | Load))
-            row: Any = next((row for row in new if isinstance(row, kind) and row.row_key == (org, id)), None)
-            row = row or await self.below.get(kind, (org, id), now=now)
+            row: Any = next((row for row in new if isinstance(row, record_type) and row.row_key == (org, id)), None)
+            row = row or await self.below.get(record_type, (org, id), now=now)
             if row is None:
                 return ""
             ns = self._spaces[key] = row.ns
@@ -408,19 +408,19 @@ class SealedStore:
         except KeyGone:
             return without_content(row)
 
-    def _read(self, kind: type[R], row: Any) -> R:
+    def _read(self, record_type: type[R], row: Any) -> R:
         record = self._unsealed(row)
-        if type(record) is kind:
+        if type(record) is record_type:
             return record
-        return kind(**{name: getattr(record, name) for name in kind.__struct_fields__})
+        return record_type(**{name: getattr(record, name) for name in record_type.__struct_fields__})
 
 
-def _whole(kind: type[R]) -> Any:
+def _whole(record_type: type[R]) -> Any:
     """Return the kind to read from the store below. If a view includes content, the whole row is read, because its
     content is in one cell."""
-    whole = BY_TABLE.get(kind.table.name)
-    if whole is None or kind is whole or not set(kind.__struct_fields__) & set(CONTENT[whole]):
-        return kind
+    whole = BY_TABLE.get(record_type.table.name)
+    if whole is None or record_type is whole or not set(record_type.__struct_fields__) & set(CONTENT[whole]):
+        return record_type
     return whole
 
 

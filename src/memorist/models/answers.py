@@ -21,7 +21,7 @@ T = TypeVar("T")
 async def ask(
     model: Model,
     messages: Messages,
-    kind: type[T],
+    record_type: type[T],
     *,
     check: Callable[[T], list[str]] | None = None,
     repair: str = "",
@@ -36,7 +36,7 @@ async def ask(
     for last in (not repair, True):
         answer = await model.complete(messages, **options)
         heard(answer)
-        parsed, problems = _converted(answer, kind)
+        parsed, problems = _converted(answer, record_type)
         if parsed is not None:
             problems = (check(parsed) if check else [])[:10]
             if not problems:
@@ -51,13 +51,13 @@ async def ask(
     raise ModelError(problem, reason=f"invalid: {reasons}", retryable=False, status=None, model=model.name)
 
 
-def _converted(answer: Completion, kind: type[T]) -> tuple[T | None, list[str]]:
+def _converted(answer: Completion, record_type: type[T]) -> tuple[T | None, list[str]]:
     """Return the data of an answer as a type, or what is wrong with it."""
     if answer.data is None:
         return None, ["not JSON"]
-    ready(kind)
+    ready(record_type)
     try:
-        return msgspec.convert(answer.data, kind, strict=True), []
+        return msgspec.convert(answer.data, record_type, strict=True), []
     except (msgspec.ValidationError, RecursionError) as error:
         # Field names and values that the model made up are content, so they are left out.
         text = re.sub(r"unknown field `[^`]*`", "unknown field", str(error))

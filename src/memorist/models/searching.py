@@ -80,15 +80,17 @@ async def _questions(model: Model, system: str, shown: object, query: str, count
 
 
 async def _asked(
-    model: Model, system: str, shown: object, kind: type[T], item: object, max_tokens: int
+    model: Model, system: str, shown: object, answer_type: type[T], item: object, max_tokens: int
 ) -> tuple[T, Completion]:
     """Return the model's answer, parsed as a type that contains a list of such items, and its token usage."""
-    (name,) = kind.__struct_fields__
+    (name,) = answer_type.__struct_fields__
     schema = {
         "type": "object", "properties": {name: {"type": "array", "items": item}}, "required": [name],
         "additionalProperties": False,
     }  # fmt: skip
     messages = [{"role": "user", "content": json.dumps(shown, ensure_ascii=False)}]
     heard: list[Completion] = []
-    answer = await ask(model, messages, kind, heard=heard.append, system=system, max_tokens=max_tokens, schema=schema)
+    answer = await ask(
+        model, messages, answer_type, heard=heard.append, system=system, max_tokens=max_tokens, schema=schema
+    )
     return answer, heard[0]

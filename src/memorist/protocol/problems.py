@@ -49,9 +49,9 @@ class Problem(msgspec.Struct, kw_only=True, omit_defaults=True):
     request_id: str = ""
 
 
-def name_of(kind: type[MemoristError]) -> str:
+def name_of(error_type: type[MemoristError]) -> str:
     """Convert a class name to a problem name: `StoreUnavailable` becomes `store-unavailable`."""
-    return "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in kind.__name__).strip("-")
+    return "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in error_type.__name__).strip("-")
 
 
 def error_tree() -> dict[str, JsonObject]:

@@ -107,13 +107,13 @@ class Reader(Protocol):
     @property
     def shared(self) -> Parts: ...
 
-    def get(self, kind: type[R], *key: str | int) -> Awaitable[R | None]: ...
+    def get(self, record_type: type[R], *key: str | int) -> Awaitable[R | None]: ...
 
-    async def get_many(self, kind: type[R], keys: Sequence[Key]) -> list[R | None]: ...
+    async def get_many(self, record_type: type[R], keys: Sequence[Key]) -> list[R | None]: ...
 
     def scan(
         self,
-        kind: type[R],
+        record_type: type[R],
         *prefix: str | int,
         index: str | None = None,
         after: Key | None = None,

@@ -210,12 +210,12 @@ class Client:
                 with suppress(OSError):  # closed already
                     sock.shutdown(socket.SHUT_RDWR)
 
-    def _lost(self, writes: bool, kind: type[MemoristError], what: str) -> MemoristError:
+    def _lost(self, writes: bool, error_type: type[MemoristError], what: str) -> MemoristError:
         """Return the error for a lost answer. This is `kind` for a read, and UnknownOutcome for a write, which may have
         been done.
         """
         if not writes:
-            return kind(f"the server at {self.place} {what}")
+            return error_type(f"the server at {self.place} {what}")
         return UnknownOutcome(f"the server at {self.place} {what}; the write may or may not have been done")
 
     async def close(self) -> None:

@@ -197,11 +197,11 @@ class Store(Protocol):
         """Release everything that this store opened itself."""
         ...
 
-    async def get(self, kind: type[R], key: Key, *, now: int) -> R | None:
+    async def get(self, record_type: type[R], key: Key, *, now: int) -> R | None:
         """Return the live row under a key."""
         ...
 
-    async def get_many(self, kind: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
+    async def get_many(self, record_type: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
         """Return the live rows under several keys, in the order of the keys."""
         ...
 

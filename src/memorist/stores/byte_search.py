@@ -19,10 +19,10 @@ async def rows_holding(store: Store, org: str, needles: Sequence[bytes]) -> list
     return [kind.table.name for kind in kinds() if await _holds(store, kind, org, needles)]
 
 
-async def _holds(store: Store, kind: type[Record], org: str, needles: Sequence[bytes]) -> bool:
+async def _holds(store: Store, record_type: type[Record], org: str, needles: Sequence[bytes]) -> bool:
     after = None
-    encode = codec(kind).encode
-    while page := await store.scan(Scan(kind, (org,), after=after, limit=PAGE_ROWS), now=0):
+    encode = codec(record_type).encode
+    while page := await store.scan(Scan(record_type, (org,), after=after, limit=PAGE_ROWS), now=0):
         for record in page:
             cells = [cell.encode() if isinstance(cell, str) else cell for cell in encode(record)]
             if any(needle in cell for cell in cells if isinstance(cell, bytes) for needle in needles):

@@ -70,40 +70,41 @@ class Codec(NamedTuple):
 
 
 @cache
-def codec(kind: type[Record]) -> Codec:
+def codec(record_type: type[Record]) -> Codec:
     """Return the codec of a record, compiled on first use."""
-    columns = _columns(kind)
+    columns = _columns(record_type)
     scope = {
-        "kind": kind, "load": _load, "exact": to_datetime, "when": datetime.fromtimestamp, "UTC": UTC,
+        "kind": record_type, "load": _load, "exact": to_datetime, "when": datetime.fromtimestamp, "UTC": UTC,
     }  # fmt: skip
-    fields = _fields(kind)
+    fields = _fields(record_type)
     # The source is made of field names alone, none of it from users.
     names = tuple(column.name for column in columns)
     positions = {name: i for i, name in enumerate(names)}
     scope.update({f"default_{name}": field.default for name, field in fields.items()})
     # Typed decoders return tuples, also inside of tuples, where plain JSON has lists.
-    scope.update({f"load_{name}": msgspec.json.Decoder(hint).decode for name, hint in _tuples(kind)})
+    scope.update({f"load_{name}": msgspec.json.Decoder(hint).decode for name, hint in _tuples(record_type)})
     shape = shape_of(names)
     return Codec(
         columns,
         names,
-        encoder(kind),
+        encoder(record_type),
         eval(f"lambda row: {_decode_source(columns, fields)}", scope),
         positions,
-        itemgetter(*(positions[name] for name in kind.table.key)),
+        itemgetter(*(positions[name] for name in record_type.table.key)),
         tuple(_missing(column, fields[column.name]) for column in columns),
         shape,
         CRC32 << 56 | shape << 32,
-        "version" in positions and "version" not in kind.table.key,
+        "version" in positions and "version" not in record_type.table.key,
     )
 
 
-def encoder(kind: type[Record], *replaced: str) -> Callable[..., Row]:
+def encoder(record_type: type[Record], *replaced: str) -> Callable[..., Row]:
     """Compile a function that converts a record to its row. It accepts the cells of the `given` columns as further
     arguments."""
-    fields = _fields(kind)
+    fields = _fields(record_type)
     cells = [
-        column.name if column.name in replaced else _encoder(column, fields[column.name]) for column in _columns(kind)
+        column.name if column.name in replaced else _encoder(column, fields[column.name])
+        for column in _columns(record_type)
     ]
     scope = {"value": encode_json, "dump": _dump, "micros": to_micros, "real": _real}
     encode: Callable[..., Row] = eval(f"lambda {', '.join(('r', *replaced))}: ({', '.join(cells)},)", scope)
@@ -191,28 +192,28 @@ def kinds() -> list[type[Record]]:
     return sorted(RECORDS, key=lambda kind: kind.table.name)
 
 
-def damaged(kind: type[Record], key: Key) -> CorruptRecord:
+def damaged(record_type: type[Record], key: Key) -> CorruptRecord:
     """Return the error for a row that does not match its checksum."""
     return CorruptRecord(
-        f"a row of {kind.table.name} does not match its checksum; restore it from a backup or delete it",
-        table=kind.table.name,
+        f"a row of {record_type.table.name} does not match its checksum; restore it from a backup or delete it",
+        table=record_type.table.name,
         key=key,
     )
 
 
-def cells_of(kind: type[Record], row: Row) -> dict[str, object]:
+def cells_of(record_type: type[Record], row: Row) -> dict[str, object]:
     """Return a row by the names of its columns, without empty cells."""
-    return {name: cell for name, cell in zip(codec(kind).names, row, strict=True) if cell is not None}
+    return {name: cell for name, cell in zip(codec(record_type).names, row, strict=True) if cell is not None}
 
 
-def row_of(kind: type[Record], cells: Mapping[str, object]) -> Row:
+def row_of(record_type: type[Record], cells: Mapping[str, object]) -> Row:
     """Return the row for cells by name. Missing cells get their default, and unknown ones are ignored."""
-    return tuple(map(cells.get, codec(kind).names, codec(kind).missing))
+    return tuple(map(cells.get, codec(record_type).names, codec(record_type).missing))
 
 
-def unknown_cells(kind: type[Record], cells: Mapping[str, object]) -> dict[str, object]:
+def unknown_cells(record_type: type[Record], cells: Mapping[str, object]) -> dict[str, object]:
     """Return the cells of columns that this version of a record does not have."""
-    positions = codec(kind).position_of
+    positions = codec(record_type).position_of
     return {name: cell for name, cell in cells.items() if name not in positions}
 
 
@@ -220,14 +221,14 @@ UNDECODABLE = (msgspec.MsgspecError, UnicodeDecodeError, TypeError, ValueError, 
 """Exceptions that may be raised when a damaged row is decoded."""
 
 
-def decoded(kind: type[Record], row: Row) -> object:
+def decoded(record_type: type[Record], row: Row) -> object:
     """Return the record of a row. Raises CorruptRecord if its JSON is damaged."""
     try:
-        return codec(kind).decode(row)
+        return codec(record_type).decode(row)
     except UNDECODABLE as cause:
         raise CorruptRecord(
-            f"a row of {kind.table.name} cannot be decoded; restore it from a backup or delete it",
-            table=kind.table.name,
+            f"a row of {record_type.table.name} cannot be decoded; restore it from a backup or delete it",
+            table=record_type.table.name,
         ) from cause
 
 
@@ -235,24 +236,24 @@ def decoded(kind: type[Record], row: Row) -> object:
 
 
 @cache
-def _hints(kind: type[Record]) -> dict[str, object]:
-    return typing.get_type_hints(kind)
+def _hints(record_type: type[Record]) -> dict[str, object]:
+    return typing.get_type_hints(record_type)
 
 
 @cache
-def _fields(kind: type[Record]) -> dict[str, msgspec.structs.FieldInfo]:
-    return {field.name: field for field in msgspec.structs.fields(kind)}
+def _fields(record_type: type[Record]) -> dict[str, msgspec.structs.FieldInfo]:
+    return {field.name: field for field in msgspec.structs.fields(record_type)}
 
 
 @cache
-def _columns(kind: type[Record]) -> tuple[Column, ...]:
-    columns = [_column(name, _hints(kind)[name]) for name in kind.__struct_fields__]
+def _columns(record_type: type[Record]) -> tuple[Column, ...]:
+    columns = [_column(name, _hints(record_type)[name]) for name in record_type.__struct_fields__]
     return tuple(sorted(columns, key=lambda column: column.name))
 
 
-def _tuples(kind: type[Record]) -> list[tuple[str, object]]:
+def _tuples(record_type: type[Record]) -> list[tuple[str, object]]:
     """Return the fields that are tuples, with their types."""
-    return [(name, hint) for name, hint in _hints(kind).items() if typing.get_origin(hint) is tuple]
+    return [(name, hint) for name, hint in _hints(record_type).items() if typing.get_origin(hint) is tuple]
 
 
 def _column(name: str, hint: object) -> Column:

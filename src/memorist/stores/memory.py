@@ -62,15 +62,15 @@ class MemoryStore:
     async def close(self) -> None:
         """Do nothing, because there is nothing to close."""
 
-    async def get(self, kind: type[R], key: Key, *, now: int) -> R | None:
+    async def get(self, record_type: type[R], key: Key, *, now: int) -> R | None:
         """Return the live row under a key."""
         with self._lock:
-            row = self._rows(kind).live_row(key, now)
-        return None if row is None else _record(kind, row)
+            row = self._rows(record_type).live_row(key, now)
+        return None if row is None else _record(record_type, row)
 
-    async def get_many(self, kind: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
+    async def get_many(self, record_type: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
         """Return the live rows under several keys, in the order of the keys."""
-        return [await self.get(kind, key, now=now) for key in keys]
+        return [await self.get(record_type, key, now=now) for key in keys]
 
     async def scan(self, scan: Scan[R], *, now: int) -> list[R]:
         """Return the live rows within the bounds, in key (or index) order."""
@@ -195,15 +195,15 @@ class MemoryStore:
         created = row.get("created_at")
         return Stored(row.get("version", 0), None if created is None else to_datetime(created))
 
-    def _last_version(self, kind: type[Record], key: Key) -> int:
+    def _last_version(self, record_type: type[Record], key: Key) -> int:
         """Return the last version in the history of a deleted row.
 
         A new row continues from it, so that no version is reused.
         """
-        if not kind.table.history:
+        if not record_type.table.history:
             return 0
-        history = self._named(kind.table.history, kind)
-        return next((int(past[-1]) for past in history.keys_between(Scan(kind, key, reverse=True))), 0)
+        history = self._named(record_type.table.history, record_type)
+        return next((int(past[-1]) for past in history.keys_between(Scan(record_type, key, reverse=True))), 0)
 
     def _append(self, change: Append, now: int, undo: Undo) -> Appended:
         threads, key = self._rows(Thread), (change.org, change.thread)
@@ -273,16 +273,16 @@ class MemoryStore:
         rows.put(job.row_key, _cells(taken, rows.by_key[job.row_key]))
         return taken
 
-    def _rows(self, kind: type[Record]) -> _Rows:
-        return self._named(kind.table.name, kind)
+    def _rows(self, record_type: type[Record]) -> _Rows:
+        return self._named(record_type.table.name, record_type)
 
-    def _named(self, name: str, kind: type[Record]) -> _Rows:
+    def _named(self, name: str, record_type: type[Record]) -> _Rows:
         rows = self._tables.get(name)
         if rows is None:
-            key = kind.table.key if name == kind.table.name else (*kind.table.key, "version")
+            key = record_type.table.key if name == record_type.table.name else (*record_type.table.key, "version")
             rows = self._tables[name] = _Rows(name, key)
-        if name == kind.table.name:
-            rows.follow(kind)
+        if name == record_type.table.name:
+            rows.follow(record_type)
         return rows
 
 
@@ -295,9 +295,9 @@ class Replayed(MemoryStore):
         self.touched: dict[str, set[Key]] = {}
         """Keys of the rows that were copied, written or deleted here, by table."""
 
-    def seed(self, kind: type[Record], key: Key, record: Record | None) -> None:
+    def seed(self, record_type: type[Record], key: Key, record: Record | None) -> None:
         """Copy a row of the other store. Return None if it has none under this key."""
-        rows = self._rows(kind)
+        rows = self._rows(record_type)
         rows.put(key, None if record is None else _cells(record, None))
         self.touched.setdefault(rows.name, set()).add(key)
 
@@ -306,8 +306,8 @@ class Replayed(MemoryStore):
         return super()._write(rows, key, row, undo)
 
 
-def _record(kind: type[R], row: Cells) -> R:
-    record: R = codec(kind).decode(row_of(kind, row))
+def _record(record_type: type[R], row: Cells) -> R:
+    record: R = codec(record_type).decode(row_of(record_type, row))
     return record
 
 
@@ -336,11 +336,11 @@ class _Rows:
         self.by_key: dict[Key, Cells] = {}
         self._orders: dict[str | None, _Order] = {None: _Order(key, {})}
 
-    def follow(self, kind: type[Record]) -> None:
+    def follow(self, record_type: type[Record]) -> None:
         """Create every index of a kind that is missing here, and fill it from the existing rows."""
-        for name, columns in kind.table.indexes.items():
+        for name, columns in record_type.table.indexes.items():
             if name not in self._orders:
-                positions, missing = codec(kind).position_of, codec(kind).missing
+                positions, missing = codec(record_type).position_of, codec(record_type).missing
                 order = self._orders[name] = _Order(columns, {column: missing[positions[column]] for column in columns})
                 for key, row in self.by_key.items():
                     order.add(order.key_of(row), key)

@@ -24,13 +24,13 @@ class WatchedStore(MemoryStore):
         self.scanned: list[type[Record]] = []
         self.calls = 0
 
-    async def get(self, kind: type[R], key: Key, *, now: int) -> R | None:
+    async def get(self, record_type: type[R], key: Key, *, now: int) -> R | None:
         self.calls += 1
-        return await super().get(kind, key, now=now)
+        return await super().get(record_type, key, now=now)
 
-    async def get_many(self, kind: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
+    async def get_many(self, record_type: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
         self.calls += 1
-        return [await MemoryStore.get(self, kind, key, now=now) for key in keys]
+        return [await MemoryStore.get(self, record_type, key, now=now) for key in keys]
 
     async def scan(self, scan: Scan[R], *, now: int) -> list[R]:
         self.scanned.append(scan.kind)

@@ -266,6 +266,6 @@ def _each_key_once(changes: list[Change]) -> list[Change]:
     return kept
 
 
-def _scanning(kind: type[Record], prefix: Key, options: dict[str, Any]) -> Operation:
+def _scanning(record_type: type[Record], prefix: Key, options: dict[str, Any]) -> Operation:
     bounds = {name: value for name, value in options.items() if name != "now"}
-    return Operation("scan", (Scan(kind, prefix, **bounds),), {"now": options["now"]})
+    return Operation("scan", (Scan(record_type, prefix, **bounds),), {"now": options["now"]})

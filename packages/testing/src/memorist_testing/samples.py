@@ -77,23 +77,27 @@ def job(org: str, item: str = "i", *, queue: str, run_at: datetime = WHEN, **mor
     return Job(org=org, queue=queue, item=item, run_at=run_at, **fields)
 
 
-def full(kind: type[Record], org: str) -> Record:
+def full(record_type: type[Record], org: str) -> Record:
     """Return a record of a kind with every field set to a distinctive value."""
-    return kind(**{name: _telling(column, kind) for name, column in _columns(kind).items()} | {"org": org})
+    return record_type(
+        **{name: _telling(column, record_type) for name, column in _columns(record_type).items()} | {"org": org}
+    )
 
 
-def bare(kind: type[Record], org: str) -> Record:
+def bare(record_type: type[Record], org: str) -> Record:
     """Return a record of a kind with only its required fields set."""
-    needed = {field.name for field in msgspec.structs.fields(kind) if field.required}
-    return kind(**{name: _telling(c, kind) for name, c in _columns(kind).items() if name in needed} | {"org": org})
+    needed = {field.name for field in msgspec.structs.fields(record_type) if field.required}
+    return record_type(
+        **{name: _telling(c, record_type) for name, c in _columns(record_type).items() if name in needed} | {"org": org}
+    )
 
 
-def _columns(kind: type[Record]) -> dict[str, Column]:
-    return {column.name: column for column in codec(kind).columns}
+def _columns(record_type: type[Record]) -> dict[str, Column]:
+    return {column.name: column for column in codec(record_type).columns}
 
 
-def _telling(column: Column, kind: type[Record]) -> Any:
-    hint = typing.get_type_hints(kind)[column.name]
+def _telling(column: Column, record_type: type[Record]) -> Any:
+    hint = typing.get_type_hints(record_type)[column.name]
     if list[str] in typing.get_args(hint):
         return ["city"]
     if typing.get_origin(hint) is tuple:

@@ -69,6 +69,6 @@ def _insertion_index(rows: Sequence[Fact], at: datetime) -> int:
     return position
 
 
-def _as(kind: type[Fact], row: Fact, version: int) -> Fact:
+def _as(record_type: type[Fact], row: Fact, version: int) -> Fact:
     fields = {name: getattr(row, name) for name in Fact.__struct_fields__}
-    return kind(**{**fields, "version": version})
+    return record_type(**{**fields, "version": version})

@@ -243,12 +243,12 @@ class Rows:
         core = self._core
         return Tombstone(org=self._org, kind=kind, fingerprint=mark, actor=core.scope.actor, created_at=core.at())
 
-    async def _scan(self, kind: type[R], *prefix: str | int, **bounds: Any) -> list[R]:
+    async def _scan(self, record_type: type[R], *prefix: str | int, **bounds: Any) -> list[R]:
         """Return rows of this org, including expired ones that no collector has removed yet."""
-        return await self._core.store.scan(Scan(kind, (self._org, *prefix), **bounds), now=0)
+        return await self._core.store.scan(Scan(record_type, (self._org, *prefix), **bounds), now=0)
 
-    async def _get(self, kind: type[R], *key: str | int) -> R | None:
-        return await self._core.store.get(kind, (self._org, *key), now=0)
+    async def _get(self, record_type: type[R], *key: str | int) -> R | None:
+        return await self._core.store.get(record_type, (self._org, *key), now=0)
 
     async def _apply(self, changes: Sequence[Change], locks: Sequence[Change] = ()) -> None:
         """Commit changes and count the rows they deleted. Deletions among the locks are not counted."""

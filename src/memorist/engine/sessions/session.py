@@ -453,9 +453,9 @@ class AsyncSession:
         return await self.start()
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is None:
+        if error_type is None:
             await self.end()
 
     # -- parts

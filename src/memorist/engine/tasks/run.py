@@ -361,7 +361,7 @@ class AsyncTaskRun:
             await self._core.apply(*moved(task, owner=None, leased_until=None))
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         saved = self._held
         try:

@@ -215,12 +215,12 @@ def _formats(raw: tuple[int, ...] | None, cells: list[Cell]) -> Sequence[int] | 
     return None if raw is None else (*raw, *(0,) * (len(cells) - len(raw)))
 
 
-def row_cells(kind: type[Record], row: Row, places: Iterable[int]) -> list[Cell]:
+def row_cells(record_type: type[Record], row: Row, places: Iterable[int]) -> list[Cell]:
     """Return the cells of a row at these positions as parameters, followed by the row's checksum if the table has
     one."""
     cells = [cell(row[position]) for position in places]
-    if kind.table.checksum:
-        cells.append(b"%d" % codec(kind).sum(summed(kind)(row)))
+    if record_type.table.checksum:
+        cells.append(b"%d" % codec(record_type).sum(summed(record_type)(row)))
     return cells
 
 
@@ -233,9 +233,9 @@ def _message_cells(change: Append, message: Message) -> list[Cell]:
     return [*[cell(row[position]) for position in APPEND_CELLS], b"%d" % total]
 
 
-def stored_reader(kind: type[Record]) -> Read:
+def stored_reader(record_type: type[Record]) -> Read:
     """Return a function that reads the reply to a Put."""
-    created_there = "created_at" in codec(kind).position_of
+    created_there = "created_at" in codec(record_type).position_of
 
     def read(reply: Reply) -> Stored | None:
         rows = reply.rows

@@ -59,12 +59,14 @@ class _Inexact(Exception):
     """Raised if SQL would compare a value differently from Python."""
 
 
-def translate(filter: Filter, kind: type[Record], first: int, fields: Mapping[str, str] | None = None) -> Condition:
+def translate(
+    filter: Filter, record_type: type[Record], first: int, fields: Mapping[str, str] | None = None
+) -> Condition:
     """Return a filter over the rows of a kind, with parameters numbered from `first` on.
 
     The filter sees the record's metadata and the fields passed here under their names, or all fields.
     """
-    translation = _Translation(kind, first, fields)
+    translation = _Translation(record_type, first, fields)
     part = translation.part(filter)
     return translation.whole(part)
 
@@ -72,11 +74,11 @@ def translate(filter: Filter, kind: type[Record], first: int, fields: Mapping[st
 class _Translation:
     """Collects the parameters and the JSON columns of one condition."""
 
-    def __init__(self, kind: type[Record], first: int, fields: Mapping[str, str] | None) -> None:
-        columns = {column.name: column for column in codec(kind).columns}
+    def __init__(self, record_type: type[Record], first: int, fields: Mapping[str, str] | None) -> None:
+        columns = {column.name: column for column in codec(record_type).columns}
         self._columns = columns if fields is None else {name: columns[field] for name, field in fields.items()}
-        self._fields = {field.name: field for field in msgspec.structs.fields(kind)}
-        self._missing = dict(zip(codec(kind).names, codec(kind).missing, strict=True))
+        self._fields = {field.name: field for field in msgspec.structs.fields(record_type)}
+        self._missing = dict(zip(codec(record_type).names, codec(record_type).missing, strict=True))
         self._inner = next((name for name in ("value", "metadata") if name in columns), None)
         self._first = first
         self._cells: list[Cell] = []

@@ -134,26 +134,26 @@ async def _damaged(session: Session, orgs: list[str]) -> dict[str, int]:
     return counts
 
 
-async def _damaged_rows(session: Session, org: str, kind: type[Record]) -> int:
-    key = kind.table.key
+async def _damaged_rows(session: Session, org: str, record_type: type[Record]) -> int:
+    key = record_type.table.key
     after = ", ".join(f"${i}" for i in range(2, len(key) + 1))
-    head = f"SELECT {selected(kind)} FROM {table(kind)} WHERE org = $1"
+    head = f"SELECT {selected(record_type)} FROM {table(record_type)} WHERE org = $1"
     tail = f"ORDER BY {quoted(key)} LIMIT {_PAGE_ROWS}"
     bad, cells, reader = 0, [cell(org)], Reader(session)
     while True:
         beyond = f" AND ({quoted(key[1:])}) > ({after})" if len(cells) > 1 else ""
         rows = (await session.read(org, Step(f"{head}{beyond} {tail}".encode(), cells))).rows
         for row in rows:
-            bad += not await _sound(reader, kind, row)
+            bad += not await _sound(reader, record_type, row)
         if len(rows) < _PAGE_ROWS:
             return bad
-        positions = codec(kind).position_of
+        positions = codec(record_type).position_of
         cells = [cell(org), *(cell(rows[-1][positions[name]]) for name in key[1:])]
 
 
-async def _sound(reader: Reader, kind: type[Record], row: Row) -> bool:
+async def _sound(reader: Reader, record_type: type[Record], row: Row) -> bool:
     try:
-        await reader.records(kind, [row])
+        await reader.records(record_type, [row])
     except CorruptRecord:
         return False
     return True

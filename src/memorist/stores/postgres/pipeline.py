@@ -135,7 +135,7 @@ class Exchange:
     def __enter__(self) -> Exchange:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+    def __exit__(self, error_type: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         self._state.settle(error)
         if isinstance(error, psycopg.Error):
             raise self._failure(error) from error

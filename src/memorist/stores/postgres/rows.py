@@ -30,18 +30,18 @@ _PHYSICAL = (
 
 
 @cache
-def server_columns(kind: type[Record]) -> tuple[str, ...]:
+def server_columns(record_type: type[Record]) -> tuple[str, ...]:
     """Return the columns that the server fills in, which a checksum does not cover."""
-    names = ("seq", "expires_at") if kind is Message else ("version", "created_at")
-    return tuple(name for name in names if name in codec(kind).position_of)
+    names = ("seq", "expires_at") if record_type is Message else ("version", "created_at")
+    return tuple(name for name in names if name in codec(record_type).position_of)
 
 
 @cache
-def summed(kind: type[Record]) -> Callable[[Row], Row]:
+def summed(record_type: type[Record]) -> Callable[[Row], Row]:
     """Empty the cells of a row that the server fills in. The function is compiled, because it runs for each row that is
     read."""
-    hidden = server_columns(kind)
-    cells = ("None" if c.name in hidden else f"r[{i}]" for i, c in enumerate(codec(kind).columns))
+    hidden = server_columns(record_type)
+    cells = ("None" if c.name in hidden else f"r[{i}]" for i, c in enumerate(codec(record_type).columns))
     empty: Callable[[Row], Row] = eval(f"lambda r: ({', '.join(cells)},)")
     return empty
 
@@ -54,57 +54,57 @@ class Reader:
         self._summed: dict[tuple[str, int], tuple[str, ...]] = {}
         """By table and shape: the columns that checksums of other versions cover."""
 
-    async def records(self, kind: type[Record], rows: list[Row]) -> list[Any]:
+    async def records(self, record_type: type[Record], rows: list[Row]) -> list[Any]:
         """Return records of fetched rows, whose last cell is the checksum.
 
         Raises CorruptRecord for a row that was altered.
         """
-        if kind.table.checksum:
-            strip, base = summed(kind), codec(kind).sum_base
+        if record_type.table.checksum:
+            strip, base = summed(record_type), codec(record_type).sum_base
             for number, row in enumerate(rows):
                 if base | crc32(pack(strip(row))) != row[-1]:
-                    rows[number] = await self._of_another_version(kind, row)
-        return records_of(kind, rows)
+                    rows[number] = await self._of_another_version(record_type, row)
+        return records_of(record_type, rows)
 
-    async def _of_another_version(self, kind: type[Record], row: Row) -> Row:
+    async def _of_another_version(self, record_type: type[Record], row: Row) -> Row:
         """Return the row if it matches the checksum that a program with other columns computed. Otherwise raise
         CorruptRecord."""
-        key, positions, checksum = codec(kind).key(row), codec(kind).position_of, Sum.of(row[-1])
-        if checksum.algorithm != CRC32 or checksum.shape == codec(kind).shape:
-            raise damaged(kind, key)
-        names = await self._names(kind, checksum.shape, key)
-        cells = dict(zip(codec(kind).names, row, strict=False))
+        key, positions, checksum = codec(record_type).key(row), codec(record_type).position_of, Sum.of(row[-1])
+        if checksum.algorithm != CRC32 or checksum.shape == codec(record_type).shape:
+            raise damaged(record_type, key)
+        names = await self._names(record_type, checksum.shape, key)
+        cells = dict(zip(codec(record_type).names, row, strict=False))
         total = row[-1]
         if not positions.keys() >= set(names):
-            again = await self._with_unknown(kind, key, names)
+            again = await self._with_unknown(record_type, key, names)
             if again is None:  # deleted since it was read
                 return row
             cells, total = again
-            row = (*row_of(kind, cells), total)
-        hidden = server_columns(kind)
+            row = (*row_of(record_type, cells), total)
+        hidden = server_columns(record_type)
         crc = crc32(pack([None if name in hidden else cells[name] for name in names]))
         if crc != total & 0xFFFFFFFF:
-            raise damaged(kind, key)
+            raise damaged(record_type, key)
         return row
 
-    async def _names(self, kind: type[Record], shape: int, key: Key) -> tuple[str, ...]:
-        columns = self._summed.get((kind.table.name, shape))
+    async def _names(self, record_type: type[Record], shape: int, key: Key) -> tuple[str, ...]:
+        columns = self._summed.get((record_type.table.name, shape))
         if columns is None:
-            rows = (await self._session.read(str(key[0]), Step(_PHYSICAL, [cell(kind.table.name)]))).rows
+            rows = (await self._session.read(str(key[0]), Step(_PHYSICAL, [cell(record_type.table.name)]))).rows
             columns = columns_summed(shape, [name for (name,) in rows])
             if columns is None:
-                raise damaged(kind, key)
-            self._summed[(kind.table.name, shape)] = columns
+                raise damaged(record_type, key)
+            self._summed[(record_type.table.name, shape)] = columns
         return columns
 
     async def _with_unknown(
-        self, kind: type[Record], key: Key, names: Sequence[str]
+        self, record_type: type[Record], key: Key, names: Sequence[str]
     ) -> tuple[dict[str, Any], int] | None:
         """Return the cells of a row by name, including unknown ones, and its checksum, or None if the row is gone."""
-        wanted = [*names, *(name for name in codec(kind).names if name not in names), "checksum"]
-        match = " AND ".join(f'"{name}" = ${i}' for i, name in enumerate(kind.table.key, 1))
+        wanted = [*names, *(name for name in codec(record_type).names if name not in names), "checksum"]
+        match = " AND ".join(f'"{name}" = ${i}' for i, name in enumerate(record_type.table.key, 1))
         columns = ", ".join(f'"{name}"' for name in wanted)
-        sql = f'SELECT {columns} FROM memorist."{kind.table.name}" WHERE {match}'.encode()
+        sql = f'SELECT {columns} FROM memorist."{record_type.table.name}" WHERE {match}'.encode()
         rows = (await self._session.read(str(key[0]), Step(sql, [cell(value) for value in key]))).rows
         if not rows:
             return None
@@ -114,11 +114,11 @@ class Reader:
         return cells, cells.pop("checksum")
 
 
-def records_of(kind: type[Record], rows: list[Row]) -> list[Any]:
+def records_of(record_type: type[Record], rows: list[Row]) -> list[Any]:
     """Return records of rows whose checksum, if any, was verified."""
-    decode = codec(kind).decode
+    decode = codec(record_type).decode
     try:
         return [decode(row) for row in rows]
     except Exception:
         # Decode again one by one, to raise the error that names the table.
-        return [decoded(kind, row) for row in rows]
+        return [decoded(record_type, row) for row in rows]

@@ -40,60 +40,64 @@ def quoted(names: tuple[str, ...]) -> str:
     return ", ".join(f'"{name}"' for name in names)
 
 
-def table(kind: type[Record]) -> str:
+def table(record_type: type[Record]) -> str:
     """Return the table of a record."""
-    return f'memorist."{kind.table.name}"'
+    return f'memorist."{record_type.table.name}"'
 
 
 @cache
-def selected(kind: type[Record]) -> str:
+def selected(record_type: type[Record]) -> str:
     """Return the columns that a read selects: the record's own, and the checksum if the table has one."""
-    names = [f'"{c.name}"::int' if c.kind == "bool" else f'"{c.name}"' for c in codec(kind).columns]
-    return ", ".join([*names, "checksum"] if kind.table.checksum else names)
+    names = [f'"{c.name}"::int' if c.kind == "bool" else f'"{c.name}"' for c in codec(record_type).columns]
+    return ", ".join([*names, "checksum"] if record_type.table.checksum else names)
 
 
 @cache
-def put_cells(kind: type[Record]) -> tuple[int, ...]:
+def put_cells(record_type: type[Record]) -> tuple[int, ...]:
     """Return the positions in a row that a put passes as parameters. These are all but the version, which the server
     assigns."""
-    return tuple(i for i, c in enumerate(codec(kind).columns) if not (c.name == "version" and codec(kind).versioned))
+    return tuple(
+        i
+        for i, c in enumerate(codec(record_type).columns)
+        if not (c.name == "version" and codec(record_type).versioned)
+    )
 
 
 @cache
-def writes(kind: type[Record]) -> Writes:
+def writes(record_type: type[Record]) -> Writes:
     """Return the writing statements of a kind of record, which are created on first use."""
-    columns, key, index = codec(kind).columns, kind.table.key, codec(kind).position_of
+    columns, key, index = codec(record_type).columns, record_type.table.key, codec(record_type).position_of
     names = tuple(column.name for column in columns)
     preserved = {"version", "created_at"} & set(names) - set(key)
     parameters = {name: f"${i}" for i, name in enumerate(names, 1)}
-    first = {name: f"${i}" for i, name in enumerate((names[index] for index in put_cells(kind)), 1)}
-    now = f"${len(first) + bool(kind.table.checksum) + 1}"
-    if codec(kind).versioned:
-        first["version"] = _first_version(kind, first)
+    first = {name: f"${i}" for i, name in enumerate((names[index] for index in put_cells(record_type)), 1)}
+    now = f"${len(first) + bool(record_type.table.checksum) + 1}"
+    if codec(record_type).versioned:
+        first["version"] = _first_version(record_type, first)
     changed = {name: f"excluded.{_q(name)}" for name in names if name not in key}
     again = {**changed, **{name: f"t.{_q(name)}" + (" + 1" if name == "version" else "") for name in preserved}}
     back = ", ".join(_q(name) if name in names else "0" for name in ("version", "created_at"))
     expired = f"t.expires_at <= {now}" if "expires_at" in index else None
-    put = f"{_insert(kind, first)} ON CONFLICT ({quoted(key)}) DO UPDATE SET {_set(kind, again)}"
-    ensure = f"{put} WHERE {expired}" if expired else f"{_insert(kind, first)} ON CONFLICT DO NOTHING"
+    put = f"{_insert(record_type, first)} ON CONFLICT ({quoted(key)}) DO UPDATE SET {_set(record_type, again)}"
+    ensure = f"{put} WHERE {expired}" if expired else f"{_insert(record_type, first)} ON CONFLICT DO NOTHING"
     match = " AND ".join(f"{_q(name)} = ${i}" for i, name in enumerate(key, 1))
     gone = f"expires_at <= ${len(key) + 1}" if expired else "false"
     fresh = (
         f"WITH w AS ({ensure} RETURNING {back}) SELECT * FROM w "
         f"UNION ALL SELECT memorist.lost_race(), 0 WHERE NOT EXISTS (SELECT FROM w)"
     )
-    load = f"{_insert(kind, parameters)} ON CONFLICT ({quoted(key)}) DO UPDATE SET {_set(kind, changed)}"
+    load = f"{_insert(record_type, parameters)} ON CONFLICT ({quoted(key)}) DO UPDATE SET {_set(record_type, changed)}"
     return Writes(
         put=f"{put} RETURNING {back}".encode(),
         ensure=f"{ensure} RETURNING {back}".encode(),
         ensure_takes_now=expired is not None,
         fresh=fresh.encode(),
-        load=(load if changed else f"{_insert(kind, parameters)} ON CONFLICT DO NOTHING").encode(),
-        delete=f"DELETE FROM {table(kind)} WHERE {match}".encode(),
-        delete_expired=f"DELETE FROM {table(kind)} WHERE {match} AND {gone}".encode(),
-        expect=_expect(kind, match).encode(),
-        binary=_binary(kind, range(len(columns))),
-        put_binary=_binary(kind, put_cells(kind)),
+        load=(load if changed else f"{_insert(record_type, parameters)} ON CONFLICT DO NOTHING").encode(),
+        delete=f"DELETE FROM {table(record_type)} WHERE {match}".encode(),
+        delete_expired=f"DELETE FROM {table(record_type)} WHERE {match} AND {gone}".encode(),
+        expect=_expect(record_type, match).encode(),
+        binary=_binary(record_type, range(len(columns))),
+        put_binary=_binary(record_type, put_cells(record_type)),
     )
 
 
@@ -101,77 +105,81 @@ def _q(name: str) -> str:
     return f'"{name}"'
 
 
-def _binary(kind: type[Record], places: Iterable[int]) -> tuple[int, ...] | None:
-    formats = tuple(int(codec(kind).columns[position].kind == "bytes") for position in places)
+def _binary(record_type: type[Record], places: Iterable[int]) -> tuple[int, ...] | None:
+    formats = tuple(int(codec(record_type).columns[position].kind == "bytes") for position in places)
     return formats if any(formats) else None
 
 
-def _first_version(kind: type[Record], cells: dict[str, str]) -> str:
-    if not kind.table.history:
+def _first_version(record_type: type[Record], cells: dict[str, str]) -> str:
+    if not record_type.table.history:
         return "1"
     # A row made anew counts on from the history of the deleted one, so that no version is reused.
-    match = " AND ".join(f"h.{_q(name)} = {cells[name]}" for name in kind.table.key)
-    return f'1 + coalesce((SELECT max(h.version) FROM memorist."{kind.table.history}" h WHERE {match}), 0)'
+    match = " AND ".join(f"h.{_q(name)} = {cells[name]}" for name in record_type.table.key)
+    return f'1 + coalesce((SELECT max(h.version) FROM memorist."{record_type.table.history}" h WHERE {match}), 0)'
 
 
-def _insert(kind: type[Record], values: dict[str, str]) -> str:
+def _insert(record_type: type[Record], values: dict[str, str]) -> str:
     names, cells = list(values), list(values.values())
-    if kind.table.checksum:
+    if record_type.table.checksum:
         cells.append(f"${sum(cell.startswith('$') for cell in cells) + 1}")
         names.append("checksum")
-    return f"INSERT INTO {table(kind)} AS t ({quoted(tuple(names))}) VALUES ({', '.join(cells)})"
+    return f"INSERT INTO {table(record_type)} AS t ({quoted(tuple(names))}) VALUES ({', '.join(cells)})"
 
 
-def _set(kind: type[Record], values: dict[str, str]) -> str:
+def _set(record_type: type[Record], values: dict[str, str]) -> str:
     parts = [f"{_q(name)} = {value}" for name, value in values.items()]
-    if kind.table.checksum:
+    if record_type.table.checksum:
         parts.append("checksum = excluded.checksum")
     return ", ".join(parts)
 
 
-def _type(kind: type[Record], name: str) -> str:
+def _type(record_type: type[Record], name: str) -> str:
     kinds = {"text": "text", "json": "text", "real": "float8", "bool": "boolean", "bytes": "bytea"}
-    return kinds.get(codec(kind).columns[codec(kind).position_of[name]].kind, "bigint")
+    return kinds.get(codec(record_type).columns[codec(record_type).position_of[name]].kind, "bigint")
 
 
-def _expect(kind: type[Record], match: str) -> str:
-    if "version" not in codec(kind).position_of:
+def _expect(record_type: type[Record], match: str) -> str:
+    if "version" not in codec(record_type).position_of:
         return ""
-    width = len(kind.table.key)
+    width = len(record_type.table.key)
     alive = f"CASE WHEN expires_at <= ${width + 2} THEN 0 ELSE version END"
-    version = alive if "expires_at" in codec(kind).position_of else "version"
+    version = alive if "expires_at" in codec(record_type).position_of else "version"
     # FOR UPDATE holds the row lock until the commit, so that the version cannot change after this check.
     return (
         f"SELECT memorist.expect(${width + 1}::bigint, "
-        f"coalesce((SELECT {version} FROM {table(kind)} WHERE {match} FOR UPDATE), 0))"
+        f"coalesce((SELECT {version} FROM {table(record_type)} WHERE {match} FOR UPDATE), 0))"
     )
 
 
-def _alive(kind: type[Record], index: int) -> str:
-    return f" AND (expires_at IS NULL OR expires_at > ${index})" if "expires_at" in codec(kind).position_of else ""
+def _alive(record_type: type[Record], index: int) -> str:
+    return (
+        f" AND (expires_at IS NULL OR expires_at > ${index})" if "expires_at" in codec(record_type).position_of else ""
+    )
 
 
 @cache
-def get_sql(kind: type[Record]) -> bytes:
+def get_sql(record_type: type[Record]) -> bytes:
     """Return the statement that selects the live row under a key. Its parameters are the key and, if rows expire, the
     time."""
-    key = kind.table.key
+    key = record_type.table.key
     match = " AND ".join(f"{_q(name)} = ${i}" for i, name in enumerate(key, 1))
-    return f"SELECT {selected(kind)} FROM {table(kind)} WHERE {match}{_alive(kind, len(key) + 1)}".encode()
+    alive = _alive(record_type, len(key) + 1)
+    return f"SELECT {selected(record_type)} FROM {table(record_type)} WHERE {match}{alive}".encode()
 
 
 @cache
-def get_many_sql(kind: type[Record]) -> bytes:
+def get_many_sql(record_type: type[Record]) -> bytes:
     """Return the statement that selects the live rows of an org under several keys, each with its position. The keys
     are passed as one array per further column.
 
     The org is a separate parameter, so that the planner knows the partition."""
-    key = kind.table.key
-    arrays = ", ".join(f"${i}::{_type(kind, name)}[]" for i, name in enumerate(key[1:], 2))
+    key = record_type.table.key
+    arrays = ", ".join(f"${i}::{_type(record_type, name)}[]" for i, name in enumerate(key[1:], 2))
     names = ", ".join(f"k{i}" for i in range(1, len(key)))
     match = " AND ".join(["org = $1", *(f"{_q(name)} = k{i}" for i, name in enumerate(key[1:], 1))])
     # OFFSET 0 keeps this an index look-up per key: without statistics the planner might scan the table instead.
-    row = f"SELECT {selected(kind)} FROM {table(kind)} WHERE {match}{_alive(kind, len(key) + 1)} OFFSET 0"
+    alive = _alive(record_type, len(key) + 1)
+    row = f"SELECT {selected(record_type)} FROM {table(record_type)} WHERE {match}{alive} OFFSET 0"
     return (
         f"SELECT n, found.* FROM unnest({arrays}) WITH ORDINALITY AS k({names}, n) CROSS JOIN LATERAL ({row}) AS found"
     ).encode()
@@ -192,31 +200,32 @@ class Shape(NamedTuple):
 
 
 @cache
-def scan_sql(kind: type[Record], shape: Shape) -> bytes:
+def scan_sql(record_type: type[Record], shape: Shape) -> bytes:
     """Return the statement of a scan. Its parameters are the prefix, `after`, `before`, `starts`, the time if rows
     expire, and the limit."""
-    return filtered_sql(kind, shape, "", "true")
+    return filtered_sql(record_type, shape, "", "true")
 
 
-def filtered_sql(kind: type[Record], shape: Shape, source: str, condition: str) -> bytes:
+def filtered_sql(record_type: type[Record], shape: Shape, source: str, condition: str) -> bytes:
     """Return the statement of a scan for rows (alias `t`) that pass a condition on the row and on what is joined to it
     (`source`)."""
-    order = kind.table.order(shape.along)
+    order = record_type.table.order(shape.along)
     parts, position = _bounds(order, shape)
-    alive = _alive(kind, position)
+    alive = _alive(record_type, position)
     position += bool(alive)
     way = " DESC" if shape.reverse else ""
     by = ", ".join(f"{_q(name)}{way}" for name in order[shape.prefix :] or order[-1:])
     limit = f" LIMIT ${position}" if shape.limited else ""
     where = " AND ".join([*parts, condition])
-    return f"SELECT {selected(kind)} FROM {table(kind)} AS t{source} WHERE {where}{alive} ORDER BY {by}{limit}".encode()
+    rows = f"SELECT {selected(record_type)} FROM {table(record_type)} AS t{source}"
+    return f"{rows} WHERE {where}{alive} ORDER BY {by}{limit}".encode()
 
 
 @cache
-def delete_range_sql(kind: type[Record], shape: Shape) -> bytes:
+def delete_range_sql(record_type: type[Record], shape: Shape) -> bytes:
     """Return the statement that deletes the rows that a scan with the same bounds would return, and expired ones."""
-    parts, _ = _bounds(kind.table.key, shape)
-    return f"DELETE FROM {table(kind)} WHERE {' AND '.join(parts) or 'true'}".encode()
+    parts, _ = _bounds(record_type.table.key, shape)
+    return f"DELETE FROM {table(record_type)} WHERE {' AND '.join(parts) or 'true'}".encode()
 
 
 def _bounds(order: tuple[str, ...], shape: Shape) -> tuple[list[str], int]:

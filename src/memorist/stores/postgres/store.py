@@ -111,27 +111,29 @@ class PostgresStore:
         await self._session.close()
         self._opened = False
 
-    async def get(self, kind: type[R], key: Key, *, now: int) -> R | None:
+    async def get(self, record_type: type[R], key: Key, *, now: int) -> R | None:
         """Return the live row under a key."""
         cells = [cell(value) for value in key]
-        if "expires_at" in codec(kind).position_of:
+        if "expires_at" in codec(record_type).position_of:
             cells.append(b"%d" % now)
-        rows = (await self._session.read(str(key[0]), Step(sql.get_sql(kind), cells))).rows
-        return (await self._reader.records(kind, rows))[0] if rows else None
+        rows = (await self._session.read(str(key[0]), Step(sql.get_sql(record_type), cells))).rows
+        return (await self._reader.records(record_type, rows))[0] if rows else None
 
-    async def get_many(self, kind: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
+    async def get_many(self, record_type: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
         """Return the live rows under several keys, in the order of the keys."""
         records: list[R | None] = [None] * len(keys)
         orgs: dict[str, list[int]] = {}
         for position, key in enumerate(keys):
             orgs.setdefault(str(key[0]), []).append(position)
         for org, places in orgs.items():
-            columns = range(1, len(kind.table.key))
+            columns = range(1, len(record_type.table.key))
             cells = [cell(org), *(array_cell([keys[position][i] for position in places]) for i in columns)]
-            if "expires_at" in codec(kind).position_of:
+            if "expires_at" in codec(record_type).position_of:
                 cells.append(b"%d" % now)
-            rows = (await self._session.read(org, Step(sql.get_many_sql(kind), cells))).rows
-            for (n, *_), record in zip(rows, await self._reader.records(kind, [row[1:] for row in rows]), strict=True):
+            rows = (await self._session.read(org, Step(sql.get_many_sql(record_type), cells))).rows
+            for (n, *_), record in zip(
+                rows, await self._reader.records(record_type, [row[1:] for row in rows]), strict=True
+            ):
                 records[places[n - 1]] = record
         return records
 

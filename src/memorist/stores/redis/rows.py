@@ -56,10 +56,10 @@ class Layout:
     """Describes how one kind of record is stored: its fields, indexes and body, with compiled functions to encode and
     decode it."""
 
-    def __init__(self, kind: type[Record]) -> None:
-        table, record_codec = kind.table, codec(kind)
+    def __init__(self, record_type: type[Record]) -> None:
+        table, record_codec = record_type.table, codec(record_type)
         names = (*_STANDARD, *_FIELDS.get(table.name, ()))
-        self.kind = kind
+        self.kind = record_type
         self.name = table.name
         self.width = len(names)
         self.checked = table.checksum or table.sealed
@@ -87,7 +87,7 @@ class Layout:
             for n, c in enumerate(record_codec.columns)
             if n not in held
         ]
-        self._body = msgspec.defstruct(f"{kind.__name__}Body", body, omit_defaults=True)
+        self._body = msgspec.defstruct(f"{record_type.__name__}Body", body, omit_defaults=True)
         self._unpack_body = msgspec.msgpack.Decoder(self._body).decode
         self.keys_only = {*record_codec.names} <= {*table.key, "expires_at"}
         """Whether this is a view of keys only, so that scans fetch members instead of rows."""
@@ -163,9 +163,9 @@ class Layout:
 
 
 @cache
-def layout(kind: type[Record]) -> Layout:
+def layout(record_type: type[Record]) -> Layout:
     """Return the layout of a kind, which is created on first use."""
-    return Layout(kind)
+    return Layout(record_type)
 
 
 _Field = tuple[int | None, str]

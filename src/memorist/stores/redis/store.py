@@ -122,15 +122,15 @@ class RedisStore:
         await self._client.close()
         self._opened = False
 
-    async def get(self, kind: type[R], key: Key, *, now: int) -> R | None:
+    async def get(self, record_type: type[R], key: Key, *, now: int) -> R | None:
         """Return the live row under a key."""
-        table, base = layout(kind), self._base(str(key[0]))
+        table, base = layout(record_type), self._base(str(key[0]))
         raw = await self._client.command(base, "GET", base + table.prefix + table.member(key))
         return None if raw is None else table.decode(raw, now)
 
-    async def get_many(self, kind: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
+    async def get_many(self, record_type: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
         """Return the live rows under several keys, in the order of the keys."""
-        table = layout(kind)
+        table = layout(record_type)
         out: list[R | None] = [None] * len(keys)
         for org in dict.fromkeys(str(key[0]) for key in keys):
             base = self._base(org)

@@ -130,24 +130,24 @@ def _write(cursor: apsw.Cursor, change: Put, row: Row) -> Stored:
     return stored(kind, row)
 
 
-def _with_version(kind: type[Record], row: Row, version: int, created: int | None) -> Row:
-    positions = codec(kind).position_of
+def _with_version(record_type: type[Record], row: Row, version: int, created: int | None) -> Row:
+    positions = codec(record_type).position_of
     cells = list(row)
-    if codec(kind).versioned:
+    if codec(record_type).versioned:
         cells[positions["version"]] = version
     if created is not None:
         cells[positions["created_at"]] = created
-    return summed(kind, tuple(cells))
+    return summed(record_type, tuple(cells))
 
 
-def summed(kind: type[Record], row: Row) -> Row:
+def summed(record_type: type[Record], row: Row) -> Row:
     """Return the row with its checksum, if its table has one."""
-    return (*row, codec(kind).sum(row)) if kind.table.checksum else row
+    return (*row, codec(record_type).sum(row)) if record_type.table.checksum else row
 
 
-def stored(kind: type[Record], row: Row) -> Stored:
+def stored(record_type: type[Record], row: Row) -> Stored:
     """Return the result of a Put that wrote this row."""
-    positions = codec(kind).position_of
+    positions = codec(record_type).position_of
     created = row[positions["created_at"]] if "created_at" in positions else None
     return Stored(
         row[positions["version"]] if "version" in positions else 0, None if created is None else to_datetime(created)

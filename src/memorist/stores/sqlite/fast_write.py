@@ -58,9 +58,9 @@ def _view(name: str, columns: Sequence[str]) -> str:
     return f"CREATE TEMP VIEW {name} ({_listed(columns)}) AS SELECT {', '.join('0' * len(columns))}"
 
 
-def _insert(kind: type[Record], crc: str = "") -> str:
+def _insert(record_type: type[Record], crc: str = "") -> str:
     """Insert a row whose columns are named `kind_column` in the view. `crc` is its checksum."""
-    names, table = column_names(kind), kind.table.name
+    names, table = column_names(record_type), record_type.table.name
     values = [crc if crc and name == "crc" else f"new.{table}_{name}" for name in names]
     return f"INSERT INTO main.{table} ({_listed(names)}) VALUES ({', '.join(values)})"
 

@@ -65,15 +65,15 @@ def _damaged_rows(connections: Connections, reader: Reader) -> list[str]:
     """Return the tables in which rows do not match their checksum, with the number of rows."""
     problems = []
     for kind in (kind for kind in kinds() if kind.table.checksum):
-        bad = connections.read(partial(_count_damaged, kind=kind, decode=reader.decoder(kind)))
+        bad = connections.read(partial(_count_damaged, record_type=kind, decode=reader.decoder(kind)))
         if bad:
             problems.append(f"{bad} damaged rows in {kind.table.name}; restore a backup")
     return problems
 
 
-def _count_damaged(cursor: apsw.Cursor, kind: type[Record], decode: Callable[[Row], object]) -> int:
+def _count_damaged(cursor: apsw.Cursor, record_type: type[Record], decode: Callable[[Row], object]) -> int:
     bad = 0
-    for row in cursor.execute(f"SELECT {', '.join(column_names(kind))} FROM {kind.table.name}"):
+    for row in cursor.execute(f"SELECT {', '.join(column_names(record_type))} FROM {record_type.table.name}"):
         try:
             decode(row)
         except CorruptRecord:

@@ -25,14 +25,14 @@ class Statements(NamedTuple):
 
 
 @cache
-def statements(kind: type[Record]) -> Statements:
+def statements(record_type: type[Record]) -> Statements:
     """Return the fixed statements of a kind of record, which are created on first use."""
-    table, names = kind.table, column_names(kind)
+    table, names = record_type.table, column_names(record_type)
     columns, marks = ", ".join(names), ", ".join("?" * len(names))
     key, match = ", ".join(table.key), " AND ".join(f"{name} = ?" for name in table.key)
     changed = ", ".join(f"{name} = excluded.{name}" for name in names if name not in table.key)
     insert = f"INSERT INTO {table.name} ({columns}) VALUES ({marks})"
-    positions = codec(kind).position_of
+    positions = codec(record_type).position_of
     preserved = [name for name in ("version", "created_at") if name in positions and name not in table.key]
     return Statements(
         get=f"SELECT {columns} FROM {table.name} WHERE {match}",
@@ -52,49 +52,50 @@ def statements(kind: type[Record]) -> Statements:
 
 
 @cache
-def column_names(kind: type[Record]) -> tuple[str, ...]:
+def column_names(record_type: type[Record]) -> tuple[str, ...]:
     """Return the columns of a table: those of the record, and the checksum if the table has one."""
-    names = codec(kind).names
-    return (*names, "crc") if kind.table.checksum else names
+    names = codec(record_type).names
+    return (*names, "crc") if record_type.table.checksum else names
 
 
 @cache
-def many_sql(kind: type[Record], shared: int) -> str:
+def many_sql(record_type: type[Record], shared: int) -> str:
     """Select the rows of a JSON list of keys, each with its index in the list.
 
     The first `shared` columns of the keys are equal and bound once.
     """
-    columns = ", ".join(f"t.{name}" for name in column_names(kind))
-    key = kind.table.key
+    columns = ", ".join(f"t.{name}" for name in column_names(record_type))
+    key = record_type.table.key
     match = [f"t.{name} = ?" for name in key[:shared]]
     match += [f"t.{name} = json_extract(k.value, '$[{i}]')" for i, name in enumerate(key[shared:])]
-    return f"SELECT {columns}, k.key FROM json_each(?) AS k CROSS JOIN {kind.table.name} AS t ON {' AND '.join(match)}"
+    condition = " AND ".join(match)
+    return f"SELECT {columns}, k.key FROM json_each(?) AS k CROSS JOIN {record_type.table.name} AS t ON {condition}"
 
 
 @cache
 def scan_sql(
-    kind: type[Record], index: str | None, prefix: int, after: int, before: int, starts: int, reverse: bool
+    record_type: type[Record], index: str | None, prefix: int, after: int, before: int, starts: int, reverse: bool
 ) -> str:
     """Return a scan over `prefix` fixed columns, with bounds on the next ones.
 
     `starts` is 0, 1 (from) or 2 (from, to).
     """
-    table = kind.table
+    table = record_type.table
     order = table.order(index)
     parts = bounds_sql(order, prefix, after, before, starts)
-    if "expires_at" in codec(kind).position_of:
+    if "expires_at" in codec(record_type).position_of:
         parts.append("(expires_at IS NULL OR expires_at > ?)")
     way = " DESC" if reverse else ""
     by = ", ".join(f"{name}{way}" for name in order)
     where = f" WHERE {' AND '.join(parts)}" if parts else ""
-    return f"SELECT {', '.join(column_names(kind))} FROM {table.name}{where} ORDER BY {by} LIMIT ?"
+    return f"SELECT {', '.join(column_names(record_type))} FROM {table.name}{where} ORDER BY {by} LIMIT ?"
 
 
 @cache
-def delete_range_sql(kind: type[Record], prefix: int, after: int, before: int) -> str:
+def delete_range_sql(record_type: type[Record], prefix: int, after: int, before: int) -> str:
     """Delete the rows that a scan with the same bounds would return, and expired ones."""
-    parts = bounds_sql(kind.table.key, prefix, after, before, 0)
-    return f"DELETE FROM {kind.table.name}" + (f" WHERE {' AND '.join(parts)}" if parts else "")
+    parts = bounds_sql(record_type.table.key, prefix, after, before, 0)
+    return f"DELETE FROM {record_type.table.name}" + (f" WHERE {' AND '.join(parts)}" if parts else "")
 
 
 def bounds_sql(order: tuple[str, ...], prefix: int, after: int, before: int, starts: int) -> list[str]:

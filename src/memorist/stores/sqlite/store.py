@@ -109,17 +109,17 @@ class SqliteStore:
         """Close this process's connections."""
         await self._runtime.call(self._connections.close)
 
-    async def get(self, kind: type[R], key: Key, *, now: int) -> R | None:
+    async def get(self, record_type: type[R], key: Key, *, now: int) -> R | None:
         """Return the live row under a key."""
         if self._runtime.blocking:
-            return self._get(kind, key, now)
-        return await self._read_briefly(self._get, kind, key, now)
+            return self._get(record_type, key, now)
+        return await self._read_briefly(self._get, record_type, key, now)
 
-    async def get_many(self, kind: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
+    async def get_many(self, record_type: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
         """Return the live rows under several keys, in the order of the keys."""
         if len(keys) <= MAX_ROWS_IN_PLACE:
-            return await self._read_briefly(self._get_many, kind, keys, now)
-        return await self._runtime.call(self._get_many, kind, keys, now)
+            return await self._read_briefly(self._get_many, record_type, keys, now)
+        return await self._runtime.call(self._get_many, record_type, keys, now)
 
     async def scan(self, scan: Scan[R], *, now: int) -> list[R]:
         """Return the live rows within the bounds, in key (or index) order."""
@@ -192,41 +192,44 @@ class SqliteStore:
         answer = await self._runtime.brief(self._connections.read_at_once, read, *args)
         return await self._runtime.call(read, *args) if isinstance(answer, Locked) else answer
 
-    def _get(self, kind: type[R], key: Key, now: int) -> R | None:
-        sql, expires, key_of, decode = self._getters.get(kind) or self._getter(kind)
+    def _get(self, record_type: type[R], key: Key, now: int) -> R | None:
+        sql, expires, key_of, decode = self._getters.get(record_type) or self._getter(record_type)
         for row in self._connections.read_rows(sql, key):
             if expires is not None and row[expires] is not None and row[expires] <= now:
                 return None
             if key_of(row) != key:
-                _misplaced(kind, key)
+                _misplaced(record_type, key)
             record: R = decode(row)
             return record
         return None
 
-    def _getter(self, kind: type[Record]) -> Getter:
-        parts = codec(kind)
+    def _getter(self, record_type: type[Record]) -> Getter:
+        parts = codec(record_type)
         getter = Getter(
-            statements(kind).get, parts.position_of.get("expires_at"), parts.key, self._reader.decoder(kind)
+            statements(record_type).get,
+            parts.position_of.get("expires_at"),
+            parts.key,
+            self._reader.decoder(record_type),
         )
-        self._getters[kind] = getter
+        self._getters[record_type] = getter
         return getter
 
-    def _get_many(self, kind: type[R], keys: Sequence[Key], now: int) -> list[R | None]:
+    def _get_many(self, record_type: type[R], keys: Sequence[Key], now: int) -> list[R | None]:
         if len(keys) <= MAX_SINGLE_LOOKUPS:
-            return [self._get(kind, key, now) for key in keys]
+            return [self._get(record_type, key, now) for key in keys]
         # One statement for all keys: a look-up inside SQLite costs a tenth of a statement from Python. Leading columns
         # that all keys share are bound once instead of extracted from each.
         shared = _shared(keys)
-        sql, listed = many_sql(kind, shared), msgspec.json.encode([key[shared:] for key in keys]).decode()
+        sql, listed = many_sql(record_type, shared), msgspec.json.encode([key[shared:] for key in keys]).decode()
         bound = (listed, *keys[0][:shared])
         rows: list[Row] = self._connections.read_rows(sql, bound)
-        _, expires, key_of, decode = self._getters.get(kind) or self._getter(kind)
+        _, expires, key_of, decode = self._getters.get(record_type) or self._getter(record_type)
         out: list[R | None] = [None] * len(keys)
         for row in rows:
             if expires is None or live(row[expires], now):
                 at = row[-1]
                 if key_of(row) != keys[at]:
-                    _misplaced(kind, keys[at])
+                    _misplaced(record_type, keys[at])
                 out[at] = decode(row[:-1])
         return out
 
@@ -254,8 +257,8 @@ class SqliteStore:
             self._rich_threads.add(scan.prefix)
         return self._reader.decode_all(kind, self._connections.read_rows(sql, values))
 
-    def _passing(self, kind: type[R], rows: Iterable[Row], where: Filter, limit: int | None) -> Iterator[R]:
-        count, decode = 0, self._reader.decoder(kind)
+    def _passing(self, record_type: type[R], rows: Iterable[Row], where: Filter, limit: int | None) -> Iterator[R]:
+        count, decode = 0, self._reader.decoder(record_type)
         for row in rows:
             if limit is not None and count >= limit:
                 return
@@ -336,11 +339,12 @@ class SqliteStore:
         return self._connections.read(work)
 
 
-def _misplaced(kind: type[Record], key: Key) -> NoReturn:
+def _misplaced(record_type: type[Record], key: Key) -> NoReturn:
     """Raise the error for a damaged index, which led to a row with another key (whose checksum is correct)."""
     raise CorruptRecord(
-        f"an index of {kind.table.name} leads to another row than the one asked for; restore the file from a backup",
-        table=kind.table.name,
+        f"an index of {record_type.table.name} leads to another row than the one asked for; "
+        "restore the file from a backup",
+        table=record_type.table.name,
         key=key,
     )
 

@@ -168,7 +168,7 @@ def _grown(
     return [*out, Put(hot.entry(copy_key, {"b": {"top": top}}, now))]
 
 
-def served(kind: type[Record], copy: Copy, now: int) -> object:
+def served(record_type: type[Record], copy: Copy, now: int) -> object:
     """Return the row that a copy contains, None for a known absence, or MISS."""
     body = copy.body
     if body is None:
@@ -176,9 +176,9 @@ def served(kind: type[Record], copy: Copy, now: int) -> object:
     if "a" in body:
         # An absence seen at a time holds from then on; a reader whose clock is behind may still see an expired row.
         return None if body["a"] is None or now >= body["a"] else MISS
-    if body["s"] != codec(kind).shape:
+    if body["s"] != codec(record_type).shape:
         return MISS
-    row = _row(kind, body)
+    row = _row(record_type, body)
     ends = ends_of(row)
     return row if live(ends, now) else None
 
@@ -224,8 +224,8 @@ def state_of(row: Record) -> object:
     return None if size > MAX_COPY_BYTES else {"r": cells, "s": codec(kind).shape}
 
 
-def _row(kind: type[Record], body: Any) -> Any:
-    return decoded(kind, row_of(kind, body["r"]))
+def _row(record_type: type[Record], body: Any) -> Any:
+    return decoded(record_type, row_of(record_type, body["r"]))
 
 
 def ends_of(row: object) -> int | None:

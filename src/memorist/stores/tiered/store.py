@@ -88,27 +88,27 @@ class TieredStore:
         await self._hot.close()
         await self.durable.close()
 
-    async def get(self, kind: type[R], key: Key, *, now: int) -> R | None:
+    async def get(self, record_type: type[R], key: Key, *, now: int) -> R | None:
         """Return the live row under a key."""
-        if kind not in ROW_KINDS or not self._hot.up:
-            return await self.durable.get(kind, key, now=now)
-        return (await self.get_many(kind, [key], now=now))[0]
+        if record_type not in ROW_KINDS or not self._hot.up:
+            return await self.durable.get(record_type, key, now=now)
+        return (await self.get_many(record_type, [key], now=now))[0]
 
-    async def get_many(self, kind: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
+    async def get_many(self, record_type: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
         """Return the live rows under several keys, in the order of the keys."""
         orgs = {key[0] for key in keys}
-        if kind not in ROW_KINDS or len(orgs) != 1:
-            return await self.durable.get_many(kind, keys, now=now)
+        if record_type not in ROW_KINDS or len(orgs) != 1:
+            return await self.durable.get_many(record_type, keys, now=now)
         org = str(orgs.pop())
-        copy_keys = [self._hot.copy_key(org, kind.table.name, key[1:]) for key in keys]
+        copy_keys = [self._hot.copy_key(org, record_type.table.name, key[1:]) for key in keys]
         try:
             generation, copies = await self._hot.read(org, copy_keys, now)
         except HotDown:
-            return await self.durable.get_many(kind, keys, now=now)
-        results: list[Any] = [served(kind, copy, now) for copy in copies]
+            return await self.durable.get_many(record_type, keys, now=now)
+        results: list[Any] = [served(record_type, copy, now) for copy in copies]
         missing = [number for number, result in enumerate(results) if result is MISS]
         if missing:
-            rows = await self.durable.get_many(kind, [keys[number] for number in missing], now=now)
+            rows = await self.durable.get_many(record_type, [keys[number] for number in missing], now=now)
             for number, row in zip(missing, rows, strict=True):
                 results[number] = row
             fills = [(copy_keys[number], copies[number], results[number]) for number in dict.fromkeys(missing)]
