@@ -52,11 +52,12 @@ def candidates_of(checkout: Path, stored: Path) -> list[Record]:
     from memorist_analyze import analyze
     from memorist_analyze.calibration import features
     from memorist_analyze.conditions import Case
+    from memorist_analyze.findings import evictions
     from memorist_analyze.rules import RULES
 
     analysis = analyze(checkout, time_limit=3000)
     rows = []
-    for x in [*analysis.eviction, *analysis.possible, *analysis.unlikely, *analysis.unwired]:
+    for x in evictions(analysis.world):
         rule = next(r for r in RULES if r.id == x.rule and x.effect.kind in r.effects)
         named = features(rule, Case(analysis.world, x.function, x.effect), x.support)
         rows.append({"strategy": x.strategy, "path": x.path, "line": x.line, "symbol": x.symbol, "rule": x.rule,
