@@ -128,12 +128,6 @@ def model_near_or_beside(case: Case) -> bool:
 
 
 @condition
-def prompt_ranks(case: Case) -> bool:
-    """A text in the function asks for importance, relevance or rank."""
-    return "prompt_ranks" in case.function.marks
-
-
-@condition
 def score_words(case: Case) -> bool:
     """Names in the function contain score, rank, priority or importance."""
     return "score_words" in case.function.marks
@@ -177,12 +171,6 @@ def gives_messages(case: Case) -> bool:
 def splits(case: Case) -> bool:
     """The function only divides a list; its caller decides what happens to the parts."""
     return bool(set(words.words(case.function.name)) & {"split", "chunk", "chunks", "batch", "batches", "partition"})
-
-
-@condition
-def binary_search(case: Case) -> bool:
-    """The function halves a range while comparing token counts."""
-    return "binary_search" in case.function.marks
 
 
 @condition

@@ -66,7 +66,7 @@ class ListEffects(EffectBase):
         for name, items in gathered.items():
             if _always_adds(loop.kids[2], name) or self._begun_from_a_list(name, loop.line):
                 continue
-            marks = self._why_kept(loop, name)
+            marks = self._why_kept(loop)
             flow = self._fate(Node("name", loop.line, name))
             self._add("kept_in_loop", items[0], unwrapped(loop.kids[1]), likeness, flow, *marks)
 
@@ -83,10 +83,8 @@ class ListEffects(EffectBase):
             for node in self.scope.nodes
         )
 
-    def _why_kept(self, loop: Node, name: str) -> list[str]:
-        """Return marks for what determines whether an element is kept: a set of seen elements, a count, an id, its
-        score or its age.
-        """
+    def _why_kept(self, loop: Node) -> list[str]:
+        """Return marks for what determines whether an element is kept: a set of seen elements, an id or its score."""
         marks: list[str] = []
         tests = [n.kids[0] for n in walk(loop.kids[2]) if n.kind == "if"]
         added = {dotted(n.kids[0].kids[0]) for n in walk(loop.kids[2])
@@ -94,33 +92,17 @@ class ListEffects(EffectBase):
         for test in tests:
             for item in walk(test):
                 if item.kind == "cmp" and item.text in ("in", "not in") and len(item.kids) == 2:
-                    marks.append("unseen" if dotted(item.kids[1]) in added else "by_ids")
+                    marks.extend(["unseen"] if dotted(item.kids[1]) in added else [])
                     marks.extend(["by_id_seen"] if _names_id(item.kids[0]) else [])
                 elif item.kind == "call" and last_name(item.kids[0]) == "has" and item.kids[0].kind == "attr":
-                    marks.append("unseen" if dotted(item.kids[0].kids[0]) in added else "by_ids")
+                    marks.extend(["unseen"] if dotted(item.kids[0].kids[0]) in added else [])
                     marks.extend(["by_id_seen"] if any(_names_id(k) for k in item.kids[1:]) else [])
-                elif item.kind == "cmp" and any(op in item.text for op in ("<", ">")):
-                    told = {w for k in walk(item) if k.kind in ("name", "attr", "str") for w in words.words(k.text)}
-                    if self.scope.speaks_of_tokens(item):
-                        marks.append("by_tokens")
-                    elif _counts_against_limit(item, name):
-                        marks.append("by_number")
-                    elif told & _TIMES and self._is_age(item):
-                        marks.append("by_age")
         source = unwrapped(loop.kids[1])
         if self._sorted_by(source) or (source.kind == "name" and self._sorted_by(source)):
             marks.append(f"sorted_{self._sorted_by(source)}")
         if unwrapped(loop.kids[1]) is not loop.kids[1]:
             marks.append("backwards")
         return list(dict.fromkeys(marks))
-
-    def _is_age(self, test: Node) -> bool:
-        """Return whether a time is compared with one that was computed by subtraction (`now - max_age`). A time that is
-        only looked up marks the last read. Anything newer is new, and nothing is left out.
-        """
-        names = {dotted(k) for k in walk(test) if k.kind in ("name", "attr")}
-        made = [n.kids[1] for n in self.scope.nodes if n.kind == "assign" and dotted(n.kids[0]) in names]
-        return any(k.kind == "bin" and k.text == "-" for value in (test, *made) for k in walk(value))
 
     def _listlike(self, node: Node) -> int:
         """Return how likely it is that the list contains messages or memory records."""
@@ -183,7 +165,7 @@ class ListEffects(EffectBase):
             if owner.kind == "call" and owner.kids[0].kind == "attr":
                 source = owner.kids[0].kids[0]
             variable = any(k.kind not in ("none", "num") for k in node.kids[1:])
-            marks = [f"sorted_{how}", "variable" if variable else "fixed"]
+            marks = [f"sorted_{how}", *([] if variable else ["fixed"])]
             if all(k.kind != "none" and k.text != "0" for k in node.kids[1:3]):
                 marks.append("page")
             self._add("sorted_cut", node, source, self._listlike(source), self.scope.flow(node), *marks)
@@ -259,15 +241,6 @@ def _always_adds(block: Node, name: str) -> bool:
 
 def _leaves(block: Node) -> bool:
     return bool(block.kids) and block.kids[-1].kind == "jump"
-
-
-def _counts_against_limit(test: Node, name: str) -> bool:
-    """Return whether a comparison such as `len(kept) < limit` limits the collected list by a variable."""
-    measured = any(
-        k.kind == "call" and last_name(k.kids[0]) == "len" and len(k.kids) > 1 and dotted(k.kids[1]) == name
-        for k in walk(test)
-    )
-    return measured and not any(k.kind == "num" for k in test.kids)
 
 
 def _adds_to(node: Node, name: str) -> bool:

@@ -62,7 +62,6 @@ class SummaryEffects(EffectBase):
         if told and (fed or any(not o.startswith("param:") for o in made)):
             marks = [
                 "summary_value",
-                *(["from_messages"] if fed else []),
                 *(["given_away"] if self._is_draft(target) else []),
             ]
             self._add("summary_field", node, target, 2, "stored", *marks, fed=made)

@@ -108,8 +108,6 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
         marks = [shape]
         if self.guards.loops.get(id(node)) is not None:
             marks.append("in_loop")
-        if any(item.kind == "name" and item.text in self.scope.token_names for item in walk(low)):
-            marks.append("token_bound")
         marks += [f"bound:{item.text}" for item in walk(low) if item.kind == "name" and item.text in self.scope.params]
         around = self.scope.parent(node)
         if around is not None and around.kind == "assign" and around.kids[1] is node:
@@ -294,9 +292,6 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
         front = name == "popleft" or (first is not None and first.kind == "num" and first.text == "0")
         kind = "pop_front" if front else "pop_other"
         marks = ["in_loop"] if self.guards.loops.get(id(node)) is not None else []
-        around = self.scope.parent(node)
-        if around is not None and around.kind == "assign" and around.kids[0].kind == "name":
-            marks.append(f"into:{around.kids[0].text}")
         onward = self.scope.flow(node)
         self._add(kind, node, owner, likeness, onward if onward.startswith("passed") else "stored", *marks)
 
@@ -448,7 +443,7 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
             for w in words.words(item.text)
         }
         if found & words.SCORE or last_name(node.kids[0]) == "nlargest":
-            self._add("score_sort", node, owner, self.scope.likeness(owner), self.scope.flow(node), "scored")
+            self._add("score_sort", node, owner, self.scope.likeness(owner), self.scope.flow(node))
 
     def _filter(self, node: Node) -> None:
         self._indexed(node)
@@ -457,10 +452,6 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
             return
         names = {w for c in node.kids[3:] for k in walk(c) if k.kind in ("name", "attr") for w in words.words(k.text)}
         marks = ["by_score"] if names & words.SCORE else []
-        if names & {"forgotten", "removed", "pruned", "evicted", "keep", "kept", "discard", "expired", "drop"}:
-            marks.append("by_list")
-        if names & {"role", "type", "tool", "isinstance"}:
-            marks.append("by_role")
         self._add("filter", node, node.kids[2], likeness, self.scope.flow(node), *marks)
 
     def _indexed(self, node: Node) -> None:

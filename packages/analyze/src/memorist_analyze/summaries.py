@@ -20,14 +20,11 @@ _REACH = 4
 _HELPERS = 1  # a text that was cut deep below is one piece of many by the time it comes back
 _MEASURED = ("bool", "boolean", "int", "number", "float", "None", "void")
 _TOO_LARGE = frozenset(("token_count", "char_count"))
-CUTTING = frozenset(
-    ("slice", "token_fill", "token_trim", "count_fill", "filter", "kept_in_loop", "pop_front", "sorted_cut")
-)
 
 
 class Summaries:
-    """Holds the properties of functions, propagated along the call graph. `model_text`, `shortens` and `cuts` are the
-    sets of keys of functions that return text written by a model, a shorter text than their input, or a shorter list.
+    """Holds the properties of functions, propagated along the call graph. `model_text` and `shortens` are the sets of
+    keys of functions that return text written by a model, or a shorter text than their input.
     """
 
     def __init__(self, world: World) -> None:
@@ -43,7 +40,6 @@ class Summaries:
         self.model_text = self._spread(lambda f: MODEL in f.returned or self._asked(f))
         self.shortens = self._spread(lambda f: "shortens_text" in f.marks, _HELPERS)
         self.shortens_by_size = self._spread(lambda f: "shortens_text" in f.marks and _measures(f), _HELPERS)
-        self.cuts = self._spread(lambda f: any(is_cut(e.kind, e.flow, e.marks) for e in f.effects))
         self.asked_with = self._context_sources()
         self._derive()
 
@@ -181,10 +177,3 @@ def _for_parameter(call: Call, function: Function, name: str) -> frozenset[str]:
 def _measures(function: Function) -> bool:
     """Return whether the function compares a size with a limit."""
     return any(kind in _TOO_LARGE for kind, _ in function.guards)
-
-
-def is_cut(kind: str, flow: str, marks: frozenset[str]) -> bool:
-    """Return whether an effect shortens a list that then leaves the function."""
-    if kind not in CUTTING or flow == "read" or flow.startswith("passed"):
-        return False
-    return kind != "slice" or not marks & {"skip_known", "last"}

@@ -27,9 +27,8 @@ _ALIAS = re.compile(r"(\w+)\s+as\s+(\w+)")
 class World:
     """Holds the symbol tables and the call graph of all files in one checkout.
 
-    `callees` and `callers` are the edges of the call graph by function key. `model_depth` and `vector_depth` are the
-    number of calls from a function to a model call or to a vector store, up to `MODEL_REACH`; functions farther away
-    are absent.
+    `callees` and `callers` are the edges of the call graph by function key. `model_depth` is the number of calls
+    from a function to a model call, up to `MODEL_REACH`; functions farther away are absent.
     """
 
     def __init__(self, files: list[File]) -> None:
@@ -61,7 +60,6 @@ class World:
                     self.built[call.name].append((function, call))
         self.summaries = Summaries(self)
         self.model_depth = self._depths([f for f in self.functions if f.model_calls])
-        self.vector_depth = self._depths([f for f in self.functions if "vector_add" in f.marks])
 
     def _index(self) -> None:
         self.references: dict[str, dict[str, int]] = defaultdict(dict)
