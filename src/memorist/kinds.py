@@ -125,7 +125,7 @@ def namespaced(id: str) -> Iterator[tuple[str, str]]:
 
 
 def entry_of(record: Any, kind: str, parent: str, id: str, **fields: Any) -> Entry:
-    """Return an index entry of a record. Its terms and vector are added when its batch is analysed."""
+    """Return an index entry for a record. Its terms and vector are added when its batch is analysed."""
     fields.setdefault("ns", getattr(record, "ns", ""))
     fields.setdefault("expires_at", getattr(record, "expires_at", None))
     return Entry(org=record.org, kind=kind, parent=parent, id=id, terms="", **fields)

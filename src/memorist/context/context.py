@@ -1,4 +1,4 @@
-"""`Context`: an assembled request that can be rendered for a provider and explains what it contains."""
+"""Defines `Context`, an assembled request that can be rendered for a provider and explains what it contains."""
 
 from __future__ import annotations
 

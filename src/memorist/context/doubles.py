@@ -67,7 +67,7 @@ class Said:
     def _holds(self, id: str, item: MemoryItem) -> bool:
         """Return whether a message contains all words of the value that was extracted from it.
 
-        It does not if the value was computed, such as the date of "next Tuesday".
+        A computed value, such as the date of "next Tuesday", is not in the message.
         """
         value = (item.text.partition(": ")[2] if item.kind == "fact" else item.text).casefold()
         words = _WORD.findall(value)

@@ -28,7 +28,7 @@ _KEEP = re.compile(r"^\W{0,4}KEEP:\s*(?P<quote>\S.*?)\s*$", re.M)
 
 
 def passages(messages: Iterable[Message]) -> list[str]:
-    """Return the passages to keep word for word, oldest first, each list in its newest version."""
+    """Return the passages to keep word for word, oldest first, with only the newest version of each list."""
     lane: list[str] = []
     for message in messages:
         for passage in _passages_of(message):

@@ -313,14 +313,14 @@ def _sum_tools(tools: Iterable[object], counter: Counter) -> int:
 
 
 def measure_openai(messages: Sequence[JsonMapping], tools: Any = None, counter: Counter | None = None) -> int:
-    """Count a rendered OpenAI request from scratch, by the rule above."""
+    """Count the tokens of a rendered OpenAI request from scratch."""
     counter = counter or open_counter()
     tokens = REQUEST_TOKENS + _sum_tools(tools or (), counter)
     return tokens + sum(_count_openai(message, counter) for message in messages)
 
 
 def measure_anthropic(request: JsonMapping, counter: Counter | None = None) -> int:
-    """Count a rendered Anthropic request from scratch, by the rule above."""
+    """Count the tokens of a rendered Anthropic request from scratch."""
     counter = counter or open_counter()
     tokens = REQUEST_TOKENS + _sum_tools(_unmarked(request.get("tools")), counter)
     if request.get("system"):

@@ -1,4 +1,4 @@
-"""`DateRange`: an interval of time found in a text."""
+"""Defines `DateRange`, an interval of time found in a text."""
 
 from __future__ import annotations
 

@@ -83,8 +83,8 @@ COMMON_LENGTH, RARE_LENGTH = 6.0, 16.0
 
 
 def word_rarity(words: Sequence[str]) -> list[float]:
-    """Return how rare each word is in general, from the length of its vector. Everyday words have 0, and others about
-    1."""
+    """Return how rare each word is in general, from the length of its vector. The result is 0 for everyday words, and
+    about 1 for others."""
     if not words:
         return []
     lengths = np.linalg.norm(_shared().word_vectors(words), axis=1)

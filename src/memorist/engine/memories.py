@@ -600,7 +600,7 @@ def _current(fact: Fact) -> int:
 
 
 def _readings(id: str) -> list[tuple[MemoryKind, str]]:
-    """Return what an id may refer to: the kind it names, or each kind in turn for a bare key."""
+    """Return the kinds that an id may refer to: the one it names or, for a bare key, all of them."""
     text = check_name(id, "memory id")
     for kind in KINDS:
         if text.startswith(f"{kind}:"):

@@ -338,7 +338,7 @@ class WorkingMemory(Generic[W]):
 
 
 def checked_template(template: type[V]) -> type[V]:
-    """Return the template, if it is a subclass of Working from which an empty document can be created."""
+    """Return the template after checking that it is a subclass of Working and can create an empty document."""
     if not (isinstance(template, type) and issubclass(template, Working)):
         raise UsageError("a template is a subclass of memorist.Working")
     if any(field.required for field in msgspec.structs.fields(template)):

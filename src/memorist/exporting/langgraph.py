@@ -16,7 +16,7 @@ from ..records import Fact, Thread
 from ..values import JsonObject
 
 PYDANTIC_EXTENSION = 5
-"""The MessagePack extension type with which LangGraph serialises pydantic objects."""
+"""The MessagePack extension type that LangGraph uses to serialise pydantic objects."""
 TYPES = {"user": ("human", "Human"), "assistant": ("ai", "AI"), "tool": ("tool", "Tool"), "function": ("tool", "Tool")}
 SCHEMA = """
 CREATE TABLE checkpoints (

@@ -1,4 +1,4 @@
-"""Defines policies as data: actions for secrets, rules for personal data, and how long things are retained."""
+"""Defines policies as data: actions for secrets, rules for personal data, and retention rules."""
 
 from __future__ import annotations
 

@@ -39,7 +39,8 @@ def recognises(source: SourceFiles) -> bool:
 
 
 def read(source: SourceFiles) -> Iterator[Item]:
-    """Yield the agents of a file. The file is read at once, because agent files are at most a few megabytes in size."""
+    """Yield the agents of a file. The whole file is read in one go, because agent files are at most a few megabytes in
+    size."""
     for part in source.parts():
         if part.size > MAX_ITEM_BYTES:
             damaged("the file", f"an agent file has at most {MAX_ITEM_BYTES // 1024 // 1024} MB")

@@ -147,5 +147,5 @@ class KnownThreads:
 
 
 def digest(key: str) -> bytes:
-    """Return the digest by which an imported message is recognised."""
+    """Return the digest that identifies an imported message."""
     return hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=BLOCK_DIGITS).digest()

@@ -15,7 +15,7 @@ _HEAD_CHARACTERS = 300
 
 
 def language_of(sentence: str) -> str | None:
-    """Return the code of the language of a sentence, or None if it is unclear or not supported."""
+    """Return the language code of a sentence, or None if the language is unclear or not supported."""
     head = sentence[:_HEAD_CHARACTERS]
     if _KANA.search(head):
         return "ja"

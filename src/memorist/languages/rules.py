@@ -76,5 +76,5 @@ class Rules:
 
 @cache
 def rules(lang: str, part: str, file: str = "talk") -> Rules:
-    """Return the expressions and lists of one section of a file of a language."""
+    """Return the expressions and lists in one section of a language's file."""
     return Rules(lang, part, file)

@@ -218,7 +218,7 @@ def _part_text(block: object) -> str:
 
 
 Given = Message | JsonMapping | str
-"""A message as users give it: a `Message`, a dict in the shape of OpenAI (chat or Responses) or Anthropic, or text (a
+"""A message as users pass it: a `Message`, a dict in the format of OpenAI (chat or Responses) or Anthropic, or text (a
 user's message)."""
 
 

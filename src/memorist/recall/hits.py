@@ -43,7 +43,7 @@ class Wanted(msgspec.Struct, frozen=True):
     """This is True for a context. Chunks are not merged, because the context joins those that fit, and hits have no
     reasons."""
     floored: bool = False
-    """This is True if the relevance floor of contexts applies instead of that of searches. It has no effect if
+    """This is True if the relevance floor for contexts applies instead of the one for searches. It has no effect if
     `min_score` is set."""
     filtered: bool = False
     """This is True if the caller passed a filter. The filter already expresses what is wanted, so a search returns all
@@ -249,8 +249,8 @@ def _standard(scores: Sequence[float]) -> list[float]:
 
 
 def _notes(pools: Sequence[Pool], row: Row, rank: int, verdict: Verdict | None) -> Iterator[Reason]:
-    """Yield reasons besides the features: the wording that found a hit, the sentence that answers, and what the
-    reranker did."""
+    """Yield further reasons, in addition to the features: the wording that found a hit, the sentence that answers the
+    question, and what the reranker did."""
     if row.pool:
         yield Reason("expansion", 0.0, rank, f"found by {pools[row.pool].query.text!r}")
     if row.answer:

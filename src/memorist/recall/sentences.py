@@ -121,8 +121,8 @@ def features(question: str, sentence_words: Split, passages: Sequence[Row], vect
 
 
 def _rarity(sentence_words: Split, asked: Sequence[str], count: int) -> Floats:
-    """Return BM25's inverse document frequency of each word of the vocabulary and of the question, among the
-    passages.
+    """Return BM25's inverse document frequency, among the passages, for each word in the vocabulary and in the
+    question.
     """
     size = len(sentence_words.vocabulary)
     lengths = np.diff(np.append(sentence_words.headed_starts, len(sentence_words.headed)))

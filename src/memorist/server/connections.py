@@ -14,7 +14,7 @@ HEAD_BYTES = 64 * 1024
 """A head that is still unfinished after this many bytes is answered with 431."""
 _HEADER_MARKS = len(b": \r\n")
 SILENT_SECONDS = 30.0
-"""How long a head may take, and how long a client may be silent within a body, before it is answered with 408."""
+"""How long a client may take to send a head, or stay silent within a body, before it gets a 408."""
 
 
 class BoundedProtocol(HttpToolsProtocol):

@@ -13,10 +13,7 @@ from ..values import JsonObject
 
 
 def noun_of(memory: AsyncMemory, noun: str) -> object:
-    """Return the attribute of a memory to which an operation's method belongs, or the memory itself if the name is
-    empty.
-
-    """
+    """Return the attribute of a memory that has an operation's method, or the memory itself if the name is empty."""
     if noun == "working":
         return WorkingMemory(core_of(memory), OpenTemplate(Working))
     return getattr(memory, noun) if noun else memory

@@ -1,5 +1,5 @@
-"""Parses JSON and refuses objects that contain a name twice. The decoder itself would use the last value and drop the
-others."""
+"""Parses JSON and refuses objects that contain the same name twice. The decoder itself would use the last value and
+drop the others."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Malformed(UsageError):
 
 
 def strict_json(text: bytes) -> Json:
-    """Return the value of a JSON text. Raises `Malformed` if an object in it has a name twice."""
+    """Return the value of a JSON text. Raises `Malformed` if an object in it contains the same name twice."""
     value: Json = _loads(text)
     if len(_NAMES.findall(text)) > _names(value):
         # There are more ends of names than names: one is there twice, or within a text. This pass is exact, and slower.

@@ -59,7 +59,7 @@ class Homes(Generic[C]):
         return (self._homes.get(self._runtime.home()) or await self._settle()).clients
 
     async def use(self, work: Callable[[C], Awaitable[T]]) -> T:
-        """Do something with the clients of this process and event loop."""
+        """Call a function with the clients of this process and event loop."""
         home = self._homes.get(self._runtime.home()) or await self._settle()
         home.calls.append(None)
         try:

@@ -1,4 +1,4 @@
-"""`MemoristSaver`: stores LangGraph checkpoints in a memory, for blocking and async graphs."""
+"""Implements `MemoristSaver`, which stores LangGraph checkpoints in a memory, for blocking and async graphs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""`MemoristStore`: LangGraph's long-term store over facts, searched by recall or by plain cosine."""
+"""Implements `MemoristStore`, LangGraph's long-term store over facts, which you can search with recall or by cosine
+similarity."""
 
 from __future__ import annotations
 

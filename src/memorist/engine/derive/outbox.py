@@ -258,7 +258,7 @@ class Outbox:
 
 
 def needed_lease(shared: Shared, model: object) -> int:
-    """Return the microseconds in which a model can answer twice, the second time to repair its answer, or 0 without a
+    """Return how many microseconds a model needs to answer twice (the second time to repair its answer), or 0 without a
     model.
 
     """

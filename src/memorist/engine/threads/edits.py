@@ -202,7 +202,8 @@ class ThreadEdits:
 
 
 def child_link(core: Core, parent: str, child: str) -> Link:
-    """Return the link that makes forgetting a thread also forget a thread that was created for it."""
+    """Return a link from a thread to one that was created for it, so that forgetting the first also forgets the
+    second."""
     return Link.of(core.org, thread_ref(parent), thread_ref(child), core.at(), "child")
 
 
@@ -222,7 +223,7 @@ def sorted_threads(
 
 
 def checked_roles(roles: Sequence[str]) -> list[str]:
-    """Check the roles by which to filter messages, and return them."""
+    """Check the roles that messages are filtered by, and return them."""
     roles = [roles] if isinstance(roles, str) else as_list(roles, "roles")
     unknown = [role for role in roles if role not in ROLES]
     if unknown:

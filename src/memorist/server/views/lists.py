@@ -74,7 +74,7 @@ class TimelineAsked(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class PlansAsked(msgspec.Struct, forbid_unknown_fields=True):
-    """Holds the namespace whose applied tidy-ups to list."""
+    """Holds the namespace whose applied tidy-ups are listed."""
 
     ns: str
 

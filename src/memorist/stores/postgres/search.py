@@ -40,7 +40,7 @@ _FOUND = (
     "WITH ORDINALITY AS r(kind, parent, id, place) "
 )
 _FIRST_FILTER_PARAMETER = 8
-"""The number of the first parameter of a filter; both searches have seven of their own."""
+"""The number of the first parameter of a filter; both searches have seven parameters themselves."""
 _WIDER_INDEX_SCAN = Step(
     b"SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', $1, true), "
     b"set_config('hnsw.max_scan_tuples', '%d', true), set_config('enable_sort', 'off', true)" % INDEX_TUPLES,

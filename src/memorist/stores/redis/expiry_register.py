@@ -100,7 +100,8 @@ class ExpiryRegister:
 
 
 def _earliest(changes: Sequence[Change]) -> int | None:
-    """Return the earliest expiry in a batch. Messages expire with their thread, for which the org was entered."""
+    """Return the earliest expiry in a batch. Messages expire with their thread, and the org was entered for the
+    thread."""
     ends = [
         to_micros(at)
         for change in changes
