@@ -36,7 +36,7 @@ class MemoristHistoryProvider(HistoryProvider):
     """Stores the history of a session as a thread. A message's id is its idempotency key.
 
     `memory` is a `Memory`, an `AsyncMemory` or a URL. With `limit`, only the newest messages are loaded, without
-    splitting a tool call from its result.
+    separating a tool call from its result.
     """
 
     def __init__(

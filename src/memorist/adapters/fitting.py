@@ -1,4 +1,4 @@
-"""Provides functions that adapters share, to choose the messages that fit a budget, and to recall memories for a
+"""Provides functions that adapters share. They choose the messages that fit a budget, and recall memories for a
 question as fenced text."""
 
 from __future__ import annotations

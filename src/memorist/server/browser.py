@@ -5,7 +5,7 @@ of a request, so revoking the key ends the session. A session from a one-time li
 created the link.
 
 To prevent cross-site request forgery, the cookie is SameSite=Strict, and a write with a cookie must also contain our
-own Origin and the header `X-Memorist: 1`. Forms, and pages of other sites, cannot send these.
+own Origin and the header `X-Memorist: 1`. Neither forms nor pages of other sites can send these.
 """
 
 from __future__ import annotations

@@ -133,7 +133,7 @@ class _Items:
         self._store = store
 
     async def read(self, op: GetOp | SearchOp | ListNamespacesOp) -> Result:
-        """Return the answer to one operation that reads."""
+        """Return the result of one reading operation."""
         if isinstance(op, GetOp):
             return await self._get(op)
         if isinstance(op, SearchOp):
