@@ -41,8 +41,8 @@ def _with(session: Session, work: Callable[[Keys], Coroutine[object, None, T]]) 
     show_default=True,
     help="The actor recorded in the audit trail for its writes, such as agent:planner.",
 )
-@click.option("--read", "read", multiple=True, help="A namespace that the key may read besides its own. Repeatable.")
-@click.option("--write", "write", multiple=True, help="A namespace that the key may write besides its own. Repeatable.")
+@click.option("--read", "read", multiple=True, help="Another namespace that the key may read. Repeatable.")
+@click.option("--write", "write", multiple=True, help="Another namespace that the key may write. Repeatable.")
 @click.option("--note", default="", help="What the key is for.")
 @click.option("--ttl", type=float, help="Seconds until the key expires.")
 @session_of

@@ -27,13 +27,17 @@ NEEDS = f"this needs packages that are not installed; run: {install_command('mcp
     help="The tool sets, separated by commas: core, review, tasks, graph or all.",
 )
 @click.option(
-    "--max-tokens", default=4_000, show_default=True, type=click.IntRange(200), help="The maximum tokens of an answer."
+    "--max-tokens",
+    default=4_000,
+    show_default=True,
+    type=click.IntRange(200),
+    help="The maximum number of tokens in an answer.",
 )
 @click.option("--actor", metavar="NAME", help="Who makes the changes, such as agent:planner.  [default: assistant]")
 @click.option(
     "--project",
     metavar="FOLDER",
-    help="Share the notes of this folder's repository with the hooks, and keep memories about it in it.",
+    help="Share notes about the repository in this folder with the hooks, and store memories about it there.",
 )
 @click.option("--quiet", is_flag=True, help="Do not log each call to stderr.")
 @session_of

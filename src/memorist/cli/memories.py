@@ -77,9 +77,9 @@ def show_memory(session: Session, id: str, ns: str | None) -> None:
 @click.argument("id")
 @click.option("--text", help="The memory as a sentence.")
 @click.option("--value", help="The new value of a fact: text, or JSON.")
-@click.option("--from", "valid_from", help="Since when it holds, or when an event begins, as an ISO time.")
-@click.option("--until", "valid_until", help="Until when it holds, or when an event ends.")
-@click.option("--tag", "tags", multiple=True, help="A tag that replaces the present ones. Repeatable.")
+@click.option("--from", "valid_from", help="When it became true, or when an event begins, as an ISO time.")
+@click.option("--until", "valid_until", help="When it stops being true, or when an event ends.")
+@click.option("--tag", "tags", multiple=True, help="A tag that replaces the current ones. Repeatable.")
 @click.option("--reason", help="The reason.")
 @_NS
 @session_of

@@ -20,7 +20,7 @@ NEEDS = f"the proxy needs packages that are not installed; run: {install_command
     default=800,
     show_default=True,
     type=click.IntRange(50),
-    help="The maximum tokens of memory in a request.",
+    help="The maximum number of tokens of memory in a request.",
 )
 @session_of
 def proxy(session: Session, upstream: str, host: str, port: int, budget: int) -> None:

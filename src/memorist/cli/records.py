@@ -27,7 +27,7 @@ def records() -> None:
 @click.option("--prefix", default="[]", help="List only keys that start with this: JSON or one plain word.")
 @click.option("--after", help="Start after this key.")
 @click.option("--where", help="A JSON filter on metadata.")
-@click.option("--reverse", is_flag=True, help="List the last key first.")
+@click.option("--reverse", is_flag=True, help="List the keys in reverse order.")
 @click.option("--limit", type=int, default=100, show_default=True, help="List at most this many.")
 @session_of
 def list_(

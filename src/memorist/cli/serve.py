@@ -48,7 +48,7 @@ NEEDS = f"the server needs packages that are not installed; run: {install_comman
 )  # fmt: skip
 @click.option("--link", is_flag=True, help="Print a one-time link to the inspector, even if there are keys.")
 @click.option("--tools", default="all", show_default=True, help="The tool sets of /mcp: core, tasks, graph or all.")
-@click.option("--issuer", default=None, help="An OAuth issuer whose tokens /mcp accepts besides keys.")
+@click.option("--issuer", default=None, help="An OAuth issuer whose tokens /mcp accepts in addition to keys.")
 @click.option(
     "--resource",
     default=None,
@@ -60,7 +60,7 @@ NEEDS = f"the server needs packages that are not installed; run: {install_comman
 )  # fmt: skip
 @click.option(
     "--max-budget", default=400_000, show_default=True, type=click.IntRange(min=1_000),
-    help="The largest token budget that a request for a context may have.",
+    help="The maximum token budget of a context request.",
 )  # fmt: skip
 @click.option(
     "--trace", is_flag=True, help="Record an OpenTelemetry span for each request, as a child of `traceparent`."

@@ -127,9 +127,15 @@ def _mutate(session: Session, chosen: list[tuple[CaseFile, Case]]) -> int:
     help="Compare with a result that --save wrote.",
 )
 @click.option(
-    "--tolerance", type=float, default=0.0, show_default=True, help="How many points of evidence may be lost."
+    "--tolerance",
+    type=float,
+    default=0.0,
+    show_default=True,
+    help="How many percentage points of evidence may be lost.",
 )
-@click.option("--sample", type=float, default=1.0, show_default=True, help="The share of a public set to ask.")
+@click.option(
+    "--sample", type=float, default=1.0, show_default=True, help="The share of a public dataset's questions to ask."
+)
 @session_of
 def eval(
     session: Session,

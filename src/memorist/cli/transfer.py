@@ -28,7 +28,7 @@ FORMATS = ("memorist", "openai", "anthropic", "markdown", "langgraph")
 @click.command()
 @click.argument("path", metavar="PATH", type=click.Path(writable=True))
 @click.option("--to", type=click.Choice(FORMATS), default="memorist", show_default=True, help="The format to write.")
-@click.option("--namespace", metavar="NS", help="Export only this namespace; not for the format memorist.")
+@click.option("--namespace", metavar="NS", help="Export only this namespace (not available for the format memorist).")
 @session_of
 def export(session: Session, path: str, to: str, namespace: str | None) -> None:
     """Export the whole org to PATH, as JSON lines that `import` can load, or with --to for another tool.

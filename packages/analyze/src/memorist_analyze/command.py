@@ -26,9 +26,11 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
 @click.option("--keep", is_flag=True, help="Store the reports in the memory, for the inspector.")
 @click.option("--compare", is_flag=True, help="Add a matrix of all frameworks.")
 @click.option("--fail-on", "fail_on", multiple=True, metavar="RULE", help="Exit with 1 if the rule fails. Repeatable.")
-@click.option("--list-rules", is_flag=True, help="List the rules that --fail-on knows, and the eviction rules.")
+@click.option("--list-rules", is_flag=True, help="List the rules that --fail-on accepts, and the eviction rules.")
 @click.option("--explain", metavar="FINDING", help="Show the slice of code behind a finding or a possible one.")
-@click.option("--time-limit", type=float, default=300.0, show_default=True, help="The most seconds for one checkout.")
+@click.option(
+    "--time-limit", type=float, default=300.0, show_default=True, help="The maximum number of seconds for one checkout."
+)
 @click.option("--model", help="Let a language model judge the candidates: anthropic:ID, openai:ID or openai:ID@URL.")
 @click.option("--yes", is_flag=True, help="Do not ask before --model spends tokens.")
 @click.option("--evidence", type=_FOLDER, help="Write the questions for a judge into this folder.")
