@@ -408,6 +408,11 @@ def declared_words(operation: Operation) -> str:
 
 
 @cache
+def first_paragraph(words: str) -> str:
+    """Return the first paragraph of a docstring on one line."""
+    return " ".join(words.partition("\n\n")[0].split())
+
+
 def takes_request(operation: Operation) -> bool:
     """Return whether the method needs the HTTP request itself, for its headers or to stream its body."""
     return "request" in inspect.signature(method_of(operation)).parameters

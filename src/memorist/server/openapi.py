@@ -16,6 +16,7 @@ from ..protocol.operations import (
     Parameter,
     answer_of,
     declared_words,
+    first_paragraph,
     is_list,
     owner_of,
     parameters_of,
@@ -83,7 +84,7 @@ def document() -> JsonObject:
 
 
 def _tag(noun: str) -> dict[str, str]:
-    words = (inspect.getdoc(owner_of(noun)) or "").partition("\n")[0]
+    words = first_paragraph(inspect.getdoc(owner_of(noun)) or "")
     return {"name": noun or "memory", "description": words}
 
 
@@ -145,7 +146,7 @@ def _short(name: str, taken: Mapping[str, object]) -> str:
 
 
 def _opaque(kind: type) -> JsonObject:
-    return {"type": "object", "description": (inspect.getdoc(kind) or "").partition("\n")[0]}
+    return {"type": "object", "description": first_paragraph(inspect.getdoc(kind) or "")}
 
 
 def _answer(operation: Operation) -> object:
@@ -170,7 +171,7 @@ def _described(operation: Operation, schemas: JsonObject) -> JsonObject:
     described: JsonObject = {
         "operationId": operation.name.replace(".", "_"),
         "tags": [operation.noun or "memory"],
-        "summary": doc.partition("\n")[0].rstrip("."),
+        "summary": first_paragraph(doc).rstrip("."),
         "description": f"{doc}\n\nRole: `{operation.role}`.",
         "x-call": operation.name,
         "x-writes": operation.writes,

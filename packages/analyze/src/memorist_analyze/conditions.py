@@ -79,8 +79,7 @@ def goes_to_context(case: Case) -> bool:
 
 @condition
 def summary_evidence(case: Case) -> bool:
-    """The value that replaces the messages is called a summary, or a model wrote it in a function named after
-    summaries."""
+    """The value that replaces the messages is called a summary, or a model wrote it in a summarising function."""
     marks = case.effect.marks
     if "summary_value" in marks:
         return True

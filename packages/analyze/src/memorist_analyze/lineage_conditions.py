@@ -291,8 +291,7 @@ def searched_beside(case: Case) -> bool:
 
 @condition
 def empties_memory(case: Case) -> bool:
-    """A method with a matching name (reset, clear, forget, wipe) empties the memory or conversation, and something
-    calls it."""
+    """A method with a matching name (reset, clear, forget, wipe) empties the memory or conversation, and is called."""
     found = words.words(case.function.name)
     verbs = {"reset", "clear", "forget", "wipe"}
     of = set(words.words(case.function.owner)) & {"agent", "memory", "chat", "session", "conversation", "commands"}
