@@ -35,6 +35,12 @@ def test_every_operation_is_named_once_and_says_what_it_does() -> None:
     assert [one["operationId"] for one in operations if not one["summary"] or not one["tags"]] == []
 
 
+def test_a_summary_ends_with_its_sentence() -> None:
+    operations = [one for methods in document()["paths"].values() for one in methods.values()]
+    cut = [one["operationId"] for one in operations if f"{one['summary']}." not in " ".join(one["description"].split())]
+    assert cut == []
+
+
 def test_v1_only_grows() -> None:
     """What was released stays: add with `python -m tests.server.contract`, which refuses to take anything back."""
     assert broken(json.loads(PLACE.read_text("utf-8")), contract(document())) == []
