@@ -56,7 +56,7 @@ MODEL_WINDOWS = {
 class TokenBudget(msgspec.Struct, frozen=True):
     """Holds a total and ceilings per section. Memory can use the tokens that history does not need, and vice versa.
 
-    `profile` is the ceiling of the profile block. By default it is a sixth of the total and at most 600.
+    `profile` is the ceiling of the profile block. By default it is a sixth of the total, but at most 600 tokens.
     `output_reserve` stays free for the answer: the whole request has at most `total - output_reserve` tokens.
     """
 

@@ -73,7 +73,7 @@ def tool_name(tool: Mapping[str, object]) -> str:
 
 
 def with_read_tools(others: Sequence[JsonMapping]) -> list[JsonMapping]:
-    """Return the tool definitions with the two tools added, if missing, in the shape of the others."""
+    """Add the two tools to the definitions if they are missing, in the same shape as the others."""
     names = {tool_name(tool) for tool in others}
     shape: Shape = "anthropic" if any("input_schema" in tool for tool in others) else "openai"
     return [*others, *(tool for tool in tools(shape) if tool_name(tool) not in names)]

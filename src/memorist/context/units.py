@@ -1,9 +1,8 @@
 """Groups messages into units, the smallest parts a request keeps or drops: a message, or tool calls with their results.
 
 Units are built from the newest message backwards, so that a window over a long thread reads only the messages it keeps.
-Messages that a provider would reject are repaired in the request, never in the store, and each repair is reported:
-a tool result without its call is dropped, a call without its result gets a placeholder result, an empty message is
-dropped.
+Messages that a provider would reject are repaired in the request, never in the store, and each repair is reported. Tool
+results without a call and empty messages are dropped, and a call without a result gets a placeholder result.
 """
 
 from __future__ import annotations

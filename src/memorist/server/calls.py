@@ -119,8 +119,8 @@ def _positional(operation: Operation, call: Call) -> Call:
 
 @cache
 def _before_many(operation: Operation) -> tuple[str, ...]:
-    """Return the names of the parameters before a variadic one (`*messages`), last first, or none if there is no such
-    parameter."""
+    """Return the names of the parameters before a variadic one (`*messages`), in reverse order. Without a variadic
+    parameter, return none."""
     parameters = parameters_of(operation)
     many = next((n for n, parameter in enumerate(parameters) if parameter.kind == "many"), 0)
     return tuple(parameter.name for parameter in reversed(parameters[:many]))

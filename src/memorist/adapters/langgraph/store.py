@@ -37,7 +37,8 @@ from .vectors import Embeds, Rows, embedder_of, packed, similarity, texts_of
 
 Score = Literal["hybrid", "cosine"]
 BESIDE = "langgraph"
-"""The first part of the key of the record next to an item, which contains its time to live and its vectors."""
+"""The beginning of the key of the record that is stored next to an item. It contains the item's time to live and its
+vectors."""
 MAX_HITS = 1000
 """How many hits to recall if a filter is applied to them afterwards."""
 DEFAULT_ROOT = "workflow:store"

@@ -12,7 +12,7 @@ from ...values import fingerprint_json
 
 
 def fingerprint(*parts: str) -> str:
-    """Return the fingerprint of an id, or of a learning by its namespace, id and source."""
+    """Return the fingerprint of an id. For a learning, pass its namespace, id and source."""
     return digest("\x00".join(parts).encode("utf-8", "surrogatepass"))
 
 

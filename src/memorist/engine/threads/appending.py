@@ -244,8 +244,8 @@ class Appending:
     async def _append_special(
         self, id: str, ns: str, appends: Sequence[Append], at: datetime, expect: int | None, create: Thread | None
     ) -> tuple[Sequence[Append], Sequence[Appended]]:
-        """Append messages if some are pinned or contain recalled text, or if they expect a certain length of the
-        thread.
+        """Append messages in special cases: some are pinned or contain recalled text, or the caller expects a certain
+        thread length.
         """
         if any(message.metadata and carried(message) for change in appends for message in change.messages):
             done: tuple[Sequence[Append], Sequence[Appended]] = await self._core.retry(

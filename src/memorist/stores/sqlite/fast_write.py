@@ -1,5 +1,5 @@
-"""Provides a fast path for the most common batches, each as one SQL statement: append a message, put a new record or a
-new fact.
+"""Provides a fast path for the most common batches, which append a message, or put a new record or a new fact. Each is
+one SQL statement.
 
 A new record is a plain insert, which fails if its key exists. The others insert into a temporary view whose trigger
 writes two or three rows under guards. A single statement is its own transaction and holds the write lock from its
