@@ -31,9 +31,8 @@ MIN_SHARE = 0.5
 MIN_SCORE = 0.01
 """The minimum relevance, as recall computes it."""
 RECENT_MESSAGES = 8
-MIN_RECENT_COSINE = 0.04
-"""People often want something forgotten that was just discussed. So the messages right before a request only have to
-share a word with it, or have this cosine similarity (which is about zero for unrelated sentences)."""
+"""People often want something forgotten that was just discussed, so a message right before a request only has to share
+a word with it."""
 SEARCHED_MESSAGES = 40
 MAX_BEFORE = 24
 """How many earlier messages of the thread to search for the one that "forget this" refers to."""
@@ -137,8 +136,7 @@ async def messages_about(
         if hit.id in staying and shared <= MIN_SHARE * len(request_terms):
             continue
         if behind is not None and behind <= RECENT_MESSAGES:
-            if shared or (hit.cosine or 0.0) >= MIN_RECENT_COSINE:
-                near.append(hit.id)
+            near += [hit.id] if shared else []
         elif hit.score >= MIN_SCORE and shared >= MIN_SHARE * len(request_terms):
             out.append(hit.id)
     return [*near, *out][:MAX_MARKED]
