@@ -212,6 +212,14 @@ def test_a_worker_works_until_nothing_is_left(memorist: Memorist, tmp_path: Path
     assert memorist("worker", "--once", "--lease", "0").code == 2
 
 
+def test_forgetting_nobody_says_where_it_looked(memorist: Memorist) -> None:
+    memorist("--org", "shop", "facts", "set", "user:lee", "city", "Oslo")
+    hint = "Nothing like that is stored in the org default. Use --org NAME"
+    assert hint in memorist("forget", "--user", "lee", "--yes").out
+    erased = memorist("--org", "shop", "forget", "--user", "lee", "--yes").out
+    assert "facts" in erased and "Nothing like that" not in erased
+
+
 def test_forgetting_asks_first_and_reports(memorist: Memorist) -> None:
     memorist("threads", "create", "user:ada", "--id", "t")
     memorist("threads", "append", "t", "I live in Lisbon.")

@@ -135,7 +135,7 @@ def _in_ranking(asked: Asked, text: str) -> Loss | None:
         return Loss("ranked out", f"{name} is number {rank + 1}; the request includes at most {limit}", commands)
     unfloored = asked.memory.context(asked.case.ask, budget=asked.budget, recall=Recall(min_score=0.0))
     if any(plain(text) in plain(fate.item.text) for fate in unfloored.recalled):
-        detail = f"{name} scores {hit.score:.5f}, and the question or the result is below the relevance floor"
+        detail = f"{name} scores {hit.score:.5f}, which is below the relevance floor, or the question is"
         return Loss("below the floor", detail, commands)
     return Loss("ranked out", f"{name} is number {rank + 1}, but it repeats the question or another result", commands)
 

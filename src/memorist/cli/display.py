@@ -1,5 +1,5 @@
 """Prints values for people: tables that fit the terminal, relative times, colours by meaning, and progress. It does not
-use `rich`, because importing that took longer than opening the memory.
+use `rich`, because importing it took longer than opening the memory.
 """
 
 from __future__ import annotations

@@ -159,7 +159,7 @@ def forget(
     if len(named) != 1:
         raise UsageError("say what to forget: one of --user, --thread, --message, --fact, --source")
     if not yes and not preview and not session.as_json:
-        what = "it" if user is None else f"the user {user}, with everything known of them"
+        what = "it" if user is None else f"the user {user} and everything known about them"
         confirm(f"This cannot be undone. Forget {what}?")
     # What a user's own handle may not write (learnings of an org, copies elsewhere) goes too.
     with session.memory(user=None) as memory:
@@ -178,6 +178,8 @@ def forget(
     else:
         done = "would be removed" if preview else "removed"
         session.show([{"kind": kind, done: count} for kind, count in erasure.counts.items()], ("kind", done))
+        if not any(count for kind, count in erasure.counts.items() if kind != "jobs"):
+            click.echo(f"Nothing like that is stored in the org {cell(session.org)}. Use --org NAME for another one.")
         if physical and not preview:
             _say_verified(erasure)
     return 1 if physical and erasure.verified is False else 0

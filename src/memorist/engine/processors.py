@@ -281,7 +281,7 @@ def index_version(core: Core) -> IndexVersion:
 
 
 class Summarizer(Processor):
-    """Folds threads that exceed a number of tokens by writing a summary of their oldest part. Nothing is deleted."""
+    """Folds threads that exceed a token limit by writing a summary of their oldest part. Nothing is deleted."""
 
     name = "summarizer"
 

@@ -49,9 +49,9 @@ class Operation(msgspec.Struct, frozen=True):
     heavy: bool = False
     """This is True if the operation reads a lot and therefore counts more against the rate limit."""
     streamed: str = ""
-    """This is the media type of an answer that is streamed, instead of one JSON value."""
+    """This is the media type of the answer if it is a stream. Other answers are a single JSON value."""
     upload: str = ""
-    """This is the media type of a body that is read as a stream, instead of one JSON object."""
+    """This is the media type of the body if it is a stream. Other bodies are a single JSON object."""
     waits: bool = False
     """This is True if the operation mostly waits (long polling) and therefore does not count against the limit of
     concurrent requests."""

@@ -186,7 +186,7 @@ async def _done_once(asked: Asked, operation: Operation, call: Call, idempotency
 
 
 async def _again(asked: Asked, operation: Operation, call: Call, rows: IdempotencyKey) -> object:
-    """Answer a repeated request. Operations that are idempotent are called again."""
+    """Answer a repeated request. Idempotent operations are called again."""
     if operation.name in replay.NATIVE | replay.NAMED:
         return await _called(asked, operation, call)
     if operation.of_server:

@@ -60,7 +60,7 @@ def chunk(
 
 
 def _sections(text: str) -> Iterator[_Section]:
-    """Yield the text between headings, each with the path of headings above it."""
+    """Yield each stretch of text between headings, with the path of the headings above it."""
     path: list[tuple[int, str]] = []
     # Only the text since the last heading is looked at for words: a page of headings would be read again for each.
     start = last = 0

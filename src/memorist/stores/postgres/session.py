@@ -72,7 +72,7 @@ class Session:
         return Step(self._across, [b""])
 
     async def read(self, org: str, *steps: Step) -> Reply:
-        """Run reading statements for one org, and return the reply to the last one."""
+        """Run read-only statements for one org, and return the reply to the last one."""
         return (await self.run([self.reading(org), *steps], repeatable=True))[-1]
 
     async def run(self, steps: Sequence[Step], *, repeatable: bool) -> list[Reply]:
