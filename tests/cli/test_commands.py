@@ -90,7 +90,7 @@ def test_learnings_of_everyone_need_no_user_and_the_help_says_so(memorist: Memor
     assert [row["content"] for row in memorist("--json", "learnings", "list").json()] == ["metric units everywhere"]
     assert memorist("--json", "learnings", "list", "--user", "ada").json() == []
     said = " ".join(memorist("learnings", "list", "--help").out.split())
-    assert "without one" in said and "everyone" in said and "needed" not in said
+    assert "Without --user" in said and "everyone" in said and "needed" not in said
 
 
 def test_state_keys_and_counters(memorist: Memorist) -> None:
