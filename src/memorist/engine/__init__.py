@@ -1,4 +1,4 @@
-"""Implements all behaviour once, as coroutines, with one module per noun.
+"""Implements all behaviour once, as coroutines, in one module per noun.
 
 `AsyncMemory` exposes these objects directly.
 """

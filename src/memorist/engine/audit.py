@@ -22,7 +22,7 @@ _order = count()
 
 
 _process = os.urandom(4).hex()
-"""This is random, so that two processes generate different ids."""
+"""This is random so that two processes generate different ids."""
 
 
 def _after_fork() -> None:
@@ -43,7 +43,7 @@ def audit(
     detail: JsonObject | None = None,
     at: datetime | None = None,
 ) -> Put:
-    """Return an audit event, to be applied together with the change it records.
+    """Return an audit event, which must be applied together with the change it records.
 
     `detail` contains ids and numbers, but no content.
     """
@@ -66,7 +66,7 @@ def audit(
 
 
 def event_id(micros: int) -> str:
-    """Return the lowest id for a given time, because ids sort by time."""
+    """Return the lowest id for a given time. Ids sort by time."""
     return f"{max(micros, 0):016d}"
 
 

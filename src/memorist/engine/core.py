@@ -63,10 +63,13 @@ if TYPE_CHECKING:
 R = TypeVar("R", bound=Record)
 T = TypeVar("T")
 RETRY_SECONDS = 60.0
-"""How long to retry a read-then-write while other writers are faster. A fixed number of attempts would not work: if
-eight processes edit one thread, most attempts fail, and among thousands of edits some fail forty times in a row."""
+"""How long to keep retrying a read-then-write while other writers get there first. A fixed number of attempts would not
+work: if eight processes edit one thread, most attempts fail, and among thousands of edits some fail forty times in a
+row.
+"""
 MAX_CACHED_VECTORS = 3_000_000
-"""The maximum number of vectors in all cached scopes of recall. Beyond it, the oldest scope is dropped."""
+"""The maximum number of vectors in all cached recall scopes together. When it is exceeded, the oldest scope is dropped.
+"""
 LOOK_SECONDS = 0.5
 """Every writing process notices within this time that someone is watching an org."""
 _UNKNOWN = (0.0, False)
@@ -75,7 +78,7 @@ _NO_POLICY: tuple[float, Gate | None] = (0.0, None)
 
 
 class Bounds(TypedDict, total=False):
-    """Holds the arguments of a scan of one org, except the prefix. They are the other fields of `Scan`."""
+    """Holds the arguments for scanning one org, except the prefix. They are the other fields of `Scan`."""
 
     index: str | None
     after: Key | None
@@ -87,7 +90,7 @@ class Bounds(TypedDict, total=False):
 
 
 class Parts(msgspec.Struct):
-    """Holds the parts that were plugged into a memory when it was opened. Each is created on first use."""
+    """Holds the parts plugged into a memory when it was opened. Each is created on first use."""
 
     embedder: object = "default"
     """None if recall uses only words."""
@@ -98,9 +101,9 @@ class Parts(msgspec.Struct):
     extract: object = None
     """This is `auto`, `rules`, an `Extraction`, or None to extract no facts from messages."""
     record_bytes: int | None = None
-    """This is the maximum number of bytes of records that each org may store."""
+    """This is the maximum size of each org's records, in bytes."""
     gate: Gate | None = None
-    """This is the policy for orgs without their own. None means the default policy."""
+    """This is the policy for orgs that do not have their own. None means the default policy."""
 
 
 class Shared:
@@ -113,19 +116,22 @@ class Shared:
         self.now: Callable[[], int] = _micros if clock is None else lambda: to_micros(clock())
         """Returns the time in microseconds."""
         self.at: Callable[[], datetime] = partial(datetime.now, UTC) if clock is None else lambda: _in_utc(clock())
-        """Returns the time as a datetime, as records contain it."""
+        """Returns the time as a datetime, the form used in records."""
         self.parts = parts or Parts()
         self.derives = self.parts.extract is not None
         """Whether facts and learnings are derived from users' messages."""
         self.threads: dict[tuple[str, str], str] = {}
         """A cache of the threads' namespaces, which never change."""
         self.request_settings: dict[tuple[str, str], tuple[float, object, object]] = {}
-        """By thread: when this process last stored the settings of a request, and the settings."""
+        """By thread: when this process last stored the settings of a request, and the settings themselves."""
         self.message_tokens: dict[tuple[str, str], int] = {}
-        """By thread: the average number of tokens of the messages read last, which determines the size of the next
-        page."""
+        """By thread: the average number of tokens per message in the last page read, which determines the size of the
+        next page.
+        """
         self.jobs: dict[tuple[str, str, str], tuple[datetime, datetime, Put]] = {}
-        """A cache of the outbox rows that appends create: when each was created, how long it is used, and the row."""
+        """A cache of the outbox rows that appends create: when each was created, how long it may be reused, and the
+        row.
+        """
         self.appended: dict[tuple[str, str], int] = {}
         """By thread: the number of the last message that this process has appended to it."""
         self.busy_threads: dict[tuple[str, str], tuple[float, bool]] = {}
@@ -144,7 +150,7 @@ class Shared:
         self.tool_vectors: dict[tuple[str, str], NDArray[np.float32]] = {}
         """Vectors of tool descriptions, by the embedder's name and the text."""
         self.limits = NO_LIMITS
-        """The most that a single call may request; a server sets this."""
+        """The upper bounds for a single call; a server sets them."""
         self.events = Events()
         self.scopes = Scopes()
         self.recall_lock = runtime.lock()
@@ -232,23 +238,23 @@ class Shared:
 
     @property
     def reads_by_rules(self) -> bool:
-        """This says whether only the local rules extract facts from messages, which takes less than a millisecond."""
+        """Whether only the local rules, which take less than a millisecond, extract facts from messages."""
         return self.derives and (self.parts.model is None or self.parts.extract == "rules")
 
     def emit(self, name: str, **data: object) -> None:
-        """Call the hooks of an event, which receive only ids and sizes."""
+        """Call the hooks for an event. They receive only ids and sizes."""
         self.events.emit(name, str(data.pop("org", "")), data)
 
     def note(self, part: str, problem: Exception) -> None:
-        """Store a part's failure for `doctor`. Only the type of a foreign error is stored, because its text may contain
-        content.
+        """Record a part's failure for `doctor`. Only the type of a foreign error is stored, because its text may
+        contain content.
         """
         kind = type(problem).__name__
         self.problems[part] = f"{kind}: {problem}" if isinstance(problem, MemoristError) else kind
 
     @contextmanager
     def reading_on(self, part: str) -> Iterator[None]:
-        """Let a read continue even if the store refuses the writes that it makes along the way."""
+        """Let a read continue even if the store refuses the writes that the read makes along the way."""
         try:
             yield
         except StoreError as problem:
@@ -269,14 +275,13 @@ class Shared:
     def appended_length(self, org: str, thread: str) -> int:
         """Return the number of the last message that this process has appended to a thread.
 
-        The result is 0 if it has appended none.
+        Return 0 if it has appended none.
         """
         other = None if self.twin is None else self.twin.beside(self)
         return max(shared.appended.get((org, thread), 0) for shared in (self, other) if shared is not None)
 
     def drop_cached(self, org: str) -> None:
-        """Drop the data of an org that this process has cached, for blocking and async callers, because part of it was
-        forgotten.
+        """Drop the org's data cached in this process for blocking and async callers, because part of it was forgotten.
         """
         other = None if self.twin is None else self.twin.beside(self)
         for shared in (self, other):
@@ -394,7 +399,9 @@ class Results:
         return stored
 
     def written(self, record: R) -> R:
-        """Return a record as it was written, masked if the gate masked it, with the version and time from its Put."""
+        """Return a record as it was written (masked if the gate masked it), including the version and time from its
+        Put.
+        """
         change, stored = self._passed[self._index_of(record)], self.stored(record)
         passed = cast("Any", change).record
         written: R = msgspec.structs.replace(
@@ -438,7 +445,7 @@ def facade_of(core: Any) -> object:
 
 
 class Core:
-    """Represents a handle, which is the shared parts together with a scope.
+    """Represents a handle: the shared parts together with a scope.
 
     A batch is a core whose store is an overlay, which collects changes and shows them to the batch's own reads.
     """
@@ -454,8 +461,8 @@ class Core:
         self.scope = scope
         self.batch = batch
         self.watched: dict[str, str] = {} if watched is None else watched
-        """The threads that an open batch relies on, each with the namespace it must be in when the batch is
-        committed."""
+        """The threads that an open batch relies on, and the namespace that each must be in when the batch is committed.
+        """
         self.org = scope.org
         # What an overlay does not do itself, it passes on to the store below it.
         self.store: Store = shared.store if batch is None else cast("Store", batch)
@@ -470,11 +477,11 @@ class Core:
         """Changes that are committed in the same transaction as the next write."""
 
     def part(self, kind: Callable[[Core], T]) -> T:
-        """Return one of the engine's nouns for this handle. For a remote handle, this is one that sends requests."""
+        """Return one of the engine's nouns for this handle. For a remote handle, return one that sends requests."""
         return kind(self)
 
     def kind(self, wanted: type[T]) -> type[T]:
-        """Return the class to instantiate, for example for a session. For a remote handle, this is a remote class."""
+        """Return the class to instantiate, for example for a session. For a remote handle, return a remote class."""
         return wanted
 
     def expiry(self, ttl: Ttl | None, now: int) -> datetime | None:
@@ -495,7 +502,7 @@ class Core:
         return (await self._whole([message]))[0]
 
     async def _whole(self, rows: list[Any]) -> list[Any]:
-        """Return messages together with the binary parts that are stored separately."""
+        """Return messages together with their separately stored binary parts."""
         for message in rows:
             if message is not None and message.metadata and PARTS in message.metadata:
                 from .threads.parts import whole_messages
@@ -551,7 +558,7 @@ class Core:
         return Results(changes, (await self._apply_in_order(passed))[: len(changes)], passed)
 
     async def _with_parts_apart(self, changes: Sequence[Change]) -> Sequence[Change]:
-        """Return the changes with the binary parts of messages in separate rows, which come last."""
+        """Return the changes with the binary parts of messages moved into separate rows at the end."""
         for change in changes:
             if type(change) is Append:
                 is_heavy = any(type(message.content) is not str or message.raw for message in change.messages)
@@ -607,7 +614,7 @@ class Core:
         return done
 
     async def _apply_counted(self, changes: Sequence[Change]) -> list[ChangeResult]:
-        """Commit changes that delete entries, and subtract these entries from the statistics of their namespaces."""
+        """Commit changes that delete entries, and subtract those entries from the statistics of their namespaces."""
         from .statistics import counted_rows, recount_jobs, subtract_deleted
 
         together = [*changes, *recount_jobs(changes, self.at())]
@@ -629,7 +636,7 @@ class Core:
     async def _noticed(self, changes: Sequence[Change]) -> list[Change]:
         """Return rows that notify watchers of these changes.
 
-        There are none if nobody watches, which is checked every LOOK_SECONDS/2.
+        Return none if nobody is watching, which is checked every LOOK_SECONDS/2.
         """
         looked, watched = self.shared.watched.get(self.org, _UNKNOWN)
         if time.monotonic() >= looked:
@@ -664,7 +671,7 @@ class Core:
             self.shared.emit(event.kind, org=event.org, id=event.subject, action=event.action)
 
     async def commit(self, batch: Core) -> None:
-        """Apply the changes that a batch collected."""
+        """Apply the changes that a batch has collected."""
         changes = [] if batch.batch is None else batch.batch.changes
         # From here on the handle of the batch writes to the store, so that it cannot collect changes that nobody
         # commits.
@@ -715,8 +722,8 @@ class Core:
     async def retry(
         self, attempt: Callable[[], Coroutine[object, None, T]], *, rows: Collection[RowId] | None = None
     ) -> T:
-        """Repeat a read-then-write, with back-off, as long as its Expect fails with Conflict (optimistic retry). With
-        `rows`, retry only if the Expect was on one of these rows, because any other would fail every time.
+        """Repeat a read-then-write, with back-off, for as long as its Expect fails with Conflict (optimistic retry).
+        With `rows`, retry only if the failed Expect was on one of these rows, because any other would fail every time.
         """
         until, tries = time.monotonic() + RETRY_SECONDS, 0
         while True:
@@ -751,13 +758,13 @@ class Core:
         return _facades[False](self)
 
     def uncounted(self) -> Core:
-        """Return this handle for a caller that does its own counting of deleted entries."""
+        """Return this handle for a caller that counts deleted entries itself."""
         core = Core(self.shared, self.scope, self.batch, self.watched)
         core.counts_deletions = False
         return core
 
     def committed(self) -> Core:
-        """Return this handle without its open batch, for code that searches or caches committed rows."""
+        """Return this handle without its open batch, for code that searches or caches only committed rows."""
         return self if self.batch is None else Core(self.shared, self.scope)
 
     def batched(self) -> Core:
@@ -770,7 +777,7 @@ class Core:
 
 
 def _created(change: Change) -> str | None:
-    """Return the id of the thread that a change creates if it is absent, or None for other changes."""
+    """Return the id of the thread that a change creates if it does not exist yet, or None for other changes."""
     record = change.record if isinstance(change, Put) and change.absent else None
     return record.id if isinstance(record, Thread) else None
 

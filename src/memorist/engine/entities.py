@@ -1,6 +1,6 @@
 """Entities are a read-through cache of records from other systems, kept for an hour by default.
 
-Concurrent callers share one load. Within a process they queue on a lock. Between processes, one caller gets a lease to
+Concurrent callers share one load. Within a process, they queue on a lock. Between processes, one caller gets a lease to
 load the row, and the others poll until it is loaded. A value whose row was invalidated while it was loading is not
 cached, because the load may have read the old data.
 """
@@ -51,14 +51,14 @@ class Terms(msgspec.Struct, frozen=True):
 
 
 class _Source(Terms, frozen=True, kw_only=True):
-    """Holds the loader of a type of entities, with its terms."""
+    """Holds the loader for one type of entity, and its terms."""
 
     load: Loader
 
 
 class EntityCache(msgspec.Struct):
-    """Holds the data that all handles on one memory share: loaders by org and type, counts, and loads that have just
-    failed."""
+    """Holds the data that all handles on one memory share: loaders by org and type, counts, and recently failed loads.
+    """
 
     sources: dict[tuple[str, str], _Source] = {}
     stats: EntityStats = msgspec.field(default_factory=EntityStats)
@@ -92,12 +92,13 @@ class EntityLeases:
         return row.status != "loading" and to_micros(row.fresh_until) > self._core.now()
 
     def is_leased(self, row: CachedEntity) -> bool:
-        """Return whether somebody is loading the entity now."""
+        """Return whether somebody is currently loading the entity."""
         until = row.leased_until
         return row.owner is not None and until is not None and to_micros(until) > self._core.now()
 
     async def take(self, key: tuple[str, str, str], row: CachedEntity | None) -> CachedEntity | None:
-        """Acquire the lease by compare-and-set. Return the leased row, or None if another process was faster."""
+        """Acquire the lease by compare-and-set. Return the leased row, or None if another process got the lease first.
+        """
         now, at = self._core.now(), self._core.at()
         until = to_datetime(now + LOAD_LEASE_SECONDS * 1_000_000)
         if row is None:
@@ -118,7 +119,7 @@ class EntityLeases:
         return msgspec.structs.replace(lease, version=results.stored(lease).version)
 
     async def keep(self, lease: CachedEntity, value: object, source: Terms) -> None:
-        """Write a value that was loaded under a lease."""
+        """Write a value loaded under a lease."""
         now = self._core.now()
         ttl = source.ttl if value is not None else min(source.ttl, MISSING_TTL_SECONDS * 1_000_000)
         row = msgspec.structs.replace(
@@ -161,7 +162,7 @@ class Entities:
         self._state = entity_cache(core.shared)
 
     def register(self, type: str, load: Loader, ttl: Ttl = ENTITY_TTL_SECONDS, *, stale: Ttl | None = None) -> None:
-        """Register the loader of a type, so that `get` needs no `load`.
+        """Register the loader for a type, so that `get` needs no `load`.
 
         Args:
             type: The type, such as `customer`.
@@ -274,7 +275,7 @@ class Entities:
         return int((await self._core.apply(gone)).existed(gone))
 
     def stats(self) -> EntityStats:
-        """Count the hits, misses and loads of this process, over all handles of this memory.
+        """Count this process's hits, misses and loads across all handles on this memory.
 
         Returns:
             The counts.
@@ -384,7 +385,8 @@ def _source(load: Loader, ttl: Ttl, stale: Ttl | None) -> _Source:
 
 
 def _takes_id(load: Loader) -> bool:
-    """Return whether the loader accepts the id as an argument. A loader for a single entity does not have to."""
+    """Return whether the loader accepts the id as an argument. A loader for a single entity does not have to accept it.
+    """
     try:
         parameters = inspect.signature(load).parameters.values()
     except (TypeError, ValueError):

@@ -1,5 +1,4 @@
-"""Events are things that happened or are planned, with their time, people, place and status, and with history and
-sources.
+"""Events are things that happened or are planned. Each has a time, people, a place, a status, a history and sources.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ MAX_PEOPLE = 50
 
 
 class Events:
-    """Reads and writes events of the handle's user, or of the namespace you name."""
+    """Reads and writes the events of the handle's user, or those in a namespace that you name."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -160,7 +159,7 @@ class Events:
         return await self._core.get(Event, self._core.scope.readable(self._namespace(ns)), check_name(id, "event id"))
 
     async def get_many(self, ids: Iterable[str], *, ns: Ns | None = None) -> list[Event | None]:
-        """Return several events at once, in the order of the ids, with None for those that do not exist.
+        """Return several events at once, in the order of the ids, and None for each one that does not exist.
 
         Args:
             ids: The ids of the events.
@@ -238,7 +237,7 @@ class Events:
         return await self._update(id, ns, "update", changed, reason, expect)
 
     async def cancel(self, id: str, *, reason: str | None = None, ns: Ns | None = None) -> Event:
-        """Mark an event as cancelled and return it. It stays stored, and is no longer recalled.
+        """Mark an event as cancelled and return it. It stays in the store but is no longer recalled.
 
         Args:
             id: The event.
@@ -283,7 +282,7 @@ class Events:
         return versions if current is None else [*versions, current]
 
     async def delete(self, id: str, *, ns: Ns | None = None) -> bool:
-        """Delete an event with its history, and return whether there was one.
+        """Delete an event and its history, and return whether it existed.
 
         Args:
             id: The id of the event.
@@ -347,7 +346,7 @@ class Events:
     async def _replace(
         self, old: Event | None, event: Event, action: str, guards: Sequence[Change] = (), *, expect: int | None = None
     ) -> Event:
-        """Replace version `old` of an event, with its links, audit event and index job in one transaction."""
+        """Replace version `old` of an event, and write its links, audit event and index job in the same transaction."""
         core = self._core
         at = core.at()
         event = event if old is None else msgspec.structs.replace(event, updated_at=at)
@@ -373,7 +372,7 @@ class Events:
         return results.written(event)
 
     async def _undo(self, versions: Sequence[Event]) -> Event:
-        """Make the last version but one of an event the current one again."""
+        """Make the second-to-last version of an event the current one again."""
         last, before = versions[-1], versions[-2]
         fields = msgspec.to_builtins(before, builtin_types=(datetime,))
         restored = msgspec.structs.replace(msgspec.convert(fields, Event), version=last.version)
@@ -401,7 +400,7 @@ class Events:
         reverse: bool = False,
         ns: Ns | None = None,
     ) -> list[Event]:
-        """Return events in the order in which they begin.
+        """Return events, ordered by when they begin.
 
         Args:
             status: Return only events that are `planned`, `done` or `cancelled`.
@@ -453,7 +452,7 @@ def event_key(text: str, starts_at: datetime) -> str:
 
 
 def check_event(event: Event) -> None:
-    """Raise an error unless the status is valid, the text is not empty, and the event does not end before it begins."""
+    """Raise an error if the status is invalid, the text is empty, or the event ends before it begins."""
     if event.status not in STATUSES:
         raise InvalidValue(f"status must be one of {', '.join(STATUSES)}")
     if not fold(event.text):

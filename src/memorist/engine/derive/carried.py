@@ -45,8 +45,8 @@ def carried_links(message: Message, at: datetime) -> list[Link]:
 
 
 def bare(message: Message) -> Message:
-    """Return a message without the text from elsewhere. A message that a task wrote from such text is replaced by a
-    note.
+    """Return a message without text that comes from elsewhere. A message that a task wrote from such text is replaced
+    by a note.
     """
     left = {name: value for name, value in message.metadata.items() if name not in (ATTACHED, DERIVED)}
     if DERIVED not in message.metadata:

@@ -1,13 +1,13 @@
 """Brings namespaces up to date before they are read: indexes new records, and lets the local rules read new messages.
 
-So the next recall, context or profile includes what a user has just said, even if no worker has run. This never calls a
-language model, because that takes seconds. Facts that need the model appear once the worker has run. While the model
-cannot be reached, the rules do its work here too. A backlog of more than `MAX_MESSAGES`, such as an import, is left to
-the worker.
+As a result, the next recall, context or profile includes what a user has just said, even if no worker has run. This
+never calls a language model, because that takes seconds. Facts that need the model appear once the worker has run.
+While the model cannot be reached, the rules do its work here too. A backlog of more than `MAX_MESSAGES`, such as an
+import, is left to the worker.
 
-This covers everything written before the call. Anything written during the call is left for the next one. A reader that
-tried to keep up with a busy writer would never return. While somebody keeps writing to a thread, recalls index only a
-part of it, spend at most a twentieth of the time on that, and search the rest by words (`unindexed_drafts`).
+This covers everything written before the call. Anything written during the call is left for the next call. A reader
+that tried to keep up with a busy writer would never return. While somebody keeps writing to a thread, recalls index
+only part of it, spend at most a twentieth of their time on that, and search the rest by words (`unindexed_drafts`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .indexing import INDEX, Indexer
 from .limits import OverLimit
 
 MAX_MESSAGES = 2_000
-"""The maximum number of messages to read before answering; the rules need about half a second for them."""
+"""The maximum number of messages to read before answering; the rules need about half a second to read that many."""
 MAX_THREADS = 200
 MAX_SECONDS = 30.0
 """After this time, the answer uses only what is already indexed, however much is left."""
@@ -36,8 +36,9 @@ MAX_WAIT_SECONDS = 5.0
 """How long to wait while this process's own worker reads the same messages. This takes milliseconds, except the first
 time, when the worker loads the rules."""
 MAX_SECONDS_BESIDE_WRITER = 0.02
-"""How long the rules read messages in a namespace where a thread is growing; the rest waits for the worker or for a
-pause."""
+"""How long the rules may read messages in a namespace where a thread is growing; the rest waits for the worker or for a
+pause.
+"""
 REST_FACTOR = 30
 """After recall has caught up with a busy thread, it leaves the thread alone for this many times as long as that
 took."""
@@ -98,7 +99,7 @@ async def _read(core: Core, ns: str, until: float, busy: Collection[str]) -> boo
 
 
 async def _stand_in(core: Core, ns: str, until: float, busy: Collection[str]) -> bool:
-    """Let the rules read the messages that are waiting for an unreachable model, and return whether there were any."""
+    """Let the rules read the messages waiting for an unreachable model, and return whether there were any."""
     waiting = await core.scan(Job, "derive", ns, where=_ALIVE, limit=MAX_THREADS + 1)
     failed = [job for job in waiting if job.status == "ready" and job.error]
     jobs = [job for job in failed if job.item.partition(":")[2] not in busy]

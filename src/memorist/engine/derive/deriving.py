@@ -1,12 +1,12 @@
 """Derives memories from messages by running the `derive` jobs of threads.
 
-A single transaction writes the memories from several messages, their lineage and the watermark, and ends the job. So a
-killed worker leaves nothing half done, and nothing is derived twice. With a model, each call of the memory writer
-(`writing.py`) contains several messages, and the thread's watermark adds up the cost of the calls. Without a model, the
-rules (`memorist.extract`) read the user's own words. If the model's answer for a message is unusable, or if the message
-crashed workers, the rules read the message instead. It becomes a dead letter in the `reread` queue, and reading
-continues after it. While the model cannot be reached, the rules do its work. The rules always carry out requests to
-forget, even if the model misunderstands them.
+A single transaction writes the memories from several messages, their lineage and the watermark, and ends the job. As a
+result, a killed worker leaves nothing half done, and nothing is derived twice. With a model, each call by the memory
+writer (`writing.py`) covers several messages, and the thread's watermark records the total cost of the calls. Without a
+model, the rules (`memorist.extract`) read the user's own words. If the model's answer for a message is unusable, or if
+the message crashed workers, the rules read the message instead. The message becomes a dead letter in the `reread`
+queue, and reading continues after it. While the model cannot be reached, the rules do its work. The rules always carry
+out requests to forget, even if the model misunderstands them.
 """
 
 from __future__ import annotations
@@ -63,13 +63,13 @@ EARLIER_MESSAGES = 6
 """How many earlier messages to read again for context, so that "no, I meant …" finds what it corrects."""
 JOB_LEASE_MICROSECONDS = 60_000_000
 MAX_SOURCES = 8
-"""How many of its newest sources a fact keeps."""
+"""How many of its most recent sources a fact keeps."""
 MAX_UNREAD_MESSAGES = 200
 """How many of the newest messages in unknown languages to remember, for receipts."""
 MAX_REFUSED = 50
-"""For how many of the newest messages to keep the reasons why items were refused, for receipts."""
+"""How many of the newest messages to keep refusal reasons for; receipts show them."""
 MAX_ENDED = 50
-"""How many of the newest requests to forget to keep for receipts, with a list of what each ended."""
+"""How many of the newest requests to forget to keep for receipts, each with a list of what it ended."""
 SPEAKER = "speaker"
 """The key in a thread's metadata for the owner's name, as it appears in the `name` of their messages."""
 DOUBT_REMOVED = 0.3
@@ -110,8 +110,8 @@ class Deriver:
     async def run(self, job: Job, *, until: float | None = None) -> int:
         """Read a thread from its watermark to its current end, and return how many facts and learnings were written.
 
-        If the thread grows in the meantime, or after the time `until` (monotonic), the job stays ready for the rest,
-        because reading can never catch up with a busy writer.
+        If the thread grows in the meantime, or once the time `until` (monotonic) has passed, the job stays ready for
+        the rest, because reading can never catch up with a busy writer.
         """
         if job.queue == REREAD:
             return await self._again(job)
@@ -152,8 +152,7 @@ class Deriver:
             done = messages[-1].seq
 
     def _stood_in(self, thread: str, current: Derivation | None) -> list[Change]:
-        """Return changes that record, for receipts, that the rules have read messages which are still waiting for the
-        model."""
+        """Return changes that record, for receipts, that the rules have read messages still waiting for the model."""
         before = current or Derivation(org=self._core.org, thread=thread, updated_at=self._core.at())
         by_rules = sorted({*before.by_rules, *self._by_rules})[-MAX_UNREAD_MESSAGES:]
         self._by_rules = []
@@ -272,7 +271,7 @@ class Deriver:
         return written
 
     async def _unread(self, job: Job, messages: Sequence[Message], reason: str) -> list[Change]:
-        """Add messages to their thread's dead letter, a single job that contains all their numbers."""
+        """Add messages to their thread's dead letter, a single job that lists all their numbers."""
         core, at = self._core, self._core.at()
         held = await core.get(Job, REREAD, job.ns, job.item)
         seqs = [*(held.payload["seqs"] if held else ()), *(message.seq for message in messages)]
@@ -285,7 +284,7 @@ class Deriver:
     def _progressed(
         self, thread: str, current: Derivation | None, position: int, failed: Sequence[int]
     ) -> list[Change]:
-        """Return changes that advance a thread's derivation to a message."""
+        """Return changes that advance a thread's derivation to a given message."""
         before = current or Derivation(org=self._core.org, thread=thread, updated_at=self._core.at())
         unread = sorted({*before.unread, *self._foreign})[-MAX_UNREAD_MESSAGES:]
         # The id of a request to forget is the last one, because `facts.unforget` needs it.
@@ -302,14 +301,14 @@ class Deriver:
         return [Expect(Derivation, before.row_key, before.version), Put(derivation)]
 
     def _cost(self, before: dict[str, int]) -> dict[str, int]:
-        """Return the total cost of the model's calls for a thread, including those since the last commit."""
+        """Return the total cost of the model calls for a thread, including those since the last commit."""
         if self._writer is None or not self._writer.cost.calls:
             return before
         spent, self._writer.cost = self._writer.cost, type(self._writer.cost)()
         return {name: before.get(name, 0) + getattr(spent, name) for name in spent.__struct_fields__}
 
     def _together(self, messages: Sequence[Message]) -> Sequence[Message]:
-        """Return the first messages that fit into one call of the model, or all of them without a model."""
+        """Return the first messages that fit into one model call, or all of them if there is no model."""
         if self._writer is None:
             return messages
         from .writing import messages_together
@@ -317,7 +316,7 @@ class Deriver:
         return messages[: messages_together([message.text for message in messages])]
 
     def _longer(self, job: Job) -> Job:
-        """Return the job after progress, with its lease renewed and its attempts and error reset."""
+        """Return the job as it is after progress: its lease renewed, and its attempts and error reset."""
         now = self._core.now()
         return msgspec.structs.replace(
             job, attempts=1, error=None, leased_until=to_datetime(now + self._lease), updated_at=to_datetime(now)
@@ -399,7 +398,7 @@ class Deriver:
     async def _written(
         self, thread: Thread, ns: str, messages: Sequence[Message], owner: Sequence[str]
     ) -> tuple[list[Change], int]:
-        """Return the changes that the memory writer makes from messages, and those of requests to forget."""
+        """Return the changes that the memory writer derives from messages, and those that requests to forget make."""
         assert self._writer is not None
         turns = [await self._turn(message, owner) for message in messages]
         changes, outcome = await self._writer.read(thread, ns, messages, turns)
@@ -415,8 +414,9 @@ class Deriver:
         return [*forgotten, *_untouched(changes, _expected(forgotten))], len(outcome.stored)
 
     async def _forgotten(self, ns: str, messages: Sequence[Message], owner: Sequence[str]) -> list[Change]:
-        """Return the changes that requests to forget make. The rules find these requests, because a user's right must
-        not depend on how a model understands the words."""
+        """Return the changes that requests to forget make. The rules find these requests, because a user's rights must
+        not depend on how a model interprets the words.
+        """
         asking = [message for message in messages if may_ask_to_forget(message)]
         readings = await self._readings(asking, owner, []) if asking else []
         requests = [(item, message) for message, items in readings for item in items if item.kind == "forget"]
@@ -429,7 +429,8 @@ class Deriver:
         return changes
 
     async def _turn(self, message: Message, owner: Sequence[str]) -> Turn:
-        """Return a message as the writer shows it, with its speaker and the words that may be cited."""
+        """Return a message in the form in which the writer shows it, with its speaker and the words that may be cited.
+        """
         from ...extract.readable import fold_name, labelled_text, quotable_text
         from ...extract.writer.request import Turn
 
@@ -460,8 +461,9 @@ class Deriver:
     async def _wishes(
         self, ns: str, extracted: Sequence[tuple[Extracted, Message]], changes: list[Change]
     ) -> list[tuple[Extracted, Message]]:
-        """Return the learnings to store. A request to forget ends those it names, whether they are already stored or
-        not."""
+        """Return the learnings to store. A request to forget ends those it names, whether or not they are already
+        stored.
+        """
         wishes: list[tuple[Extracted, Message]] = []
         for item, message in extracted:
             if item.kind == "learning":
@@ -591,7 +593,7 @@ class Deriver:
         return [fact for fact in facts if fact.trust == "user" and is_about(fact, item.value, stated)]
 
     async def _forgotten_events(self, ns: str, item: Extracted, message: Message, source: str) -> list[Change]:
-        """Return the changes that cancel the events that a request to forget names, so that they are not recalled."""
+        """Return changes that cancel the events named in a request to forget, so that they are not recalled."""
         from ..events import Events
 
         user = ns.removeprefix("user:") if ns.startswith("user:") else None
@@ -650,8 +652,8 @@ class Deriver:
         return [*changes, *(change for fact in drafts for change in Facts(self._core)._changes(fact, "derive")[2:])]
 
     async def _named(self, ns: str, item: Extracted, message: Message, now_known: dict[str, Fact | None]) -> list[Fact]:
-        """Return the facts that a retraction ends: the one with its key, or else those with the same stem and the named
-        value.
+        """Return the facts that a retraction ends: the one with its key or, failing that, those with the same stem and
+        the named value.
         """
         core, (stem, _, part) = self._core, item.key.rpartition(".")
         if part != "*":
@@ -686,7 +688,7 @@ def _same_words(text: str, other: str) -> bool:
 
 
 def _of_the_user(change: Change, stated_at: datetime) -> Change:
-    """Return a learning from the user's own words with the user's trust and the message's time."""
+    """Return a learning from the user's own words, with the user's trust level and the message's time."""
     if isinstance(change, Put) and isinstance(change.record, Learning):
         learning = change.record
         created_at = min(learning.created_at, stated_at)
@@ -697,7 +699,7 @@ def _of_the_user(change: Change, stated_at: datetime) -> Change:
 
 
 def _seqs(mark: Derivation | None) -> list[int]:
-    """Return the numbers of a thread's messages for which the model's answer was unusable."""
+    """Return the numbers of the thread's messages for which the model's answer was unusable."""
     return list(mark.failed) if mark is not None else []
 
 
@@ -751,7 +753,7 @@ def _names(fact: Fact, text: str) -> bool:
 
 
 def _all_in(some: Sequence[str], others: Sequence[str]) -> bool:
-    """Return whether each word occurs among others, in the same or a longer form (nut and nuts, vegan and
+    """Return whether each word occurs among the others, in the same or a longer form (nut and nuts, vegan and
     Veganerin).
     """
     forms = [(word, [other for other in others if other == word or _is_form(word, other)]) for word in some]
@@ -764,7 +766,7 @@ def _is_form(word: str, other: str) -> bool:
 
 
 def _same(old: object, new: object) -> bool:
-    """Return whether two values are equal, ignoring the case of texts."""
+    """Return whether two values are equal, ignoring case in texts."""
     if isinstance(old, str) and isinstance(new, str):
         return old.casefold() == new.casefold()
     return fingerprint_json(old) == fingerprint_json(new)

@@ -1,4 +1,5 @@
-"""Folds stored threads by writing a summary of the oldest messages. Later contexts contain the summary instead of them.
+"""Folds stored threads by writing a summary of the oldest messages. Later contexts contain the summary instead of these
+messages.
 
 Nothing is deleted, and you can still read folded messages. `fold` folds a thread when its messages use too many tokens.
 `archive` folds messages that are older than a given time.
@@ -35,9 +36,9 @@ if TYPE_CHECKING:
 MAX_MESSAGES = 20_000
 """The maximum number of messages in one fold; a longer thread is folded in several steps."""
 RESULT_MESSAGES = 200
-"""How many messages after the age limit to search for results of a tool call."""
+"""How many messages after the age limit to search for the results of a tool call."""
 ARCHIVED_SHARE, LEAST_ARCHIVED, MOST_ARCHIVED = 0.25, 128, 1000
-"""The length of an archive's summary, as a share of the messages' tokens and between these bounds."""
+"""The length of an archive's summary, as a share of the messages' tokens, within these bounds."""
 MAX_UNITS_BACK = 8
 """How many units the cut may move back to reach the start of a turn."""
 MAX_ATTEMPTS = 5
@@ -71,8 +72,8 @@ class Folding:
         stash: int | None = None,
         model: Model | None = None,
     ) -> Summary | None:
-        """Fold a thread's oldest unfolded messages if they use more than `compact_at` of the room; otherwise return
-        None.
+        """Fold a thread's oldest unfolded messages if they use more than `compact_at` of the available tokens;
+        otherwise return None.
 
         Tool results over `stash` tokens are counted and summarised as the previews that requests send.
         """
@@ -100,8 +101,7 @@ class Folding:
 
     async def archive(self, job: Job, before: int, *, pause: int = 0, model: Model | None = None) -> bool:
         """Fold messages older than `before`, and return whether there were any. The job is due again when the next
-        message becomes old enough. `pause` is the minimum time until then, so that not every message leads to a new
-        summary.
+        message becomes old enough. `pause` is the minimum delay, so that not every message leads to a new summary.
         """
         changed = False
         while True:
@@ -172,9 +172,10 @@ class Folding:
     def _job_ends(
         self, job: Job, thread: Thread, left: Sequence[Unit], before: int, pause: int, more: bool
     ) -> list[Change]:
-        """Return changes to an archive job: it becomes due with the oldest message left, or is deleted if none is left.
+        """Return changes to an archive job: it becomes due when the oldest remaining message does, or is deleted if
+        none remain.
 
-        Deleting it expects the thread's version, because an append since then would have found the job and not written
+        Deleting it expects the thread's version, because an append since then would have found the job and not created
         another.
         """
         expects: list[Change] = [Expect(Job, job.row_key, job.version)]
@@ -208,7 +209,7 @@ class Folding:
         return digest
 
     def _note(self, digest: Digest | None) -> None:
-        """Remember for `doctor` why a model's summary was not used. The note contains error types, never content."""
+        """Record for `doctor` why a model's summary was not used. The note contains error types, never content."""
         problems = self._core.shared.problems
         if digest is not None and digest.note:
             problems["summaries"] = digest.note
@@ -248,7 +249,8 @@ class Folding:
         return summary
 
     async def _committed(self, read: Read, summary: Summary, changes: Sequence[Change]) -> bool:
-        """Commit a summary. Return False if another one was written first or one of its messages was forgotten."""
+        """Commit a summary. Return False if another summary was written first or if one of its messages was forgotten.
+        """
         core, progress, guards = self._core, read.progress, read.epochs
         seqs = [message.seq for message in read.messages if message.seq <= summary.last]
         for _ in range(MAX_ATTEMPTS):
@@ -267,8 +269,8 @@ class Folding:
         return False
 
     async def _all_there(self, read: Read, summary: Summary, seqs: Sequence[int]) -> bool:
-        """Return whether the thread, the previous summary and every message to fold are still the same as when they
-        were read."""
+        """Return whether the thread, the previous summary and all messages to fold are unchanged since they were read.
+        """
         core, previous = self._core, read.previous
         thread = await core.get(Thread, summary.thread)
         if thread is None or thread.created_at != read.thread.created_at:

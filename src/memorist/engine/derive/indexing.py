@@ -2,7 +2,7 @@
 
 One transaction per batch writes the entries, moves the watermarks and deletes the jobs, so a crash leaves nothing half
 indexed. The namespace's mark counts batches (`stamp`) and contains the statistics that ranking needs. A compare-and-set
-on its version makes two indexers of one namespace take turns.
+on its version makes concurrent indexers of one namespace take turns.
 """
 
 from __future__ import annotations
@@ -50,9 +50,10 @@ from ..statistics import count_entries, replaced_entries
 
 BATCH_ENTRIES = 500
 FIRST_BATCH_ENTRIES = 64
-"""The first batch of a recall is small. After it, recall can tell whether others are writing at the moment."""
+"""The first batch of a recall is small. After that batch, recall can tell whether others are currently writing."""
 MAX_SCANNED_MESSAGES = 200
-"""How many of a thread's newest messages a recall searches without an index, while somebody keeps writing there."""
+"""How many of a thread's newest messages a recall searches without an index while somebody keeps writing to the thread.
+"""
 MAX_SCANNED_MATCHES = 20
 """How many of them become candidates, starting with those that contain the most words of the question."""
 MAX_SMALL_BACKLOG = 4
@@ -65,8 +66,9 @@ LANGUAGE_CHARACTERS = 400
 """How many characters are used to detect a text's language."""
 FOLDABLE_TOKENS = 500
 MAX_LOST_RACES = 8
-"""How often `catch_up` retries jobs that others changed in the meantime. All retries together take about a third of a
-second."""
+"""How many times `catch_up` retries jobs that others changed in the meantime. All retries together take about a third
+of a second.
+"""
 INDEX = "the index"
 """The name of the part that `doctor` reports while the store refuses to write entries."""
 _ALIVE = parse_filter({"status": {"$ne": "dead"}})
@@ -99,7 +101,9 @@ class Indexer:
         """When to stop after the current batch, on the monotonic clock."""
         self._batch = BATCH_ENTRIES
         self.left: dict[str, int] = {}
-        """The last indexed message of each thread whose rest was left because somebody keeps writing."""
+        """The last indexed message of each thread whose remaining messages were left for later because somebody keeps
+        writing.
+        """
         self.busy: dict[str, bool] = {}
         """The threads that others keep writing to. The value is True if a thread grew while it was being indexed, and
         False if another process left a backlog."""
@@ -108,9 +112,9 @@ class Indexer:
         because indexing would otherwise never finish while someone keeps writing."""
 
     async def catch_up(self, namespaces: Sequence[str], *, threads: bool = True) -> int:
-        """Run the index jobs that are waiting in these namespaces, and return how many entries were written.
+        """Run the index jobs waiting in these namespaces, and return how many entries were written.
 
-        Jobs that are added in the meantime are left for later. Without `threads`, so are the jobs of threads.
+        Jobs added in the meantime are left for later. Without `threads`, jobs of threads are left for later too.
         """
         total = 0
         for ns in namespaces:
@@ -122,14 +126,13 @@ class Indexer:
         return total
 
     async def _rests(self, job: Job) -> bool:
-        """Return whether a busy thread was indexed so recently that this recall only searches the rest."""
+        """Return whether a busy thread was indexed so recently that this recall only searches the unindexed rest."""
         id = job.item.partition(":")[2]
         until, grew = self._core.shared.busy_threads.get((self._core.org, id), (0.0, False))
         return monotonic() < until and await self._leaves(id, grew=grew)
 
     async def _finish(self, ns: str, jobs: Sequence[Job]) -> int:
-        """Run the jobs of a namespace, and retry those that others changed in the meantime, a limited number of
-        times.
+        """Run the jobs of a namespace, and retry a limited number of times those that others changed in the meantime.
         """
         total, lost = await self._attempt(ns, jobs)
         for attempt in range(MAX_LOST_RACES):
@@ -195,7 +198,7 @@ class Indexer:
     async def _leaves(self, id: str, *, grew: bool) -> bool:
         """Leave the rest of a thread for later, unless it is short or this process wrote some of it.
 
-        Messages of this process are left only if the thread `grew` in the meantime and the search without an index
+        This process's own messages are left only if the thread `grew` in the meantime and the search without an index
         reads all of them, so that a program always finds what it has stored.
         """
         thread, progress = await self._core.get(Thread, id), await self._core.get(IndexProgress, id)
@@ -310,7 +313,7 @@ class Indexer:
         await self._mark(fact, old, true.union(fact.sources), plan)
 
     async def _mark_ended(self, ns: str, key: str, plan: IndexWork) -> None:
-        """Mark the messages that stated a fact which the user retracted with the fact's id."""
+        """Mark the messages that stated a retracted fact with the fact's id."""
         old = await self._core.scan(FactVersion, ns, key, reverse=True, limit=MAX_VERSIONS)
         if old and old[0].status == "restored":
             await self._mark(old[0], old, {id for version in old for id in version.sources}, plan)
@@ -442,7 +445,7 @@ def _version_of(stats: NamespaceStats) -> str:
 
 
 def usual_language(namespaces: Sequence[dict[str, int]]) -> str | None:
-    """Return the most frequent language of some namespaces, by its Snowball name."""
+    """Return the Snowball name of the most frequent language in some namespaces."""
     counts: dict[str, int] = {}
     for languages in namespaces:
         for name, number in languages.items():
@@ -489,7 +492,7 @@ def analyse_drafts(
 
 
 def draft_of(kind: Kind, record: Record) -> Draft | None:
-    """Return the entry of a record that is indexed on its own, with its text, or None if it is not indexed."""
+    """Return the entry and text of a record that is indexed on its own, or None if it is not indexed."""
     findable = kind.findable
     assert findable is not None
     assert findable.make_entry is not None
@@ -515,13 +518,13 @@ def _marked(entry: Entry, fact: str, true: set[str]) -> Entry | None:
 
 
 def _aging(thread: Thread, item: str, oldest: Message) -> Change:
-    """Return the archive job of a thread, which is due at the time of its oldest message that no archiver has seen."""
+    """Return the archive job of a thread, which is due at the time of the oldest message that no archiver has seen."""
     at = oldest.created_at or thread.created_at
     return Put(index_job(thread.org, thread.ns, item, at, "archive"), absent=True)
 
 
 def _sweeps(entries: Sequence[Entry]) -> list[str]:
-    """Return the queues of the processors that run on a namespace once it contains something new."""
+    """Return the queues of the processors to run on a namespace once it contains something new."""
     kinds = {entry.kind for entry in entries}
     return [
         "embed",

@@ -13,7 +13,7 @@ from ..core import Core
 
 
 class OverLimit(ModelError):
-    """Raised if the org has used up its tokens for today. The model may be called again at `until`."""
+    """Raised if the org has used up today's tokens. The model may be called again at `until`."""
 
     until: datetime
 

@@ -1,8 +1,8 @@
 """Carries out accepted notes. Each note adds a fact, an event or a learning, changes one, or ends one.
 
 The writer, the review queue and the tidy-up all use this module. The time at which something was said, not when it
-arrived, decides which version is the newest. So an older statement becomes an earlier version. Carrying out the same
-note twice changes nothing.
+arrived, decides which version is the newest. An older statement therefore becomes an earlier version. Carrying out the
+same note twice changes nothing.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from ...extract.extracted import LearningType
 
 MAX_SOURCES = 8
-"""How many of its newest sources a memory keeps."""
+"""How many of its most recent sources a memory keeps."""
 CONFIRMED_SHARE = 0.3
-"""How much of the remaining doubt is removed when the same thing is stated again."""
+"""How much of the remaining doubt is removed when the same statement is made again."""
 
 
 class Source(msgspec.Struct, frozen=True):
@@ -51,7 +51,7 @@ class Source(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct, kw_only=True):
-    """Holds the results of some notes."""
+    """Holds the results of carrying out notes."""
 
     stored: list[Remembered] = []
     ended: list[Remembered] = []
@@ -73,7 +73,7 @@ class Noting:
 
     @property
     def ns(self) -> str:
-        """This is the namespace that is written to."""
+        """This is the namespace to write to."""
         return self._ns
 
     async def count(self, admission: Admission) -> None:
@@ -283,7 +283,7 @@ class Noting:
 
 
 def _metadata(note: Note) -> JsonObject:
-    """Return the metadata of an event or a learning: its quote, and its scope unless it is a standing one."""
+    """Return the metadata of an event or a learning: its quote and, unless it is a standing one, its scope."""
     return {"quote": note.quote, **({} if note.scope == "standing" else {SCOPE: note.scope})}
 
 

@@ -1,11 +1,11 @@
 """The transactional outbox: jobs are committed with the rows they concern, and workers run them at least once.
 
 A job is leased to one worker. A failed job is retried with exponential back-off. After `ATTEMPTS`, a derivation becomes
-a dead letter with its reason, which `memorist doctor` shows. `retry_dead` or the next append to its thread revives it.
-If the model's answer for a message is unusable, or if a message crashes workers, it becomes a dead letter in the
-`reread` queue, and the rest of its thread continues. Two kinds of jobs are retried forever, unless they crash workers.
-One is index jobs, because everything else waits for them. The other is jobs whose model is down or too slow, because
-the rules read the messages in the meantime.
+a dead letter, and `memorist doctor` shows the reason. `retry_dead` or the next append to its thread revives it. If the
+model's answer for a message is unusable, or if a message crashes workers, it becomes a dead letter in the `reread`
+queue, and the rest of its thread continues. Two kinds of jobs are retried forever, unless they crash workers. The first
+is index jobs, because everything else waits for them. The second is jobs whose model is down or too slow, because the
+rules read the messages in the meantime.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ QUIET_SECONDS = 0.25
 JOIN_SECONDS = 30.0
 """How long closing waits for the worker to finish its current batch or model call."""
 CLOSE_STEPS = 4
-"""How many more steps closing takes: enough for the last few messages, but not for a backlog."""
+"""How many more steps to run when closing: enough for the last few messages, but not for a backlog."""
 POLL_SECONDS = 15.0
 """How often the worker wakes by itself to look for jobs that another process has left behind."""
 AGAIN_SECONDS = 1.0
@@ -68,7 +68,7 @@ BUSY_SECONDS = 0.01
 CONFLICT_DELAY_MICROSECONDS = 50_000
 """The maximum wait before a job that conflicted with a concurrent write is claimed again."""
 MAX_CONFLICT_WAITS = 20
-"""How often one `drain` waits for such jobs. Without a limit, it would never end if the clock stood still."""
+"""How many times one `drain` waits for such jobs. Without a limit, it would never end if the clock stopped."""
 
 
 class Backlog(msgspec.Struct, frozen=True):
@@ -89,7 +89,7 @@ class Backlog(msgspec.Struct, frozen=True):
 
 
 class Outbox:
-    """Claims and runs jobs of a store, for all orgs or one."""
+    """Claims and runs a store's jobs, for all orgs or for one."""
 
     def __init__(
         self, shared: Shared, org: str | None = None, *, lease: int = JOB_LEASE_MICROSECONDS, model: Model | None = None
@@ -100,10 +100,11 @@ class Outbox:
         self._model = model
         self._owner = f"{os.getpid()}-{new_id()}"
         self._take = 1
-        """How many jobs to claim. This is one at first and after a worker has died, because a job claimed together with
-        a poisonous one would also lose an attempt."""
+        """How many jobs to claim. This is one at first, and again after a worker has died, because a job claimed
+        together with one that crashes workers would also lose an attempt.
+        """
         self.due: int | None = None
-        """When the first of the jobs that were sent back is due again."""
+        """When the first of the jobs sent back is due again."""
 
     async def step(self, queues: Sequence[str] = QUEUES) -> int:
         """Claim a few jobs and run them, and return how many were claimed."""
@@ -128,8 +129,8 @@ class Outbox:
         """Work until no job is due, or for at most `seconds`, and return how many jobs were claimed.
 
         It waits for jobs that this process's own worker has claimed, because the worker may add others when it is done
-        (deriving follows indexing). It also waits for a job that conflicted with a concurrent write and is due again in
-        a moment.
+        (deriving follows indexing). It also waits for a job that conflicted with a concurrent write and will soon be
+        due again.
         """
         total, end, waits = 0, None if seconds is None else monotonic() + seconds, 0
         while end is None or monotonic() < end:
@@ -217,7 +218,7 @@ class Outbox:
             return
 
     async def _give_up(self, core: Core, job: Job, reason: str, *, skip: bool) -> None:
-        """Make the next message of a derivation a dead letter (`skip`), or otherwise the whole job."""
+        """Make the next message of a derivation (with `skip`), or otherwise the whole job, a dead letter."""
         try:
             if skip and await Deriver(core, self._model, self._lease).skip(job, reason):
                 return
@@ -234,7 +235,7 @@ class Outbox:
         )  # fmt: skip
 
     async def _bury(self, core: Core, job: Job, reason: str) -> None:
-        """Mark a job as dead. The receipts of messages that it did not process then say `failed`."""
+        """Mark a job as dead. The receipts of messages that were not processed then say `failed`."""
         await self._update(core, job, status="dead", owner=None, leased_until=None, error=reason, updated_at=core.at())
 
     async def _update(self, core: Core, job: Job, **fields: object) -> None:
@@ -258,8 +259,8 @@ class Outbox:
 
 
 def needed_lease(shared: Shared, model: object) -> int:
-    """Return how many microseconds a model needs to answer twice (the second time to repair its answer), or 0 without a
-    model.
+    """Return how many microseconds a model needs to answer twice (the second time to repair its answer), or 0 if there
+    is no model.
 
     """
     spec = model if model is not None else None if shared.parts.extract in (None, "rules") else shared.parts.model
@@ -287,7 +288,7 @@ async def _receipt_changes(core: Core, job: Job, *, given_up: bool) -> list[Chan
 
 
 class Jobs:
-    """Shows the jobs that writes leave behind, such as the failed ones, and runs them."""
+    """Shows the jobs that writes leave behind, including failed ones, and runs them."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -321,7 +322,7 @@ class Jobs:
         return out
 
     async def dead(self) -> list[Job]:
-        """List the jobs that were given up and that this handle can see, with the reasons.
+        """List the abandoned jobs that this handle can see, and the reasons.
 
         Returns:
             The jobs, each with its error.
@@ -333,7 +334,7 @@ class Jobs:
         return [job for job in await self._jobs(QUEUES) if job.status == "dead"]
 
     async def retry_dead(self, *, item: str | None = None) -> int:
-        """Retry jobs that were given up, and return how many.
+        """Retry abandoned jobs, and return how many there were.
 
         Args:
             item: Retry only the jobs of this item, such as `thread:<id>`; all by default.
@@ -510,7 +511,7 @@ class InProcess:
             del shared  # or this loop would keep it
 
     def _is_time(self, due: int | None) -> bool:
-        """Return whether a job that was sent back is due, or whether it is time to poll."""
+        """Return whether a job sent back earlier is due, or whether it is time to poll."""
         shared = self._found()
         return monotonic() >= self._look_at or (due is not None and shared is not None and due <= shared.now())
 

@@ -1,8 +1,8 @@
 """Carries out requests to forget ("Forget that I …"): finds the memories and messages that a request is about.
 
 Nothing is deleted: facts, learnings and events end, and the messages behind them are marked, so that recall shows that
-they were retracted. One ended version under `forgotten.<words>` records what a request did, and `facts.unforget` undoes
-it.
+they were retracted. An ended version under `forgotten.<words>` records what the request did, and `facts.unforget`
+undoes it.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 MAX_MARKED = 12
 """The maximum number of messages that one request marks."""
 MIN_SHARE = 0.5
-"""The share of a request's words that a message must contain to be about it."""
+"""The share of a request's words that a message must contain to count as being about it."""
 MIN_SCORE = 0.01
-"""The minimum relevance, as recall computes it."""
+"""The minimum relevance, as computed by recall."""
 RECENT_MESSAGES = 8
 """People often want something forgotten that was just discussed, so a message right before a request only has to share
 a word with it."""
@@ -91,7 +91,9 @@ def _has_own_words(message: Message) -> bool:
 
 
 async def sources_that_stay(core: Core, ns: str, changes: Sequence[Change]) -> frozenset[str]:
-    """Return the ids of messages behind current facts, learnings and events, and behind none that `changes` end."""
+    """Return the ids of messages behind current facts, learnings and events, except those behind any that `changes`
+    end.
+    """
     stored: list[Fact | Learning | Event] = [
         *await core.scan(Fact, ns), *await core.scan(Learning, ns), *await core.scan(Event, ns)
     ]  # fmt: skip

@@ -101,8 +101,8 @@ class Writer:
     async def read(
         self, thread: Thread, ns: str, messages: Sequence[Message], turns: Sequence[Turn]
     ) -> tuple[list[Change], Outcome]:
-        """Read messages, in `turns` as the model sees them, and return the changes to commit and the result of each
-        item. Raises ModelError if the model fails, or if its answer is unusable twice.
+        """Read messages (`turns` contains them as the model sees them), and return the changes to commit and the result
+        of each item. Raises ModelError if the model fails, or if its answer is unusable both times.
         """
         if not _worth_reading(turns, await self._context(thread, messages)):
             return [], Outcome()
@@ -154,8 +154,8 @@ class Writer:
         return admission
 
     def _typed(self, note: Note) -> Note | str:
-        """Return the note with its value converted to the type of its field, if its key belongs to a schema, or what is
-        wrong.
+        """Return the note, with its value converted to the type of its field if its key belongs to a schema, or a
+        description of the problem.
         """
         if note.kind != "fact" or note.key is None:
             return note
@@ -172,9 +172,9 @@ class Writer:
         return note
 
     async def _ask(self, request: Request) -> tuple[list[Note], list[Refused]]:
-        """Return the notes that are accepted, and why the others are refused.
+        """Return the accepted notes, and the reasons why the others were refused.
 
-        The model is asked once more for items that it can repair.
+        The model is asked once more about items that it can repair.
         """
         self.cost += Cost(messages=sum(turn.citable for turn in request.turns))
         question: JsonObject = {"role": "user", "content": request.content}
@@ -246,7 +246,7 @@ class Writer:
         return message.role in self._extraction.read_from
 
     async def is_over_limit(self) -> bool:
-        """Return whether the org has used up its tokens for today."""
+        """Return whether the org has used up today's tokens."""
         limit = self._extraction.daily_tokens
         return limit is not None and await tokens_today(self._core) >= limit
 
@@ -301,7 +301,7 @@ class Writer:
         return [value for value in values if isinstance(value, str)]
 
     async def _related_memories(self, ns: str, texts: Sequence[str]) -> list[Remembered]:
-        """Return the memories that the messages may be about, the most related first, at most `MAX_KNOWN`."""
+        """Return at most `MAX_KNOWN` memories that the messages may be about, the most closely related first."""
         from ...recall.analyze import tokens
 
         at = self._core.at()
@@ -354,8 +354,8 @@ def _checked(
 
 
 def _whole_part(problem: ModelError, cut: Completion, request: Request) -> Completion:
-    """Return the complete part of an answer that was cut off, if it is about a single message, repeats itself or comes
-    from a small model. Otherwise raise the problem.
+    """Return the complete part of a truncated answer if it is about a single message, repeats itself or comes from a
+    small model. Otherwise raise the problem.
 
     For other answers about several messages, the model is asked again about each message, so that nothing is lost. A
     small model would only make the same mistake again.

@@ -1,8 +1,9 @@
-"""Splits text into chunks at sentences and headings, up to a target size in tokens. Each chunk overlaps the one before.
+"""Splits text into chunks at sentences and headings, up to a target size in tokens. Each chunk overlaps the previous
+one.
 
 The result is deterministic. A heading always begins a chunk, so an edit in one section does not change the chunks of
-the others. A heading that is followed directly by another heading begins the same chunk. Table rows and lines of code
-are never split. Every chunk is an exact slice of the text.
+the others. A heading directly followed by another heading shares a chunk with it. Table rows and lines of code are
+never split. Every chunk is an exact slice of the text.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class _Section(msgspec.Struct, frozen=True):
 def chunk(
     text: str, count: Callable[[str], int], *, target_tokens: int = TARGET_TOKENS, overlap_tokens: int = OVERLAP_TOKENS
 ) -> list[Piece]:
-    """Split a text into chunks, in order. `count` returns how many tokens a piece of text has."""
+    """Split a text into chunks, in order. `count` returns the number of tokens in a piece of text."""
     pieces: list[Piece] = []
     for section in _sections(text):
         spans = list(_sentences(text, section.start, section.stop, count, target_tokens))
@@ -60,7 +61,7 @@ def chunk(
 
 
 def _sections(text: str) -> Iterator[_Section]:
-    """Yield each stretch of text between headings, with the path of the headings above it."""
+    """Yield each stretch of text between headings, together with the path of the headings above it."""
     path: list[tuple[int, str]] = []
     # Only the text since the last heading is looked at for words: a page of headings would be read again for each.
     start = last = 0
@@ -131,8 +132,9 @@ def _sentences(
 
 
 def _ends(text: str, start: int, stop: int) -> Iterator[tuple[int, str]]:
-    """Yield the positions where sentences may end, each with its punctuation mark. Table rows and lines of code end
-    only with their line."""
+    """Yield each position where a sentence may end, together with its punctuation mark. Table rows and lines of code
+    end only with their line.
+    """
     at, prose, fenced = start, start, False
     for line in text[start:stop].splitlines(keepends=True):
         begin, at = at, at + len(line)
@@ -177,7 +179,7 @@ def _short_enough(
 
 
 def _border_near(text: str, start: int, stop: int) -> int:
-    """Return a cut near the middle: after a line, a comma or a word, or anywhere if there is none."""
+    """Return a place to cut near the middle: after a line, a comma or a word, or anywhere if there is none."""
     middle = (start + stop) // 2
     for mark in ("\n", ", ", " "):
         before, after = text.rfind(mark, start + 1, middle), text.find(mark, middle, stop - 1)
@@ -203,7 +205,7 @@ def _packed(
 ) -> Iterator[Piece]:
     """Pack sentences into chunks of up to the target size.
 
-    Each chunk begins with the last few sentences of the one before.
+    Each chunk begins with the last few sentences of the previous one.
     """
     first = 0
     while first < len(spans):
@@ -219,8 +221,8 @@ def _packed(
 
 
 def _overlapping(spans: list[tuple[int, int, int]], first: int, last: int, overlap: int, target: int) -> int:
-    """Return the first sentence of the next chunk, as far back as the overlap allows while the next new sentence still
-    fits.
+    """Return the first sentence of the next chunk: as far back as the overlap allows, provided that the next new
+    sentence still fits.
     """
     begin, room = last + 1, min(overlap, target - spans[last + 1][2])
     while begin - 1 > first and spans[begin - 1][2] <= room:

@@ -49,7 +49,7 @@ class Documents:
         id: str | None = None,
         ttl: Ttl | None = None,
     ) -> Document:
-        """Add a document, or replace the one with the same source or id. Chunks that did not change are kept.
+        """Add a document, or replace the one with the same source or id. Unchanged chunks are kept.
 
         Args:
             ns: The namespace it belongs to.
@@ -90,7 +90,7 @@ class Documents:
     async def _stored(self, new: Document, *, again: bool, file: ReadableFile | None = None) -> tuple[Document, bool]:
         """Store a document.
 
-        Return it, and whether it was written. An unchanged document is written only with `again`.
+        Return the document, and whether it was written. An unchanged document is written only with `again`.
         """
         # The gate passes it before it is cut, so that chunks are pieces of the text that is stored.
         new, counters = await admitted(self._core, new)
@@ -140,7 +140,7 @@ class Documents:
     async def get_many(
         self, ns: Ns | Iterable[str] | None = None, ids: Iterable[str] = OMITTED
     ) -> list[Document | None]:
-        """Return several documents at once, in the order of the ids, with None for those that do not exist.
+        """Return several documents at once, in the order of the ids, and None for each one that does not exist.
 
         Args:
             ns: The namespace. On a user's handle, it defaults to the user's own.
@@ -184,7 +184,7 @@ class Documents:
         return sorted(chunks, key=lambda piece: piece.position)
 
     async def delete(self, ns: Ns | None = None, id: str = OMITTED) -> bool:
-        """Delete a document with its chunks and their index entries, and return whether it existed.
+        """Delete a document, its chunks and their index entries, and return whether it existed.
 
         Args:
             ns: The namespace. On a user's handle, it defaults to the user's own.
@@ -279,7 +279,7 @@ class Documents:
 
     def _moves(self, had: list[Chunk], has: dict[str, Chunk]) -> list[Change]:
         """Return the changes that turn old chunks into new ones: put the chunks that are new or have moved, and delete
-        the others with their entries.
+        the others and their entries.
         """
         before = {piece.part: piece for piece in had}
         changes: list[Change] = [
@@ -342,7 +342,7 @@ def removal(org: str, ns: str, id: str) -> list[Change]:
 
 
 def _refs(ns: str, id: str) -> tuple[Ref, Ref]:
-    """Return both ways to refer to a document, with and without its namespace, because sources may use either."""
+    """Return both references to a document, with and without its namespace, because sources may use either."""
     return Ref("document", ns, id), Ref("document", key=id)
 
 

@@ -1,7 +1,7 @@
-"""Reads the text of a file: Markdown, HTML, PDF, Word and plain text.
+"""Reads the text of Markdown, HTML, PDF, Word and plain text files.
 
 HTML and Word become Markdown, so their headings and tables are handled like those in Markdown. The text of a PDF keeps
-its pages, and the titles of its outline become headings. The parsers come with the `documents` extra; plain text and
+its pages, and the titles in its outline become headings. The parsers come with the `documents` extra; plain text and
 Markdown need none.
 """
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 DocumentFormat: TypeAlias = Literal["text", "html", "pdf", "docx"]
 DocumentSource: TypeAlias = str | bytes | os.PathLike[str]
-"""Text, the bytes of a file, or the path of one."""
+"""Text, the bytes of a file, or the path to a file."""
 MAX_FILE_BYTES = 64 * 1024 * 1024
 MAX_UNPACKED_BYTES = 256 * 1024 * 1024
 """The maximum unpacked size of the parts of a Word file. A larger file is probably a zip bomb."""
@@ -49,13 +49,13 @@ class ReadableFile(msgspec.Struct, frozen=True):
     """These are the offsets of the pages in the text. The list is empty for formats without pages."""
 
     def page_at(self, offset: int) -> int | None:
-        """Return the number of the page, counted from 1, that contains an offset of the text."""
+        """Return the number of the page (counting from 1) that contains an offset in the text."""
         return bisect_right(self.page_starts, offset) if self.page_starts else None
 
 
 def read_document(source: DocumentSource, name: str | None = None) -> ReadableFile:
-    """Read a document from text, from bytes or from a path. The ending of `name` says what format bytes have; without
-    one it is detected.
+    """Read a document from text, from bytes or from a path. The extension of `name` determines the format of bytes;
+    without one, the format is detected.
 
     Raises:
         InvalidValue: The file is missing, damaged, encrypted, or in an unknown format.
@@ -87,7 +87,7 @@ def read_bytes(path: os.PathLike[str]) -> bytes:
 
 
 def _format_of(name: str) -> DocumentFormat | None:
-    """Return the format that the ending of a file's name stands for."""
+    """Return the format that a file's extension indicates."""
     return _FORMATS.get(os.path.splitext(name)[1].lower())
 
 
@@ -181,7 +181,7 @@ def _parse_pdf(data: bytes, name: str) -> ReadableFile:
 
 
 def _outline_by_page(reader: PdfReader) -> dict[int, list[tuple[int, str]]]:
-    """Return the titles in the outline with their depth, by the index of the page that they point to."""
+    """Return the outline's titles and their depths, by the index of the page they point to."""
     by_page: dict[int, list[tuple[int, str]]] = {}
 
     def walk(items: OutlineType, depth: int) -> None:
@@ -196,7 +196,7 @@ def _outline_by_page(reader: PdfReader) -> dict[int, list[tuple[int, str]]]:
 
 
 def _with_headings(text: str, headings: Iterable[tuple[int, str]]) -> str:
-    """Return the text of a page with the outline's titles as headings, wherever the page has a matching line."""
+    """Return the text of a page, with the outline's titles as headings wherever the page has a matching line."""
     lines = text.split("\n")
     begin = 0
     for depth, title in headings:
@@ -212,5 +212,5 @@ def _with_headings(text: str, headings: Iterable[tuple[int, str]]) -> str:
 
 
 def _bare(line: str) -> str:
-    """Return a line without its numbering, spaces and case, for comparing it with a title."""
+    """Return a line without its numbering and spaces and in one case, for comparison with a title."""
     return re.sub(r"^[\d.\s]+", "", line).replace(" ", "").casefold()

@@ -28,8 +28,8 @@ class Replaced(msgspec.Struct, frozen=True):
 
 
 def is_correction(version: Fact, before: Fact | None) -> bool:
-    """Return whether a version corrected a value. It did if it was derived from a correction in a message, or if a
-    person overwrote another value.
+    """Return whether a version corrected a value. It did so if it was derived from a correction in a message, or if a
+    person overwrote another value with it.
     """
     if (version.reason or "").startswith("correction"):
         return True
@@ -38,8 +38,7 @@ def is_correction(version: Fact, before: Fact | None) -> bool:
 
 
 def replaced_correction(versions: Sequence[Fact]) -> Fact | None:
-    """Return the correction that the newest version (the last) replaced, if that version is not a correction itself;
-    otherwise None.
+    """Return the correction that the newest (last) version replaced, or None if that version is itself a correction.
 
     """
     if len(versions) < 2 or versions[-1].actor != "processor" or is_correction(versions[-1], versions[-2]):
@@ -55,7 +54,7 @@ def same_value(fact: Fact, other: Fact) -> bool:
 
 
 async def replaced_corrections(core: Core) -> list[Replaced]:
-    """Return the facts whose correction a derivation has replaced in the last week, newest first."""
+    """Return the facts whose correction was replaced by a derivation in the last week, newest first."""
     start = to_datetime(core.now()) - WEEK
     first = event_id(int(start.timestamp() * 1e6))
     events = await core.scan(AuditEvent, after=(first,), reverse=True, limit=MAX_EVENTS)

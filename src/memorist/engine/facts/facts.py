@@ -36,7 +36,7 @@ from ..index_jobs import index_job
 from ..options import check_reason, page, version_of
 
 MAX_GUARD_ATTEMPTS = 40
-"""How often to retry writing a fact whose sources are being forgotten."""
+"""How many times to retry writing a fact whose sources are being forgotten."""
 PAGE_ROWS = 1000
 FactScope = Literal["standing", "conversation", "task"]
 SCOPES: tuple[FactScope, ...] = ("standing", "conversation", "task")
@@ -74,8 +74,8 @@ class Facts:
     ) -> Fact:
         """Write a value. The last write wins, unless you pass the version to replace as `expect`.
 
-        A value that was rejected is not written again from the same `source`, except by the user; the rejected version
-        is returned instead. The same applies to a fact whose `source` was forgotten, whoever writes it.
+        A rejected value is not written again from the same `source`, except by the user; the rejected version is
+        returned instead. The same applies to a fact whose `source` was forgotten, whoever writes it.
 
         Args:
             ns: The namespace, such as `user:ada`. On a user's handle you can leave it out in all methods:
@@ -222,7 +222,7 @@ class Facts:
         return await self._at(as_of).get(Fact, space, key)
 
     async def get_many(self, ns: Ns | Iterable[str] | None = None, keys: Iterable[str] = OMITTED) -> list[Fact | None]:
-        """Return several facts at once, in the order of the keys, with None for those that do not exist.
+        """Return several facts at once, in the order of the keys, and None for each one that does not exist.
 
         Args:
             ns: The namespace. On a user's handle, it defaults to the user's own.
@@ -325,7 +325,7 @@ class Facts:
         reason: str | None = None,
         expect: int | None = None,
     ) -> Fact:
-        """End a fact that was true and no longer is. Its history stays, and the same value may be stated again.
+        """End a fact that used to be true. Its history stays, and the same value may be stated again.
 
         Args:
             ns: The namespace. On a user's handle, it defaults to the user's own.
@@ -395,7 +395,7 @@ class Facts:
     async def delete(
         self, ns: Ns | None = None, key: str = OMITTED, *, expect: int | None = None, history: bool = True
     ) -> bool:
-        """Delete a fact. Memories derived from it stay; `forget` deletes them too.
+        """Delete a fact. Memories derived from it stay; use `forget` to delete them too.
 
         Args:
             ns: The namespace. On a user's handle, it defaults to the user's own.
@@ -427,7 +427,7 @@ class Facts:
         return (await core.apply(*changes, gone, *traces, event)).existed(gone)
 
     async def delete_range(self, ns: Ns | None = None, prefix: str = "", *, history: bool = True) -> int:
-        """Delete all facts whose key starts with `prefix`, as `delete` does, and return how many.
+        """Delete all facts whose key starts with `prefix`, as `delete` does, and return how many were deleted.
 
         Args:
             ns: The namespace. On a user's handle, it defaults to the user's own.
@@ -468,7 +468,7 @@ class Facts:
     async def reject(
         self, ns: Ns | None = None, key: str = OMITTED, *, reason: str | None = None, expect: int | None = None
     ) -> Fact:
-        """Reject a fact that was never true. It is removed, and not derived again from the same sources.
+        """Reject a fact that was never true. It is removed and is not derived again from the same sources.
 
         If the user states it again, that is a new source, and it is remembered.
 
@@ -509,7 +509,7 @@ class Facts:
     ) -> Fact:
         """Replace a wrong value with the right one.
 
-        The wrong value stays in the history, and is not derived again from the same sources.
+        The wrong value stays in the history but is not derived again from the same sources.
 
         Args:
             ns: The namespace. On a user's handle, it defaults to the user's own.
@@ -557,7 +557,7 @@ class Facts:
     ) -> Fact:
         """Make an earlier version of a fact the current one again, with its value, confidence, sources and expiry.
 
-        A value that was rejected may be derived from its sources again.
+        A rejected value may then be derived from its sources again.
 
         Args:
             ns: The namespace. On a user's handle, it defaults to the user's own.
@@ -661,7 +661,7 @@ class Facts:
         return facts
 
     async def _ended_version(self, ns: str, key: str) -> FactVersion | None:
-        """Return the last version of a fact, if it says that the fact was retracted."""
+        """Return the last version of a fact if it says that the fact was retracted."""
         last = await self._core.scan(FactVersion, ns, key, reverse=True, limit=1)
         return last[0] if last and last[0].status == "retracted" else None
 
@@ -705,8 +705,7 @@ class Facts:
         return [*past, now] if now is not None else past
 
     async def delete_expired(self) -> int:
-        """Delete the expired facts of this org now, instead of waiting for the collector, and return how many were
-        deleted.
+        """Delete this org's expired facts now instead of waiting for the collector, and return how many were deleted.
 
         Returns:
             How many facts were deleted.
@@ -939,7 +938,7 @@ def key_about(key: str, subject: str | None) -> str:
 
 
 def check_scope(scope: object) -> str:
-    """Raise an error unless a scope is one of `SCOPES`."""
+    """Raise an error if a scope is not one of `SCOPES`."""
     if scope not in SCOPES:
         raise InvalidValue(f"scope must be one of {', '.join(SCOPES)}")
     return str(scope)
@@ -952,7 +951,7 @@ def check_validity(fact: Fact) -> None:
 
 
 def _without_trace(row: Key) -> list[Change]:
-    """Return changes that delete a fact with its history, index entry and index job."""
+    """Return changes that delete a fact and its history, index entry and index job."""
     org, ns, key = map(str, row)
     return [
         Delete(Fact, row),

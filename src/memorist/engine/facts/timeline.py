@@ -1,7 +1,7 @@
 """Inserts versions into a fact's history at the time they were stated, regardless of when they arrived.
 
-Imported history, and values that were derived late from old messages, are ordered by time. The newest is the current
-value, and `history` and `as_of` work as if everything had arrived in order.
+Imported history and values derived late from old messages are ordered by time. The newest is the current value, and
+`history` and `as_of` work as if everything had arrived in order.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ async def spliced(
 ) -> list[Change]:
     """Return the changes that insert versions of a fact into its history, each at its `updated_at`.
 
-    With `before`, all versions are placed before the last known version, even if it has the same time. Versions that
-    are already known from the same source are left out. A version whose status is not `active` ends the fact at that
-    time. Later versions are renumbered. The commit fails if the fact has changed since `current` was read.
+    With `before`, all versions are placed before the last known version, even if it has the same time. Versions already
+    known from the same source are left out. A version whose status is not `active` ends the fact at that time. Later
+    versions are renumbered. The commit fails if the fact has changed since `current` was read.
     """
     past: list[Fact] = list(await core.scan(FactVersion, ns, key))
     rows = [*past, *([current] if current is not None else [])]

@@ -1,9 +1,10 @@
 """Erases things and everything derived from them, by following the lineage graph.
 
 A walk follows the links to everything derived from a thing. It deletes everything it reaches and raises the epochs of
-these things (see `guard`), so that nothing more can be derived from them. The next walk finds what others derived in
-the meantime, and so on until a walk finds nothing. Then the links are deleted. A link to something that this handle may
-not write stays, with the path to it, for a handle with more rights. An interrupted erasure can be repeated.
+the deleted things (see `guard`), so that nothing more can be derived from them. The next walk finds data that others
+derived in the meantime, and so on until a walk finds nothing. Then the links are deleted. A link to something that this
+handle may not write is kept, together with the path to it, for a handle with more rights. An interrupted erasure can be
+repeated.
 """
 
 from __future__ import annotations
@@ -30,9 +31,11 @@ from .rows import WITH_SOURCES, Node, Rows
 
 THINGS_PER_COMMIT = 100
 DELETIONS_PER_COMMIT = 2000
-"""An even number, so that the Expect of a link is never in another commit than its Delete."""
+"""This is an even number, so that a link's Expect and Delete are always in the same commit."""
 MAX_WALKS = 50
-"""How many times to walk the graph while others keep deriving. Each walk after the first deletes what they derived."""
+"""How many times to walk the graph while others keep deriving. Each walk after the first deletes data that they
+derived.
+"""
 MESSAGE_RELATIONS = ("carried", "written", "imported")
 """Relations to messages in a thread. The thread itself stays."""
 
@@ -45,8 +48,9 @@ class Eraser(Rows):
     def __init__(self, core: Core, *, preview: bool = False) -> None:
         super().__init__(core.uncounted(), preview=preview)  # `finish` counts the entries that are left
         self._seen: dict[Ref, Node] = {}
-        """Everything reached so far. Every walk starts from all of it, because the rows that connected them are gone by
-        then."""
+        """Everything reached so far. Every walk starts from all of them, because the rows that connected them are gone
+        by then.
+        """
         self._erased: set[Ref] = set()
         self._edges: set[tuple[Ref, Ref]] = set()
         self._links: dict[Key, tuple[Link, list[Ref]]] = {}
@@ -54,7 +58,7 @@ class Eraser(Rows):
         self._held: set[Ref] = set()
         """Sources of things that this handle may not write."""
         self._epochs: dict[Key, Change] = {}
-        """The epochs of these things as they were before the last walk."""
+        """The epochs of these things before the last walk."""
         self._companions = core.companions
         """The changes that the handle commits with its next write. An erasure takes several commits, and these changes
         belong to the last one, so that an interrupted erasure is repeated."""
@@ -156,7 +160,7 @@ class Eraser(Rows):
         self._hold_paths()
 
     def _hold_paths(self) -> None:
-        """Keep everything that has a path to something that is kept."""
+        """Keep everything from which a path leads to something that is kept."""
         held = -1
         while held != len(self._held):
             held = len(self._held)
@@ -219,7 +223,7 @@ class Eraser(Rows):
         return [Node(Ref(target.kind, ns, target.key))] if may_write(ns) else None
 
     async def _in_thread(self, link: Link) -> list[Node] | None:
-        """Return what a link to a thread leads to: the thread, some of its messages, or text that they contain."""
+        """Return the target of a link to a thread: the thread, some of its messages, or text that they contain."""
         thread = await self._get(Thread, link.target_key)
         whole = Node(thread_ref(link.target_key))
         if link.relation == "owns":
@@ -297,7 +301,7 @@ class Eraser(Rows):
         self._companions.clear()
 
     async def _link_deletions(self) -> tuple[list[Change], list[Change]]:
-        """Return deletions of the links whose targets are gone, with the locks that they need.
+        """Return deletions of the links whose targets are gone, and the locks that the deletions need.
 
         Each deletion expects the link as it was before the links from its target were read. If someone derives that
         target again, they write the link again. If someone deletes it again, they raise its epoch. In both cases the
@@ -333,7 +337,7 @@ class Eraser(Rows):
         return await self._scan(Link, ref.ns, ref.key, ref.kind, *([ref.part] if ref.part else []), index="by_target")
 
     async def _traces(self) -> list[Delete]:
-        """Return deletions of the audit events about deleted things, because the events contain their names."""
+        """Return deletions of the audit events about deleted things, because these events contain the things' names."""
         events: list[AuditEvent] = []
         for node in self._seen.values():
             ref = node.ref

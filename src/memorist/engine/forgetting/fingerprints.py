@@ -1,7 +1,7 @@
 """Computes fingerprints: hashes that identify forgotten things, and values that must not come back.
 
-A hash is enough to recognise a thing, and reveals nothing about it. Tombstones, epochs, jobs and the audit event of a
-forgetting identify things by their fingerprints.
+A hash is enough to recognise a thing, and reveals nothing about it. Tombstones, epochs, jobs and the audit event of an
+erasure identify things by their fingerprints.
 """
 
 from __future__ import annotations

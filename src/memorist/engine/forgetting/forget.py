@@ -1,7 +1,7 @@
 """Deletes a thing and everything derived from it from every table and, on request, from the files too.
 
-A write-ahead job records what has to be forgotten. If the process dies halfway, the job stays, and `resume`, which
-every `forget` calls first, finishes it.
+A write-ahead job records what must be forgotten. If the process dies halfway, the job remains. Every `forget` first
+calls `resume`, which finishes such jobs.
 """
 
 from __future__ import annotations
@@ -55,10 +55,11 @@ class Erasure(msgspec.Struct, frozen=True):
     unchecked: list[str] = []
     """These places were not searched and may still contain it. Each has a reason."""
     preview: bool = False
-    """This is True for a preview. Nothing was deleted, and the counts say what would be deleted."""
+    """This is True for a preview, in which nothing was deleted and the counts say what would be."""
     shredded: list[str] = []
-    """These are the ids of keys that were destroyed. A check has shown that content encrypted with them can no longer
-    be read."""
+    """These are the ids of the destroyed keys. A check has shown that content encrypted with them can no longer be
+    read.
+    """
     complete: bool = True
     """This is False if derived data is left in a namespace that this handle may not write."""
 
@@ -91,7 +92,7 @@ class Forgetting:
 
         The files of a server are shared with others, so `physical` is refused there, and an operator runs `scrub`. You
         can pass a fact as a record, as `(namespace, key)` or as `"namespace/key"`. A `preview` counts what would be
-        deleted. `complete` is False if derived data is left that this handle may not write.
+        deleted. `complete` is False if there is derived data left that this handle may not write.
         """
         if self._core.batch is not None:
             raise UsageError("forget cannot be part of a batch; call it on the memory itself")
@@ -117,7 +118,7 @@ class Forgetting:
         return msgspec.structs.replace(erasure, shredded=await self._shred(encryption, root.ns))
 
     def _encryption(self, kind: str) -> Encryption:
-        """Return the keys that `shred` destroys. Raises an error if this kind of thing has none."""
+        """Return the keys that `shred` destroys. Raises an error if this kind of thing has no keys."""
         if kind != "user":
             raise UsageError("shred=True destroys the key of a user; say forget(user=…, shred=True)")
         encryption: Encryption | None = getattr(self._core.shared.store, "encryption", None)
@@ -184,7 +185,7 @@ class Forgetting:
         return Ref("fact", self._core.scope.writable(readings[0][0]), readings[0][1])
 
     def _job(self, root: Ref | None, physical: bool) -> Job:
-        """Return the write-ahead job of an erasure. Without a root, it is the job of a scrub, which names nothing."""
+        """Return the write-ahead job of an erasure. Without a root, it is a scrub job, which names nothing."""
         at, item = self._core.at(), SCRUB_ITEM if root is None else f"{root.kind}:{fingerprint(root.id)}"
         ns = "global" if root is None else self._core.scope.own()
         payload = {"root": msgspec.to_builtins(root), "physical": physical}
@@ -238,7 +239,7 @@ class Forgetting:
         await self._core.apply(Delete(Job, job))
 
     async def _search(self, needles: set[bytes], physical: bool) -> Absence:
-        """Search the rewritten files for pieces of the deleted data, or say what has not been searched and why."""
+        """Search the rewritten files for pieces of the deleted data, or report what was not searched and why."""
         store = self._core.store
         if not physical and store.name == "memory":
             return Absence()
@@ -263,8 +264,9 @@ class Scrubbing:
         self._core = core
 
     async def scrub(self) -> Scrubbed:
-        """Rewrite every file of the store. A user's handle may not call this, nor may a handle on one org if the store
-        is a server."""
+        """Rewrite every file of the store. A user's handle may not call this. If the store is a server, neither may a
+        handle on one org.
+        """
         self._core.scope.whole_org("scrub")
         self._core.scope.check_files("scrub")
         await self._core.shared.open()

@@ -1,9 +1,9 @@
 """Prevents derived data from being written after its source was forgotten.
 
-Each source (a thread, a document, a fact, a namespace) has an epoch, which is a versioned row under its fingerprint. A
-deriver reads the epochs of its sources *before* it reads the sources, and expects them to be unchanged in the
-transaction that writes the result. Forgetting deletes a thing and raises its epoch in one transaction, and looks for
-derivations only after that. So a derived write either committed earlier, and its link is found, or it fails.
+Each source (a thread, a document, a fact or a namespace) has an epoch: a versioned row under its fingerprint. A deriver
+reads the epochs of its sources *before* it reads the sources, and expects them to be unchanged in the transaction that
+writes the result. Forgetting deletes a thing and raises its epoch in one transaction, and looks for derivations only
+after that. A derived write has therefore either been committed earlier, in which case its link is found, or it fails.
 
 The first derived write creates the epoch row, because Postgres cannot lock a row that does not exist. A version above 1
 means that part of that source was forgotten or deleted. `docs/decisions/0010-forgetting.md` explains the reasons.
@@ -34,13 +34,13 @@ class Guard(msgspec.Struct, frozen=True):
     """These are the references to the sources, for lineage links."""
 
     def caused(self, conflict: Conflict) -> bool:
-        """Return whether an epoch caused a conflict, which means that a source was forgotten in the meantime."""
+        """Return whether a conflict was caused by an epoch, which means that a source was forgotten in the meantime."""
         rows = {(change.kind.table.name, change.key) for change in self.changes if isinstance(change, Expect)}
         return refused_row(conflict) in rows
 
 
 async def epochs(core: Core, *refs: Ref) -> list[Change]:
-    """Return guards that fail if one of these things is forgotten. Call this before you read the things."""
+    """Return guards that fail if one of these things is forgotten. Call this before you read them."""
     return (await _expect_epochs(core, [ref_fingerprint(ref.owner) for ref in refs]))[0]
 
 

@@ -1,4 +1,4 @@
-"""Finds the links that lead to a thing and from it, and the sources that a record names."""
+"""Finds the links that lead to and from a thing, and the sources that a record names."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class Needles:
         self.bytes: set[bytes] = set()
 
     def remember(self, rows: Sequence[Record]) -> None:
-        """Keep a sample of some of these rows, spread evenly over them."""
+        """Keep samples from some of these rows, spread evenly over them."""
         for row in rows[:: len(rows) // SAMPLED_ROWS + 1]:
             says = kind_of(row).says
             value = None if says is None else says(row)
@@ -33,13 +33,13 @@ class Needles:
 
 
 def _opaque(data: bytes) -> set[bytes]:
-    """Return a sample from the middle of opaque data, because such data often begins in the same way."""
+    """Return a sample from the middle of opaque data, because the beginnings of such data are often alike."""
     start = max(0, (len(data) - NEEDLE_CHARACTERS) // 2)
     return {data[start : start + NEEDLE_CHARACTERS]} if len(data) >= LONG_TEXT_CHARACTERS else set()
 
 
 def _written(piece: str | None) -> set[bytes]:
-    """Return a text as UTF-8 and as JSON, because some columns store plain text and some store JSON escapes."""
+    """Return a text as UTF-8 and as JSON, because some columns store plain text and others store JSON escapes."""
     return set() if piece is None else {piece.encode(), encode_json(piece)[1:-1].encode()}
 
 

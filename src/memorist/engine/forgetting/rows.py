@@ -47,7 +47,7 @@ WITH_SOURCES = {
 }
 """Kinds whose rows name their sources: facts, learnings, events and candidates."""
 INDEXED_NEIGHBOURS = 3
-"""How many messages before and after a message contain its terms in their index entries."""
+"""How many messages before and after a message have its terms in their index entries."""
 
 
 class Node(msgspec.Struct, frozen=True):
@@ -58,7 +58,7 @@ class Node(msgspec.Struct, frozen=True):
     """This is True if the caller named the thing or its user. In that case, remaining sources must not bring it
     back."""
     instead: Message | None = None
-    """This redacted message replaces the original one."""
+    """This redacted message replaces the original."""
     before: Any = None
     """Since this time, the id has belonged to another thread. Data derived from the earlier thread is deleted, and the
     new thread stays."""
