@@ -47,8 +47,9 @@ async def policy_of(core: Core) -> Gate:
 
 
 async def admitted(core: Core, record: R) -> tuple[R, list[Change]]:
-    """Return a record as the gate admits it, and the counters of what it did, to be written with the record. Raise
-    NotAdmitted if the policy refuses it."""
+    """Return a record as the gate admits it, and the counters of the gate's actions, which are written with the record.
+    Raise NotAdmitted if the policy refuses it.
+    """
     gate, tally = await policy_of(core), Tally()
     try:
         passed = admit_record(gate, record, core.at(), tally, may_refuse=_may_refuse(record))
@@ -59,7 +60,7 @@ async def admitted(core: Core, record: R) -> tuple[R, list[Change]]:
 
 
 async def pass_changes(core: Core, changes: Sequence[Change]) -> list[Change]:
-    """Return the changes as the gate admits them, in the same order, and the counters of what it did."""
+    """Return the changes as the gate admits them, in the same order, and the counters of the gate's actions."""
     gate, at, tally = await policy_of(core), core.at(), Tally()
     try:
         passed = [_pass_change(gate, change, at, tally) for change in changes]
@@ -82,13 +83,14 @@ def _pass_change(gate: Gate, change: Change, at: datetime, tally: Tally) -> Chan
 
 
 def _may_refuse(record: Record) -> bool:
-    """Return whether a caller wrote this and can handle a refusal. Memories derived by processors are checked
-    earlier."""
+    """Return whether this was written by a caller, which can handle a refusal. Memories derived by processors are
+    checked earlier.
+    """
     return getattr(record, "actor", "processor") not in ("processor", "import")
 
 
 def counter_changes(core: Core, tally: Mapping[tuple[str, str], int]) -> list[Change]:
-    """Return changes that add to the counters of the report."""
+    """Return changes that add to the report's counters."""
     at = core.at()
     return [
         Increment(
@@ -118,15 +120,15 @@ class GateReport(msgspec.Struct, frozen=True, kw_only=True):
     refused: dict[str, int] = {}
     """Writes that were refused, by kind of secret or class of personal data."""
     held: dict[str, int] = {}
-    """This counts memories that were put into the review queue, by class."""
+    """This counts memories put into the review queue, by class."""
     expiring: dict[str, int] = {}
-    """This counts memories that got an expiry date, by class."""
+    """This counts memories given an expiry date, by class."""
     stored: dict[str, int] = {}
-    """This counts facts, events and learnings that contain personal data now, by class."""
+    """This counts facts, events and learnings that currently contain personal data, by class."""
 
 
 class GateCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """Holds what the gate finds in a text."""
+    """Holds the gate's findings in a text."""
 
     to_dict = as_dict
 
@@ -167,7 +169,7 @@ class Gating:
     ) -> Gate:
         """Store the policy of this org.
 
-        Parts that you leave out stay unchanged. Other processes notice it within two seconds.
+        Parts that you leave out stay unchanged. Other processes notice the change within two seconds.
 
         Args:
             secrets: What happens to secrets in memory, by kind, by group or for all (`*`): `mask`, `refuse` or `allow`.
@@ -238,7 +240,7 @@ class Gating:
         return GateCheck(text=masked, secrets=sorted(set(kinds)), personal=sorted(personal_classes(text)))
 
     async def report(self) -> GateReport:
-        """Count what the gate did, and how many memories contain personal data, by kind and class.
+        """Count the gate's actions and the memories that contain personal data, by kind and class.
 
         Returns:
             The counts.

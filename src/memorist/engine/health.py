@@ -1,4 +1,4 @@
-"""Counts rows for `stats`, and creates the report of `doctor` about the store, the queues and all problems."""
+"""Counts rows for `stats`, and creates the `doctor` report on the store, the queues and all problems."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ class Turns(msgspec.Struct, frozen=True):
 
 
 class ReadingCost(msgspec.Struct, frozen=True):
-    """Reports what it cost to extract memories with a model, for all threads that still exist."""
+    """Reports the cost of extracting memories with a model, for all threads that still exist."""
 
     to_dict = as_dict
 
     calls: int
     messages: int
-    """This counts users' messages that were sent in those calls."""
+    """This counts the users' messages sent in those calls."""
     input_tokens: int
     output_tokens: int
     input_tokens_per_1000: int
@@ -52,7 +52,7 @@ class ReadingCost(msgspec.Struct, frozen=True):
     cached_tokens: int = 0
     """This counts the input tokens that came from the provider's prompt cache."""
     accepted: int = 0
-    """This counts items that were stored, ended or confirmed."""
+    """This counts items stored, ended or confirmed."""
     refused: int = 0
     accepted_per_1000: int = 0
     refused_per_1000: int = 0
@@ -81,14 +81,14 @@ class Stats(msgspec.Struct, frozen=True):
     indexed: int
     """This counts entries that recall can find."""
     waiting: dict[str, int]
-    """This counts jobs that have not been done yet, by queue."""
+    """This counts pending jobs, by queue."""
     dead_letters: int
-    """This counts jobs that were given up."""
+    """This counts abandoned jobs."""
     namespaces: list[str]
 
 
 class Diagnosis(msgspec.Struct, frozen=True):
-    """Holds the report of `doctor` about the store, the embedder, the queues, and every problem."""
+    """Holds the `doctor` report on the store, the embedder, the queues and all problems."""
 
     to_dict = as_dict
 
@@ -98,9 +98,9 @@ class Diagnosis(msgspec.Struct, frozen=True):
     embedder: str | None
     queues: list[Backlog]
     retention: list[RetentionState]
-    """These are the retention rules of the org, each with the number of rows that the next collection will delete."""
+    """These are the org's retention rules, each with the number of rows that the next collection will delete."""
     problems: list[str]
-    """Each problem, with what to do about it. The list is empty if there are none."""
+    """Each problem, and what to do about it. The list is empty if there are none."""
 
 
 class Health:
@@ -110,7 +110,7 @@ class Health:
         self._core = core
 
     async def stats(self) -> Stats:
-        """Count what is stored in this org, by kind, and how much of it is indexed."""
+        """Count this org's stored records by kind, and how many of them are indexed."""
         core = self._core
         held = {kind.record.table.name: await self._visible(_counted(kind.record)) for kind in KINDS if kind.counted}
         namespaces = [stats for stats in await core.scan(NamespaceStats) if core.scope.may_read(stats.ns)]
@@ -148,7 +148,7 @@ class Health:
         )
 
     async def _reading(self, threads: set[str]) -> ReadingCost:
-        """Return the cost of a model's calls, summed over the threads that this handle may read."""
+        """Return the cost of model calls, summed over the threads that this handle may read."""
         costs = [row.cost for row in await self._core.scan(Derivation) if row.thread in threads]
         names = ("calls", "messages", "input_tokens", "output_tokens", "cached_tokens", "accepted", "refused")
         sums = {name: sum(cost.get(name, 0) for cost in costs) for name in names}

@@ -23,7 +23,7 @@ EVENTS = ("message", "fact", "learning", "fold", "forget", "recall", "context", 
 
 
 class HookEvent(msgspec.Struct, frozen=True):
-    """An event with its name, the org, ids and sizes, but never content."""
+    """An event: its name, the org, ids and sizes, but never content."""
 
     to_dict = as_dict
 
@@ -33,7 +33,7 @@ class HookEvent(msgspec.Struct, frozen=True):
 
 
 def warn(text: str, *values: object) -> None:
-    """Log a warning under `memorist`, with ids and names of errors, but never content."""
+    """Log a warning under `memorist` that contains ids and error names, but never content."""
     import logging
 
     logging.getLogger("memorist").warning(text, *values)
@@ -69,14 +69,14 @@ class Events:
         return off
 
     def trace(self) -> None:
-        """Send counters and spans to OpenTelemetry from now on."""
+        """Start sending counters and spans to OpenTelemetry."""
         from ..telemetry import Telemetry
 
         self._traced = Telemetry()
         self.listening = True
 
     def emit(self, name: str, org: str, data: Mapping[str, object]) -> None:
-        """Call the hooks of an event. If a hook raises an error, it is logged, and the operation continues."""
+        """Call the hooks for an event. If a hook raises an error, it is logged, and the operation continues."""
         if self._traced is not None:
             self._traced.count(name, org, data)
         for hook in tuple(self._hooks.get(name, ())):
@@ -112,6 +112,6 @@ class Listens:
         return self._core.shared.events.on(event, lambda news: hook(news) if news.org == scope.org else None)
 
     def trace(self) -> None:
-        """Send counters of events and spans of operations to OpenTelemetry (this needs the `otel` extra)."""
+        """Send event counters and operation spans to OpenTelemetry (this needs the `otel` extra)."""
         self._core.scope.whole_org("tracing")
         self._core.shared.events.trace()

@@ -1,7 +1,7 @@
-"""Stores the idempotency keys of HTTP requests, each in the same transaction as the work of its request.
+"""Stores the idempotency keys of HTTP requests, each in the same transaction as the work that its request does.
 
-A row contains a digest of the request, at most one number from the outcome, and no content. It is kept for at least a
-day; keys from before yesterday are deleted.
+A row contains a digest of the request and at most one number from the outcome, but no content. It is kept for at least
+a day; keys from before yesterday are deleted.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ DAY_MICROS = 24 * 3600 * 1_000_000
 
 
 class IdempotencyKey:
-    """Represents an idempotency key, in the org of its user."""
+    """Represents an idempotency key in its user's org."""
 
     def __init__(self, core: Core, key: str, digest: str) -> None:
         self._core = core
         self._key = key
         self._digest = digest
         self.outcome: int | None = None
-        """The number that is stored with the key, once `seen` has found it."""
+        """The number stored with the key, once `seen` has found it."""
 
     async def seen(self) -> bool:
         """Return whether the key was already used for this request.

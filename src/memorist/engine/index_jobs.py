@@ -1,4 +1,4 @@
-"""Creates the outbox rows that ask a worker to do something."""
+"""Creates the outbox rows that request work from a worker."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import datetime
 from ..records import Job
 
 THREAD_QUEUES = ("index", "derive", "reread", "fold", "archive")
-"""Queues whose jobs belong to a thread, or to another thing that is indexed."""
+"""Queues whose jobs belong to a thread or to another indexed thing."""
 NAMESPACE_QUEUES = (*THREAD_QUEUES, "embed", "dedup", "tidy", "count", "uploads")
 """All queues with jobs that belong to a namespace. Forgetting the namespace deletes these jobs."""
 

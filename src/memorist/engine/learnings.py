@@ -50,12 +50,12 @@ WEAKENED_CONFIDENCE = 0.7
 CORRECTED_CONFIDENCE = 0.5
 MIN_SAME_SIMILARITY = 0.5
 PREVIOUS_KEY = "_before"
-"""The metadata key that contains what a learning said before its changes, oldest first, for its history and `as_of`."""
+"""The metadata key that contains the earlier wordings of a learning, oldest first, for its history and `as_of`."""
 MAX_PREVIOUS = 20
 
 
 class Learnings:
-    """Reads and writes learnings of the handle's user, or of the user you name."""
+    """Reads and writes the learnings of the handle's user, or of a user that you name."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -72,7 +72,8 @@ class Learnings:
         metadata: JsonMapping | None = None,
         user: str | None = None,
     ) -> Learning:
-        """Add a learning. If the same content exists (apart from case, width and spacing), it is reinforced instead.
+        """Add a learning. If the same content already exists (apart from case, width and spacing), it is reinforced
+        instead.
 
         A deleted learning is not derived again from the same source, and one whose source was forgotten is not stored
         at all; both are returned with the status `rejected`.
@@ -140,7 +141,7 @@ class Learnings:
         return await self._core.get(Learning, self._ns(user), check_name(id, "learning id"))
 
     async def get_many(self, ids: Iterable[str], *, user: str | None = None) -> list[Learning | None]:
-        """Return several learnings at once, in the order of the ids, with None for those that do not exist.
+        """Return several learnings at once, in the order of the ids, and None for each one that does not exist.
 
         Args:
             ids: The ids of the learnings.
@@ -219,7 +220,7 @@ class Learnings:
         return stored
 
     async def reinforce(self, id: str, *, user: str | None = None) -> Learning:
-        """Raise the confidence of a learning that proved right, and return it.
+        """Raise the confidence of a learning that proved right, and return the learning.
 
         Args:
             id: The id of the learning.
@@ -239,7 +240,7 @@ class Learnings:
         return await self._move(id, user, "reinforce", lambda c: c + REINFORCED_DOUBT * (1 - c))
 
     async def weaken(self, id: str, *, user: str | None = None) -> Learning:
-        """Lower the confidence of a learning that proved wrong, and return it.
+        """Lower the confidence of a learning that proved wrong, and return the learning.
 
         Args:
             id: The id of the learning.
@@ -291,7 +292,7 @@ class Learnings:
         return counted
 
     async def delete(self, id: str, *, user: str | None = None) -> bool:
-        """Delete a learning, so that it is not derived again from the same sources, and return whether there was one.
+        """Delete a learning so that it is not derived again from the same sources, and return whether it existed.
 
         Args:
             id: The id of the learning.
@@ -435,7 +436,7 @@ class Learnings:
         reverse: bool = False,
         user: str | None = None,
     ) -> list[Learning]:
-        """List learnings by use, then by confidence, then by age, with the most used first.
+        """List learnings, the most used first, then by confidence and by age.
 
         Args:
             min_confidence: Leave out learnings with a lower confidence.
@@ -468,7 +469,7 @@ class Learnings:
 
 
 class PreviousLearning(msgspec.Struct, frozen=True):
-    """Holds what a learning said before one of its changes, and until when."""
+    """Holds the wording of a learning before one of its changes, and when it ended."""
 
     content: str
     confidence: float
@@ -479,12 +480,12 @@ class PreviousLearning(msgspec.Struct, frozen=True):
 
 
 def previous_of(learning: Learning) -> list[PreviousLearning]:
-    """Return what a learning said before its changes, oldest first."""
+    """Return the earlier wordings of a learning, oldest first."""
     return msgspec.convert(learning.metadata.get(PREVIOUS_KEY, []), list[PreviousLearning])
 
 
 def learning_at(learning: Learning, moment: datetime) -> Learning:
-    """Return a learning in the words that it had at a given time."""
+    """Return a learning as it was worded at a given time."""
     for before in previous_of(learning):
         if before.until > moment:
             return msgspec.structs.replace(learning, content=before.content, confidence=before.confidence)

@@ -1,4 +1,4 @@
-"""Limits the size of one call. A server sets these limits on its memory, and a program's own memory has none."""
+"""Limits the size of one call. A server sets these limits on its memory; a program's own memory has none."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class CallLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Holds the limits for a single call, where None means no limit."""
 
     budget_tokens: int | None = None
-    """This is the maximum total of a context's budget."""
+    """This is the maximum total budget of a context."""
     hits: int | None = None
     """This is the maximum sum of `top_k` and `offset` in a recall."""
 

@@ -1,7 +1,7 @@
 """Presents facts, events and learnings as one type of record, with one kind of id.
 
 An id consists of the kind and the key: `fact:city`, `event:9f2a…` or `learning:c1d0…`. The typed nouns do the work. An
-update or deletion here calls theirs, with the same history, lineage and audit trail.
+update or deletion here calls their methods, so the history, lineage and audit trail are the same.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ PAGE_ROWS = 200
 
 
 SCOPE = "scope"
-"""The metadata key of an event or a learning that matters only for its conversation or task."""
+"""The metadata key that marks an event or a learning as relevant only to its conversation or task."""
 INFERRED = "inferred"
-"""The metadata key of a learning that was inferred from the words and is not stated in them."""
+"""The metadata key that marks a learning as inferred from the words, not stated in them."""
 
 
 class Remembered(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -53,7 +53,7 @@ class Remembered(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     kind: MemoryKind
     namespace: str
     text: str
-    """This is a sentence. For a fact without one, it is a phrase such as "Lives in Porto", or its key and value."""
+    """This is a sentence. For a fact without one, this is a phrase such as "Lives in Porto", or its key and value."""
     subject: str | None = None
     key: str | None = None
     value: Any = None
@@ -124,7 +124,7 @@ class Memories:
         min_score: float | None = None,
         ns: Ns | None = None,
     ) -> list[Remembered]:
-        """Return the memories that are most relevant to a query, best first, each with its score.
+        """Return the memories most relevant to a query, best first, each with its score.
 
         Args:
             query: A question or a few words.
@@ -219,7 +219,7 @@ class Memories:
         return remembered(record, self._core.at())
 
     async def delete(self, id: str, *, ns: Ns | None = None) -> bool:
-        """Delete a memory, and return whether there was one. `forget` also deletes what was derived from it.
+        """Delete a memory, and return whether it existed. `forget` also deletes everything derived from it.
 
         Args:
             id: The id, such as `fact:city`.
@@ -285,8 +285,8 @@ class Memories:
     async def undo(self, id: str, *, ns: Ns | None = None) -> Remembered | None:
         """Undo the last change to a memory, and return the resulting memory, or None if it no longer exists.
 
-        The undo is itself a new version, so it can be undone. If the last change added a fact, the fact is rejected,
-        and is not derived from the same message again. If the change was approved in the review queue, it waits there
+        The undo is itself a new version, so it can be undone. If the last change added a fact, the fact is rejected and
+        is not derived from the same message again. If the change was approved in the review queue, it waits there
         again.
 
         Args:
@@ -571,7 +571,7 @@ def _sentence(fact: Fact) -> str:
 
 
 def _learning_versions(learning: Learning) -> list[Learning]:
-    """Return what a learning said before each of its changes, and what it says now."""
+    """Return the wordings of a learning before each of its changes, and its current wording."""
     earlier = [
         msgspec.structs.replace(
             learning, content=before.content, confidence=before.confidence, reason=before.reason,
@@ -583,7 +583,7 @@ def _learning_versions(learning: Learning) -> list[Learning]:
 
 
 def _is_result(candidate: Candidate, record: Fact | Event | Learning) -> bool:
-    """Return whether a memory is unchanged since the approval of a candidate."""
+    """Return whether a memory has not changed since a candidate was approved."""
     if not set(candidate.sources) <= set(record.sources):
         return False
     if candidate.operation == "end":

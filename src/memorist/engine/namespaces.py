@@ -1,4 +1,4 @@
-"""Lists namespaces that are not empty, by skipping from one to the next in each table's index (a skip scan)."""
+"""Lists non-empty namespaces by skipping from one to the next in each table's index (a skip scan)."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ TABLES: tuple[tuple[type[Record], str | None], ...] = (
     (StoredRecord, None),
     (Task, "by_ns"),
 )
-"""The kinds that are stored in a namespace, each with an index that begins with the namespace (None means that the key
-begins with it)."""
+"""The kinds stored in a namespace, each with an index that begins with the namespace (None means that the key begins
+with it).
+"""
 
 
 class Namespaces:
@@ -34,7 +35,7 @@ class Namespaces:
     async def namespaces(
         self, kind: str | None, *, prefix: str | None, limit: int | None, after: str | None, reverse: bool
     ) -> list[str]:
-        """Return the namespaces that this handle can read and that are not empty, in order."""
+        """Return the non-empty namespaces that this handle can read, in order."""
         return await _namespaces(self._core, kind, prefix, limit, after, reverse)
 
 

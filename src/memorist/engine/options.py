@@ -39,7 +39,7 @@ def checked_limit(limit: int | None) -> int | None:
 
 
 def check_reason(reason: str | None) -> None:
-    """Raise an error unless a reason is None or short text."""
+    """Raise an error unless a reason is None or a short text."""
     if reason is not None:
         check_text(reason, "reason", limit=10_000)
 

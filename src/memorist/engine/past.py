@@ -1,9 +1,9 @@
 """Presents a memory as it was at a given time, for `as_of`. Reads use the history, and nothing is written.
 
-Facts and events have versions, so their old values and deleted ones come back. Messages, threads and summaries never
-change, so those that existed at the time are shown. A learning keeps its earlier wordings, until it is deleted.
-Documents and working memory have no versions, and are shown if they have not been replaced since. Forgotten items are
-in no history, and items that have expired stay gone.
+Facts and events have versions, so old values and deleted items come back. Messages, threads and summaries never change,
+so the ones that existed at that time are shown. A learning keeps its earlier wordings until it is deleted. Documents
+and working memory have no versions and are shown if they have not been replaced since. Forgotten items are not in any
+history, and expired items stay gone.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _HISTORIES: dict[str, type[Record]] = {
     for kind in RECORDS
     if kind.table.history
 }
-"""The records of old versions, by the name of the table."""
+"""The records of old versions, by table name."""
 _BEGINS = {
     "messages": "created_at", "threads": "created_at", "summaries": "created_at", "learnings": "created_at",
     "documents": "updated_at", "working": "updated_at", "fact_versions": "updated_at", "event_versions": "updated_at",
@@ -94,13 +94,13 @@ class Past:
         return moment is None or to_micros(moment) <= self._micros
 
     def _then(self, row: R) -> R:
-        """Return a learning in its words of that time, and as active if it has been rejected since."""
+        """Return a learning as it was worded at that time, and as active if it has been rejected since."""
         if isinstance(row, Learning) and not self._unchanged(row):
             return cast(R, msgspec.structs.replace(learning_at(row, self.moment), status="active"))
         return row
 
     async def _version(self, record_type: type[R], history: type[Record], key: Key) -> R | None:
-        """Return the version of a row at that time, or None if there was none or it has expired by now."""
+        """Return the version of a row at that time, or None if there was none or it has since expired."""
         # now=0 returns expired versions too: first find the version that held, then check its expiry.
         versions = await self.below.scan(Scan(history, key, reverse=True), now=0)
         held = next((version for version in versions if self._unchanged(version)), None)
@@ -182,7 +182,7 @@ async def changed_drafts(past: Core, ns: str, only: EntryFilter) -> list[Draft]:
 
 
 async def mark_as_then(past: Core, entries: Sequence[Entry]) -> list[Entry]:
-    """Return the entries with the marks they had at that time. A statement was current until its fact was changed."""
+    """Return the entries, with the marks they had at that time. A statement was current until its fact was changed."""
     out: list[Entry] = []
     states: dict[str, list[Fact]] = {}
     for entry in entries:

@@ -1,4 +1,4 @@
-"""Exports and imports JSON lines that contain every row of an org, with the same bytes from every store.
+"""Exports and imports every row of an org as JSON lines. Every store produces the same bytes.
 
 The first line identifies the file. Each row has a line with a checksum, ordered by table and key. The last line
 contains the number of rows. An import checks the whole file before it writes anything, so a damaged file changes
@@ -59,7 +59,7 @@ MAX_NUMBER = 2**53
 TYPED_RECORDS = frozenset(
     {Message, Receipt, Thread, Fact, FactVersion, StateEntry, Learning, WorkingDocument, CachedEntity, Document, Task}
 )
-"""Kinds whose keys are chosen by users, and which are therefore checked like names."""
+"""Kinds whose keys are chosen by users and are therefore checked like names."""
 HARMLESS_QUEUES = ("index", "derive", "fold", "archive", "embed", "dedup", "tidy", "count")
 """Queues whose jobs only process stored data. Jobs in other queues contain commands, which must not come from a
 file."""
@@ -70,7 +70,7 @@ Progress = Callable[[int, int | None], None]
 
 
 class Transfer(msgspec.Struct, frozen=True):
-    """Reports the rows of an export or import by table."""
+    """Reports the number of rows in an export or import, by table."""
 
     to_dict = as_dict
 
@@ -140,7 +140,7 @@ class Portable:
         yield _encode(_End(counts.total())) + b"\n"
 
     async def import_(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Transfer:
-        """Load a file that `export` wrote into this org, overwriting existing rows.
+        """Load a file written by `export` into this org, overwriting existing rows.
 
         The file is not trusted: names, namespaces and versions are checked like user input, and only harmless jobs
         (such as indexing) are loaded. Nothing in it is executed.
@@ -189,8 +189,8 @@ class Portable:
         return await sealed.scan(scan, now=self._core.now())
 
     async def _loads(self, batch: list[Record]) -> list[Change]:
-        """Return the rows unchanged, except jobs, which are reset, and two kinds of values that may only grow: epochs
-        (whose version guards expect) and the last numbers of threads.
+        """Return the rows unchanged, except for jobs, which are reset, and for two kinds of values that may only grow:
+        epochs (whose versions are expected by guards) and the last numbers of threads.
         """
         rows = [msgspec.structs.replace(record, org=self._core.org) for record in batch]
         epochs = [row.row_key[1:] for row in rows if isinstance(row, Epoch)]
@@ -246,7 +246,7 @@ def create(path: Path) -> BinaryIO:
 
 @contextmanager
 def file_errors(path: Path, doing: str) -> Iterator[None]:
-    """Convert file system errors to ours: NotFound, StoreUnavailable for a full or broken disk, otherwise
+    """Convert file system errors to ours: NotFound, StoreUnavailable for a full or broken disk, or otherwise
     UsageError.
     """
     if "\0" in path.name:
@@ -264,7 +264,7 @@ def file_errors(path: Path, doing: str) -> Iterator[None]:
 
 @contextmanager
 def new_file(target: Path) -> Iterator[BinaryIO]:
-    """Write a file atomically: under a temporary name, which is renamed when the file is complete and deleted on an
+    """Write a file atomically: under a temporary name at first. It is renamed when it is complete, and deleted on an
     error.
 
     Only its owner can read it, and symbolic links are not followed. An existing file is replaced.
@@ -355,8 +355,7 @@ def _record(number: int, line: bytes) -> Record:
 
 
 def _check_names(record: Record) -> None:
-    """Check names and namespaces like user input, and check that numbers which the store normally assigns are in
-    range.
+    """Check names and namespaces like user input, and check that numbers normally assigned by the store are in range.
     """
     for name in record.table.key[1:]:
         value = getattr(record, name)

@@ -44,7 +44,7 @@ Progress = Callable[[str, int], Any]
 
 
 class Report(msgspec.Struct, frozen=True):
-    """Represents a processor's report: how many items it examined and changed, with counts and notes."""
+    """Represents a processor's report: how many items it examined and changed, along with counts and notes."""
 
     to_dict = as_dict
 
@@ -89,8 +89,9 @@ ProcessorSpec = str | Processor | Processes | type[Processor] | type[Processes]
 
 
 class TtlGarbageCollector(Processor):
-    """Removes expired rows, pieces of records whose writers died, old idempotency keys, and rows that are older than
-    the org's retention rules allow. Only the last of these can still be read before they are removed."""
+    """Removes expired rows, pieces of records whose writers died, old idempotency keys, and rows older than the org's
+    retention rules allow. Of these, only the last can still be read before they are removed.
+    """
 
     name = "gc"
 
@@ -156,8 +157,9 @@ class VectorIndexer(Processor):
         return Report(self.name, done, changed, notes=notes)
 
     async def reindex(self, core: Core, ns: str, progress: Progress | None = None) -> int:
-        """Rebuild the outdated entries of a namespace, starting at the watermark of the last run, and return how many
-        were rebuilt."""
+        """Rebuild a namespace's outdated entries, starting at the last run's watermark, and return how many were
+        rebuilt.
+        """
         stats, sweep = await core.get(NamespaceStats, ns), await core.get(Sweep, ns, "embed")
         version = index_version(core)
         if stats is None:
@@ -257,7 +259,7 @@ class VectorIndexer(Processor):
 
 
 class IndexVersion(msgspec.Struct, frozen=True):
-    """Identifies the current analysis and, if there is one, the current embedder, which create entries."""
+    """Identifies the analysis and, if there is one, the embedder that currently create entries."""
 
     analysis: str
     embedder: str | None
@@ -308,7 +310,7 @@ class Summarizer(Processor):
 
 
 class TokenLimiter(Summarizer):
-    """Keeps the unfolded part of each thread under a number of tokens by folding the oldest messages."""
+    """Keeps the unfolded part of each thread below a token limit by folding the oldest messages."""
 
     name = "limiter"
 
@@ -484,8 +486,8 @@ def _opened(core: Core, model: ModelSpec) -> Any:
 
 
 async def _grown_threads(core: Core, last: bool) -> AsyncIterator[Thread]:
-    """Yield threads that have grown since the last run. The indexer creates a `fold` job for each, and the `last` user
-    deletes it.
+    """Yield threads that have grown since the last run. The indexer creates a `fold` job for each, and the `last` one
+    to use it deletes it.
     """
     await Outbox(core.shared, core.org).drain(("index",))
     after: tuple[str, str] | None = None
@@ -511,8 +513,8 @@ async def _end(core: Core, job: Job, thread: Thread | None) -> None:
 
 
 async def _spaces(core: Core, queue: str, maker: str | None = None) -> list[str]:
-    """Return the namespaces to process: those for which the indexer created a job or, until a first full run has ended,
-    all of them.
+    """Return the namespaces to process: those for which the indexer has created a job or, until the first full run has
+    finished, all of them.
     """
     whole = await core.get(Sweep, "", queue)
     if whole is None or whole.maker != maker:
@@ -521,7 +523,7 @@ async def _spaces(core: Core, queue: str, maker: str | None = None) -> list[str]
 
 
 async def _swept(core: Core, queue: str, maker: str | None = None) -> None:
-    """Record that a full run over all namespaces has ended, so that later runs follow the jobs."""
+    """Record that a full run over all namespaces has finished, so that later runs follow the jobs."""
     whole = await core.get(Sweep, "", queue)
     if whole is None or whole.maker != maker:
         await core.apply(Put(_sweep(core, queue, "", 0, maker)))

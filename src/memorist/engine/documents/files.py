@@ -212,5 +212,5 @@ def _with_headings(text: str, headings: Iterable[tuple[int, str]]) -> str:
 
 
 def _bare(line: str) -> str:
-    """Return a line without its numbering and spaces and in one case, for comparison with a title."""
+    """Return a line without its numbering and spaces, case-folded, for comparison with a title."""
     return re.sub(r"^[\d.\s]+", "", line).replace(" ", "").casefold()

@@ -48,8 +48,8 @@ class Eraser(Rows):
     def __init__(self, core: Core, *, preview: bool = False) -> None:
         super().__init__(core.uncounted(), preview=preview)  # `finish` counts the entries that are left
         self._seen: dict[Ref, Node] = {}
-        """Everything reached so far. Every walk starts from all of them, because the rows that connected them are gone
-        by then.
+        """Everything reached so far. Every walk starts from all of these things, because the rows that connected them
+        are gone by then.
         """
         self._erased: set[Ref] = set()
         self._edges: set[tuple[Ref, Ref]] = set()

@@ -60,14 +60,15 @@ class Node(msgspec.Struct, frozen=True):
     instead: Message | None = None
     """This redacted message replaces the original."""
     before: Any = None
-    """Since this time, the id has belonged to another thread. Data derived from the earlier thread is deleted, and the
-    new thread stays."""
+    """Since this time, the id has belonged to another thread. Data derived from the earlier thread is deleted, but the
+    new thread stays.
+    """
     passive: bool = False
-    """This is True if only derived data is deleted, because the thing may also be a source of other users."""
+    """This is True if only derived data is deleted, because the thing may also be a source for other users."""
 
     @property
     def is_spared(self) -> bool:
-        """Return whether only derived data is deleted, but not the thing itself."""
+        """Return whether only derived data is deleted, not the thing itself."""
         return self.passive or self.before is not None
 
 
@@ -140,7 +141,7 @@ class Rows:
         return locks, changes
 
     async def _parts(self, ref: Ref) -> list[Any]:
-        """Return rows with content that belong to a thing: all versions of a fact, or samples of other things."""
+        """Return the rows with content that belong to a thing: all versions of a fact, or samples of other things."""
         prefix = [name for name in (ref.ns, ref.key) if name]
         kinds = owned_by(ref.kind)
         limit = None if ref.kind in WITH_SOURCES else SAMPLED_ROWS
@@ -177,8 +178,8 @@ class Rows:
         return [Put(self._tombstone(ref.kind, mark)) for mark in marks]
 
     async def _beside(self, thread: Thread, seq: int, message: Message | None) -> list[Change]:
-        """Return what has to be deleted with a message: its binary parts, and the entries of its neighbours, which also
-        contain its terms.
+        """Return the data to delete along with a message: its binary parts, and the entries of its neighbours, which
+        also contain its terms.
 
         The neighbours are indexed again, so the index watermark moves back before them. Writing the job makes a running
         indexer fail.
@@ -199,8 +200,9 @@ class Rows:
         return Put(index_job(self._org, thread.ns, f"thread:{thread.id}", to_datetime(0), "archive"))
 
     async def _names(self, ref: Ref) -> list[Change]:
-        """Return what has to be deleted with a document: its bare name as a source, unless a document in another
-        namespace has the same name."""
+        """Return the data to delete along with a document: its bare name as a source, unless a document in another
+        namespace has the same name.
+        """
         bare = Ref("document", key=ref.key)
         changes: list[Change] = [*raised(self._core, bare), owned(self._core, ref.ns, "document", ref.key)]
         for ns in {link.source_ns for link in await owners(self._core, "document", ref.key)} - {ref.ns}:
@@ -230,7 +232,7 @@ class Rows:
 
     def _forget_source(self, ref: Ref) -> Load:
         """Return the change that marks a source as forgotten now. A `Put` would keep the time when it was first
-        forgotten, and a writer that has started to derive from it since then would not notice. The time is the same
+        forgotten, and a writer that has since started to derive from it would not notice. The time is the same
         throughout one erasure.
         """
         mark = ref_fingerprint(ref)
@@ -269,10 +271,9 @@ class Rows:
 
 
 def _once(changes: Sequence[Change]) -> list[Change]:
-    """Return the changes without repetitions, because things that are deleted together name the same jobs, epochs and
-    entries.
+    """Return the changes without repetitions, because things deleted together name the same jobs, epochs and entries.
 
-    If two changes write the same row, the first is kept, because it moves the index of a thread back furthest.
+    If two changes write the same row, the first is kept, because it moves the index of a thread back the furthest.
     """
     unique: dict[Any, Change] = {}
     for change in changes:
