@@ -237,7 +237,7 @@ class AsyncMemory(Listens):
         hops: int = 1,
         as_of: When | None = None,
     ) -> list[Hit]:
-        """Find the memories that matter most for a query, best first. Everything written before the call is searched.
+        """Find the memories most relevant to a query, best first. Everything written before the call is searched.
 
         Args:
             query: A question or a few words.

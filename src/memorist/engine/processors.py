@@ -224,7 +224,7 @@ class VectorIndexer(Processor):
         vectors: Vectors | None,
         guards: Sequence[Change],
     ) -> bool:
-        """Write entries. Return False if something in the namespace was forgotten since they were read.
+        """Write entries. Return False if something in the namespace has been forgotten since they were read.
 
         Entries whose record was deleted in the meantime are deleted again."""
         from ..recall.vectors import encode_many
@@ -266,7 +266,7 @@ class IndexVersion(msgspec.Struct, frozen=True):
 
     @property
     def maker(self) -> str:
-        """This is the analysis and the embedder as one text, in the form that a `Sweep` stores."""
+        """This is the analysis and the embedder as one text, in the form stored by a `Sweep`."""
         return f"{self.analysis} {self.embedder or ''}".strip()
 
     def matches(self, entry: Entry) -> bool:
@@ -292,7 +292,7 @@ class Summarizer(Processor):
     ) -> None:
         self._model, self._room, self._at, self._to = model, max_tokens, compact_at, compact_to
         self.last = True
-        """Whether this is the last processor of the run that uses the `fold` jobs and therefore deletes them."""
+        """Whether this is the last processor in the run that uses the `fold` jobs, and which therefore deletes them."""
 
     async def run(self, core: Core, progress: Progress | None = None) -> Report:
         model = _opened(core, self._model) or core.shared.model
@@ -486,8 +486,8 @@ def _opened(core: Core, model: ModelSpec) -> Any:
 
 
 async def _grown_threads(core: Core, last: bool) -> AsyncIterator[Thread]:
-    """Yield threads that have grown since the last run. The indexer creates a `fold` job for each, and the `last` one
-    to use it deletes it.
+    """Yield threads that have grown since the last run. The indexer creates a `fold` job for each, and the `last`
+    processor that uses the job deletes it.
     """
     await Outbox(core.shared, core.org).drain(("index",))
     after: tuple[str, str] | None = None

@@ -27,7 +27,7 @@ PREFERENCE_PREFIX = "preference."
 MIN_CONFIDENCE = 0.7
 """The minimum confidence of a fact in the block; a learning's confidence must exceed it."""
 MAX_ADDED_LEARNINGS = 5
-"""How many of the learnings that a program added without a source to show."""
+"""How many of the learnings added by a program without a source to show."""
 MAX_FACTS = 1_000
 """For a user with more facts than this, only those about important topics are read."""
 MAX_READ_VERSIONS = 4
@@ -35,7 +35,7 @@ MAX_READ_VERSIONS = 4
 MAX_SHOWN_VALUES = 8
 """A list or a set of named values with more entries than this is treated as data for a program."""
 MAX_FACT_CHARACTERS, MAX_WISH_CHARACTERS = 160, 400
-"""Longer lines are left out, because a shortened line may mean something else. Recall still finds them."""
+"""Longer lines are left out, because a truncated line may mean something else. Recall still finds them."""
 TRUSTED_ACTORS = ("user", "system", "processor", "assistant")
 _LANES = {"identity": "identity", "contact": "facts", "safety": "safety", "wish": "wishes", "fact": "facts"}
 
@@ -133,8 +133,8 @@ class Profile:
         """Return the profile lines that every context of a user contains, in order, each with its source.
 
         The lines are about safety, who the user is, preferences, corrections, other important facts, and the current
-        page and plan. Only certain and current lines are included. The block changes only when one of them changes, so
-        it stays in prompt caches.
+        page and plan. Only lines that are certain and current are included. The block changes only when one of them
+        changes, so it stays in prompt caches.
 
         Args:
             user: The user it is about. Defaults to the user of this handle.
@@ -182,8 +182,8 @@ class Profile:
         return [*within_limits(lines), *await self._now(name)]
 
     async def _learned(self, user: str, ns: str) -> list[tuple[Learning, ProfileLine]]:
-        """Return wishes and corrections, oldest first. They include the user's own, and the most used of those that a
-        program added.
+        """Return wishes and corrections, oldest first. They include the user's own and the most used of those added by
+        a program.
         """
         from ..context.profile import ProfileLine
 
@@ -208,7 +208,7 @@ class Profile:
         ]  # fmt: skip
 
     async def _stated(self, ns: str) -> list[Fact]:
-        """Return the facts that requests may contain. Facts that are not indexed are only for programs."""
+        """Return the facts that requests may contain. Unindexed facts are only for programs."""
         facts = await self._facts.list(ns, limit=MAX_FACTS)
         if len(facts) == MAX_FACTS:
             from ..languages import topics
@@ -218,7 +218,7 @@ class Profile:
         return [fact for fact in facts if fact.indexed != []]
 
     async def _change_dates(self, facts: list[Fact]) -> dict[str, datetime]:
-        """Return when each fact got its current value, by key, for facts that had another value before.
+        """Return, by key, when each fact that used to have another value got its current one.
 
         This reads the last few versions of all changed facts at once. A value that is older than these versions has no
         date.
@@ -281,7 +281,7 @@ def _importance(fact: Fact) -> tuple[float, str]:
 
 
 def fact_line(fact: Fact, since: datetime | None, now: datetime) -> ProfileLine | None:
-    """Return a fact as a line that a person would write, such as "Lives in Porto (since 15 Nov)", or None if its value
+    """Return a fact as a line that a person might write, such as "Lives in Porto (since 15 Nov)", or None if its value
     is data for programs.
 
     """
@@ -309,7 +309,7 @@ def fact_line(fact: Fact, since: datetime | None, now: datetime) -> ProfileLine 
 
 
 def _capitalised(text: str) -> str:
-    """Return a wish that begins with a capital letter, unless its first word is a name such as `iOS` or `__init__`."""
+    """Return a wish with its first letter capitalised, unless its first word is a name such as `iOS` or `__init__`."""
     first = text.split(maxsplit=1)[0] if text.split() else ""
     return text[:1].upper() + text[1:] if first.isalpha() and first.islower() else text
 

@@ -42,7 +42,7 @@ class WhyStep(msgspec.Struct, frozen=True):
 
 
 class WhyCorrection(msgspec.Struct, frozen=True):
-    """Describes the correction that set a fact's current value: what it replaced, who made it, when and why."""
+    """Describes the correction that set a fact's current value: what it replaced, and who made it, when and why."""
 
     before: Json
     value: Json
@@ -62,7 +62,7 @@ class Why(msgspec.Struct, frozen=True):
     created_at: datetime | None
     sources: list[WhyStep]
     correction: WhyCorrection | None = None
-    """If a fact was corrected, this is the correction that its value comes from."""
+    """If a fact was corrected, this is the correction from which its value comes."""
 
     @property
     def messages(self) -> list[Message]:

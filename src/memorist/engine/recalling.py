@@ -1,4 +1,4 @@
-"""Recall searches the namespaces of this scope, by words and by meaning, for the memories that matter for a query."""
+"""Recall searches the namespaces of this scope, by words and by meaning, for the memories relevant to a query."""
 
 from __future__ import annotations
 
@@ -35,16 +35,17 @@ MAX_HOPS = 4
 HITS_FOR_MODEL = 8
 """How many hits the model reads before it proposes the next search."""
 MAX_PAST_ENTRIES = 200
-"""For a question about an earlier time, how many of the facts and events that have changed since then are
-candidates."""
+"""For a question about an earlier time: how many of the facts and events that have changed since then become
+candidates.
+"""
 MAX_REINDEXED_ENTRIES = 5_000
-"""A recall rebuilds the outdated entries of a namespace if there are at most this many, which takes about a second."""
+"""A recall rebuilds the outdated entries of a namespace if there are at most this many. That takes about a second."""
 MAX_HITS_WITH_THREE_CANDIDATES = 60
 """For up to this many hits, recall considers three candidates per hit; for more, it considers two."""
 
 
 class Recalling:
-    """Searches for the memories that matter for a query."""
+    """Searches for the memories relevant to a query."""
 
     def __init__(self, core: Core) -> None:
         # An index has neither the rows of an open batch nor those of the past.
@@ -71,14 +72,14 @@ class Recalling:
         bare: bool = False,
         floored: bool = False,
     ) -> list[Hit]:
-        """Find the memories that matter most for a query, best first. Everything written before the call is searched.
+        """Find the memories most relevant to a query, best first. Everything written before the call is searched.
 
         `offset` skips the first hits, `vector` replaces the query's embedding, and a namespace that ends in `*` is a
-        prefix. With `expand`, the memory's model proposes other wordings, which are searched too. With `hops` over 1,
-        the model reads the first hits and proposes the next search, `hops - 1` times. `bare` hits are for a context:
-        chunks of a document are not merged, and hits have no reasons. Without `min_score`, nothing is returned for a
-        question that seems to have no answer here, unless `where` is passed; `floored` uses the floor of contexts. With
-        `as_of`, recall uses the memory as it was at that time.
+        prefix. With `expand`, the memory's model proposes other wordings, which are searched too. With `hops` greater
+        than 1, the model reads the first hits and proposes the next search, `hops - 1` times. `bare` hits are for a
+        context: chunks of a document are not merged, and hits do not include reasons. Without `min_score`, nothing is
+        returned for a question that seems to have no answer here, unless `where` is passed; `floored` uses the floor of
+        contexts. With `as_of`, recall uses the memory as it was at that time.
         """
         if as_of is not None:
             past = Recalling(core_at(self._core, as_datetime(as_of, "as_of")))
@@ -135,7 +136,7 @@ class Recalling:
             return [] if pool is None else await Hits(core).of([pool], wanted)
 
     def _together(self, mine: list[Hit], theirs: list[Hit], wanted: Wanted) -> list[Hit]:
-        """Return the best hits of both orgs within the token limit.
+        """Return the best hits from both orgs within the token limit.
 
         If scores are equal, hits from the handle's own org come first.
         """
@@ -168,7 +169,8 @@ class Recalling:
         words: int,
         hops: int,
     ) -> list[Pool]:
-        """Return pools for the model's other wordings and follow-up questions. If the model fails, none are added."""
+        """Return pools for the model's other wordings and follow-up questions. If the model fails, no pools are added.
+        """
         from ..models.searching import follow_ups, wordings
 
         model, all_pools = self._core.shared.model, list(pools)
@@ -203,7 +205,7 @@ class Recalling:
         vector: Sequence[float] | None = None,
         fresh: bool = True,
     ) -> Pool | None:
-        """Return the candidates for a question with everything that ranking needs, or None if there are none.
+        """Return the candidates for a question and everything that ranking needs, or None if there are no candidates.
 
         Without `fresh`, only entries that are already indexed are searched. Deriving uses this, because it is part of
         catching up.
@@ -295,7 +297,7 @@ class Recalling:
         return await self._core.get_many(NamespaceStats, [(ns,) for ns in spaces])
 
     async def _reindex(self, rows: Sequence[NamespaceStats | None]) -> None:
-        """Rebuild the entries of outdated namespaces if there are few; the others wait for `memorist reindex`."""
+        """Rebuild the entries of outdated namespaces that have only a few; the others wait for `memorist reindex`."""
         from .processors import VectorIndexer
 
         for stats in rows:
@@ -361,7 +363,7 @@ class Recalling:
         earlier: bool,
         unindexed: Mapping[str, int],
     ) -> Pool | None:
-        """Return the candidates of all namespaces. The search is widened as long as filters leave too few."""
+        """Return the candidates from all namespaces. The search is widened for as long as filters leave too few."""
         from ..recall.candidates import MIN_CANDIDATES, Candidates
         from ..recall.pool import Pool, stats_of
 

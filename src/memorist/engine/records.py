@@ -1,7 +1,7 @@
-"""Records store opaque bytes or JSON under ordered keys, for integrations that have their own state.
+"""Records store opaque bytes or JSON under ordered keys, for integrations with their own state.
 
 A record is one row without an index entry, audit event or history, and recall never sees it. Data longer than
-`PIECE_BYTES` is split into pieces, which are written first under an upload id. Committing the row that names the upload
+`PIECE_BYTES` is split into pieces, which are first written under an upload id. Committing the row that names the upload
 makes them the record's data in one step, so a reader sees either the old data or the new data. Each unfinished upload
 has a job that is due in an hour, so that a collector can remove the pieces of a writer that died.
 """
@@ -44,7 +44,7 @@ _replace = msgspec.structs.replace
 
 
 class OpaqueRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A record as it was put. `data` is bytes or a JSON value, and `key` is the tuple it is stored under."""
+    """A record as it was written. `data` is bytes or a JSON value, and `key` is the tuple it is stored under."""
 
     to_dict = as_dict
 
@@ -66,7 +66,7 @@ class OpaqueRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RecordPut(msgspec.Struct, frozen=True, kw_only=True):
-    """Represents one record for `put_many`, if it needs more than a key and data."""
+    """Represents one record for `put_many` that needs more than a key and data."""
 
     key: Sequence[str | int | float]
     data: bytes | Json
@@ -77,7 +77,7 @@ class RecordPut(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Records:
-    """Reads and writes bytes and JSON values under keys that are tuples of texts and numbers."""
+    """Reads and writes bytes and JSON values under keys, which are tuples of texts and numbers."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -185,7 +185,7 @@ class Records:
         ns: Ns | Iterable[Sequence[str | int | float]] | None = None,
         keys: Iterable[Sequence[str | int | float]] = OMITTED,
     ) -> list[OpaqueRecord | None]:
-        """Return the records under several keys, in order, with None for those that do not exist.
+        """Return the records under several keys, in order, and None for each one that does not exist.
 
         Args:
             ns: The namespace. On a user's handle, it defaults to the user's own.
@@ -425,7 +425,7 @@ class Records:
     # -- reading
 
     async def _opened(self, row: StoredRecord) -> OpaqueRecord | None:
-        """Return a record with its data, or None if it was deleted while its pieces were read."""
+        """Return a record with its data, or None if it was deleted while its pieces were being read."""
         while row.upload is not None:
             data = await self._joined(row)
             if len(data) == row.size:
@@ -543,7 +543,7 @@ def _bound(key: Sequence[str | int | float] | None) -> tuple[str] | None:
 
 
 def _range(start: str, after: tuple[str] | None, before: tuple[str] | None) -> tuple[Any, Any]:
-    """Return the bounds, narrowed to the keys that start with a prefix and are longer than the prefix."""
+    """Return the bounds, narrowed to the keys that start with a prefix and are longer than it."""
     if not start:
         return after, before
     low, high = (start,), (start + AFTER_ELEMENTS,)
@@ -555,7 +555,7 @@ def _with_upload(row: StoredRecord, data: bytes) -> StoredRecord:
 
 
 def _without_older(row: StoredRecord) -> list[Change]:
-    """Return changes that delete the pieces of the data that a row replaces."""
+    """Return changes that delete the pieces of data that a row replaces."""
     if row.upload is None:
         return [DeleteRange(RecordPiece, row.row_key)]
     mine = (row.upload,)

@@ -1,4 +1,4 @@
-"""Remembers something in one call: stores a statement, reads it immediately, and returns what was understood."""
+"""Remembers something in one call: it stores a statement, reads it immediately, and returns what was understood."""
 
 from __future__ import annotations
 
@@ -28,12 +28,13 @@ if TYPE_CHECKING:
 
 _SECRET = "{} is a secret and is kept out of memory"
 THREAD = "remembered"
-"""The first part of the id of the thread that stores statements if the caller names no thread."""
+"""The first part of the id of the thread that stores statements if the caller does not name a thread."""
 
 
 class Refusal(msgspec.Struct, frozen=True, kw_only=True):
-    """Describes something in a message that did not become a memory, such as a secret or a model's note that failed the
-    checks."""
+    """Describes something in a message that did not become a memory, such as a secret or a note by a model that failed
+    the checks.
+    """
 
     to_dict = as_dict
 
@@ -51,15 +52,17 @@ class Understood(msgspec.Struct, frozen=True, kw_only=True):
     """This is the thread that contains the words, or None if they were stored word for word."""
     receipts: list[MessageReceipt] = []
     stored: list[Remembered] = []
-    """These are the memories that were extracted from the words, or confirmed by them."""
+    """These are the memories extracted from the words or confirmed by them."""
     waiting: list[Candidate] = []
-    """These are the memories that are waiting for a person's approval."""
+    """These are the memories waiting for a person's approval."""
     ended: list[str] = []
-    """These are the ids of memories that the words ended. If they asked to forget something, the last one is the
-    request, which `facts.unforget` undoes."""
+    """These are the ids of memories that the words ended. If the words asked to forget something, the last id is that
+    of the request, which `facts.unforget` undoes.
+    """
     refused: list[Refusal] = []
-    """These items did not become memories, each for a given reason. They are secrets, or a model's notes that failed
-    the checks."""
+    """These items did not become memories. Each has a reason. They are secrets, or notes by a model that failed the
+    checks.
+    """
 
 
 class Remembering:

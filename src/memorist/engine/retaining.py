@@ -26,7 +26,7 @@ _RECORDS: dict[str, type[Record]] = {
 
 
 class RetentionState(msgspec.Struct, frozen=True):
-    """Represents a retention rule, with the number of rows that the collector will delete in its next run."""
+    """Represents a retention rule, and the number of rows that the collector will delete in its next run."""
 
     to_dict = as_dict
 
@@ -46,7 +46,7 @@ async def apply_retention(core: Core) -> dict[str, int]:
 
 
 async def retention_states(core: Core) -> list[RetentionState]:
-    """Return the org's rules, each with the number of rows that are due."""
+    """Return the org's rules, each with the number of rows that are due for deletion."""
     states = []
     for rule in (await policy_of(core)).retention:
         states.append(RetentionState(rule.label, len([row async for row in _due_rows(core, rule)])))
@@ -81,7 +81,7 @@ def _matches(rule: Retention, row: Any) -> bool:
 
 
 async def _delete(core: Core, rows: Sequence[object]) -> int:
-    """Delete rows in the same way as their nouns do, with their history, index entries and links."""
+    """Delete rows as their nouns do, along with their history, index entries and links."""
     from .documents.documents import Documents
     from .events import Events
     from .facts.facts import Facts

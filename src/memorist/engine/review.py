@@ -1,4 +1,4 @@
-"""The review queue contains memories that are waiting for a person's approval before they are used."""
+"""The review queue contains memories that need a person's approval before they are used."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WAITING = parse_filter({"approved_as": None})
 
 
 class Review:
-    """Lists, approves, edits and rejects memories that are waiting for approval."""
+    """Lists, approves, edits and rejects memories waiting for approval."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -123,7 +123,7 @@ class Review:
         return msgspec.structs.replace(edited, version=results.stored(edited).version)
 
     async def reject(self, id: str, *, reason: str | None = None, ns: Ns | None = None) -> bool:
-        """Delete a candidate, so that it is not proposed again from the same message, and return whether there was one.
+        """Delete a candidate so that it is not proposed again from the same message, and return whether it existed.
 
         Args:
             id: The id of the candidate.
@@ -160,7 +160,7 @@ class Review:
         ]
 
     def _approving(self, candidate: Candidate, memory: Remembered) -> list[Change]:
-        """Keep an approved candidate, so that undoing the approval puts it back into the queue."""
+        """Keep an approved candidate so that undoing the approval puts it back into the queue."""
         approved = msgspec.structs.replace(candidate, approved_as=memory.id, updated_at=self._core.at())
         kind, _, key = memory.id.partition(":")
         # By this link the candidate is forgotten with the memory that it became.
@@ -200,7 +200,7 @@ class Review:
     async def list(
         self, *, limit: int | None = None, after: str | None = None, ns: Ns | None = None
     ) -> list[Candidate]:
-        """Return the candidates that are waiting for approval, in the order of their ids.
+        """Return the candidates waiting for approval, in the order of their ids.
 
         Args:
             limit: The maximum number to return.

@@ -1,4 +1,4 @@
-"""Assembles contexts from stored threads: as much of the newest history as fits, its summary, and recalled items."""
+"""Assembles contexts from stored threads: as much of the recent history as fits, its summary, and recalled items."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ DEFAULT_BUDGET = 8000
 LONG_MEMORY_CHARACTERS = 200_000
 """If the recalled texts are longer than this, the request is assembled in another thread."""
 MAX_SIZES = 4096
-"""For how many threads a process remembers the size of their messages."""
+"""The number of threads for which a process remembers the size of their messages."""
 MIN_ITEMS, MAX_ITEMS, ITEM_TOKENS = 12, 100, 30
 """How many items to recall by default: as many as may fit, between these bounds."""
 
@@ -49,7 +49,7 @@ class Recall(msgspec.Struct, frozen=True):
 
     namespaces: Spaces = None
     top_k: int | None = None
-    """This is the number of items. None means as many as are relevant and fit."""
+    """This is the number of items. None means as many relevant items as fit."""
     kinds: tuple[str, ...] | None = None
     min_score: float | None = None
     """This is the minimum score of an item. None means the relevance floor, and 0 means no floor."""
@@ -84,13 +84,13 @@ class Assembling:
         as_of: When | None = None,
         stash: int | None = None,
     ) -> Context:
-        """Assemble the request for an input, within the budget, with complete tool exchanges and with recalled memory
+        """Assemble the request for an input within the budget. Tool exchanges are complete, and recalled memory is
         fenced as data.
 
         `recall` is True (everything this handle may read), a `Recall`, namespaces, ready-made items, or False.
         `profile` is True (the profile of this handle's user), False, or lines to add to the profile. With `as_of`, the
-        history, profile and memory are as they were at that time. Tool results of the thread over `stash` tokens are
-        sent as previews, with the tools that read them back. If the tools exceed the budget's `tools`, only the
+        history, profile and memory are as they were at that time. The thread's tool results over `stash` tokens are
+        sent as previews, along with the tools that read them back. If the tools exceed the budget's `tools`, only the
         relevant ones are sent, together with `find_tool`. `earlier_tools` names the tools of the previous request,
         which are sent again.
         """
@@ -226,7 +226,7 @@ class Assembling:
         return pages
 
     async def _pinned(self, thread: str, oldest: int) -> list[Message]:
-        """Return pinned messages older than those that were read, each with the rest of its tool exchange."""
+        """Return pinned messages that are older than those already read, each with the rest of its tool exchange."""
         core = self._core
         pins = await core.get(Pins, thread)
         if pins is None:
@@ -267,7 +267,7 @@ class Assembling:
     async def _recalled(
         self, input: Prompt | None, asked: Recall | Spaces | bool | Sequence[Item], budget: TokenBudget
     ) -> list[Item] | None:
-        """Return items for the memory section, best first, or None if no turn recalls anything."""
+        """Return the items for the memory section, best first, or None if no turn recalls anything."""
         if asked is None or asked is False:
             return None
         if isinstance(asked, list | tuple) and asked and not isinstance(asked[0], str):
@@ -309,7 +309,7 @@ class Assembling:
         )  # fmt: skip
 
     async def _swapped(self, input: Prompt | None, thread: str, oldest: int, k: int) -> list[list[Message]]:
-        """Return older units of the thread that recall finds for the input."""
+        """Return older units of the thread that recall finds relevant to the input."""
         hits = await Recalling(self._core).recall(_query(input), kinds="message", top_k=4 * k)
         mine = [hit.id for hit in hits if hit.id.rpartition("#")[0] == thread]
         seqs = [int(id.rpartition("#")[2]) for id in mine]
@@ -318,7 +318,7 @@ class Assembling:
 
 
 def _prefix(parts: JsonObject) -> Prefix:
-    """Return what a request begins with."""
+    """Return the beginning of a request."""
     from .settings import Prefix
 
     profile = tuple(line.text for line in parts["profile"])
@@ -332,8 +332,8 @@ def max_items(budget: TokenBudget) -> int:
 
 
 def recall_spec(recall: Recall | Spaces | bool | Sequence[Item]) -> Recall | None:
-    """Return what to recall, or None to recall nothing. Items that the program passes itself count as an ordinary
-    recall."""
+    """Return what to recall, or None to recall nothing. Items passed by the program itself count as an ordinary recall.
+    """
     if recall is None or recall is False:
         return None
     if isinstance(recall, Recall):
@@ -344,8 +344,9 @@ def recall_spec(recall: Recall | Spaces | bool | Sequence[Item]) -> Recall | Non
 
 
 def _shown_thread(summary: Summary) -> str:
-    """Return the thread that a request names for folded messages. If the summary is a copy, this is the original's
-    thread."""
+    """Return the thread that a request names as the place of folded messages. If the summary is a copy, this is the
+    original's thread.
+    """
     span = f"#{summary.first}-{summary.last}"
     return next((source.removesuffix(span) for source in summary.sources if source.endswith(span)), summary.thread)
 

@@ -28,9 +28,9 @@ class ChildResult(msgspec.Struct, frozen=True):
 
     text: str
     thread: str
-    """This is the sub-agent's thread, which contains everything that it did."""
+    """This is the sub-agent's thread, which contains everything it did."""
     sources: tuple[str, ...] = ()
-    """These are the ids of the messages that the result is based on."""
+    """These are the ids of the messages on which the result is based."""
 
     def message(self, call_id: str | None = None) -> Message:
         """Return the result as a message for the parent's next turn, or, with `call_id`, as the result of that tool

@@ -1,4 +1,4 @@
-"""Runs any agent or function with memory. Recalled text is passed in, fenced as data, and the turn is recorded."""
+"""Runs any agent or function with memory. Recalled text, fenced as data, is passed in, and the turn is recorded."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ OWN_THREAD = "memorist.thread"
 
 
 class Remember(msgspec.Struct, frozen=True):
-    """Stores the output of a task as a fact under a key."""
+    """Stores a task's output as a fact under a key."""
 
     namespace: Ns
     key: str
@@ -91,7 +91,7 @@ Agent = Callable[..., object] | Runs | Invokes | RunsAsync | InvokesAsync
 
 
 class AsyncTask(Protocol):
-    """Represents a decorator whose functions are awaited, with their original parameters."""
+    """Represents a decorator that returns awaitable functions with their original parameters."""
 
     @overload
     def __call__(
@@ -119,7 +119,7 @@ class Made(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, since: datetime, hits: Sequence[Hit]) -> Made:
-        """Create this from the hits of a recall that began at a given time."""
+        """Create the record from the hits of a recall that began at a given time."""
         sources = dict.fromkeys(source_of(hit.kind, hit.namespace, hit.id) for hit in hits)
         return cls(since, tuple(sources), lowest_trust([str(hit.trust) for hit in hits]) if hits else None)
 
@@ -145,13 +145,13 @@ def lowest_trust(trusts: Sequence[str]) -> str:
 
 
 class Output(msgspec.Struct, frozen=True):
-    """Describes what a task's call stores in memory: a fact, an exchange in a thread, or both."""
+    """Describes what a call to a task stores in memory: a fact, an exchange in a thread, or both."""
 
     value: Json
     text: str
     """This is the output as text."""
     asked: str = ""
-    """These are the texts that the function was called with."""
+    """These are the texts with which the function was called."""
     remember: Remember | None = None
     thread: str | None = None
 
@@ -239,7 +239,7 @@ class Injection:
         return await self.recall("\n".join(texts)[:4000], spec)
 
     async def recall(self, query: str, spec: Recall) -> tuple[Made, list[Hit]]:
-        """Return the memories that a task receives for a query, and the sources of its output."""
+        """Return the memories recalled for a task's query, and the sources of its output."""
         since = self._core.at()
         hits = await self._core.part(Recalling).recall(
             query, namespaces=spec.namespaces, top_k=TASK_HITS if spec.top_k is None else spec.top_k,
@@ -249,7 +249,7 @@ class Injection:
         return Made.of(since, hits), hits
 
     async def keep(self, output: Output, recalled: Made) -> bool:
-        """Store the output as a fact and the exchange as messages, in one commit, both with their sources.
+        """Store the output as a fact and the exchange as messages in one commit, each with its sources.
 
         Return False if there is no fact to store, because one of its sources was forgotten in the meantime.
         """
@@ -285,7 +285,7 @@ def _callable(agent: Agent, blocking: bool) -> Callable[..., object]:
 
 
 async def _called(core: Core, agent: Agent, call: Callable[..., object], input: str, context: Context) -> object:
-    """Call an agent with the context, the messages or the system prompt, whichever it accepts. If it accepts none of
+    """Call an agent with whichever it accepts: the context, the messages or the system prompt. If it accepts none of
     these, pass one text.
     """
     try:

@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from .settings import Prefix, RequestOptions
 
 MAX_KEYS = 2_000
-"""The maximum number of facts in a namespace that are looked up at an earlier time."""
+"""The maximum number of facts to look up in a namespace at an earlier time."""
 
 
 class Supposed(msgspec.Struct, frozen=True):
-    """Holds the assumptions of a rehearsal, which are its differences from the stored data."""
+    """Holds the assumptions of a rehearsal: its differences from the stored data."""
 
     facts: Mapping[Key, Fact | None] = {}
     """Assumed facts by `(org, ns, key)`, or None for a fact that is assumed not to exist."""
@@ -44,11 +44,11 @@ class Supposed(msgspec.Struct, frozen=True):
     until: int | None = None
     """Messages of the thread from this number on are hidden."""
     at: datetime | None = None
-    """Summaries and learnings that are newer than this time are hidden."""
+    """Summaries and learnings newer than this time are hidden."""
 
 
 class Reads:
-    """Presents a read-only view of a store, under the assumptions of a rehearsal."""
+    """Presents a read-only view of a store under the assumptions of a rehearsal."""
 
     def __init__(self, store: Store, supposed: Supposed) -> None:
         self._store = store
@@ -190,7 +190,7 @@ def _unsaid(hit: Hit, thread: str, until: int) -> bool:
 
 
 async def facts_at(core: Core, namespaces: Iterable[str], moment: datetime) -> dict[Key, Fact | None]:
-    """Return the facts of some namespaces that were different at a given time, with their values at that time."""
+    """Return the facts in some namespaces that were different at a given time, with their values at that time."""
     facts, facts_by_key = Facts(core), dict[Key, Fact | None]()
     for ns in namespaces:
         held = await core.scan(Fact, ns, limit=MAX_KEYS)

@@ -7,7 +7,7 @@ from .session import AsyncSession
 
 
 class ResumedSession(AsyncSession):
-    """Represents a session at some turn, with the id that the client gave it."""
+    """Represents a session at a given turn, under the id that the client gave it."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """A session is one run of a conversation over a thread.
 
 The thread contains the whole conversation. Facts and learnings are derived from the turns that `should_persist`
-accepts. At the end the conversation is folded into a summary for recall.
+accepts. At the end, the conversation is folded into a summary for recall.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ PERSISTED, PASSED = "memorist.turns.persisted", "memorist.turns.passing"
 
 
 END_SECONDS = 30.0
-"""How long `end` processes the session's messages, or waits for a worker that is processing them."""
+"""How long `end` processes the session's messages, or waits for a worker to process them."""
 
 
 class Turn(msgspec.Struct, frozen=True):
@@ -85,11 +85,11 @@ class Ended(msgspec.Struct, frozen=True):
     to_dict = as_dict
 
     thread: str
-    """None or empty if no turn was added to a new session."""
+    """This is None or empty if no turn was added to a new session."""
     turns: int
     summary: Summary | None
     derived: int
-    """These are the jobs that were run at the end."""
+    """These are the jobs run at the end."""
 
 
 def worth_keeping(turn: Turn) -> bool:
@@ -105,7 +105,7 @@ class AsyncSession:
     """Represents one conversation over a thread."""
 
     id: str
-    """The id of this run of the conversation, which is stored in its thread's metadata."""
+    """The id of this run of the conversation. It is stored in the thread's metadata."""
 
     def __init__(
         self,
@@ -132,7 +132,7 @@ class AsyncSession:
         self._agent = agent
         self._thread = new_id() if thread is None else thread
         self._written = False
-        """Whether the thread is known to exist. Building a context alone does not create it."""
+        """Whether the thread is known to exist. Building a context is not enough to create it."""
         self._looked = thread is None
         """Whether the session has looked for the thread, which is not necessary for a new id."""
         self._budget = checked_budget(core, budget)
@@ -142,7 +142,7 @@ class AsyncSession:
         self._compact = (compact_at, compact_to)
         self._stash = stash
         self._isolated = isolated
-        """Whether its contexts leave out the profile, and recall only items that are explicitly requested."""
+        """Whether the session's contexts leave out the profile and recall only items that are explicitly requested."""
         self._should_persist = should_persist or worth_keeping
         self._on_turn_end = on_turn_end
         self._on_session_end = on_session_end
@@ -150,11 +150,11 @@ class AsyncSession:
         self._sent: Context | None = None
         """The last context, for comparison with the next one."""
         self._model: str | None = None
-        """The model of the last usage, whose price says what a broken cache costs."""
+        """The model of the last reported usage, whose price determines the cost of a broken cache."""
         self._prefix: Prefix | None = None
         """The beginning of the last request."""
         self.earlier_tools: list[str] = []
-        """The tools of the last request, if there were too many to send all."""
+        """The tools of the last request, if there were too many to send them all."""
         self._turns = self._persisted = 0
         self._ended: Ended | None = None
 
@@ -295,10 +295,10 @@ class AsyncSession:
         stash: int | None = None,
         isolated: bool = True,
     ) -> AsyncSession:
-        """Start a session for a sub-agent, with its own thread that begins with a brief.
+        """Start a session for a sub-agent in its own thread, which begins with a brief.
 
-        Its contexts contain the brief and its own turns, and nothing from this conversation. Forgetting this thread
-        also forgets the child's. Use `result` to return the child's answer to the parent.
+        Its contexts contain the brief and its own turns, but nothing from this conversation. Forgetting this thread
+        also forgets the child's thread. Use `result` to return the child's answer to the parent.
 
         Args:
             brief: The sub-agent's task, which is in every context of the child.
@@ -338,7 +338,7 @@ class AsyncSession:
         )  # fmt: skip
 
     async def result(self, text: str) -> ChildResult:
-        """Return the answer of this child session to its parent, with the messages that it is based on.
+        """Return this child session's answer to its parent, and the messages on which it is based.
 
         Args:
             text: The answer.
@@ -391,7 +391,7 @@ class AsyncSession:
         return await self._core.part(Threads).report(self.thread, counted, pieces=self._sent.pieces, model=model)
 
     def _compared(self, context: Context) -> Context:
-        """Return the context with its first difference from the session's previous request."""
+        """Return the context, including its first difference from the session's previous request."""
         from ...context.read_tools import tool_name
 
         self.earlier_tools = [tool_name(tool) for tool in context.tools] if context.account.tools_left else []
@@ -461,7 +461,7 @@ class AsyncSession:
     # -- parts
 
     async def _exists(self) -> bool:
-        """Return whether the thread exists. An id that was passed in is looked up once."""
+        """Return whether the thread exists. An id passed by the caller is looked up once."""
         if not self._looked:
             self._written = await self._core.part(Threads).get(self.thread) is not None
             self._looked = True
@@ -474,8 +474,7 @@ class AsyncSession:
         return ns, {**about, "session": self.id}
 
     async def _derive(self) -> int:
-        """Run due jobs, and wait while a worker holds a job for this thread. Jobs that are waiting for a retry are left
-        alone.
+        """Run due jobs, and wait while a worker holds a job for this thread. Jobs waiting for a retry are left alone.
         """
         outbox, tries, end = Outbox(self._core.shared, self._core.org), 0, monotonic() + END_SECONDS
         done = await outbox.drain(seconds=END_SECONDS)

@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 REWRITE_SECONDS = 600.0
 """Unchanged settings are written again after this time, so that their date shows when they were last used."""
 MAX_REMEMBERED = 4096
-"""For how many threads a process remembers what it last wrote."""
+"""The number of threads for which a process remembers what it last wrote."""
 
 
 class RequestOptions(TypedDict):
-    """Holds the options of `memory.context` that are stored with a thread."""
+    """Holds the options of `memory.context` that a thread stores."""
 
     policy: Policy | None
     layout: Layout
@@ -53,7 +53,7 @@ class RequestSettings(msgspec.Struct, frozen=True, kw_only=True):
     budget: dict[str, int | None]
     """These are the fields of its `TokenBudget`."""
     policy: JsonObject | None = None
-    """This is the policy in its HTTP form, or None without one."""
+    """This is the policy in its HTTP form, or None if there is none."""
     policy_functions: bool = False
     """This is True if the policy had a model or a function. Neither is stored."""
     layout: str = "cached"
