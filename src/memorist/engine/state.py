@@ -1,4 +1,4 @@
-"""State consists of small values and atomic counters, for the handle's user or for the whole org."""
+"""State consists of small values and atomic counters for the handle's user or the whole org."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class State:
         return default if entry is None else entry.value
 
     async def get_many(self, keys: Iterable[str], default: Json = None) -> list[Json]:
-        """Return several values at once, in the order of the keys, with `default` for those that do not exist.
+        """Return several values at once, in the order of the keys, and `default` for each one that does not exist.
 
         Args:
             keys: The keys to read.

@@ -2,7 +2,7 @@
 
 The indexer adds the entries it writes and subtracts those it replaces. `Core.apply` subtracts the entries that other
 writers delete, in the same transaction. Speakers' names cannot be subtracted, because others may have the same name.
-Instead, a job in the `count` queue makes a worker count the namespace again within about a minute.
+Instead, a job in the `count` queue makes a worker recount the namespace within about a minute.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .core import Core, R
 COUNT_QUEUE = "count"
 """The queue of namespaces that must be recounted."""
 RECOUNT_DELAY = timedelta(seconds=60)
-"""The minimum time between two counts of a namespace, because a count reads all its entries."""
+"""The minimum time between two counts of a namespace; each count reads all its entries."""
 MAX_SPEAKERS = 64
 MAX_STANDING_ENTRIES = 64
 """How many of a namespace's newest standing instructions are candidates for every request."""
@@ -30,7 +30,7 @@ COUNTED_COLUMNS = view_of(Entry, "terms", "role", "speaker", "signals", "created
 
 
 def count_entries(stats: NamespaceStats, entries: Sequence[Entry], removed: Sequence[Entry] = ()) -> NamespaceStats:
-    """Return the statistics with these entries added, and those that were replaced or deleted subtracted."""
+    """Return the statistics after adding these entries and subtracting those that were replaced or deleted."""
     from ..recall.features import is_assistant
 
     speakers = dict.fromkeys(stats.speakers)
@@ -63,7 +63,7 @@ def _is_standing(entry: Entry) -> bool:
 
 
 async def replaced_entries(core: Core, ns: str, entries: Sequence[Entry], changes: Iterable[Change]) -> list[Entry]:
-    """Return the stored entries that a batch of the indexer overwrites or deletes."""
+    """Return the stored entries that an indexer batch overwrites or deletes."""
     keys = dict.fromkeys(
         [
             *(entry.row_key for entry in entries),
@@ -98,7 +98,7 @@ async def deleted_rows(core: Core, change: Delete | DeleteRange, view: type[R]) 
 
 
 async def subtract_deleted(core: Core, changes: Sequence[Change]) -> list[Change]:
-    """Return changes that subtract the entries which `changes` delete.
+    """Return changes that subtract the entries deleted by `changes`.
 
     They fail if their namespace is indexed in the meantime.
     """
@@ -117,8 +117,8 @@ async def subtract_deleted(core: Core, changes: Sequence[Change]) -> list[Change
 
 
 def recount_jobs(changes: Sequence[Change], at: datetime) -> list[Change]:
-    """Return jobs that recount the namespaces whose entries these changes delete. There are none if the changes write
-    the statistics.
+    """Return jobs that recount the namespaces whose entries these changes delete. Return none if the changes themselves
+    write the statistics.
     """
     return [
         Put(
@@ -133,7 +133,9 @@ def recount_jobs(changes: Sequence[Change], at: datetime) -> list[Change]:
 
 
 async def recount(core: Core, ns: str, also: Sequence[Change] = ()) -> None:
-    """Recount a namespace, and commit `also` with the result. Raises Conflict if it is indexed in the meantime."""
+    """Recount a namespace, and commit `also` together with the result. Raises Conflict if it is indexed in the
+    meantime.
+    """
     changes = [*await recount_changes(core, ns), *also]
     if changes:
         await core.apply(*changes)

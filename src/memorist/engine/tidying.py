@@ -2,7 +2,8 @@
 and undo it.
 
 Without a model, the plan merges only exact and near-exact duplicates. With a model, it also ends memories that are no
-longer true, shortens long ones and states habits that several memories show. Nothing changes until the plan is applied.
+longer true, shortens long ones and states habits evident from several memories. Nothing changes until the plan is
+applied.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class PlanLine(msgspec.Struct, frozen=True, kw_only=True):
     """This is `merge`, `end`, `reword` or `learn`."""
     ids: list[str]
     before: list[str]
-    """These are the current sentences of these memories."""
+    """These are the memories' current sentences."""
     text: str | None = None
     """This is the sentence after the change."""
     reason: str = ""
@@ -62,10 +63,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     ns: str
     lines: list[PlanLine] = []
     refused: list[str] = []
-    """This says why some of the model's proposals were left out."""
+    """These are the reasons why some of the model's proposals were left out."""
     versions: dict[str, int] = {}
-    """These are the versions of the memories that the plan was based on. A memory that has changed since then is not
-    touched."""
+    """These are the versions of the memories on which the plan was based. A memory that has changed since then is not
+    touched.
+    """
     applied: bool = False
 
 
@@ -76,7 +78,7 @@ class Plans:
         self._core = core
 
     async def make(self, *, ns: Ns | None = None) -> Plan:
-        """Look for memories that can be tidied up in a namespace, and return a plan. Nothing changes.
+        """Look for memories in a namespace that can be tidied up, and return a plan. Nothing changes.
 
         Args:
             ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
@@ -198,7 +200,9 @@ class Plans:
         return [Link.of(self._core.org, source, target, at) for source in sources if source != target]
 
     async def _carry_out(self, batch: Core, plan: Plan, line: PlanLine) -> tuple[list[JsonObject], Ref | None]:
-        """Carry out one line. Return the steps that undo it, and the memory whose new text combines all of them."""
+        """Carry out one line. Return the steps that undo the change, and the memory whose new text combines all of
+        them.
+        """
         rows = [await _row(batch, plan.ns, id) for id in line.ids]
         for id, row in zip(line.ids, rows, strict=True):
             if row is None or row.version != plan.versions.get(id):

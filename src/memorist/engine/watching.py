@@ -1,10 +1,10 @@
 """Notifies other processes of changes. A notice says which kind of record changed in which namespace, and nothing else.
 
 A process that watches an org writes a watermark with a lease. Writers look for it every quarter of a second. While
-there is one, each commit also raises the version of one row per kind and namespace that it changes, in the same
-transaction. So watchers notice all committed changes and no others, and nothing is written while nobody is watching. A
-watch polls these rows and compares versions. `start` returns once every writer must have seen the watermark, so that no
-later change is missed.
+there is one, each commit also raises, in the same transaction, the version of one row per kind and namespace that it
+changes. Watchers therefore notice all committed changes and no others, and nothing is written while nobody is watching.
+A watch polls these rows and compares versions. `start` returns once every writer must have seen the watermark, so that
+no later change is missed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Seen = dict[str, int]
 
 
 class Notice(msgspec.Struct, frozen=True):
-    """Reports that a record of a certain kind changed in a namespace."""
+    """Reports that a record of a given kind changed in a namespace."""
 
     to_dict = as_dict
 
@@ -43,7 +43,7 @@ class Notice(msgspec.Struct, frozen=True):
 
 
 class AsyncWatch:
-    """Waits for changes by this and other processes. You can iterate over its notices without end."""
+    """Waits for changes by this and other processes. You can iterate over its notices indefinitely."""
 
     def __init__(self, core: Core, namespaces: Sequence[Ns] | None, kinds: Sequence[str] | None) -> None:
         if core.batch is not None:
@@ -141,7 +141,7 @@ class AsyncWatch:
 
 
 class ResumableWatch(AsyncWatch):
-    """Represents a watch that another one can continue, for callers that poll."""
+    """Represents a watch that another watch can continue, for callers that poll."""
 
     def cursor(self) -> Seen:
         """Return the versions that this watch has seen and may read, so that another watch can resume from them."""
@@ -186,7 +186,7 @@ def _ns_of(record: Record) -> str | None:
 
 
 def _ns_at(core: Core, record_type: type[Record], key: Key, beside: str | None) -> str:
-    """Return the namespace of a deleted row: from its key, or, for rows of a thread, from other changes in the
+    """Return the namespace of a deleted row, taken from its key or, for rows of a thread, from other changes in the
     batch.
     """
     if len(key) > 1 and record_type.table.key[1] == "ns":

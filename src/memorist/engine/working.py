@@ -1,4 +1,4 @@
-"""Working memory is one typed document per user (and session) that contains what the agent currently needs.
+"""Working memory is one typed document per user (and session), containing what the agent currently needs.
 
 A partial update reads the document, changes it and writes it by compare-and-set. Within a process, one lock per
 document serialises writers; between processes, the loser of a race reads again and retries.
@@ -83,7 +83,7 @@ V = TypeVar("V", bound=Working)
 
 
 class Template(Generic[W]):
-    """Checks the fields of a document and reads it, using a subclass of Working."""
+    """Validates and reads a document, using a subclass of Working."""
 
     def __init__(self, document_type: type[W]) -> None:
         self._document_type = document_type
@@ -102,7 +102,7 @@ class Template(Generic[W]):
 
 
 class WorkingMemory(Generic[W]):
-    """Reads and writes the working memory of a user: one document, which expires a day after the last write."""
+    """Reads and writes a user's working memory: one document, which expires a day after the last write."""
 
     def __init__(self, core: Core, template: Template[W] | None = None) -> None:
         self._core = core
@@ -145,7 +145,7 @@ class WorkingMemory(Generic[W]):
         return None if working_document is None else self._template.read(working_document.doc)
 
     async def get_many(self, sessions: Iterable[str | None], *, user: str | None = None) -> list[W | None]:
-        """Return the documents of several sessions, in order, with None for those that do not exist.
+        """Return the documents of several sessions, in order, and None for each one that does not exist.
 
         Args:
             sessions: The sessions; None means the document that belongs to no session.
@@ -280,7 +280,7 @@ class WorkingMemory(Generic[W]):
         return self._template.read(await self._write(user, session, change))
 
     async def clear(self, *, user: str | None = None, session: str | None = None) -> bool:
-        """Delete the document, and return whether there was one.
+        """Delete the document, and return whether it existed.
 
         Args:
             user: The user whose document it is. Defaults to the user of this handle.
@@ -385,7 +385,7 @@ def _plain_turn(turn: Mapping[str, object]) -> JsonObject:
 
 
 def _plain(fields: object) -> JsonObject:
-    """Return fields as dicts, lists, texts and numbers."""
+    """Return fields as plain dicts, lists, texts and numbers."""
     try:
         document: JsonObject = msgspec.to_builtins(fields)
     except (TypeError, ValueError, RecursionError) as cause:

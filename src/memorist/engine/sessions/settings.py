@@ -73,18 +73,18 @@ class RequestSettings(msgspec.Struct, frozen=True, kw_only=True):
     prefix: str | None = None
     """This is the hash that the next request must have to begin like this one; see `Prefix`."""
     prefix_at: datetime | None = None
-    """This is when a request first began differently from the one before, or None if none did."""
+    """This is the time when a request first began differently from the previous one, or None if none did."""
     at: datetime
 
 
 class Prefix(msgspec.Struct, frozen=True):
-    """Holds the parts before the history. Reasoning is valid only as long as they stay the same."""
+    """Holds the parts before the history. Reasoning is valid only as long as these parts stay the same."""
 
     system: object
     tools: tuple[object, ...]
     profile: tuple[str, ...]
     has_notes: bool
-    """This says whether notes followed the input. Later requests do not repeat them, so they begin differently."""
+    """This is True if notes followed the input. Later requests do not repeat them, so they begin differently."""
 
     def digest(self) -> str:
         """Return a hash of the parts before the history."""
@@ -101,7 +101,7 @@ class Prefix(msgspec.Struct, frozen=True):
 
 
 async def prefix_changed_at(core: Core, thread: str, prefix: Prefix, earlier: Prefix | None = None) -> datetime | None:
-    """Return when the requests of a thread last began to differ from those before, which may be now.
+    """Return when a thread's requests last began to differ from the previous ones, which may be now.
 
     `earlier` is the beginning of the previous request, in case it was not stored because the thread did not exist.
     """
@@ -125,9 +125,9 @@ async def keep_settings(
 ) -> None:
     """Store the settings with the thread if they differ from those that this process last stored.
 
-    The beginning of the request counts only if the history contains reasoning. Otherwise a system prompt that contains
-    the time would cause a write per request. A handle that may not write to the thread stores nothing, and a store that
-    refuses writes does not stop a request.
+    The beginning of the request counts only if the history contains reasoning. Otherwise, a system prompt that contains
+    the time would cause a write on every request. A handle that may not write to the thread stores nothing, and a store
+    that refuses writes does not make a request fail.
     """
     remembered, key = core.shared.request_settings, (core.org, thread)
     compared = (

@@ -1,4 +1,4 @@
-"""Finds tools by their purpose, with recall over their names, descriptions and parameters."""
+"""Finds tools by their purpose, by searching their names, descriptions and parameters."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ READ_BACK_MESSAGES = 64
 MAX_TOOLS = 5_000
 MAX_CACHED_VECTORS = 20_000
 FUSION_OFFSET = 10.0
-"""Reduces the difference between the first ranks when the two rankings are added. It is smaller than for documents,
-since only a handful of tools are chosen."""
+"""Reduces the difference between the top ranks when the two rankings are added. It is smaller than the value for
+documents, because only a handful of tools are chosen.
+"""
 
 
 class ToolRecall:
@@ -57,7 +58,7 @@ class ToolRecall:
         return sorted(scores, key=lambda index: (-scores[index], index))
 
     async def _by_meaning(self, query: str, texts: Sequence[str]) -> list[int]:
-        """Return the texts ordered by cosine similarity with the query, or nothing without a working embedder."""
+        """Return the texts ordered by cosine similarity to the query, or nothing if there is no working embedder."""
         import numpy as np
 
         from ...recall.query import content
@@ -129,7 +130,7 @@ async def chosen_tools(
     pinned: Sequence[str],
     earlier: Sequence[str],
 ) -> ToolChoice:
-    """Return the tools of a request, with those that read back long results if there is a `stash`."""
+    """Return the tools of a request, including those that read back long results if there is a `stash`."""
     from ...context.tool_choice import NO_TOOLS
 
     if tools is None and stash is None and not pinned:

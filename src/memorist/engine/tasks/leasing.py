@@ -1,4 +1,4 @@
-"""Runs tasks whose work happens elsewhere. The lease outlives the object, which is resumed for each call."""
+"""Runs tasks whose work happens elsewhere. The lease outlives the object, which each call resumes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .steps import Saved, load
 
 
 class LeasedRun(AsyncTaskRun):
-    """Represents a run under a lease whose owner the caller names, such as a client of a server."""
+    """Represents a run under a lease whose owner is named by the caller, for example a client of a server."""
 
     def __init__(self, core: Core, task_id: str, ns: str, *, owner: str, lease: float, keep: int | None) -> None:
         super().__init__(core, task_id, ns, lease, keep, None, 0)
@@ -41,7 +41,7 @@ class LeasedRun(AsyncTaskRun):
         extend: Mapping[str, list[object]] | None,
         step: int,
     ) -> None:
-        """Save a step, with the effects that `batch` collected, in one transaction."""
+        """Save a step and the effects collected by `batch` in one transaction."""
         await self._save(done, state, update, extend, step)
 
     async def finish(self, step: int) -> None:

@@ -1,9 +1,9 @@
-"""Represents the state of a task as JSON texts, one per top-level key, so that a step can be stored as a patch of a few
+"""Represents the state of a task as one JSON text per top-level key, so that a step can be stored as a patch to a few
 keys.
 
 A patch sets keys, appends to lists, and drops keys. It comes from `update=` and `extend=`, or from comparing the texts
-of two states. Comparing texts instead of objects is exact (1 is not 1.0), and as fast as comparing bytes. Long texts
-are compressed; JSON never begins with zlib's first byte.
+of two states. Comparing texts instead of objects is exact (1 is not 1.0) and as fast as comparing bytes. Long texts are
+compressed; JSON never begins with zlib's first byte.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ...errors import InvalidValue, TooLarge
 from ...values import MAX_VALUE_BYTES, json_bytes
 
 COMPRESSED_FROM_BYTES = 512
-"""Compression would hardly shorten texts below this size."""
+"""Compression would hardly shorten texts smaller than this."""
 ZLIB = b"x"
 _encode = msgspec.json.Encoder().encode
 _as_keys = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
@@ -26,7 +26,7 @@ Texts = dict[str, bytes]
 
 
 class Patch(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Holds the change from one state to the next, by top-level keys."""
+    """Holds the change from one state to the next, by top-level key."""
 
     set: dict[str, msgspec.Raw] = {}
     add: dict[str, msgspec.Raw] = {}
@@ -38,7 +38,7 @@ _as_patch = msgspec.json.Decoder(Patch).decode
 
 
 class State(msgspec.Struct, frozen=True):
-    """Represents one saved state, which is immutable. It has `keys` if it is an object, otherwise its `whole` text."""
+    """Represents one immutable saved state. It has `keys` if the state is an object, or otherwise its `whole` text."""
 
     keys: Texts | None = None
     whole: bytes = b"null"
@@ -81,8 +81,7 @@ class State(msgspec.Struct, frozen=True):
         return Patch({key: msgspec.Raw(_text(value)) for key, value in update.items()}, added)
 
     def patch_to(self, after: State) -> Patch | None:
-        """Return the patch to a later state, or None if the states are not objects, or if the order of their keys
-        differs.
+        """Return the patch to a later state, or None if the states are not objects or the order of their keys differs.
         """
         if self.keys is None or after.keys is None:
             return Patch() if self == after else None
@@ -124,8 +123,9 @@ def _text(value: object) -> bytes:
 
 
 def _text_after(before: bytes | None, value: object) -> bytes:
-    """Return the text of a later value. If a list only grew, its old items are not validated again, which would take
-    most of the time."""
+    """Return the text of a later value. If a list has only grown, its old items are not validated again, because that
+    would take most of the time.
+    """
     if before is None or type(value) not in (list, dict):
         return _text(value)
     try:
@@ -152,8 +152,8 @@ def _joined(items: bytes, more: bytes) -> bytes:
 
 
 def _is_longer_list(before: bytes, after: bytes) -> bool:
-    """Return whether items were only appended to a list. In that case a comma at the list's own level follows the old
-    items.
+    """Return whether items were only appended to a list. In that case, the old items are followed by a comma at the
+    list's own level.
     """
     end = len(before) - 1
     return before[:1] == b"[" and after[end : end + 1] == b"," and after.startswith(before[:end])

@@ -28,8 +28,8 @@ T = TypeVar("T")
 class AsyncTaskRun:
     """Represents a task while this worker runs it. `tasks.run` returns one, for use in a `with` block.
 
-    You can change `state` in place or replace it. `complete` and `checkpoint` save it, and so does the end of the block
-    unless there is an error. Every save also renews the lease.
+    You can change `state` in place or replace it. `complete` and `checkpoint` save it, as does the end of the block
+    unless there was an error. Every save also renews the lease.
     """
 
     task_id: str
@@ -68,8 +68,8 @@ class AsyncTaskRun:
 
     @property
     def fence(self) -> int:
-        """This is a number that grows with every run. Pass it to other systems, so that they can reject an older
-        worker."""
+        """This is a number that grows with every run. Pass it to other systems so that they can reject an older worker.
+        """
         return self._held.task.fence
 
     @property
@@ -95,7 +95,7 @@ class AsyncTaskRun:
         return str(item) in self._held.completed
 
     def remaining(self, items: Iterable[T], *, key: Callable[[T], str] = str) -> Iterator[T]:
-        """Iterate over the items that are not complete yet, in order.
+        """Iterate over the incomplete items, in order.
 
         Args:
             items: All items.
@@ -141,7 +141,7 @@ class AsyncTaskRun:
         extend: Mapping[str, list[Json]] | None = None,
         step: int | None = None,
     ) -> None:
-        """Mark a subtask as complete and save, in one transaction with everything in the task's batch.
+        """Mark a subtask as complete and save the task, in one transaction with everything in its batch.
 
         Args:
             item: The subtask.
@@ -171,7 +171,7 @@ class AsyncTaskRun:
         extend: Mapping[str, list[Json]] | None = None,
         step: int | None = None,
     ) -> None:
-        """Save the task's state, in one transaction with everything in the task's batch.
+        """Save the task's state in one transaction with everything in its batch.
 
         Args:
             state: The new state, if you replace it.
@@ -208,7 +208,7 @@ class AsyncTaskRun:
     def batch(self) -> AsyncMemory:
         """Return a memory that collects changes, which the task's next save commits.
 
-        Calling it again starts a new batch, and drops collected changes that were not saved.
+        Calling it again starts a new batch and drops any collected changes that were not saved.
 
         Returns:
             The memory that collects the changes.
@@ -391,7 +391,7 @@ class AsyncTaskRun:
 def change_in_place(
     state: object, update: Mapping[str, object], extend: Mapping[str, list[object]]
 ) -> dict[str, object]:
-    """Change a state in place, because its lists may be long, and return what `update` replaced."""
+    """Change a state in place, because its lists may be long, and return the values that `update` replaced."""
     if not isinstance(state, dict):
         raise UsageError("update and extend need a state that is a dict")
     for key, items in extend.items():

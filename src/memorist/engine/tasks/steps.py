@@ -18,16 +18,16 @@ from .patches import Patch, State, decode_patch, encode_patch, pack, unpack
 MAX_PATCHES = 512
 """The maximum number of patches between two snapshots, which limits how much a resume has to read."""
 REPLAY_BYTES = 256 * 1024 * 1024
-"""The maximum text that a resume may have to copy; a very large state gets snapshots more often."""
+"""The maximum amount of text that a resume may have to copy; a very large state gets snapshots more often."""
 FLOOR_BYTES = 1024
 """The patches of a small state may add up to this size before the next snapshot."""
 MAX_READS = 8
-"""How often saved steps are read again because a save pruned some of them meanwhile."""
+"""How many times to reread saved steps because a save pruned some of them in the meantime."""
 NOTHING: Any = msgspec.UNSET
 
 
 class Saved(msgspec.Struct):
-    """Holds a task as it was last saved or read, with everything that the next save needs."""
+    """Holds a task as it was last saved or read, and everything that the next save needs."""
 
     task: Task
     image: State | None = None
@@ -38,7 +38,7 @@ class Saved(msgspec.Struct):
     based: int = 0
     """This is the size of the last snapshot, in bytes."""
     bases: tuple[int, ...] = ()
-    """These are the numbers of the snapshots that are known to exist."""
+    """These are the numbers of the snapshots known to exist."""
 
     @classmethod
     def new(cls, core: Core, task_id: str, ns: str) -> Saved:
@@ -67,7 +67,7 @@ async def load(core: Core, task_id: str) -> Saved | None:
 
 
 def incomplete_steps(task_id: str) -> CorruptRecord:
-    """Return the error for a task without some of the steps that its state is restored from."""
+    """Return the error for a task that lacks some of the steps from which its state is restored."""
     text = "a task's saved steps are not complete; restore them from a backup or delete it"
     return CorruptRecord(text, task=task_id)
 
@@ -94,7 +94,7 @@ def _loaded(task: Task, rows: Sequence[CheckpointStep]) -> Saved:
 
 
 def restore(rows: Sequence[CheckpointStep]) -> Iterator[tuple[CheckpointStep, bytes, tuple[str, ...]]]:
-    """Yield each saved step with the text of its state and its completed subtasks. The first is a snapshot."""
+    """Yield each saved step, the text of its state and its completed subtasks. The first is a snapshot."""
     state = State()
     completed: tuple[str, ...] = ()
     for row in rows:
@@ -119,7 +119,7 @@ def save_changes(
     keep: object = NOTHING,
     **fields: object,
 ) -> tuple[list[Change], Saved]:
-    """Return the changes that save the next step, starting with the Expect, and the task after them.
+    """Return the changes that save the next step, starting with the Expect, and the resulting task.
 
     `completed` replaces all completed subtasks, `done` adds to them, and `fields` are set on the task's row.
     """
@@ -207,7 +207,7 @@ def _next_state(
 def _next_items(
     saved: Saved, completed: Sequence[str] | None, done: Sequence[str]
 ) -> tuple[dict[str, None], tuple[str, ...] | None]:
-    """Return all completed subtasks, and the new ones, or None if some are no longer complete."""
+    """Return all completed subtasks and the new ones, or None if some are no longer complete."""
     if completed is None:
         added = {item: None for item in done if item not in saved.completed}
         # Shared and changed in place on purpose: copying it would cost more with every subtask.

@@ -26,9 +26,9 @@ from .run import AsyncTaskRun
 from .steps import MAX_READS, Saved, incomplete_steps, load, refuse_taken, restore, save_changes
 
 Keep = int | Literal["all", "latest"]
-"""How many saved steps of a task are kept."""
+"""How many of a task's saved steps to keep."""
 CACHED_STATES = 16
-"""For how many tasks a handle caches the last saved state, so that `save` does not have to read it."""
+"""The number of tasks whose last saved state a handle caches, so that `save` does not have to read it."""
 
 
 class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,7 +38,7 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
 
     task_id: str
     ns: str | None = None
-    """The namespace it belongs to. With None, a new checkpoint belongs to the handle's user, or to `global`."""
+    """The namespace it belongs to. If this is None, a new checkpoint belongs to the handle's user, or to `global`."""
     step: int = 0
     state: Any = None
     completed_subtasks: tuple[str, ...] = ()
@@ -162,7 +162,8 @@ class Tasks:
         return None if saved is None else _checkpoint(saved, saved.state())
 
     async def get_many(self, task_ids: Iterable[str]) -> list[Checkpoint | None]:
-        """Return the last checkpoints of several tasks, in the order of the ids, with None for those that do not exist.
+        """Return the last checkpoints of several tasks, in the order of the ids, and None for each one that does not
+        exist.
 
         Args:
             task_ids: The ids of the tasks.
@@ -177,7 +178,7 @@ class Tasks:
         return [await self.resume(task_id) for task_id in as_list(task_ids, "task_ids")]
 
     async def history(self, task_id: str, n: int = 10) -> list[Checkpoint]:
-        """List the last `n` saved steps of a task, the newest last.
+        """List the last `n` saved steps of a task, newest last.
 
         Args:
             task_id: The id of the task.
@@ -214,7 +215,7 @@ class Tasks:
         raise incomplete_steps(task_id)
 
     async def delete(self, task_id: str) -> bool:
-        """Delete a task with its saved steps, and return whether there was one.
+        """Delete a task and its saved steps, and return whether it existed.
 
         Args:
             task_id: The id of the task.
@@ -248,7 +249,7 @@ class Tasks:
         state: Json = None,
         wait: float = 0,
     ) -> AsyncTaskRun:
-        """Run a task as a context manager, which acquires the lease and continues from the last saved state.
+        """Run a task as a context manager that acquires the lease and continues from the last saved state.
 
         Args:
             task_id: The name of the task.

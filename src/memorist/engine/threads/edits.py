@@ -56,7 +56,7 @@ class ThreadEdits:
         return message
 
     async def replace(self, thread: Thread, appends: Sequence[Append], jobs: Sequence[Change]) -> Sequence[Appended]:
-        """Replace all messages with others, which get new numbers."""
+        """Replace all messages with new ones, which get new numbers."""
         core, org, id = self._core, thread.org, thread.id
         stored, count = await core.scan(Message, id), sum(len(change.messages) for change in appends)
         results = await core.apply(

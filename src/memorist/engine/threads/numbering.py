@@ -1,8 +1,8 @@
 """Ensures that message numbers are never reused, even when a thread is created again under a former id.
 
-A thread that is deleted or forgotten leaves a watermark with its last number, under the fingerprint of its id. The next
-thread with that id continues after it. An expiring thread cannot leave one, because its rows vanish on their own. So
-when it is created, it reserves more numbers than it can ever use.
+A deleted or forgotten thread leaves behind a watermark with its last number, under the fingerprint of its id. The next
+thread with that id continues after it. An expiring thread cannot leave a watermark, because its rows vanish on their
+own. Instead, it reserves more numbers than it can ever use when it is created.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from ..core import Core
 from ..forgetting.fingerprints import fingerprint
 
 RESERVED_NUMBERS = 1_000_000_000
-"""How many numbers to reserve for a thread that expires."""
+"""How many numbers to reserve for an expiring thread."""
 
 
 async def numbered(core: Core, thread: Thread) -> tuple[Thread, list[Change]]:
-    """Return a new thread with the number after which it continues, and the changes to commit after its row."""
+    """Return a new thread that continues after the right number, and the changes to commit after its row."""
     earlier = await core.get(Watermark, "numbers", fingerprint(thread.id))
     gone = await core.store.get(Thread, thread.row_key, now=0)  # an expired one that was not purged yet
     last = gone.length if gone is not None else earlier.position if earlier is not None else 0

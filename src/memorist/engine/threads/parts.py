@@ -81,7 +81,7 @@ def _whole(message: Message, parts: dict[tuple[str, str, str], bytes]) -> Messag
 
 
 async def released_parts(core: Core, thread: Thread, gone: Sequence[Message]) -> list[Change]:
-    """Return changes that delete the binary parts that no message in the thread contains after some messages are
+    """Return changes that delete the binary parts that no message in the thread contains once some messages are
     deleted.
 
     They expect the thread to be unchanged, because an append in the meantime may refer to a part again.
@@ -101,7 +101,7 @@ async def _digests_in_use(core: Core, thread: str, gone: Collection[int]) -> set
 
 
 async def release_parts(core: Core, id: str, gone: Sequence[Message]) -> None:
-    """Delete the binary parts of deleted messages, if no other message in the thread contains them."""
+    """Delete the binary parts of deleted messages if no other message in the thread contains them."""
     if not any(may_hold_parts(message) for message in gone):
         return
 

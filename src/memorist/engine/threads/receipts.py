@@ -1,4 +1,5 @@
-"""Receipts say whether each appended message has been stored, indexed, and read for facts."""
+"""Receipts say whether each appended message has been stored and indexed, and whether facts have been derived from it.
+"""
 
 from __future__ import annotations
 
@@ -26,16 +27,18 @@ class MessageReceipt(msgspec.Struct, frozen=True):
     """`unread` means that it is in a language without extraction rules, so nothing was derived from it."""
     replayed: bool = False
     ended: tuple[str, ...] = ()
-    """These are the ids of memories that the message ended. If it asked to forget something, the last one is the
-    request, which `facts.unforget` undoes."""
+    """These are the ids of memories that the message ended. If it asked to forget something, the last id is that of the
+    request, which `facts.unforget` undoes.
+    """
     masked: tuple[str, ...] = ()
     """These are the kinds of secrets that the gate masked in the message before it was stored."""
 
     read_by: Literal["model", "rules"] | None = None
-    """Says whether the rules or the model read the message. `rules` together with `pending` or `failed` means that the
-    rules read it instead of the model."""
+    """This says whether the rules or the model read the message. `rules` together with `pending` or `failed` means that
+    the rules read it instead of the model.
+    """
     refused: tuple[str, ...] = ()
-    """This says why items that the model noted from it were refused."""
+    """These are the reasons why items that the model noted from it were refused."""
 
     def __getitem__(self, name: str) -> Any:
         if name not in self.__struct_fields__:
@@ -48,7 +51,8 @@ _HINTS = (
     "merk dir", "oublie", "olvid", "borra", "dimentica", "scorda", "cancella", "esque", "apag", "vergeet", "onthoud",
     "忘", "删", "记住", "覚え", "不再",
 )  # fmt: skip
-"""Every request to forget contains one of these words; looking for them costs an append almost nothing."""
+"""Every request to forget contains one of these words; looking for them adds almost nothing to the cost of an append.
+"""
 MAX_REQUEST_CHARACTERS = 400
 
 

@@ -1,5 +1,6 @@
 """Stores threads and messages as an append-only log with sequence numbers. The cost of a read does not grow with the
-thread."""
+length of the thread.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ MAX_REPORTS = 200
 PARENT = "parent"
 """The metadata key under which a thread names the thread it was created for."""
 RESULTS_OF = "results_of"
-"""The metadata key under which a thread of results names its thread."""
+"""The metadata key under which a thread of results names the thread it belongs to."""
 Place = int | str | Message
 """A position in a thread: a message, its id, or its sequence number."""
 BATCH_MESSAGES = 1000
@@ -149,7 +150,7 @@ class Threads:
         return thread if thread is not None and self._core.scope.may_read(thread.ns) else None
 
     async def get_many(self, ids: Iterable[str]) -> list[Thread | None]:
-        """Return several threads at once, in the order of the ids, with None for those that do not exist.
+        """Return several threads at once, in the order of the ids, and None for each one that does not exist.
 
         Args:
             ids: The ids of the threads.
@@ -280,7 +281,7 @@ class Threads:
         return messages[::-1] if backwards else messages
 
     async def recent(self, id: str, n: int = 10) -> list[Message]:
-        """Return the newest `n` messages, the newest last.
+        """Return the newest `n` messages, newest last.
 
         Args:
             id: The id of the thread.
@@ -330,7 +331,7 @@ class Threads:
         metadata: Mapping[str, Json] | msgspec.UnsetType = msgspec.UNSET,
         expect: int | None = None,
     ) -> Thread:
-        """Change the title or the metadata of a thread.
+        """Change a thread's title or metadata.
 
         Args:
             id: The thread.
@@ -452,7 +453,7 @@ class Threads:
         return await ThreadEdits(self._core).redact(await self._to_change(id), seq)
 
     async def pin(self, message: str | Message, *, pinned: bool = True) -> Message:
-        """Pin a message, so that every later context of its thread contains it, or unpin it.
+        """Pin a message so that every later context of its thread contains it, or unpin it.
 
         Args:
             message: The message, or its id.
@@ -562,7 +563,7 @@ class Threads:
     async def report(
         self, id: str, usage: Reported, *, pieces: Sequence[Piece] | None = None, model: str | None = None
     ) -> RequestReport:
-        """Record what a request for this thread cost, and find out what broke the provider's prompt cache.
+        """Record the cost of a request for this thread, and find out what broke the provider's prompt cache.
 
         Args:
             id: The thread.
@@ -609,7 +610,7 @@ class Threads:
         return done
 
     async def requests(self, id: str) -> list[RequestReport]:
-        """List what the last requests of a thread cost, oldest first, as `report` recorded it.
+        """List the costs of a thread's last requests, oldest first, as recorded by `report`.
 
         Args:
             id: The id of the thread.
@@ -629,8 +630,8 @@ class Threads:
         return [] if log is None else msgspec.convert(log.reports, list[RequestReport])
 
     async def delete_messages(self, id: str, *, ids: Sequence[str] | None = None, before: Place | None = None) -> int:
-        """Delete messages from a thread, and return how many were deleted. `forget` also deletes what was derived from
-        them.
+        """Delete messages from a thread, and return how many were deleted. `forget` also deletes everything derived
+        from them.
 
         Args:
             id: The thread.
@@ -670,7 +671,7 @@ class Threads:
         return sum(results.existed(change) for change in gone)
 
     async def delete(self, id: str) -> bool:
-        """Delete a thread with its messages, summaries and index entries, and return whether it existed.
+        """Delete a thread and its messages, summaries and index entries, and return whether it existed.
 
         Args:
             id: The id of the thread.
@@ -796,9 +797,9 @@ class Threads:
     # -- parts
 
     async def _namespace(self, id: str, *, write: bool = False) -> str:
-        """Return the namespace of a thread that this scope may read (or write), cached because it never changes.
+        """Return the namespace of a thread that this scope may read (or write). It is cached, because it never changes.
 
-        A user's handle does not use the cache, because a thread that was deleted elsewhere may now belong to another
+        A user's handle does not use the cache, because the id of a thread deleted elsewhere may now belong to another
         user.
         """
         core = self._core
@@ -835,8 +836,7 @@ class Threads:
         return thread
 
     def _still(self, thread: Thread) -> list[Change]:
-        """Return a guard, for a user's handle, that fails if the thread has been created again, perhaps by another
-        user.
+        """Return a guard for a user's handle that fails if the thread has been created again, perhaps by another user.
         """
         if self._core.scope.user is None or self._core.batch is not None:
             return []
@@ -849,8 +849,8 @@ class Threads:
         return thread
 
     def _outliving(self, thread: Thread) -> list[Change]:
-        """Return the ownership link of a thread that expires, so that forgetting its user also deletes everything
-        derived from it.
+        """Return the ownership link of an expiring thread, so that forgetting its user also deletes everything derived
+        from it.
         """
         if thread.expires_at is None:
             return []
