@@ -116,8 +116,8 @@ class AsyncMemory(Listens):
         """Open a memory in RAM, or on the file, server or cluster that `url` names. The README explains each option.
 
         `org` is the tenant, `user` creates a handle for one of its users, and `all_orgs` creates a handle that can open
-        any org. With `embedder=None`, recall uses words only; without a `model`, local rules extract facts from
-        messages. `gate` is the policy for orgs without their own; `encryption` encrypts content at rest.
+        any org. With `embedder=None`, recall uses only words; without a `model`, local rules extract facts from
+        messages. `gate` is the policy for orgs that do not have their own; `encryption` encrypts content at rest.
         """
         opening = Opening(
             url, hot, read_url, api_key, org, user, read, write, shared, all_orgs, actor, durability,
@@ -136,12 +136,12 @@ class AsyncMemory(Listens):
 
     @property
     def org(self) -> str:
-        """This is the tenant that this handle works for."""
+        """This is the tenant for which this handle works."""
         return self._core.org
 
     @property
     def user(self) -> str | None:
-        """This is the user that this handle is limited to, or None for a handle on the whole org."""
+        """This is the user to whom this handle is limited, or None for a handle on the whole org."""
         return self._core.scope.user
 
     @property
@@ -199,7 +199,7 @@ class AsyncMemory(Listens):
         after: str | None = None,
         reverse: bool = False,
     ) -> list[str]:
-        """List the namespaces that are not empty and that this handle may read, in order.
+        """List the non-empty namespaces that this handle may read, in order.
 
         Args:
             kind: List only this kind: `user`, `agent`, `workflow` or `global`.
@@ -301,7 +301,8 @@ class AsyncMemory(Listens):
         as_of: When | None = None,
         stash: int | None = None,
     ) -> Context:
-        """Build a request for an input, with recalled memory. It fits the token budget and is valid for the provider.
+        """Build a request for an input, including recalled memory. It fits the token budget and is valid for the
+        provider.
 
         Args:
             input: What the user says now; None to continue after a tool result.
@@ -406,7 +407,7 @@ class AsyncMemory(Listens):
         )  # fmt: skip
 
     def watch(self, namespaces: Sequence[Ns] | None = None, *, kinds: Sequence[str] | None = None) -> AsyncWatch:
-        """Watch for changes that this and other processes make from now on. Notices contain the kind and the namespace,
+        """Start watching for changes made by this and other processes. Notices contain the kind and the namespace,
         never content.
 
         Args:
@@ -466,7 +467,7 @@ class AsyncMemory(Listens):
         remember: Remember | None = None,
         thread: str | None = None,
     ) -> AsyncTask:
-        """Wrap a function so that it receives recalled items, and its result is stored if it succeeds.
+        """Wrap a function so that it receives recalled items and its result is stored if it succeeds.
 
         Args:
             recall: What to recall for the function's input. The items are passed as `recalled` if it has that
@@ -488,7 +489,7 @@ class AsyncMemory(Listens):
         return self._core.kind(Injection)(self._core).task(recall=recall, remember=remember, thread=thread)
 
     async def stats(self) -> Stats:
-        """Count what is stored, by kind, and how much of it is indexed.
+        """Count the stored records by kind, and how many of them are indexed.
 
         Returns:
             The counts.
@@ -567,10 +568,10 @@ class AsyncMemory(Listens):
         return await self._core.part(Remembering).remember(messages, user=user, thread=thread, infer=infer, key=key)
 
     async def tidy(self, *, user: str | None = None, dry_run: bool = True) -> AsyncPlan:
-        """Make a plan that tidies up the memories of a user. Nothing changes until you call `plan.apply()`.
+        """Make a plan for tidying up a user's memories. Nothing changes until you call `plan.apply()`.
 
-        The plan merges duplicates. With a model it also ends memories that are no longer true, shortens long ones, and
-        states habits that several memories show. `plan.undo()` restores everything.
+        The plan merges duplicates. With a model, it also ends memories that are no longer true, shortens long ones, and
+        states habits evident from several memories. `plan.undo()` restores everything.
 
         Args:
             user: The user whose memories to tidy up. Defaults to the user of this handle.
@@ -683,7 +684,7 @@ class AsyncMemory(Listens):
         namespace: Ns | None = None,
         progress: Progress | None = None,
     ) -> Transfer:
-        """Write every row of this org to a file of JSON lines for `import_`, or to another tool's format.
+        """Write every row of this org to a file: as JSON lines for `import_`, or in another tool's format.
 
         Args:
             path: The file or folder to write.
@@ -720,7 +721,7 @@ class AsyncMemory(Listens):
         return AsyncExport(self._core)
 
     async def import_(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Transfer:
-        """Load a file that `export` wrote. If the file is damaged, nothing is changed.
+        """Load a file written by `export`. If the file is damaged, nothing is changed.
 
         Args:
             path: The file.
@@ -829,7 +830,7 @@ class AsyncBatch:
 
 
 def stepped(memory: Memory | AsyncMemory) -> AsyncMemory:
-    """Return the async handle over blocking parts, for code that runs its coroutines with `run_blocking`."""
+    """Return the async handle over blocking parts, for code that runs the handle's coroutines with `run_blocking`."""
     return AsyncMemory._over(core_of(memory).beside(blocking=True))
 
 

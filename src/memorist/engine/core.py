@@ -65,11 +65,10 @@ T = TypeVar("T")
 RETRY_SECONDS = 60.0
 """How long to keep retrying a read-then-write while other writers get there first. A fixed number of attempts would not
 work: if eight processes edit one thread, most attempts fail, and among thousands of edits some fail forty times in a
-row.
-"""
+row."""
 MAX_CACHED_VECTORS = 3_000_000
-"""The maximum number of vectors in all cached recall scopes together. When it is exceeded, the oldest scope is dropped.
-"""
+"""The maximum number of vectors in all cached recall scopes together. When it is exceeded, the oldest scope is
+dropped."""
 LOOK_SECONDS = 0.5
 """Every writing process notices within this time that someone is watching an org."""
 _UNKNOWN = (0.0, False)
@@ -126,12 +125,10 @@ class Shared:
         """By thread: when this process last stored the settings of a request, and the settings themselves."""
         self.message_tokens: dict[tuple[str, str], int] = {}
         """By thread: the average number of tokens per message in the last page read, which determines the size of the
-        next page.
-        """
+        next page."""
         self.jobs: dict[tuple[str, str, str], tuple[datetime, datetime, Put]] = {}
         """A cache of the outbox rows that appends create: when each was created, how long it may be reused, and the
-        row.
-        """
+        row."""
         self.appended: dict[tuple[str, str], int] = {}
         """By thread: the number of the last message that this process has appended to it."""
         self.busy_threads: dict[tuple[str, str], tuple[float, bool]] = {}
@@ -281,7 +278,8 @@ class Shared:
         return max(shared.appended.get((org, thread), 0) for shared in (self, other) if shared is not None)
 
     def drop_cached(self, org: str) -> None:
-        """Drop the org's data cached in this process for blocking and async callers, because part of it was forgotten.
+        """Drop the org's data cached in this process for blocking and async callers, because part of it was
+        forgotten.
         """
         other = None if self.twin is None else self.twin.beside(self)
         for shared in (self, other):
@@ -461,8 +459,8 @@ class Core:
         self.scope = scope
         self.batch = batch
         self.watched: dict[str, str] = {} if watched is None else watched
-        """The threads that an open batch relies on, and the namespace that each must be in when the batch is committed.
-        """
+        """The threads that an open batch relies on, and the namespace that each must be in when the batch is
+        committed."""
         self.org = scope.org
         # What an overlay does not do itself, it passes on to the store below it.
         self.store: Store = shared.store if batch is None else cast("Store", batch)

@@ -57,7 +57,8 @@ class _Source(Terms, frozen=True, kw_only=True):
 
 
 class EntityCache(msgspec.Struct):
-    """Holds the data that all handles on one memory share: loaders by org and type, counts, and recently failed loads.
+    """Holds the data that all handles on one memory share: loaders by org and type, counts, and recently failed
+    loads.
     """
 
     sources: dict[tuple[str, str], _Source] = {}
@@ -97,7 +98,8 @@ class EntityLeases:
         return row.owner is not None and until is not None and to_micros(until) > self._core.now()
 
     async def take(self, key: tuple[str, str, str], row: CachedEntity | None) -> CachedEntity | None:
-        """Acquire the lease by compare-and-set. Return the leased row, or None if another process got the lease first.
+        """Acquire the lease by compare-and-set. Return the leased row, or None if another process got the lease
+        first.
         """
         now, at = self._core.now(), self._core.at()
         until = to_datetime(now + LOAD_LEASE_SECONDS * 1_000_000)
@@ -385,7 +387,8 @@ def _source(load: Loader, ttl: Ttl, stale: Ttl | None) -> _Source:
 
 
 def _takes_id(load: Loader) -> bool:
-    """Return whether the loader accepts the id as an argument. A loader for a single entity does not have to accept it.
+    """Return whether the loader accepts the id as an argument. A loader for a single entity does not have to accept
+    it.
     """
     try:
         parameters = inspect.signature(load).parameters.values()

@@ -1,5 +1,4 @@
-"""Events are things that happened or are planned. Each has a time, people, a place, a status, a history and sources.
-"""
+"""Events are things that happened or are planned. Each has a time, people, a place, a status, a history and sources."""
 
 from __future__ import annotations
 

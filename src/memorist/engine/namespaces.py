@@ -22,8 +22,7 @@ TABLES: tuple[tuple[type[Record], str | None], ...] = (
     (Task, "by_ns"),
 )
 """The kinds stored in a namespace, each with an index that begins with the namespace (None means that the key begins
-with it).
-"""
+with it)."""
 
 
 class Namespaces:

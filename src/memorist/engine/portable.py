@@ -355,7 +355,8 @@ def _record(number: int, line: bytes) -> Record:
 
 
 def _check_names(record: Record) -> None:
-    """Check names and namespaces like user input, and check that numbers normally assigned by the store are in range.
+    """Check names and namespaces like user input, and check that numbers normally assigned by the store are in
+    range.
     """
     for name in record.table.key[1:]:
         value = getattr(record, name)

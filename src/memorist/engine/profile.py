@@ -315,8 +315,8 @@ def _capitalised(text: str) -> str:
 
 
 def _in_words(value: object, depth: int = 0) -> str | None:
-    """Return a value in words: text, a number, yes or no, a short list or a few named values. Return None for anything
-    else.
+    """Return a value in words: a text, a number, yes or no, a short list, or a few named values. Return None for
+    anything else.
 
     """
     if isinstance(value, bool):

@@ -36,8 +36,7 @@ HITS_FOR_MODEL = 8
 """How many hits the model reads before it proposes the next search."""
 MAX_PAST_ENTRIES = 200
 """For a question about an earlier time: how many of the facts and events that have changed since then become
-candidates.
-"""
+candidates."""
 MAX_REINDEXED_ENTRIES = 5_000
 """A recall rebuilds the outdated entries of a namespace if there are at most this many. That takes about a second."""
 MAX_HITS_WITH_THREE_CANDIDATES = 60
@@ -169,7 +168,8 @@ class Recalling:
         words: int,
         hops: int,
     ) -> list[Pool]:
-        """Return pools for the model's other wordings and follow-up questions. If the model fails, no pools are added.
+        """Return pools for the model's other wordings and follow-up questions. If the model fails, no pools are
+        added.
         """
         from ..models.searching import follow_ups, wordings
 

@@ -57,12 +57,10 @@ class Understood(msgspec.Struct, frozen=True, kw_only=True):
     """These are the memories waiting for a person's approval."""
     ended: list[str] = []
     """These are the ids of memories that the words ended. If the words asked to forget something, the last id is that
-    of the request, which `facts.unforget` undoes.
-    """
+    of the request, which `facts.unforget` undoes."""
     refused: list[Refusal] = []
     """These items did not become memories. Each has a reason. They are secrets, or notes by a model that failed the
-    checks.
-    """
+    checks."""
 
 
 class Remembering:

@@ -66,8 +66,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """These are the reasons why some of the model's proposals were left out."""
     versions: dict[str, int] = {}
     """These are the versions of the memories on which the plan was based. A memory that has changed since then is not
-    touched.
-    """
+    touched."""
     applied: bool = False
 
 

@@ -37,8 +37,7 @@ MAX_WAIT_SECONDS = 5.0
 time, when the worker loads the rules."""
 MAX_SECONDS_BESIDE_WRITER = 0.02
 """How long the rules may read messages in a namespace where a thread is growing; the rest waits for the worker or for a
-pause.
-"""
+pause."""
 REST_FACTOR = 30
 """After recall has caught up with a busy thread, it leaves the thread alone for this many times as long as that
 took."""

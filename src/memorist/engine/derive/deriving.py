@@ -429,7 +429,8 @@ class Deriver:
         return changes
 
     async def _turn(self, message: Message, owner: Sequence[str]) -> Turn:
-        """Return a message in the form in which the writer shows it, with its speaker and the words that may be cited.
+        """Return a message in the form in which the writer shows it, with its speaker and the words that may be
+        cited.
         """
         from ...extract.readable import fold_name, labelled_text, quotable_text
         from ...extract.writer.request import Turn

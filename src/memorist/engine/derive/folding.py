@@ -249,7 +249,8 @@ class Folding:
         return summary
 
     async def _committed(self, read: Read, summary: Summary, changes: Sequence[Change]) -> bool:
-        """Commit a summary. Return False if another summary was written first or if one of its messages was forgotten.
+        """Commit a summary. Return False if another summary was written first or if one of its messages was
+        forgotten.
         """
         core, progress, guards = self._core, read.progress, read.epochs
         seqs = [message.seq for message in read.messages if message.seq <= summary.last]
@@ -269,7 +270,8 @@ class Folding:
         return False
 
     async def _all_there(self, read: Read, summary: Summary, seqs: Sequence[int]) -> bool:
-        """Return whether the thread, the previous summary and all messages to fold are unchanged since they were read.
+        """Return whether the thread, the previous summary and all messages to fold are unchanged since they were
+        read.
         """
         core, previous = self._core, read.previous
         thread = await core.get(Thread, summary.thread)

@@ -52,8 +52,8 @@ BATCH_ENTRIES = 500
 FIRST_BATCH_ENTRIES = 64
 """The first batch of a recall is small. After that batch, recall can tell whether others are currently writing."""
 MAX_SCANNED_MESSAGES = 200
-"""How many of a thread's newest messages a recall searches without an index while somebody keeps writing to the thread.
-"""
+"""How many of a thread's newest messages a recall searches without an index while somebody keeps writing to the
+thread."""
 MAX_SCANNED_MATCHES = 20
 """How many of them become candidates, starting with those that contain the most words of the question."""
 MAX_SMALL_BACKLOG = 4
@@ -67,8 +67,7 @@ LANGUAGE_CHARACTERS = 400
 FOLDABLE_TOKENS = 500
 MAX_LOST_RACES = 8
 """How many times `catch_up` retries jobs that others changed in the meantime. All retries together take about a third
-of a second.
-"""
+of a second."""
 INDEX = "the index"
 """The name of the part that `doctor` reports while the store refuses to write entries."""
 _ALIVE = parse_filter({"status": {"$ne": "dead"}})
@@ -102,8 +101,7 @@ class Indexer:
         self._batch = BATCH_ENTRIES
         self.left: dict[str, int] = {}
         """The last indexed message of each thread whose remaining messages were left for later because somebody keeps
-        writing.
-        """
+        writing."""
         self.busy: dict[str, bool] = {}
         """The threads that others keep writing to. The value is True if a thread grew while it was being indexed, and
         False if another process left a backlog."""
@@ -132,7 +130,8 @@ class Indexer:
         return monotonic() < until and await self._leaves(id, grew=grew)
 
     async def _finish(self, ns: str, jobs: Sequence[Job]) -> int:
-        """Run the jobs of a namespace, and retry a limited number of times those that others changed in the meantime.
+        """Run the jobs of a namespace, and retry a limited number of times those that others changed in the
+        meantime.
         """
         total, lost = await self._attempt(ns, jobs)
         for attempt in range(MAX_LOST_RACES):

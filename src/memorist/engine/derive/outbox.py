@@ -101,8 +101,7 @@ class Outbox:
         self._owner = f"{os.getpid()}-{new_id()}"
         self._take = 1
         """How many jobs to claim. This is one at first, and again after a worker has died, because a job claimed
-        together with one that crashes workers would also lose an attempt.
-        """
+        together with one that crashes workers would also lose an attempt."""
         self.due: int | None = None
         """When the first of the jobs sent back is due again."""
 

@@ -38,9 +38,7 @@ def is_correction(version: Fact, before: Fact | None) -> bool:
 
 
 def replaced_correction(versions: Sequence[Fact]) -> Fact | None:
-    """Return the correction that the newest (last) version replaced, or None if that version is itself a correction.
-
-    """
+    """Return the correction that the newest (last) version replaced, or None if that version is itself a correction."""
     if len(versions) < 2 or versions[-1].actor != "processor" or is_correction(versions[-1], versions[-2]):
         return None
     before = versions[-3] if len(versions) > 2 else None

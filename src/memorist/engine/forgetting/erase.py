@@ -34,8 +34,7 @@ DELETIONS_PER_COMMIT = 2000
 """This is an even number, so that a link's Expect and Delete are always in the same commit."""
 MAX_WALKS = 50
 """How many times to walk the graph while others keep deriving. Each walk after the first deletes data that they
-derived.
-"""
+derived."""
 MESSAGE_RELATIONS = ("carried", "written", "imported")
 """Relations to messages in a thread. The thread itself stays."""
 
@@ -49,8 +48,7 @@ class Eraser(Rows):
         super().__init__(core.uncounted(), preview=preview)  # `finish` counts the entries that are left
         self._seen: dict[Ref, Node] = {}
         """Everything reached so far. Every walk starts from all of these things, because the rows that connected them
-        are gone by then.
-        """
+        are gone by then."""
         self._erased: set[Ref] = set()
         self._edges: set[tuple[Ref, Ref]] = set()
         self._links: dict[Key, tuple[Link, list[Ref]]] = {}

@@ -58,8 +58,7 @@ class Erasure(msgspec.Struct, frozen=True):
     """This is True for a preview, in which nothing was deleted and the counts say what would be."""
     shredded: list[str] = []
     """These are the ids of the destroyed keys. A check has shown that content encrypted with them can no longer be
-    read.
-    """
+    read."""
     complete: bool = True
     """This is False if derived data is left in a namespace that this handle may not write."""
 

@@ -61,8 +61,7 @@ class Node(msgspec.Struct, frozen=True):
     """This redacted message replaces the original."""
     before: Any = None
     """Since this time, the id has belonged to another thread. Data derived from the earlier thread is deleted, but the
-    new thread stays.
-    """
+    new thread stays."""
     passive: bool = False
     """This is True if only derived data is deleted, because the thing may also be a source for other users."""
 

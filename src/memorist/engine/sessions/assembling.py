@@ -332,7 +332,8 @@ def max_items(budget: TokenBudget) -> int:
 
 
 def recall_spec(recall: Recall | Spaces | bool | Sequence[Item]) -> Recall | None:
-    """Return what to recall, or None to recall nothing. Items passed by the program itself count as an ordinary recall.
+    """Return what to recall, or None to recall nothing. Items passed by the program itself count as an ordinary
+    recall.
     """
     if recall is None or recall is False:
         return None

@@ -474,7 +474,8 @@ class AsyncSession:
         return ns, {**about, "session": self.id}
 
     async def _derive(self) -> int:
-        """Run due jobs, and wait while a worker holds a job for this thread. Jobs waiting for a retry are left alone.
+        """Run due jobs, and wait while a worker holds a job for this thread. Jobs waiting for a retry are left
+        alone.
         """
         outbox, tries, end = Outbox(self._core.shared, self._core.org), 0, monotonic() + END_SECONDS
         done = await outbox.drain(seconds=END_SECONDS)

@@ -22,8 +22,7 @@ MAX_TOOLS = 5_000
 MAX_CACHED_VECTORS = 20_000
 FUSION_OFFSET = 10.0
 """Reduces the difference between the top ranks when the two rankings are added. It is smaller than the value for
-documents, because only a handful of tools are chosen.
-"""
+documents, because only a handful of tools are chosen."""
 
 
 class ToolRecall:

@@ -81,7 +81,8 @@ class State(msgspec.Struct, frozen=True):
         return Patch({key: msgspec.Raw(_text(value)) for key, value in update.items()}, added)
 
     def patch_to(self, after: State) -> Patch | None:
-        """Return the patch to a later state, or None if the states are not objects or the order of their keys differs.
+        """Return the patch to a later state, or None if the states are not objects or the order of their keys
+        differs.
         """
         if self.keys is None or after.keys is None:
             return Patch() if self == after else None

@@ -68,7 +68,8 @@ class AsyncTaskRun:
 
     @property
     def fence(self) -> int:
-        """This is a number that grows with every run. Pass it to other systems so that they can reject an older worker.
+        """This is a number that grows with every run. Pass it to other systems so that they can reject an older
+        worker.
         """
         return self._held.task.fence
 

@@ -85,7 +85,7 @@ class Appending:
     def __init__(self, core: Core) -> None:
         self._core = core
         self._counting: tuple[Callable[[Message], int], str | None] | None = None
-        """`Shared.counting`, which is read when the first message arrives, because the counter is created on first
+        """This is `Shared.counting`. It is read when the first message arrives, because the counter is created on first
         use."""
 
     async def append(
@@ -121,7 +121,7 @@ class Appending:
     async def _answered(self, ns: str, receipts: list[MessageReceipt]) -> list[MessageReceipt]:
         """Return the receipts.
 
-        If a message asks to forget something, that is done first, and the receipts list what was ended.
+        If a message asks to forget something, that is done first, and the receipts list the memories that were ended.
         """
         core = self._core
         asked = [receipt for receipt in receipts if receipt.durable and may_ask_to_forget(receipt.message)]
@@ -176,7 +176,7 @@ class Appending:
     def job(self, id: str, ns: str, at: datetime) -> Put:
         """Return the outbox row that an append creates if it is missing.
 
-        The same object is returned for a second, because the row usually exists already.
+        The same object is reused for one second, because the row usually exists already.
 
         `doctor` computes the indexing lag from the row's creation time. There is only this one job; the indexer creates
         the others (deriving, folding, archiving).
@@ -191,7 +191,7 @@ class Appending:
         return recent[2]
 
     async def receipts(self, id: str, appends: Sequence[Append], done: Sequence[Appended]) -> list[MessageReceipt]:
-        """Return a receipt for each message, in order. In a batch, numbers are assigned only at the commit.
+        """Return a receipt for each message, in order. In a batch, numbers are assigned only on commit.
 
         `done` may contain results of other changes after those of the appends. This wakes the worker if a message was
         new.
@@ -224,9 +224,9 @@ class Appending:
         return out
 
     async def _replay(self, id: str, change: Append, done: Appended) -> list[MessageReceipt]:
-        """Return receipts for an append that was done before under its key.
+        """Return receipts for an append that was already done under its key.
 
-        A message that has been deleted since then is returned as it was passed now.
+        A message that has been deleted since then is returned as it was passed to this call.
         """
         numbers = range(done.first, done.first + done.count)
         # The rows as they are now: a message may have been edited or redacted since the first call.
@@ -269,7 +269,7 @@ class Appending:
     async def _append_derived(
         self, id: str, ns: str, appends: Sequence[Append], at: datetime, expect: int | None, create: Thread | None
     ) -> tuple[Sequence[Append], Sequence[Appended]]:
-        """Append messages that contain recalled text, with the lineage links that `forget` follows.
+        """Append messages that contain recalled text, along with the lineage links that `forget` follows.
 
         If a source was forgotten in the meantime, its text is left out.
         """

@@ -1,4 +1,4 @@
-"""Finds the messages behind each line of a summary, which are those that share its rarest words, names and numbers."""
+"""Finds the messages behind each line of a summary: those that share its rarest words, names and numbers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MIN_SHARED_FRACTION = 0.6
 
 
 class SummaryLine(msgspec.Struct, frozen=True, kw_only=True):
-    """Represents a line of a summary, and the ids of the messages it is about, the most related first."""
+    """Represents a line of a summary, and the ids of the messages it is about, the most closely related first."""
 
     to_dict = as_dict
 
@@ -27,7 +27,7 @@ class SummaryLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def attribute_lines(text: str, messages: Sequence[Message]) -> list[SummaryLine]:
-    """Return the lines of a summary, each with the messages behind it, or none if no message shares a distinctive
+    """Return the lines of a summary, each with the messages behind it, or with none if no message shares a distinctive
     word.
     """
     from ...recall.analyze import tokens

@@ -1,8 +1,8 @@
 """Changes a thread in ways other than appending: pop, replace, redact and fork.
 
-Each reads the thread, then commits by compare-and-set on its version, which every append raises. After a conflict, the
-caller reads the thread again and retries. Sequence numbers are never reused. `length` is the last number assigned, and
-does not change when messages are deleted.
+Each of these reads the thread, then commits by compare-and-set on its version, which every append raises. After a
+conflict, the caller reads the thread again and retries. Sequence numbers are never reused. `length` is the last
+assigned number and does not change when messages are deleted.
 """
 
 from __future__ import annotations
@@ -202,8 +202,9 @@ class ThreadEdits:
 
 
 def child_link(core: Core, parent: str, child: str) -> Link:
-    """Return a link from a thread to one that was created for it, so that forgetting the first also forgets the
-    second."""
+    """Return a link from a thread to another that was created for it, so that forgetting the first also forgets the
+    second.
+    """
     return Link.of(core.org, thread_ref(parent), thread_ref(child), core.at(), "child")
 
 
@@ -223,7 +224,7 @@ def sorted_threads(
 
 
 def checked_roles(roles: Sequence[str]) -> list[str]:
-    """Check the roles that messages are filtered by, and return them."""
+    """Check the roles by which messages are filtered, and return them."""
     roles = [roles] if isinstance(roles, str) else as_list(roles, "roles")
     unknown = [role for role in roles if role not in ROLES]
     if unknown:
@@ -237,7 +238,7 @@ def _removal(thread: Thread, message: Message) -> list[Change]:
 
 
 def _redacted(message: Message) -> Message:
-    """Return a message without its content, but with its tool call ids, so that a tool exchange stays valid."""
+    """Return a message without its content but with its tool call ids, so that a tool exchange stays valid."""
     content, extra = message.content, message.extra
     fields: JsonObject = {name: extra[name] for name in ("tool_call_id", "type") if name in extra}
     if isinstance(extra.get("tool_calls"), list):
@@ -258,7 +259,7 @@ def _bare_call(call: Any) -> JsonObject:
 
 
 def _bare_item(item: Any) -> JsonObject:
-    """Return an item of the Responses API without its content, but with the ids that pair it with other items."""
+    """Return an item of the Responses API without its content but with the ids that pair it with other items."""
     fields: JsonObject = {name: item[name] for name in ("type", "id", "call_id", "name") if name in item}
     kind = str(fields["type"])
     if kind.endswith("_output"):

@@ -1,4 +1,5 @@
-"""Receipts say whether each appended message has been stored and indexed, and whether facts have been derived from it.
+"""Receipts say whether each appended message has been stored and indexed, and whether facts have been derived from
+it.
 """
 
 from __future__ import annotations
@@ -28,15 +29,13 @@ class MessageReceipt(msgspec.Struct, frozen=True):
     replayed: bool = False
     ended: tuple[str, ...] = ()
     """These are the ids of memories that the message ended. If it asked to forget something, the last id is that of the
-    request, which `facts.unforget` undoes.
-    """
+    request, which `facts.unforget` undoes."""
     masked: tuple[str, ...] = ()
     """These are the kinds of secrets that the gate masked in the message before it was stored."""
 
     read_by: Literal["model", "rules"] | None = None
     """This says whether the rules or the model read the message. `rules` together with `pending` or `failed` means that
-    the rules read it instead of the model.
-    """
+    the rules read it instead of the model."""
     refused: tuple[str, ...] = ()
     """These are the reasons why items that the model noted from it were refused."""
 
@@ -51,8 +50,8 @@ _HINTS = (
     "merk dir", "oublie", "olvid", "borra", "dimentica", "scorda", "cancella", "esque", "apag", "vergeet", "onthoud",
     "忘", "删", "记住", "覚え", "不再",
 )  # fmt: skip
-"""Every request to forget contains one of these words; looking for them adds almost nothing to the cost of an append.
-"""
+"""Every request to forget contains one of these words; looking for them adds almost nothing to the cost of an
+append."""
 MAX_REQUEST_CHARACTERS = 400
 
 

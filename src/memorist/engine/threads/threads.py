@@ -836,7 +836,8 @@ class Threads:
         return thread
 
     def _still(self, thread: Thread) -> list[Change]:
-        """Return a guard for a user's handle that fails if the thread has been created again, perhaps by another user.
+        """Return a guard for a user's handle that fails if the thread has been created again, perhaps by another
+        user.
         """
         if self._core.scope.user is None or self._core.batch is not None:
             return []
