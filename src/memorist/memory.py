@@ -67,7 +67,7 @@ T = TypeVar("T")
 
 
 class AsyncMemory(Listens):
-    """Provides memory and context for agents, with methods that you await."""
+    """Provides memory and context for agents through methods that you await."""
 
     facts = Noun(Facts)
     threads = Noun(Threads)
@@ -341,7 +341,7 @@ class AsyncMemory(Listens):
         )  # fmt: skip
 
     async def find_tools(self, query: str, tools: Sequence[Tool], *, top_k: int = 5) -> list[Tool]:
-        """Find the tools that do what a query asks for, best first, by their names, descriptions and parameters.
+        """Find the tools that best match a query by their names, descriptions and parameters, best first.
 
         Args:
             query: What the tool should do.

@@ -70,7 +70,7 @@ MAX_CACHED_VECTORS = 3_000_000
 """The maximum number of vectors in all cached recall scopes together. When it is exceeded, the oldest scope is
 dropped."""
 LOOK_SECONDS = 0.5
-"""Every writing process notices within this time that someone is watching an org."""
+"""The time within which every writing process notices that someone is watching an org."""
 _UNKNOWN = (0.0, False)
 _METADATA = attrgetter("metadata")
 _NO_POLICY: tuple[float, Gate | None] = (0.0, None)
@@ -141,7 +141,7 @@ class Shared:
         self.problems: dict[str, str] = {}
         """The last failure of each plugged-in part, for `doctor`."""
         self.watched: dict[str, tuple[float, bool]] = {}
-        """By org: whether any process is watching it, and how long this is cached."""
+        """By org: whether any process is watching it, and how long this answer is cached."""
         self.policies: dict[str, tuple[float, Gate]] = {}
         """By org: the policy of its gate, and how long it is cached."""
         self.tool_vectors: dict[tuple[str, str], NDArray[np.float32]] = {}
@@ -366,9 +366,9 @@ class Scopes:
 
 
 class Results:
-    """Holds the results of a commit, by change or by the record that was put.
+    """Holds the results of a commit, by change or by written record.
 
-    They are not looked up by position, because guards would shift it.
+    They are not looked up by position, because guards would shift the positions.
     """
 
     def __init__(
@@ -438,7 +438,7 @@ def register_facades(*, blocking: Callable[[Any], object], awaited: Callable[[An
 
 
 def facade_of(core: Any) -> object:
-    """Return a `Memory` over a handle if its callers block, otherwise an `AsyncMemory`."""
+    """Return a `Memory` over a handle if its callers block, or otherwise an `AsyncMemory`."""
     return _facades[core.runtime.blocking](core)
 
 
@@ -472,7 +472,7 @@ class Core:
         self.counts_deletions = True
         """Whether a job counts deleted entries. It is False if the caller counts them itself."""
         self.companions: list[Change] = []
-        """Changes that are committed in the same transaction as the next write."""
+        """Changes to commit in the same transaction as the next write."""
 
     def part(self, kind: Callable[[Core], T]) -> T:
         """Return one of the engine's nouns for this handle. For a remote handle, return one that sends requests."""
@@ -543,7 +543,7 @@ class Core:
     async def apply(self, *changes: Change) -> Results:
         """Commit the changes in one transaction, or collect them if this is a batch.
 
-        Everything that is written to the store passes through here, so this is where the gate runs.
+        Everything written to the store passes through here, so this is where the gate runs.
         """
         apart = await self._with_parts_apart(changes)
         if not self._is_gated(apart):
@@ -634,7 +634,7 @@ class Core:
     async def _noticed(self, changes: Sequence[Change]) -> list[Change]:
         """Return rows that notify watchers of these changes.
 
-        Return none if nobody is watching, which is checked every LOOK_SECONDS/2.
+        Return none if nobody is watching. This is checked every LOOK_SECONDS/2.
         """
         looked, watched = self.shared.watched.get(self.org, _UNKNOWN)
         if time.monotonic() >= looked:
@@ -686,13 +686,13 @@ class Core:
         await self.retry(attempt, rows=self.guards(changes, batch.watched))
 
     def watch_thread(self, id: str, ns: str) -> None:
-        """Make the open batch fail when it is committed if the thread is in another namespace by then."""
+        """Make the open batch fail on commit if the thread is in another namespace by then."""
         if self.batch is not None:
             self.watched.setdefault(id, ns)
 
     def guards(self, changes: Sequence[Change], watched: Iterable[str]) -> set[RowId]:
-        """Return the threads whose versions only `guarded` checks. If the changes themselves expect a version, the
-        caller checks it.
+        """Return the threads whose versions are checked only by `guarded`. If the changes themselves expect a version,
+        the caller checks it.
         """
         expected = {change.key for change in changes if isinstance(change, Expect) and change.kind is Thread}
         threads: set[Key] = {(self.org, id) for id in watched}
@@ -748,7 +748,7 @@ class Core:
         return Core(self.shared.twin.of(blocking=blocking), self.scope)
 
     def facade(self) -> Any:
-        """Return the public facade of this handle: `Memory` if its callers block, otherwise `AsyncMemory`."""
+        """Return the public facade of this handle: `Memory` if its callers block, or otherwise `AsyncMemory`."""
         return facade_of(self)
 
     def awaitable(self) -> Any:

@@ -118,7 +118,7 @@ class GateReport(msgspec.Struct, frozen=True, kw_only=True):
     masked: dict[str, int] = {}
     """Writes in which secrets were masked, by kind of secret."""
     refused: dict[str, int] = {}
-    """Writes that were refused, by kind of secret or class of personal data."""
+    """Refused writes, by kind of secret or class of personal data."""
     held: dict[str, int] = {}
     """This counts memories put into the review queue, by class."""
     expiring: dict[str, int] = {}
@@ -286,7 +286,7 @@ def _as_builtins(rule: object) -> JsonObject:
 
 
 def masked_kinds(message: Message) -> tuple[str, ...]:
-    """Return the kinds of secrets that were masked in a message, for its receipt."""
+    """Return the kinds of secrets masked in a message, for its receipt."""
     from ..gate.passing import MASKED
 
     kinds = message.metadata.get(MASKED) if message.metadata else None

@@ -161,7 +161,7 @@ class Health:
         )
 
     async def _visible(self, record_type: type[Record], where: Test | None = None) -> list[Any]:
-        """Return the rows of a kind that are in a namespace this handle can see."""
+        """Return the rows of a kind in the namespaces that this handle can see."""
         rows: list[Any] = await self._core.listed(record_type, where=where)
         return [row for row in rows if self._core.scope.may_read(row.ns)]
 

@@ -534,7 +534,7 @@ def learning_id(content: str) -> str:
 
 
 def content_terms(content: str) -> frozenset[str]:
-    """Return the stemmed content words of a learning, without words that are too common."""
+    """Return the stemmed content words of a learning, except overly common ones."""
     from ..recall.analyze import tokens
 
     return frozenset(term for term in tokens(content) if term not in _generic())

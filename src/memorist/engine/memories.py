@@ -425,7 +425,7 @@ class Memories:
         user: str | None = None,
         ns: Ns | None = None,
     ) -> T | None:
-        """Return what is known about somebody as an instance of a schema, or None while a required field is unknown.
+        """Return everything known about somebody as an instance of a schema, or None while a required field is unknown.
 
         Args:
             schema: A msgspec struct, dataclass, TypedDict or Pydantic model, or a JSON Schema, for which a dict is

@@ -88,8 +88,8 @@ class Overlay:
     async def apply(self, changes: Sequence[Change], *, now: int) -> list[ChangeResult]:
         """Collect the changes.
 
-        The results are those that a commit would return now, except for versions and sequence numbers, which only the
-        commit can assign.
+        The results are what a commit would return now, except for versions and sequence numbers, which only the commit
+        can assign.
         """
         results = [await self._collect(change, now) for change in changes]
         self.changes.extend(changes)

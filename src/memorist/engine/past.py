@@ -162,7 +162,7 @@ def core_at(core: Core, moment: datetime) -> Core:
 
 
 async def changed_drafts(past: Core, ns: str, only: EntryFilter) -> list[Draft]:
-    """Return the records of a namespace that were different at that time, as index entries without terms."""
+    """Return a namespace's records that were different at that time, as index entries without terms."""
     present = Core(past.shared, past.scope)
     drafts: list[Draft] = []
     for name in VERSIONED_KINDS:

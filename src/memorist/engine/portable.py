@@ -64,7 +64,7 @@ HARMLESS_QUEUES = ("index", "derive", "fold", "archive", "embed", "dedup", "tidy
 """Queues whose jobs only process stored data. Jobs in other queues contain commands, which must not come from a
 file."""
 UNPORTABLE_RECORDS = (ChangeNotice, RequestKey, StoreIdentity)
-"""Kinds that are meaningful only in their own database."""
+"""Kinds whose rows are meaningful only in their own database."""
 Progress = Callable[[int, int | None], None]
 """Called with the number of rows processed so far and, if known, the total."""
 

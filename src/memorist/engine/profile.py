@@ -220,8 +220,7 @@ class Profile:
     async def _change_dates(self, facts: list[Fact]) -> dict[str, datetime]:
         """Return, by key, when each fact that used to have another value got its current one.
 
-        This reads the last few versions of all changed facts at once. A value that is older than these versions has no
-        date.
+        This reads the last few versions of all changed facts at once. A value older than these versions has no date.
         """
         keys = [
             (fact.ns, fact.key, version)

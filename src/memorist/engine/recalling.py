@@ -207,8 +207,7 @@ class Recalling:
     ) -> Pool | None:
         """Return the candidates for a question and everything that ranking needs, or None if there are no candidates.
 
-        Without `fresh`, only entries that are already indexed are searched. Deriving uses this, because it is part of
-        catching up.
+        Without `fresh`, only existing entries are searched. Deriving uses this, because it is part of catching up.
         """
         from ..languages.small_talk import is_small_talk
         from ..recall.query import analyse

@@ -78,7 +78,7 @@ class Remembering:
         infer: bool = True,
         key: str | None = None,
     ) -> Understood:
-        """Store words and return what was understood; see `AsyncMemory.remember`."""
+        """Store a statement and return what was understood; see `AsyncMemory.remember`."""
         core = self._core if user is None else self._core.narrowed(self._core.scope.narrow(user=user))
         statements = _as_list(messages)
         ns = core.scope.own()

@@ -1,4 +1,4 @@
-"""Deletes rows that are older than an org's retention rules allow. The collector runs this."""
+"""Deletes rows older than an org's retention rules allow. The collector runs this."""
 
 from __future__ import annotations
 

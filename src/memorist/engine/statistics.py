@@ -26,7 +26,7 @@ MAX_STANDING_ENTRIES = 64
 """How many of a namespace's newest standing instructions are candidates for every request."""
 PAGE_ROWS = 1000
 COUNTED_COLUMNS = view_of(Entry, "terms", "role", "speaker", "signals", "created_at")
-"""The columns of an entry that are counted, without its vector."""
+"""The columns of an entry that are needed for counting, which exclude its vector."""
 
 
 def count_entries(stats: NamespaceStats, entries: Sequence[Entry], removed: Sequence[Entry] = ()) -> NamespaceStats:
@@ -53,7 +53,7 @@ def count_entries(stats: NamespaceStats, entries: Sequence[Entry], removed: Sequ
 
 
 def _is_standing(entry: Entry) -> bool:
-    """Return whether an entry is a learning, or a message with a person's instruction."""
+    """Return whether an entry is a learning or a message that contains a person's instruction."""
     from ..recall.analyze import SIGNALS
     from ..recall.features import is_assistant
 

@@ -3,8 +3,8 @@
 A process that watches an org writes a watermark with a lease. Writers look for it every quarter of a second. While
 there is one, each commit also raises, in the same transaction, the version of one row per kind and namespace that it
 changes. Watchers therefore notice all committed changes and no others, and nothing is written while nobody is watching.
-A watch polls these rows and compares versions. `start` returns once every writer must have seen the watermark, so that
-no later change is missed.
+A watch polls these rows and compares versions. `start` returns only when every writer must have seen the watermark, so
+that no later change is missed.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""Handles text in a message that comes from elsewhere, such as items recalled for it or the sources of a task's
-output."""
+"""Handles text in messages that comes from elsewhere, such as recalled items or the sources of a task's output."""
 
 from __future__ import annotations
 

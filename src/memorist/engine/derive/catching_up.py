@@ -39,7 +39,7 @@ MAX_SECONDS_BESIDE_WRITER = 0.02
 """How long the rules may read messages in a namespace where a thread is growing; the rest waits for the worker or for a
 pause."""
 REST_FACTOR = 30
-"""After recall has caught up with a busy thread, it leaves the thread alone for this many times as long as that
+"""After recall has caught up with a busy thread, it leaves the thread alone for this many times as long as catching up
 took."""
 MAX_BUSY_THREADS = 10_000
 _ALIVE = parse_filter({"status": {"$ne": "dead"}})
@@ -128,7 +128,7 @@ async def _backlog(core: Core, jobs: Sequence[Job]) -> int:
 
 
 async def _done(core: Core, deriver: Deriver, job: Job, until: float) -> bool:
-    """Run a job that no worker has claimed and that has not failed before, and return whether it is done."""
+    """Run a job that is unclaimed and has not failed before, and return whether it is done."""
     if job.status != "ready" or job.error:
         return False
     try:

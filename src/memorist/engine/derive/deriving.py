@@ -1,4 +1,4 @@
-"""Derives memories from messages by running the `derive` jobs of threads.
+"""Derives memories from messages by running threads' `derive` jobs.
 
 A single transaction writes the memories from several messages, their lineage and the watermark, and ends the job. As a
 result, a killed worker leaves nothing half done, and nothing is derived twice. With a model, each call by the memory
@@ -369,7 +369,7 @@ class Deriver:
         return [*changes, *noting.changes], written
 
     async def _is_held(self, noting: Noting, gate: Gate, item: Extracted, message: Message) -> bool:
-        """Return whether the policy prevents an item from becoming active, by refusing it or putting it into the review
+        """Return whether the policy prevents an item from becoming active by refusing it or putting it into the review
         queue.
         """
         from ...extract.keys import spoken
@@ -726,8 +726,9 @@ def _untouched(changes: Sequence[Change], touched: set[tuple[type, Key]]) -> lis
 
 
 def _said_since(held: Fact, message: Message, stated_at: datetime) -> bool:
-    """Return whether a fact was stated after a message. Within a thread, this compares message numbers; otherwise it
-    compares times."""
+    """Return whether a fact was stated later than a message. Within a thread, this compares message numbers; otherwise
+    it compares times.
+    """
     thread, _, seq = (held.source or "").rpartition("#")
     if held.actor == "processor" and thread == message.thread and seq.isdecimal():
         return int(seq) > message.seq
@@ -735,7 +736,7 @@ def _said_since(held: Fact, message: Message, stated_at: datetime) -> bool:
 
 
 def _reason(item: Extracted) -> str | None:
-    """Return the reason stored with a fact: the kind of statement, and the rule that matched."""
+    """Return the reason stored with a fact: the kind of statement and the matching rule."""
     kind = "retraction" if item.retracted else "correction" if item.correction else "inferred" if item.inferred else ""
     return " ".join(filter(None, (kind, item.rule and f"by {item.rule}"))) or None
 
@@ -787,13 +788,13 @@ def _joined(old: Fact | None, new: Fact) -> Fact:
 
 
 def subject_of(thread: Thread) -> str:
-    """Return the namespace that facts from a thread belong to: its own, or that of the user who takes part in it."""
+    """Return the namespace to which facts from a thread belong: the thread's own, or that of the participating user."""
     user = thread.metadata.get("user")
     return f"user:{user}" if isinstance(user, str) and user and not thread.ns.startswith("user:") else thread.ns
 
 
 def permanent(problem: Exception) -> bool:
-    """Return whether retrying cannot help, because the model answered but the answer is unusable."""
+    """Return whether retrying is pointless because the model answered but its answer is unusable."""
     return isinstance(problem, ModelError) and getattr(problem, "retryable", True) is False
 
 

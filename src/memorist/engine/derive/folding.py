@@ -2,7 +2,7 @@
 messages.
 
 Nothing is deleted, and you can still read folded messages. `fold` folds a thread when its messages use too many tokens.
-`archive` folds messages that are older than a given time.
+`archive` folds messages older than a given time.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Folding:
         """Fold a thread's oldest unfolded messages if they use more than `compact_at` of the available tokens;
         otherwise return None.
 
-        Tool results over `stash` tokens are counted and summarised as the previews that requests send.
+        Tool results over `stash` tokens are counted and summarised in the form of the previews that requests contain.
         """
         from ...context.fold import plan_fold
         from ...context.units import group

@@ -55,7 +55,7 @@ MAX_SCANNED_MESSAGES = 200
 """How many of a thread's newest messages a recall searches without an index while somebody keeps writing to the
 thread."""
 MAX_SCANNED_MATCHES = 20
-"""How many of them become candidates, starting with those that contain the most words of the question."""
+"""How many of them become candidates, starting with those that contain the most words from the question."""
 MAX_SMALL_BACKLOG = 4
 """A backlog of at most this many messages, such as a single turn, is always indexed."""
 MAX_CONTEXT_TERMS = 60
@@ -74,7 +74,7 @@ _ALIVE = parse_filter({"status": {"$ne": "dead"}})
 
 
 class Draft(msgspec.Struct, frozen=True):
-    """Represents a new entry that has no terms or vector yet, and the text to compute them from."""
+    """Represents a new entry without terms or a vector, and the text from which to compute them."""
 
     entry: Entry
     text: str
@@ -562,9 +562,9 @@ def _message_draft(thread: Thread, message: Message, before: Message | None) -> 
 
 
 async def unindexed_drafts(core: Core, threads: Mapping[str, int], terms: Sequence[str]) -> list[Draft]:
-    """Return drafts of messages that are not indexed yet and seem to contain one of the terms, best first.
+    """Return drafts of unindexed messages that seem to contain one of the terms, best first.
 
-    This reads the newest `MAX_SCANNED_MESSAGES` of each thread that come after its last indexed message.
+    This reads each thread's newest `MAX_SCANNED_MESSAGES` after its last indexed message.
     """
     matches: list[tuple[int, Draft]] = []
     for id, position in threads.items():
@@ -620,7 +620,7 @@ async def drafts_of(core: Core, entries: Sequence[Entry]) -> list[Draft]:
 
 
 async def _around(core: Core, kind: str, entries: Sequence[Entry]) -> dict[Key, Record | None]:
-    """Return the context that the index of an entry needs: the previous message, or the document of a chunk."""
+    """Return the context needed to index an entry: the previous message, or a chunk's document."""
     if kind == "message":
         before = [(entry.parent, entry.seq - 1) for entry in entries if entry.seq > 1]
         return dict(zip(before, await core.get_many(Message, before), strict=True))

@@ -56,7 +56,7 @@ class Outcome(msgspec.Struct, kw_only=True):
     stored: list[Remembered] = []
     ended: list[Remembered] = []
     confirmed: list[str] = []
-    """These are the ids of memories that were stated again."""
+    """These are the ids of restated memories."""
     waiting: list[Candidate] = []
     refused: list[Refused] = []
 
@@ -162,7 +162,7 @@ class Noting:
         self.outcome.stored.append(remembered(stored, core.at()))
 
     async def _is_old_news(self, key: str, current: Fact | None, source: Source) -> bool:
-        """Return whether something newer was stated under this key, so that the note is an earlier version."""
+        """Return whether something newer was stated under this key, which makes the note an earlier version."""
         if current is not None:
             return _said_later(current, source)
         last = await self._core.scan(FactVersion, self._ns, key, reverse=True, limit=1)
@@ -294,8 +294,9 @@ def _exclusive(key: str) -> bool:
 
 
 def _said_later(fact: Fact, source: Source) -> bool:
-    """Return whether a fact was stated after a statement. Within a thread, this compares message numbers; otherwise it
-    compares times."""
+    """Return whether a fact was stated later than a statement. Within a thread, this compares message numbers;
+    otherwise it compares times.
+    """
     thread, _, number = source.message.rpartition("#")
     other, _, later = (fact.source or "").rpartition("#")
     if fact.actor == "processor" and thread == other and number.isdecimal() and later.isdecimal():

@@ -31,8 +31,8 @@ MIN_SHARE = 0.5
 MIN_SCORE = 0.01
 """The minimum relevance, as computed by recall."""
 RECENT_MESSAGES = 8
-"""People often want something forgotten that was just discussed, so a message right before a request only has to share
-a word with it."""
+"""People often ask to forget something that was just discussed, so a message right before a request only has to share a
+word with it."""
 SEARCHED_MESSAGES = 40
 MAX_BEFORE = 24
 """How many earlier messages of the thread to search for the one that "forget this" refers to."""
@@ -50,8 +50,9 @@ def terms(text: str) -> frozenset[str]:
 
 
 def is_about(fact: Fact, request: str, stated: Sequence[Extracted]) -> bool:
-    """Return whether a request refers to this fact, either by stating it (`stated` contains what the rules extract from
-    the request) or by its words."""
+    """Return whether a request refers to this fact, either by stating it (`stated` contains the facts that the rules
+    extract from the request) or by its words.
+    """
     for item in stated:
         if item.kind == "fact" and item.key == fact.key:
             return item.value is None or terms(str(item.value)) <= terms(str(fact.value)) | terms(fact.key)
@@ -112,7 +113,8 @@ async def sources_that_stay(core: Core, ns: str, changes: Sequence[Change]) -> f
 async def messages_about(
     core: Core, ns: str, request: str, asked: Message, staying: frozenset[str] = frozenset()
 ) -> list[str]:
-    """Return the ids of messages that mention what a request is about, found by recall and older than the request.
+    """Return the ids of messages that mention the subject of a request. They are found by recall and are older than the
+    request.
 
     A message behind memories that stay (`staying`) must contain more than half of the request's words: "Forget that I'm
     allergic to shrimp" does not concern "I'm allergic to peanuts".

@@ -1,8 +1,8 @@
 """The memory writer shows a model the new messages and related memories, and carries out its notes.
 
-One call reads several messages. It also contains the turns before them, from both roles, as context, and related
-memories: those that share words or a subject with the messages, and facts about who the user is. Each item of the
-answer is accepted, put into the review queue or refused separately, with a reason.
+One call reads several messages. As context, it also contains the preceding turns from both roles, and related memories:
+those that share words or a subject with the messages, and facts about who the user is. Each item in the
+    answer is separately accepted, put into the review queue or refused, with a reason.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ Answer with these operations alone, corrected, as JSON; leave out what cannot be
 
 
 class Cost(msgspec.Struct, kw_only=True):
-    """Counts what the writer has used: calls, messages and tokens, and how many items were accepted and refused."""
+    """Counts the writer's calls, messages and tokens, and the items that were accepted and refused."""
 
     calls: int = 0
     messages: int = 0

@@ -158,7 +158,7 @@ class Eraser(Rows):
         self._hold_paths()
 
     def _hold_paths(self) -> None:
-        """Keep everything from which a path leads to something that is kept."""
+        """Keep everything that has a path to something else that is kept."""
         held = -1
         while held != len(self._held):
             held = len(self._held)
@@ -170,7 +170,7 @@ class Eraser(Rows):
         await self._apply(changes, [lock for part, _ in plans for lock in part])
 
     async def _reached(self, node: Node) -> list[Node]:
-        """Return the things that were derived from a thing."""
+        """Return the things derived from a thing."""
         ref, reached = node.ref, list[Node]()
         # The links to a thing are read before those that begin at it, and their versions of that time win:
         # `_link_deletions` notices by them that the thing was derived again after its own links were read.
@@ -301,9 +301,9 @@ class Eraser(Rows):
     async def _link_deletions(self) -> tuple[list[Change], list[Change]]:
         """Return deletions of the links whose targets are gone, and the locks that the deletions need.
 
-        Each deletion expects the link as it was before the links from its target were read. If someone derives that
-        target again, they write the link again. If someone deletes it again, they raise its epoch. In both cases the
-        commit fails, and the graph is walked once more.
+        Each deletion expects the link to be unchanged since before the links from its target were read. If someone
+        derives that target again, they write the link again. If someone deletes it again, they raise its epoch. In both
+        cases the commit fails, and the graph is walked once more.
         """
         locks: dict[Key, Change] = {}
         changes: list[Change] = []

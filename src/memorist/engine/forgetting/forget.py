@@ -36,8 +36,9 @@ FactRef = str | tuple[str, str] | Fact
 
 
 class Erasure(msgspec.Struct, frozen=True):
-    """Reports what `forget` did: the number of deleted rows by table, and what a search of the files found
-    afterwards."""
+    """Reports the result of `forget`: the number of deleted rows by table, and the findings of a search of the files
+    afterwards.
+    """
 
     to_dict = as_dict
 
@@ -55,7 +56,7 @@ class Erasure(msgspec.Struct, frozen=True):
     unchecked: list[str] = []
     """These places were not searched and may still contain it. Each has a reason."""
     preview: bool = False
-    """This is True for a preview, in which nothing was deleted and the counts say what would be."""
+    """This is True for a preview: nothing was deleted, and the counts say what would be deleted."""
     shredded: list[str] = []
     """These are the ids of the destroyed keys. A check has shown that content encrypted with them can no longer be
     read."""

@@ -48,7 +48,7 @@ async def guard(core: Core, sources: Sequence[str], *, since: datetime | None = 
     """Return the guard for data derived from these sources: their epochs, and whether one of them has already been
     forgotten.
 
-    A source that was forgotten and exists again counts as forgotten if that happened after `since`.
+    A source that was forgotten and then created again counts as forgotten if that happened after `since`.
     """
     if not sources:
         return Guard()

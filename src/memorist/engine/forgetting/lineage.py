@@ -17,7 +17,7 @@ def reference(record: Record) -> Ref:
 
 
 async def links_from(core: Core, ref: Ref) -> list[Link]:
-    """Return the links from a thing to everything that was derived from it."""
+    """Return the links from a thing to everything derived from it."""
     return await core.scan(Link, ref.ns, ref.key, ref.kind, ref.part)
 
 

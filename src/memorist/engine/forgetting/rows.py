@@ -211,7 +211,9 @@ class Rows:
         return [*changes, self._forget_source(bare)]
 
     async def _under_user(self, ns: str) -> list[Change]:
-        """Return a user's data that is not in a row of the namespace: tasks, working memory, entities and jobs."""
+        """Return a user's data that is stored outside the namespace's rows: tasks, working memory, entities and
+        jobs.
+        """
         org, user = self._org, ns.removeprefix("user:")
         changes: list[Change] = []
         for task in await self._scan(Task, ns, index="by_ns"):

@@ -203,7 +203,7 @@ class Assembling:
         return summaries[0] if summaries else None
 
     async def _read(self, reading: Reading, thread: str, behind: int) -> list[Message]:
-        """Read the thread, newest first, until the policy has enough, and return the messages that were read."""
+        """Read the thread, newest first, until the policy has enough messages, and return them."""
         pages: list[Message] = []
         while count := reading.wants():
             page = await self._core.scan(
@@ -345,7 +345,7 @@ def recall_spec(recall: Recall | Spaces | bool | Sequence[Item]) -> Recall | Non
 
 
 def _shown_thread(summary: Summary) -> str:
-    """Return the thread that a request names as the place of folded messages. If the summary is a copy, this is the
+    """Return the thread that a request names as the location of folded messages. If the summary is a copy, this is the
     original's thread.
     """
     span = f"#{summary.first}-{summary.last}"

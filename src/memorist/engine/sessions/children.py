@@ -33,7 +33,7 @@ class ChildResult(msgspec.Struct, frozen=True):
     """These are the ids of the messages on which the result is based."""
 
     def message(self, call_id: str | None = None) -> Message:
-        """Return the result as a message for the parent's next turn, or, with `call_id`, as the result of that tool
+        """Return the result as a message for the parent's next turn or, with `call_id`, as the result of that tool
         call.
 
         The parent session stores it with its sources, so that forgetting one of them also deletes the result.

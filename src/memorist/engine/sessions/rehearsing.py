@@ -39,7 +39,7 @@ class Supposed(msgspec.Struct, frozen=True):
     """Holds the assumptions of a rehearsal: its differences from the stored data."""
 
     facts: Mapping[Key, Fact | None] = {}
-    """Assumed facts by `(org, ns, key)`, or None for a fact that is assumed not to exist."""
+    """Assumed facts by `(org, ns, key)`, or None for a fact assumed not to exist."""
     thread: str = ""
     until: int | None = None
     """Messages of the thread from this number on are hidden."""
@@ -85,7 +85,7 @@ class Reads:
         return await self._store.scan(asked, now=now)
 
     async def _facts(self, asked: Scan[Any], now: int) -> list[object]:
-        """Return the facts under a prefix, with assumed ones in place of stored ones."""
+        """Return the facts under a prefix, with assumed facts in place of stored ones."""
         stored = await self._store.scan(asked, now=now)
         rows = {row.row_key: row for row in stored if row.row_key not in self._supposed.facts}
         for key, fact in self._supposed.facts.items():
@@ -114,7 +114,7 @@ class Rehearsal(Assembling):
         self._supposed = supposed or Supposed()
         self._whole = core
         self.hits: list[Hit] = []
-        """The hits that recall found for the last request, best first, with their reasons."""
+        """The hits found for the last request, best first, and their reasons."""
         seen = Core(core.shared, core.scope)
         seen.store = cast(Store, Reads(core.store, self._supposed))
         super().__init__(seen, fold_tokens)
@@ -161,7 +161,7 @@ class Rehearsal(Assembling):
         return self.hits
 
     async def _restated(self, hit: Hit) -> Hit:
-        """Return a hit as it would be if the assumed facts were stored."""
+        """Return a hit as it would look if the assumed facts were stored."""
         for key, fact in self._supposed.facts.items():
             if fact is None or hit.namespace != key[1]:
                 continue

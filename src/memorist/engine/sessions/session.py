@@ -134,7 +134,7 @@ class AsyncSession:
         self._written = False
         """Whether the thread is known to exist. Building a context is not enough to create it."""
         self._looked = thread is None
-        """Whether the session has looked for the thread, which is not necessary for a new id."""
+        """Whether the session has looked for the thread. A new id does not have to be looked up."""
         self._budget = checked_budget(core, budget)
         self._policy = policy
         self._layout: Layout = layout
@@ -362,7 +362,7 @@ class AsyncSession:
         return ChildResult(text, self.thread, tuple(message.id for message in messages))
 
     async def usage(self, reported: Reported, *, model: str | None = None) -> RequestReport:
-        """Record what the last request of this session cost, and return a report that says what broke the prompt cache.
+        """Record the cost of this session's last request, and return a report on what broke the prompt cache.
 
         Args:
             reported: The response from OpenAI, Anthropic or Gemini, or its `usage`.

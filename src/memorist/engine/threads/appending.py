@@ -193,8 +193,8 @@ class Appending:
     async def receipts(self, id: str, appends: Sequence[Append], done: Sequence[Appended]) -> list[MessageReceipt]:
         """Return a receipt for each message, in order. In a batch, numbers are assigned only on commit.
 
-        `done` may contain results of other changes after those of the appends. This wakes the worker if a message was
-        new.
+        In `done`, the results of the appends may be followed by those of other changes. This wakes the worker if a
+        message was new.
         """
         out: list[MessageReceipt] = []
         new = False
