@@ -444,7 +444,7 @@ class AsyncMemory(Listens):
     async def wait(
         self, receipts: MessageReceipt | Iterable[MessageReceipt], *, timeout: float | None = 30.0
     ) -> list[MessageReceipt]:
-        """Wait until messages are indexed and facts are extracted from them, and return their updated receipts.
+        """Wait until messages have been indexed and facts extracted from them, and return the updated receipts.
 
         Args:
             receipts: The receipts that `append` returned.
@@ -522,7 +522,7 @@ class AsyncMemory(Listens):
         return await self._core.part(Health).doctor(deep=deep)
 
     def batch(self) -> AsyncBatch:
-        """Collect changes of any kind, and commit all of them or none at the end of the block.
+        """Collect changes of any kind, and commit them atomically at the end of the block.
 
         Returns:
             The batch, to use in a `with` block.
@@ -644,7 +644,7 @@ class AsyncMemory(Listens):
     async def scrub(self) -> Scrubbed:
         """Rewrite the store's files without the bytes of deleted rows. This is an operator's command.
 
-        On a server it slows down or locks out all tenants, so it needs a handle opened with `all_orgs=True`.
+        On a server, it slows down or locks out all tenants, so it needs a handle opened with `all_orgs=True`.
 
         Returns:
             The files that were rewritten, and those that were not.
@@ -658,7 +658,7 @@ class AsyncMemory(Listens):
         return await self._core.part(Scrubbing).scrub()
 
     async def why(self, item: Traceable) -> Why:
-        """Trace a fact, learning, summary, hit or id back to the messages it was derived from.
+        """Trace a fact, learning, summary, hit or id back to the messages from which it was derived.
 
         Args:
             item: The record, a hit, or an id such as `user:ada/city`.
@@ -754,7 +754,7 @@ class AsyncMemory(Listens):
         strict: bool = False,
         progress: Progress | None = None,
     ) -> ImportReport:
-        """Import another tool's conversations, facts and documents, with their times, ids and authors.
+        """Import another tool's conversations, facts and documents, including their times, ids and authors.
 
         Everything is read before anything is written. If you import again, even after an interruption, only the missing
         items are added. `forget(source=report.source)` undoes the import.

@@ -64,7 +64,7 @@ R = TypeVar("R", bound=Record)
 T = TypeVar("T")
 RETRY_SECONDS = 60.0
 """How long to keep retrying a read-then-write while other writers get there first. A fixed number of attempts would not
-work: if eight processes edit one thread, most attempts fail, and among thousands of edits some fail forty times in a
+work: if eight processes edit one thread, most attempts fail, and out of thousands of edits, some fail forty times in a
 row."""
 MAX_CACHED_VECTORS = 3_000_000
 """The maximum number of vectors in all cached recall scopes together. When it is exceeded, the oldest scope is
@@ -137,13 +137,14 @@ class Shared:
         self.wrote: Callable[[], None] = _nothing
         """Called after each append to wake the in-process worker, if there is one."""
         self.record_bytes: dict[str, tuple[int, int]] = {}
-        """By org: the bytes of its records (the last count plus the bytes added since), and when they were counted."""
+        """By org: the size of its records in bytes (the last count plus the bytes added since), and when they were
+        counted."""
         self.problems: dict[str, str] = {}
         """The last failure of each plugged-in part, for `doctor`."""
         self.watched: dict[str, tuple[float, bool]] = {}
         """By org: whether any process is watching it, and how long this answer is cached."""
         self.policies: dict[str, tuple[float, Gate]] = {}
-        """By org: the policy of its gate, and how long it is cached."""
+        """By org: its gate policy, and how long the policy is cached."""
         self.tool_vectors: dict[tuple[str, str], NDArray[np.float32]] = {}
         """Vectors of tool descriptions, by the embedder's name and the text."""
         self.limits = NO_LIMITS
@@ -159,7 +160,7 @@ class Shared:
         """Returns the shared parts of the other variant (blocking or async) over the same store; see `opening.Twin`."""
         self.closed = False
         self.closing = False
-        """Whether the memory is being closed. Long jobs then stop after their current batch, and stay in the outbox."""
+        """Whether the memory is being closed. Long jobs then stop after their current batch and stay in the outbox."""
         self.worker: InProcess | None = None
         """The in-process worker, if there is one."""
         self._counter: Counter | None = None
@@ -191,7 +192,7 @@ class Shared:
 
     @property
     def embedder(self) -> Embedding | None:
-        """The embedder, created on first use, or None if recall uses only words."""
+        """The embedder, which is created on first use, or None if recall uses only words."""
         spec = self.parts.embedder
         if self._embedder is None and spec is not None:
             from ..recall.embedding import Embedding
@@ -210,7 +211,7 @@ class Shared:
 
     @property
     def reranker(self) -> Reranking | None:
-        """The reranker, created on first use, or None if there is none."""
+        """The reranker, which is created on first use, or None if there is none."""
         spec = self.parts.reranker
         if self._reranker is None and spec is not None:
             from ..recall.reranking import Reranking
@@ -220,7 +221,7 @@ class Shared:
 
     @property
     def model(self) -> Model | None:
-        """The language model, created on first use, or None if only local rules are used."""
+        """The language model, which is created on first use, or None if only local rules are used."""
         spec = self.parts.model
         if self._model is None and spec is not None:
             from ..models import open_model
@@ -230,7 +231,7 @@ class Shared:
 
     @property
     def extraction_model(self) -> Model | None:
-        """This is the model that extracts facts from messages, or None with extract="rules"."""
+        """This is the model that extracts facts from messages, or None if extract="rules"."""
         return None if self.parts.extract == "rules" else self.model
 
     @property
@@ -260,8 +261,8 @@ class Shared:
             self.problems.pop(part, None)
 
     def unwritten(self, part: str, problem: StoreError) -> None:
-        """Log a write that failed during a read (for example on a full disk) and report it to `doctor`. Errors that
-        also prevent reading are raised.
+        """Log a write that failed during a read (for example because the disk is full) and report it to `doctor`.
+        Errors that also prevent reading are raised.
         """
         if not problem.refuses_writes:
             raise problem
@@ -334,7 +335,7 @@ class Shared:
 
 
 class Scopes:
-    """Implements an LRU cache of the in-process recall indexes of namespaces, limited by the number of vectors."""
+    """Implements an LRU cache of namespaces' in-process recall indexes, limited by the number of vectors."""
 
     def __init__(self) -> None:
         self._kept: dict[tuple[str, str], Scoped] = {}
@@ -349,7 +350,7 @@ class Scopes:
             return scoped
 
     def put(self, key: tuple[str, str], scoped: Scoped) -> None:
-        """Cache an index, and evict the least recently used ones while there are too many vectors."""
+        """Cache an index, and evict the least recently used ones for as long as there are too many vectors."""
         with self._lock:
             scopes = self._kept
             scopes[key] = scoped
@@ -429,7 +430,7 @@ class Results:
 
 
 _facades: dict[bool, Callable[[object], object]] = {}
-"""Functions that create a facade over a core, for blocking and for async callers."""
+"""Functions that create a facade over a core for blocking and async callers."""
 
 
 def register_facades(*, blocking: Callable[[Any], object], awaited: Callable[[Any], object]) -> None:
@@ -468,7 +469,7 @@ class Core:
         self.now = shared.now
         self.at = shared.at
         self.moment: datetime | None = None
-        """The time at which this handle looks at the memory, or None for the present. See `past.core_at`."""
+        """The time as of which this handle reads the memory, or None for the present. See `past.core_at`."""
         self.counts_deletions = True
         """Whether a job counts deleted entries. It is False if the caller counts them itself."""
         self.companions: list[Change] = []
@@ -626,7 +627,7 @@ class Core:
         return await self.retry(attempt, rows=counted_rows(changes))
 
     def _deletes_entries(self, changes: Sequence[Change]) -> bool:
-        """Return whether the statistics of a namespace must be counted again after these changes."""
+        """Return whether the statistics of a namespace must be recounted after these changes."""
         return self.counts_deletions and any(
             (type(change) is Delete or type(change) is DeleteRange) and change.kind is Entry for change in changes
         )

@@ -23,7 +23,7 @@ from ..values import Json, as_list, as_name, check_name, encode_json
 from .core import Core, Shared
 
 Loader = Callable[..., object]
-"""A function, sync or async, that accepts an id and returns JSON, or None if there is no such entity."""
+"""A sync or async function that accepts an id and returns JSON, or None if there is no such entity."""
 
 ENTITY_TTL_SECONDS = 3600
 MISSING_TTL_SECONDS = 30
@@ -44,7 +44,9 @@ class EntityStats(msgspec.Struct):
 
 
 class Terms(msgspec.Struct, frozen=True):
-    """Defines how long a cached entity is fresh, and how long it may be served stale after that, in microseconds."""
+    """Defines how long a cached entity is fresh, and for how long after that it may still be served, in
+    microseconds.
+    """
 
     ttl: int
     stale: int = 0
@@ -137,7 +139,7 @@ class EntityLeases:
         await self._write_over(lease, Put(row))
 
     async def give_back(self, lease: CachedEntity, before: CachedEntity | None) -> None:
-        """Release the lease after a failed load: restore the row as it was before, or delete it."""
+        """Release the lease after a failed load by restoring the previous row or deleting the row."""
         empty = before is None or before.status == "loading"
         await self._write_over(lease, Delete(CachedEntity, lease.row_key) if before is None or empty else Put(before))
 
@@ -348,7 +350,7 @@ class Entities:
         return value
 
     def _failed(self, key: Key, error: BaseException) -> None:
-        """Count a failed load, and keep its error for callers that waited for it."""
+        """Count a failed load, and keep its error for callers that were waiting for it."""
         state = self._state
         state.stats.failures += 1
         state.finished += 1

@@ -53,7 +53,7 @@ class Events:
         ttl: Ttl | None = None,
         ns: Ns | None = None,
     ) -> Event:
-        """Store an event and return it. Adding the same text for the same day again changes nothing.
+        """Store an event and return it. Adding the same text again for the same day changes nothing.
 
         Args:
             text: A sentence that makes sense on its own ("Ada flies to Porto").
@@ -138,7 +138,7 @@ class Events:
         return stored
 
     async def get(self, id: str, *, ns: Ns | None = None) -> Event | None:
-        """Return an event by its id, or None if there is none.
+        """Return an event by its id, or None if it does not exist.
 
         Args:
             id: The id of the event.
@@ -317,8 +317,8 @@ class Events:
     # -- parts
 
     def _namespace(self, ns: Ns | None) -> Ns:
-        """Return the namespace that a call refers to: the one it names, the user's own, or `global` on a handle without
-        a user.
+        """Return the namespace to which a call refers: the one it names, the user's own, or `global` on a handle
+        without a user.
         """
         return self._core.scope.own() if ns is None else ns
 

@@ -35,7 +35,7 @@ _replace = msgspec.structs.replace
 
 
 async def policy_of(core: Core) -> Gate:
-    """Return the policy of the handle's org: its own, or the one that the memory was opened with."""
+    """Return the policy of the handle's org: its own, or the one with which the memory was opened."""
     until, policy = core.shared.policies.get(core.org, (0.0, DEFAULT_GATE))
     if time.monotonic() <= until:
         return policy
@@ -147,7 +147,7 @@ class Gating:
         self._core = core
 
     async def get(self) -> Gate:
-        """Return the policy of this org: the stored one, or the one that the memory was opened with.
+        """Return the policy of this org: the stored one, or the one with which the memory was opened.
 
         Returns:
             The policy.
@@ -205,7 +205,7 @@ class Gating:
         return policy
 
     async def reset(self) -> bool:
-        """Delete the stored policy of this org. The policy that the memory was opened with then applies again.
+        """Delete the stored policy of this org. The policy with which the memory was opened then applies again.
 
         Returns:
             Whether there was a stored policy.

@@ -166,7 +166,7 @@ class Health:
         return [row for row in rows if self._core.scope.may_read(row.ns)]
 
     async def doctor(self, *, deep: bool = False) -> Diagnosis:
-        """Return a report on the store, the queues, the parts that failed, and all problems in one list."""
+        """Return a report on the store, the queues and the failed parts, with all problems in one list."""
         core = self._core
         core.scope.whole_org("doctor")
         if deep:

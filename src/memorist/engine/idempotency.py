@@ -1,7 +1,7 @@
 """Stores the idempotency keys of HTTP requests, each in the same transaction as the work that its request does.
 
 A row contains a digest of the request and at most one number from the outcome, but no content. It is kept for at least
-a day; keys from before yesterday are deleted.
+a day; keys older than yesterday are deleted.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class IdempotencyKey:
 
 
 async def collect_keys(core: Core) -> int:
-    """Delete the keys from before yesterday, and return how many were deleted."""
+    """Delete the keys older than yesterday, and return how many were deleted."""
     old = DeleteRange(RequestKey, (core.org,), before=(_day(core) - 1,))
     return (await core.apply(old)).total(old)
 

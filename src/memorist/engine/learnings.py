@@ -124,7 +124,7 @@ class Learnings:
         return done
 
     async def get(self, id: str, *, user: str | None = None) -> Learning | None:
-        """Return a learning by its id, or None if there is none.
+        """Return a learning by its id, or None if it does not exist.
 
         Args:
             id: The id of the learning.
@@ -385,7 +385,9 @@ class Learnings:
     def _changes(
         self, learning: Learning, old: Learning | None, action: str, sources: Sequence[Ref] | None = None
     ) -> list[Change]:
-        """Return the learning, its lineage links, its audit event and its index job, to be committed together."""
+        """Return the learning, its lineage links, its audit event and its index job, which must be committed
+        together.
+        """
         at = learning.updated_at
         changes: list[Change] = [
             Expect(Learning, learning.row_key, 0 if old is None else old.version),

@@ -19,7 +19,7 @@ class KeyedLocks:
 
     @asynccontextmanager
     async def hold(self, key: object) -> AsyncIterator[None]:
-        """Hold the lock of a key, which has one holder at a time in this process."""
+        """Hold a key's lock, which can have only one holder at a time in this process."""
         # Count in before waiting: otherwise the holder would drop the lock, and the next caller would create another.
         with self._guard:
             lock, users = self._held.get(key) or (self._runtime.lock(), 0)

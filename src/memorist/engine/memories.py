@@ -90,7 +90,7 @@ class Memories:
         self._core = core
 
     async def get(self, id: str, *, ns: Ns | None = None) -> Remembered | None:
-        """Return a memory by its id, or None if there is none.
+        """Return a memory by its id, or None if it does not exist.
 
         You can pass a bare key if only one memory has it: `city` for `fact:city`.
 
@@ -600,7 +600,7 @@ def _current(fact: Fact) -> int:
 
 
 def _readings(id: str) -> list[tuple[MemoryKind, str]]:
-    """Return the kinds that an id may refer to: the one it names or, for a bare key, all of them."""
+    """Return the kinds to which an id may refer: the one it names or, for a bare key, all of them."""
     text = check_name(id, "memory id")
     for kind in KINDS:
         if text.startswith(f"{kind}:"):

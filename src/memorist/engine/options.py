@@ -45,7 +45,7 @@ def check_reason(reason: str | None) -> None:
 
 
 def version_of(expect: object) -> int:
-    """Return the version to expect, after checking that it is a non-negative whole number."""
+    """Return the version to expect after checking that it is a non-negative whole number."""
     if isinstance(expect, bool) or not isinstance(expect, int) or not 0 <= expect < 1 << 63:
         raise UsageError("expect is a version number; 0 means that there must be none yet")
     return expect

@@ -50,7 +50,7 @@ class Overlay:
         """The changes that the commit will apply, in order."""
         self._above = Replayed()
         self._waiting: dict[str, list[Change]] = {}
-        """Changes that have not been replayed yet, by the table that represents their family."""
+        """Changes that are still to be replayed, by the table that represents their family."""
         self._cleared: dict[str, list[DeleteRange]] = {}
         """Ranges in the underlying store that the batch deletes, by table."""
 

@@ -34,7 +34,7 @@ _BEGINS = {
     "messages": "created_at", "threads": "created_at", "summaries": "created_at", "learnings": "created_at",
     "documents": "updated_at", "working": "updated_at", "fact_versions": "updated_at", "event_versions": "updated_at",
 }  # fmt: skip
-"""By table: the column with the time since which a row has had its current values."""
+"""By table: the column that says since when a row has had its current values."""
 VERSIONED_KINDS = ("fact", "event", "learning")
 """The kinds whose index entries do not cover earlier versions."""
 PAGE_ROWS = 500
@@ -70,7 +70,7 @@ class Past:
         ]
 
     async def scan(self, scan: Scan[R], *, now: int) -> list[R]:
-        """Return the rows that match a scan, as they were at that time."""
+        """Return the rows that matched a scan at that time."""
         history = _HISTORIES.get(scan.kind.table.name)
         if history is not None:
             return await self._replayed(scan, history)
@@ -112,7 +112,7 @@ class Past:
         return not ended and (expires is None or to_micros(expires) > self._now)
 
     async def _replayed(self, scan: Scan[R], history: type[Record]) -> list[R]:
-        """Scan rows that have a history. Their old versions are put into a store in RAM, which answers the scan."""
+        """Scan rows that have a history. Their old versions are loaded into a store in RAM, which answers the scan."""
         from ..stores.memory import Replayed
 
         size = len(scan.kind.table.key)
@@ -200,7 +200,7 @@ async def mark_as_then(past: Core, entries: Sequence[Entry]) -> list[Entry]:
 
 
 def _superseded(versions: Sequence[Fact], message: str) -> bool:
-    """Return whether the last of these versions differs from the message's statement, or retracted it."""
+    """Return whether the last of these versions differs from the message's statement or retracts it."""
     if not versions or not any(message in version.sources for version in versions):
         return False
     last = versions[-1]

@@ -85,7 +85,7 @@ class Processes(Protocol):
 
 
 ProcessorSpec = str | Processor | Processes | type[Processor] | type[Processes]
-"""What `memory.process` accepts: a name that `memorist process` knows, a processor, or its class."""
+"""The values that `memory.process` accepts: a name known to `memorist process`, a processor, or its class."""
 
 
 class TtlGarbageCollector(Processor):
@@ -502,7 +502,7 @@ async def _grown_threads(core: Core, last: bool) -> AsyncIterator[Thread]:
 
 
 async def _end(core: Core, job: Job, thread: Thread | None) -> None:
-    """Delete a job, unless its thread has grown since it was read. In that case the next run repeats it."""
+    """Delete a job unless its thread has grown since it was read. In that case the next run repeats it."""
     changes: list[Change] = [Expect(Job, job.row_key, job.version), Delete(Job, job.row_key)]
     if thread is not None:
         changes.insert(0, Expect(Thread, thread.row_key, thread.version))

@@ -31,7 +31,7 @@ MAX_ADDED_LEARNINGS = 5
 MAX_FACTS = 1_000
 """For a user with more facts than this, only those about important topics are read."""
 MAX_READ_VERSIONS = 4
-"""How many earlier versions of a fact to read when looking for the time its value changed."""
+"""How many earlier versions of a fact to read when looking for the time when its value changed."""
 MAX_SHOWN_VALUES = 8
 """A list or a set of named values with more entries than this is treated as data for a program."""
 MAX_FACT_CHARACTERS, MAX_WISH_CHARACTERS = 160, 400

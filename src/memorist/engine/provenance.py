@@ -1,4 +1,4 @@
-"""Follows lineage links from a thing back to the messages it was derived from."""
+"""Follows lineage links from a thing back to the messages from which it was derived."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def _step(id: str, record: Record | None, depth: int) -> WhyStep:
 
 
 async def find(core: Core, item: object) -> Record | None:
-    """Return the record that an item, a hit or an id refers to, or None if there is none in this scope."""
+    """Return the record to which an item, a hit or an id refers, or None if there is none in this scope."""
     record = await _find(core, item)
     return record if record is not None and await _visible(core, record) else None
 

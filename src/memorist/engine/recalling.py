@@ -401,8 +401,9 @@ class Recalling:
 
 
 def _is_outdated(stats: NamespaceStats | None) -> bool:
-    """Return whether the terms of a namespace come from another analysis, so that the terms of a question would not
-    match them."""
+    """Return whether a namespace's terms come from another analysis, in which case the terms of a question would not
+    match them.
+    """
     from ..recall.analyze import analysis_version
 
     return stats is not None and stats.analysis != analysis_version()

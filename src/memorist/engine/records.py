@@ -44,7 +44,7 @@ _replace = msgspec.structs.replace
 
 
 class OpaqueRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A record as it was written. `data` is bytes or a JSON value, and `key` is the tuple it is stored under."""
+    """A record as it was written. `data` is bytes or a JSON value, and `key` is the tuple under which it is stored."""
 
     to_dict = as_dict
 
@@ -159,7 +159,7 @@ class Records:
     async def get(
         self, ns: Ns | Sequence[str | int | float] | None = None, key: Sequence[str | int | float] = OMITTED
     ) -> OpaqueRecord | None:
-        """Return the record under a key, or None if there is none.
+        """Return the record under a key, or None if it does not exist.
 
         Args:
             ns: The namespace. On a user's handle, it defaults to the user's own.

@@ -33,7 +33,7 @@ class Review:
         self._core = core
 
     async def get(self, id: str, *, ns: Ns | None = None) -> Candidate | None:
-        """Return a candidate by its id, or None if there is none.
+        """Return a candidate by its id, or None if it does not exist.
 
         Args:
             id: The id of the candidate.

@@ -1,4 +1,4 @@
-"""Maintains the statistics of a namespace that ranking needs: how many entries it has, their kinds, and their lengths.
+"""Maintains the namespace statistics that ranking needs: how many entries there are, their kinds, and their lengths.
 
 The indexer adds the entries it writes and subtracts those it replaces. `Core.apply` subtracts the entries that other
 writers delete, in the same transaction. Speakers' names cannot be subtracted, because others may have the same name.
@@ -26,7 +26,7 @@ MAX_STANDING_ENTRIES = 64
 """How many of a namespace's newest standing instructions are candidates for every request."""
 PAGE_ROWS = 1000
 COUNTED_COLUMNS = view_of(Entry, "terms", "role", "speaker", "signals", "created_at")
-"""The columns of an entry that are needed for counting, which exclude its vector."""
+"""The columns of an entry needed for counting, without its vector."""
 
 
 def count_entries(stats: NamespaceStats, entries: Sequence[Entry], removed: Sequence[Entry] = ()) -> NamespaceStats:

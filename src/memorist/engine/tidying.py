@@ -39,7 +39,7 @@ MAX_TOKENS = 4_000
 
 
 class PlanLine(msgspec.Struct, frozen=True, kw_only=True):
-    """Holds one proposal of a plan: what happens to which memories, and why."""
+    """Holds one proposal in a plan: what happens to which memories, and why."""
 
     to_dict = as_dict
 

@@ -94,7 +94,7 @@ class Template(Generic[W]):
         return checked_fields(fields, self._document_type)
 
     def read(self, doc: JsonObject) -> W:
-        """Return a stored document in the form that the caller receives."""
+        """Return a stored document in the form that callers receive."""
         try:
             return msgspec.convert(doc, self._document_type)
         except msgspec.ValidationError as cause:
@@ -371,7 +371,7 @@ def fields_of(doc: object) -> JsonObject:
 
 
 def _newest(history: list[JsonObject]) -> list[JsonObject]:
-    """Return the newest messages, without leading tool results whose call was cut off."""
+    """Return the newest messages, except leading tool results whose call was cut off."""
     from ..context.units import carries_results
 
     newest = history[-MAX_TURNS:]

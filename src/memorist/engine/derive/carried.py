@@ -18,7 +18,7 @@ _replace = msgspec.structs.replace
 
 
 def carried(message: Message) -> dict[str, list[str]]:
-    """Return the sources of the text that a message contains, and the sources it was written from, by relation."""
+    """Return, by relation, the sources of the text in a message and the sources from which the message was written."""
     attached = message.metadata.get(ATTACHED)
     named = {
         "carried": attached.get("sources", ()) if isinstance(attached, dict) else (),
@@ -44,7 +44,7 @@ def carried_links(message: Message, at: datetime) -> list[Link]:
 
 
 def bare(message: Message) -> Message:
-    """Return a message without text that comes from elsewhere. A message that a task wrote from such text is replaced
+    """Return a message without text that comes from elsewhere. A message written by a task from such text is replaced
     by a note.
     """
     left = {name: value for name, value in message.metadata.items() if name not in (ATTACHED, DERIVED)}

@@ -1,4 +1,4 @@
-"""Brings namespaces up to date before they are read: indexes new records, and lets the local rules read new messages.
+"""Brings namespaces up to date before they are read: it indexes new records and lets the local rules read new messages.
 
 As a result, the next recall, context or profile includes what a user has just said, even if no worker has run. This
 never calls a language model, because that takes seconds. Facts that need the model appear once the worker has run.
@@ -68,8 +68,9 @@ async def catch_up(core: Core, namespaces: Sequence[str]) -> dict[str, int]:
 
 
 async def _caught_up(core: Core, namespaces: Sequence[str], indexer: Indexer) -> None:
-    """Bring namespaces up to date. In a shared org this only indexes, because that org's own handles derive its
-    facts."""
+    """Bring namespaces up to date. In a shared org, this only indexes, because that org's own handles derive its
+    facts.
+    """
     await indexer.catch_up(namespaces)
     if core.scope.foreign or not core.shared.derives:
         return
@@ -80,7 +81,7 @@ async def _caught_up(core: Core, namespaces: Sequence[str], indexer: Indexer) ->
 
 
 async def _read(core: Core, ns: str, until: float, busy: Collection[str]) -> bool:
-    """Run the waiting derivations of a namespace, unless there are too many, and return whether there were any."""
+    """Run a namespace's waiting derivations unless there are too many, and return whether there were any."""
     deriver = Deriver(Core(core.shared, Scope(core.org, None, "processor")))
     waiting = await core.scan(Job, "derive", ns, where=_ALIVE, limit=MAX_THREADS + 1)
     jobs = [job for job in waiting if job.item.partition(":")[2] not in busy]

@@ -60,12 +60,13 @@ if TYPE_CHECKING:
 BATCH_MESSAGES = 100
 REREAD = "reread"
 EARLIER_MESSAGES = 6
-"""How many earlier messages to read again for context, so that "no, I meant …" finds what it corrects."""
+"""How many earlier messages to reread for context, so that "no, I meant …" can be matched to the statement it
+corrects."""
 JOB_LEASE_MICROSECONDS = 60_000_000
 MAX_SOURCES = 8
 """How many of its most recent sources a fact keeps."""
 MAX_UNREAD_MESSAGES = 200
-"""How many of the newest messages in unknown languages to remember, for receipts."""
+"""How many of the newest messages in unknown languages to remember for receipts."""
 MAX_REFUSED = 50
 """How many of the newest messages to keep refusal reasons for; receipts show them."""
 MAX_ENDED = 50
@@ -85,13 +86,13 @@ class Deriver:
         self._model = core.shared.extraction_model if model is None else model
         self._foreign: list[int] = []
         self._ended: dict[str, list[str]] = {}
-        """What requests to forget have ended since the last commit, by the number of the message."""
+        """The memories that requests to forget have ended since the last commit, by message number."""
         self._no_longer: dict[str, list[str]] = {}
-        """What other statements have ended since the last commit, such as "I no longer live in Oslo"."""
+        """The memories that other statements, such as "I no longer live in Oslo", have ended since the last commit."""
         self._alone = 0
         """How many of the next messages to read one at a time, because the model failed when it read them together."""
         self._refused: dict[str, list[str]] = {}
-        """Why items were refused since the last commit, by message number."""
+        """The reasons why items were refused since the last commit, by message number."""
         self._by_rules: list[int] = []
         """The messages that the rules have read instead of the model since the last commit."""
         self._by_model: list[int] = []
@@ -226,7 +227,7 @@ class Deriver:
     async def _ended_job(self, job: Job, thread: Thread, changes: Sequence[Change]) -> bool:
         """Commit the changes and delete the job.
 
-        Return False, and write nothing, if the thread has grown since it was read.
+        Write nothing and return False if the thread has grown since it was read.
         """
         ends: list[Change] = [Expect(Thread, thread.row_key, thread.version), Delete(Job, job.row_key)]
         try:
@@ -325,7 +326,7 @@ class Deriver:
     async def _derived(
         self, thread: Thread, messages: Sequence[Message], done: int, failed: Sequence[int], *, by_rules: bool = False
     ) -> tuple[list[Change], int]:
-        """Return the changes that messages produce, and the number of facts and learnings.
+        """Return the changes that messages produce, and how many facts and learnings they contain.
 
         With `by_rules`, the rules are used instead of the model.
         """
@@ -450,7 +451,9 @@ class Deriver:
         )
 
     async def _owner(self, thread: Thread, messages: Sequence[Message]) -> list[str]:
-        """Return the names that the owner's messages may have: the user's id, their stored name, and the `speaker`."""
+        """Return the names under which the owner's messages may appear: the user's id, their stored name, and the
+        `speaker`.
+        """
         if all(message.name is None for message in messages):
             return []
         ns, speaker = subject_of(thread), thread.metadata.get(SPEAKER)
@@ -487,7 +490,9 @@ class Deriver:
     async def _said_before(
         self, thread: Thread, messages: Sequence[Message], done: int, failed: Sequence[int]
     ) -> list[Extracted]:
-        """Return the content of the messages before these, so that "no, I meant …" finds what it corrects."""
+        """Return the content of the preceding messages, so that "no, I meant …" can be matched to the statement it
+        corrects.
+        """
         if self._model is not None or not done or all(message.role != "user" for message in messages):
             return []
         before = await self._core.scan(Message, thread.id, before=(done + 1,), reverse=True, limit=EARLIER_MESSAGES)
@@ -580,8 +585,8 @@ class Deriver:
         return changes
 
     async def _asked(self, ns: str, item: Extracted, message: Message, now_known: dict[str, Fact | None]) -> list[Fact]:
-        """Return the facts that a request to forget is about. If it names nothing, these are the facts from the user's
-        previous message.
+        """Return the facts that a request to forget is about. If it does not name anything, return the facts from the
+        user's previous message.
         """
         from ...extract import extract
 
@@ -709,7 +714,7 @@ def _expected(changes: Sequence[Change]) -> set[tuple[type, Key]]:
 
 
 def _untouched(changes: Sequence[Change], touched: set[tuple[type, Key]]) -> list[Change]:
-    """Return the changes without those for rows that this `apply` already changes, because a second Expect on the same
+    """Return the changes except those to rows that this `apply` already changes, because a second Expect on the same
     row would fail.
     """
     mine = {(change.kind, change.key) for change in changes if isinstance(change, Expect)}
@@ -745,8 +750,8 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 def _names(fact: Fact, text: str) -> bool:
-    """Return whether the words of a retraction refer to this fact: they occur in its value or key, or contain its
-    value.
+    """Return whether the words of a retraction refer to this fact, which means that they occur in its value or key, or
+    contain its value.
     """
     words, value = _WORD.findall(text.casefold()), _WORD.findall(str(fact.value).casefold())
     part = _WORD.findall(fact.key.rpartition(".")[2].casefold())

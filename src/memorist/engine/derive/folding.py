@@ -151,7 +151,7 @@ class Folding:
         return True
 
     async def _summarizable(self, messages: Sequence[Message]) -> list[Message]:
-        """Return the messages without content that a summary must not repeat: private words and secrets."""
+        """Return the messages without the content that a summary must not repeat: private words and secrets."""
         gate = await policy_of(self._core)
         return [mask_message(gate, open_message(message)) for message in messages]
 

@@ -59,7 +59,7 @@ MAX_SCANNED_MATCHES = 20
 MAX_SMALL_BACKLOG = 4
 """A backlog of at most this many messages, such as a single turn, is always indexed."""
 MAX_CONTEXT_TERMS = 60
-"""How many terms of the previous turn are indexed together with a turn; more would outweigh the turn's own terms."""
+"""How many terms from the previous turn to index together with a turn; more would outweigh the turn's own terms."""
 MAX_VERSIONS = 16
 """How many earlier versions of a fact to search for the messages that stated them."""
 LANGUAGE_CHARACTERS = 400
@@ -97,7 +97,7 @@ class Indexer:
     def __init__(self, core: Core, *, until: float | None = None) -> None:
         self._core = core
         self._until = until
-        """When to stop after the current batch, on the monotonic clock."""
+        """The time on the monotonic clock at which to stop after the current batch."""
         self._batch = BATCH_ENTRIES
         self.left: dict[str, int] = {}
         """The last indexed message of each thread whose remaining messages were left for later because somebody keeps
@@ -159,7 +159,7 @@ class Indexer:
     async def _attempt(self, ns: str, jobs: Sequence[Job]) -> tuple[int, list[Job]]:
         """Work through jobs.
 
-        Return how many entries were written, and the jobs of batches that others interfered with.
+        Return how many entries were written, and the jobs in batches that others interfered with.
         """
         # Messages first: a fact that is indexed with them marks those that stated its earlier values.
         left = sorted(jobs, key=lambda job: not job.item.startswith("thread:"))
@@ -300,7 +300,7 @@ class Indexer:
         plan.drafts.append(draft)
 
     async def _mark_superseded(self, fact: Fact, plan: IndexWork) -> None:
-        """Mark the messages that stated an earlier value of a fact as superseded by it.
+        """Mark the messages that stated an earlier value of a fact as superseded by the fact.
 
         Messages that stated the current value lose the mark, in case the fact was changed back.
         """
@@ -367,7 +367,7 @@ class Indexer:
         plan.changes += [Delete(Entry, entry.row_key) for id, entry in stored_entries.items() if id not in summaries]
 
     async def _commit(self, ns: str, plan: IndexWork) -> int | None:
-        """Write a batch. Return how many entries it has, or None if others interfered."""
+        """Write a batch. Return how many entries it contains, or None if others interfered."""
         core = self._core
         current = await core.get(NamespaceStats, ns)
         stats = current or NamespaceStats(org=core.org, ns=ns, updated_at=core.at())
@@ -396,7 +396,9 @@ class Indexer:
         return len(entries)
 
     async def _apply(self, changes: Sequence[Change], ends: Sequence[Change]) -> None:
-        """Commit a batch and end its jobs. If one of the threads has grown, the jobs stay for the rest."""
+        """Commit a batch and end its jobs. If one of the threads has grown, the jobs stay so that the rest is indexed
+        later.
+        """
         threads = {(change.kind.table.name, change.key) for change in ends if isinstance(change, Expect)}
         try:
             await self._core.apply(*changes, *ends)
@@ -436,8 +438,9 @@ class Indexer:
 
 
 def _version_of(stats: NamespaceStats) -> str:
-    """Return the version of the analysis that produced the oldest entries of a namespace, or the current version if it
-    has no entries."""
+    """Return the version of the analysis that produced a namespace's oldest entries, or the current version if it has
+    no entries.
+    """
     from ...recall.analyze import analysis_version
 
     return stats.analysis if stats.entries else analysis_version()
@@ -597,7 +600,7 @@ def _count_terms(texts: Sequence[str], terms: Sequence[str]) -> dict[int, int]:
 
 
 async def texts_of(core: Core, entries: Sequence[Entry]) -> dict[Key, str]:
-    """Return the texts that entries were built from, by the entries' keys. Texts of deleted records are left out."""
+    """Return the texts from which entries were built, by the entries' keys. Texts of deleted records are left out."""
     return {draft.entry.row_key: draft.text for draft in await drafts_of(core, entries)}
 
 

@@ -1,8 +1,8 @@
-"""Carries out accepted notes. Each note adds a fact, an event or a learning, changes one, or ends one.
+"""Carries out accepted notes. Each note adds, changes or ends a fact, an event or a learning.
 
-The writer, the review queue and the tidy-up all use this module. The time at which something was said, not when it
-arrived, decides which version is the newest. An older statement therefore becomes an earlier version. Carrying out the
-same note twice changes nothing.
+The writer, the review queue and the tidy-up all use this module. The time at which something was said, not the time at
+which it arrived, determines which version is the newest. An older statement therefore becomes an earlier version.
+Carrying out the same note twice changes nothing.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ CONFIRMED_SHARE = 0.3
 
 
 class Source(msgspec.Struct, frozen=True):
-    """Holds the source of a note: the message, when it was written, and how much it is trusted."""
+    """Holds the source of a note: the message, when it was written, and how far it is trusted."""
 
     message: str
     stated_at: datetime
@@ -305,8 +305,8 @@ def _said_later(fact: Fact, source: Source) -> bool:
 
 
 def _says_more(current: Fact, note: Note, source: Source) -> bool:
-    """Return whether a note with an existing value is more than a repetition, because it has a new wording or the rules
-    extracted the old value.
+    """Return whether a note with an existing value is more than a repetition because it has a new wording or because
+    the rules extracted the old value.
     """
     if note.op == "update":
         return note.text != current.text

@@ -57,7 +57,7 @@ _NEEDED = (
 QUIET_SECONDS = 0.25
 """How long the in-process worker waits for writes to pause, so that it does not slow down a burst of appends."""
 JOIN_SECONDS = 30.0
-"""How long closing waits for the worker to finish its current batch or model call."""
+"""How long to wait on closing for the worker to finish its current batch or model call."""
 CLOSE_STEPS = 4
 """How many more steps to run when closing: enough for the last few messages, but not for a backlog."""
 POLL_SECONDS = 15.0
@@ -72,7 +72,9 @@ MAX_CONFLICT_WAITS = 20
 
 
 class Backlog(msgspec.Struct, frozen=True):
-    """Describes the state of one queue: how many jobs are waiting, failing or dead, and how long they have waited."""
+    """Describes the state of one queue: how many jobs are waiting, failing or dead, and how long they have been
+    waiting.
+    """
 
     to_dict = as_dict
 
@@ -400,7 +402,7 @@ class Waiting:
     async def wait(
         self, receipts: MessageReceipt | Iterable[MessageReceipt], *, timeout: float | None = 30.0
     ) -> list[MessageReceipt]:
-        """Work until messages are indexed and facts are derived from them, or until that has failed."""
+        """Work until messages have been indexed and facts derived from them, or until that has failed."""
         many = [receipts] if isinstance(receipts, MessageReceipt) else list(receipts)
         deadline = None if timeout is None else monotonic() + timeout
         outbox, tries = Outbox(self._core.shared, self._core.org), 0

@@ -1,4 +1,4 @@
-"""Carries out requests to forget ("Forget that I …"): finds the memories and messages that a request is about.
+"""Carries out requests to forget ("Forget that I …") by finding the memories and messages that a request is about.
 
 Nothing is deleted: facts, learnings and events end, and the messages behind them are marked, so that recall shows that
 they were retracted. An ended version under `forgotten.<words>` records what the request did, and `facts.unforget`
@@ -35,7 +35,7 @@ RECENT_MESSAGES = 8
 word with it."""
 SEARCHED_MESSAGES = 40
 MAX_BEFORE = 24
-"""How many earlier messages of the thread to search for the one that "forget this" refers to."""
+"""How many earlier messages in the thread to search for the one that "forget this" refers to."""
 CURRENT = ("active", "planned", "done")
 """The statuses of facts, learnings and events that have not ended."""
 MAX_OTHER_WORDS = 4
@@ -72,15 +72,14 @@ def is_about(fact: Fact, request: str, stated: Sequence[Extracted]) -> bool:
 
 
 def names_text(text: str, request: str) -> bool:
-    """Return whether a request names a learning or an event with this text, because most words of one are in the
-    other."""
+    """Return whether a request names a learning or an event with this text: most words of one occur in the other."""
     request_terms, content = content_terms(request), content_terms(text)
     both = request_terms & content
     return bool(both) and len(both) >= 0.75 * min(len(request_terms), len(content))
 
 
 async def message_before(core: Core, message: Message) -> Message | None:
-    """Return the user's message before this one, which "forget this" refers to."""
+    """Return the user's previous message, to which "forget this" refers."""
     before = await core.scan(Message, message.thread, before=(message.seq,), reverse=True, limit=MAX_BEFORE)
     return next(
         (row for row in before if row.role == "user" and row.author_trust == "user" and _has_own_words(row)), None

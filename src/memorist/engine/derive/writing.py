@@ -251,7 +251,7 @@ class Writer:
         return limit is not None and await tokens_today(self._core) >= limit
 
     def refuse_over_limit(self) -> None:
-        """Raise OverLimit if messages beyond the daily limit have to wait for the next day."""
+        """Raise OverLimit if messages beyond the daily limit must wait until the next day."""
         if self._extraction.beyond == "wait":
             raise OverLimit(
                 "the org has used up its tokens for today", reason="daily limit", retryable=True, status=None,
@@ -368,7 +368,7 @@ def _whole_part(problem: ModelError, cut: Completion, request: Request) -> Compl
 
 
 def repeats_itself(text: str) -> bool:
-    """Return whether an answer repeats itself at its end, as the answers of small models often do."""
+    """Return whether an answer repeats itself at the end, as answers from small models often do."""
     text = text.rstrip(" \n]}")
     return len(text) > REPEATED_CHARACTERS and text.find(text[-REPEATED_CHARACTERS:]) < len(text) - REPEATED_CHARACTERS
 

@@ -133,7 +133,7 @@ def _sentences(
 
 def _ends(text: str, start: int, stop: int) -> Iterator[tuple[int, str]]:
     """Yield each position where a sentence may end, together with its punctuation mark. Table rows and lines of code
-    end only with their line.
+    end only at the end of their line.
     """
     at, prose, fenced = start, start, False
     for line in text[start:stop].splitlines(keepends=True):

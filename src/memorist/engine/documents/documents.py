@@ -117,7 +117,7 @@ class Documents:
         return done
 
     async def get(self, ns: Ns | None = None, id: str = OMITTED) -> Document | None:
-        """Return a document with its text, or None if there is none.
+        """Return a document with its text, or None if it does not exist.
 
         Args:
             ns: The namespace. On a user's handle, it defaults to the user's own.
@@ -162,7 +162,7 @@ class Documents:
         return await self._core.get_many(Document, wanted)
 
     async def chunks(self, ns: Ns | None = None, id: str = OMITTED) -> list[Chunk]:
-        """List the chunks of a document, in the order of its text.
+        """List the chunks of a document, in the order of the text.
 
         Args:
             ns: The namespace. On a user's handle, it defaults to the user's own.

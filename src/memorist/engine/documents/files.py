@@ -41,7 +41,7 @@ _FORMATS: dict[str, DocumentFormat] = {
 
 
 class ReadableFile(msgspec.Struct, frozen=True):
-    """Holds the text of a file, and where its pages begin."""
+    """Holds the text of a file, and the positions where its pages begin."""
 
     text: str
     title: str | None = None

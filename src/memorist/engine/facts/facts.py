@@ -72,10 +72,10 @@ class Facts:
         tags: Iterable[str] = (),
         metadata: JsonMapping | None = None,
     ) -> Fact:
-        """Write a value. The last write wins, unless you pass the version to replace as `expect`.
+        """Write a value. The last write wins unless you pass the version to replace as `expect`.
 
         A rejected value is not written again from the same `source`, except by the user; the rejected version is
-        returned instead. The same applies to a fact whose `source` was forgotten, whoever writes it.
+        returned instead. The same applies to a fact whose `source` was forgotten, regardless of who writes it.
 
         Args:
             ns: The namespace, such as `user:ada`. On a user's handle you can leave it out in all methods:
@@ -197,7 +197,7 @@ class Facts:
         return [refused[index] if index in refused else next(stored) for index in range(len(facts))]
 
     async def get(self, ns: Ns | None = None, key: str = OMITTED, *, as_of: When | None = None) -> Fact | None:
-        """Return a fact, or None if there is none.
+        """Return a fact, or None if it does not exist.
 
         Args:
             ns: The namespace. On a user's handle, it defaults to the user's own.
@@ -325,7 +325,7 @@ class Facts:
         reason: str | None = None,
         expect: int | None = None,
     ) -> Fact:
-        """End a fact that used to be true. Its history stays, and the same value may be stated again.
+        """End a fact that used to be true. Its history is kept, and the same value may be stated again.
 
         Args:
             ns: The namespace. On a user's handle, it defaults to the user's own.
@@ -356,7 +356,7 @@ class Facts:
     async def touch(
         self, ns: Ns | None = None, key: str | Ttl | None = OMITTED, ttl: Ttl | None = OMITTED
     ) -> Fact | None:
-        """Change how long a fact is kept, counted from now, without a new version.
+        """Change how long a fact is kept, counting from now, without creating a new version.
 
         Args:
             ns: The namespace. On a user's handle, it defaults to the user's own.
@@ -470,7 +470,7 @@ class Facts:
     ) -> Fact:
         """Reject a fact that was never true. It is removed and is not derived again from the same sources.
 
-        If the user states it again, that is a new source, and it is remembered.
+        If the user states it again, that counts as a new source, and the fact is remembered.
 
         Args:
             ns: The namespace. On a user's handle, it defaults to the user's own.
@@ -760,7 +760,7 @@ class Facts:
         )
 
     def _changes(self, fact: Fact, action: str = "set", *, sources: Sequence[Ref] | None = None) -> list[Change]:
-        """Return the fact, its lineage links, its audit event and its index job, to be committed together.
+        """Return the fact, its lineage links, its audit event and its index job, which must be committed together.
 
         `sources` are the references to its new sources. By default they are parsed from the fact's sources.
         """
@@ -962,7 +962,7 @@ def _without_trace(row: Key) -> list[Change]:
 
 
 def _indexed(index: bool | Sequence[str]) -> list[str] | None:
-    """Return the stored form of `index`: None for the whole value, otherwise a list of fields."""
+    """Return the stored form of `index`: None for the whole value, or otherwise a list of fields."""
     if isinstance(index, bool):
         return None if index else []
     if isinstance(index, str) or not index:

@@ -62,7 +62,7 @@ def _same(fact: Fact, other: Fact) -> bool:
 
 
 def _insertion_index(rows: Sequence[Fact], at: datetime) -> int:
-    """Return the index at which to insert a version: after the last one that is not later."""
+    """Return the index at which to insert a version: after the last version that is not later than it."""
     position = len(rows)
     while position and rows[position - 1].updated_at > at:
         position -= 1

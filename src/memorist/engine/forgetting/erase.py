@@ -1,4 +1,4 @@
-"""Erases things and everything derived from them, by following the lineage graph.
+"""Erases things and everything derived from them by following the lineage graph.
 
 A walk follows the links to everything derived from a thing. It deletes everything it reaches and raises the epochs of
 the deleted things (see `guard`), so that nothing more can be derived from them. The next walk finds data that others
@@ -120,7 +120,7 @@ class Eraser(Rows):
         return nodes
 
     async def _is_own(self, refs: Iterable[Ref]) -> bool:
-        """Return whether a source belongs to namespaces, and this handle may write all of them."""
+        """Return whether a source belongs to namespaces, all of which this handle may write."""
         spaces = {ref.ns for ref in refs if ref.ns}
         for name in dict.fromkeys(ref.key for ref in refs if not ref.ns):
             thread = await self._get(Thread, name)
@@ -303,7 +303,7 @@ class Eraser(Rows):
 
         Each deletion expects the link to be unchanged since before the links from its target were read. If someone
         derives that target again, they write the link again. If someone deletes it again, they raise its epoch. In both
-        cases the commit fails, and the graph is walked once more.
+        cases, the commit fails, and the graph is walked once more.
         """
         locks: dict[Key, Change] = {}
         changes: list[Change] = []
@@ -361,6 +361,6 @@ class Eraser(Rows):
         return not any([await is_present(self._core, ref) for ref in others])
 
     async def _statistics(self, everywhere: bool) -> list[Change]:
-        """Recompute the recall statistics of the affected namespaces, which name speakers and standing items."""
+        """Recompute the affected namespaces' recall statistics, which name speakers and standing items."""
         spaces = {stats.ns for stats in await self._scan(NamespaceStats)} if everywhere else self._touched
         return [change for ns in sorted(spaces) for change in await recount_changes(self._core, ns)]

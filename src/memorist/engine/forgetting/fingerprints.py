@@ -1,6 +1,6 @@
 """Computes fingerprints: hashes that identify forgotten things, and values that must not come back.
 
-A hash is enough to recognise a thing, and reveals nothing about it. Tombstones, epochs, jobs and the audit event of an
+A hash is enough to recognise a thing but reveals nothing about it. Tombstones, epochs, jobs and the audit event of an
 erasure identify things by their fingerprints.
 """
 

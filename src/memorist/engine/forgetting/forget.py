@@ -127,7 +127,7 @@ class Forgetting:
         return encryption
 
     async def _shred(self, encryption: Encryption, ns: str) -> list[str]:
-        """Destroy the keys of a user at the very end, because erasing has to read the data it removes."""
+        """Destroy a user's keys at the very end, because erasing has to read the data it removes."""
         from ...gate.encryption import destroy_and_prove
 
         return await self._core.runtime.call(destroy_and_prove, encryption, self._core.org, ns)
@@ -282,5 +282,5 @@ class Scrubbing:
 
 
 def _kind(root: Ref) -> str:
-    """Return the word that callers use for the kind of a root."""
+    """Return the word that callers use for a root's kind."""
     return "user" if root.kind == "namespace" else root.kind

@@ -1,4 +1,4 @@
-"""Prevents derived data from being written after its source was forgotten.
+"""Prevents derived data from being written after its source has been forgotten.
 
 Each source (a thread, a document, a fact or a namespace) has an epoch: a versioned row under its fingerprint. A deriver
 reads the epochs of its sources *before* it reads the sources, and expects them to be unchanged in the transaction that

@@ -27,6 +27,6 @@ async def links_to(core: Core, ref: Ref) -> list[Link]:
 
 
 async def sources_of(core: Core, record: Record) -> list[str]:
-    """Return the ids that a record was derived from, according to its own `sources` and to lineage links."""
+    """Return the ids from which a record was derived, according to its own `sources` and to lineage links."""
     links = await links_to(core, reference(record))
     return list(dict.fromkeys([*getattr(record, "sources", ()), *(link.source.id for link in links)]))

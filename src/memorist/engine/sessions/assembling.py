@@ -41,7 +41,7 @@ LONG_MEMORY_CHARACTERS = 200_000
 MAX_SIZES = 4096
 """The number of threads for which a process remembers the size of their messages."""
 MIN_ITEMS, MAX_ITEMS, ITEM_TOKENS = 12, 100, 30
-"""How many items to recall by default: as many as may fit, between these bounds."""
+"""How many items to recall by default: as many as may fit, within these bounds."""
 
 
 class Recall(msgspec.Struct, frozen=True):
@@ -62,7 +62,7 @@ class Assembling:
     def __init__(self, core: Core, fold_tokens: int | None = None, earlier: Prefix | None = None) -> None:
         self._core = core
         self._fold_tokens = fold_tokens
-        """The tokens of history at which a session folds the thread; None outside a session."""
+        """The number of history tokens at which a session folds the thread; None outside a session."""
         self.prefix = earlier
         """The beginning of the last request, if it is known."""
 
@@ -89,10 +89,10 @@ class Assembling:
 
         `recall` is True (everything this handle may read), a `Recall`, namespaces, ready-made items, or False.
         `profile` is True (the profile of this handle's user), False, or lines to add to the profile. With `as_of`, the
-        history, profile and memory are as they were at that time. The thread's tool results over `stash` tokens are
-        sent as previews, along with the tools that read them back. If the tools exceed the budget's `tools`, only the
-        relevant ones are sent, together with `find_tool`. `earlier_tools` names the tools of the previous request,
-        which are sent again.
+        request uses the history, profile and memory as they were at that time. The thread's tool results over `stash`
+        tokens are sent as previews, along with the tools that read them back. If the tools exceed the budget's `tools`,
+        only the relevant ones are sent, together with `find_tool`. `earlier_tools` names the tools of the previous
+        request, which are sent again.
         """
         if as_of is not None:
             return await Assembling(core_at(self._core, as_datetime(as_of, "as_of"))).context(
@@ -363,7 +363,7 @@ def _query(input: Prompt | None) -> str:
 
 
 def _shortener(query: str, count: Callable[[str], int]) -> Callable[[str, int], str]:
-    """Return a function that cuts a text to the passage most relevant to the query.
+    """Return a function that shortens a text to the passage most relevant to the query.
 
     The query is read on the first call.
     """
@@ -383,8 +383,9 @@ def _shortener(query: str, count: Callable[[str], int]) -> Callable[[str, int], 
 
 
 def worth_sending(query: str, hits: Sequence[Hit]) -> list[Hit]:
-    """Return the hits without small talk and earlier copies of the question. Of identical texts, only the best is
-    kept."""
+    """Return the hits except small talk and earlier copies of the question. Of identical texts, only the best is
+    kept.
+    """
     from ...languages.small_talk import is_small_talk
 
     seen = {_plain(query)}

@@ -87,7 +87,8 @@ class InvokesAsync(Protocol):
 
 
 Agent = Callable[..., object] | Runs | Invokes | RunsAsync | InvokesAsync
-"""What `run_with_memory` accepts: a function, sync or async, or an object with run, invoke, arun or ainvoke."""
+"""The values that `run_with_memory` accepts: a sync or async function, or an object with run, invoke, arun or
+ainvoke."""
 
 
 class AsyncTask(Protocol):
@@ -115,7 +116,7 @@ class Made(msgspec.Struct, frozen=True):
     sources: tuple[str, ...] = ()
     """These are the lineage ids of the hits."""
     trust: str | None = None
-    """This is the lowest trust of the hits, or None if there are none."""
+    """This is the lowest trust level of the hits, or None if there are no hits."""
 
     @classmethod
     def of(cls, since: datetime, hits: Sequence[Hit]) -> Made:
@@ -124,7 +125,7 @@ class Made(msgspec.Struct, frozen=True):
         return cls(since, tuple(sources), lowest_trust([str(hit.trust) for hit in hits]) if hits else None)
 
     def lowered(self, own: str) -> str:
-        """Return the lowest of the output's own trust and the trust of everything it is based on."""
+        """Return the lower of the output's own trust and the lowest trust of everything it is based on."""
         return own if self.trust is None else lowest_trust([own, self.trust])
 
     def message(self, text: str) -> Message:

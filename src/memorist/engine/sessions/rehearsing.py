@@ -172,7 +172,7 @@ class Rehearsal(Assembling):
         return hit
 
     async def _marked(self, hit: Hit, fact: Fact) -> Hit:
-        """Mark a message hit as superseded if it stated a different value from the assumed fact; otherwise remove the
+        """Mark a message hit as superseded if it states a different value from the assumed fact; otherwise, remove the
         mark.
         """
         stored = await Facts(self._whole).history(fact.ns, fact.key)
@@ -208,7 +208,7 @@ def _as_fact(version: Fact) -> Fact:
 
 
 async def supposing(core: Core, ns: str, key: str, value: object) -> dict[Key, Fact | None]:
-    """Return a fact as it would be after `facts.correct`, without calling it."""
+    """Return a fact as it would be after a call to `facts.correct`, without making that call."""
     space = core.scope.readable(ns)
     old = await core.get(Fact, space, key)
     rehearsal = msgspec.structs.replace(

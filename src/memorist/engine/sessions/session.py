@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from .settings import Prefix
 
 PERSISTED, PASSED = "memorist.turns.persisted", "memorist.turns.passing"
-"""State keys under which the turns of ended sessions are counted, per user."""
+"""State keys under which each user's turns in ended sessions are counted."""
 
 
 END_SECONDS = 30.0
@@ -181,10 +181,10 @@ class AsyncSession:
         return self
 
     async def add(self, *messages: Given | Sequence[Given], key: str | None = None) -> list[MessageReceipt]:
-        """Store a turn: the user's message, the assistant's, and any tool calls and results between them.
+        """Store a turn: the user's message, the assistant's message, and any tool calls and results between them.
 
-        Plain texts alternate between user and assistant. The whole turn is one transaction, which also creates the
-        thread if it is new.
+        Plain texts alternate between user and assistant. The whole turn is stored in one transaction, which also
+        creates the thread if it is new.
 
         Args:
             messages: Texts, or messages in OpenAI's or Anthropic's format.

@@ -1,6 +1,6 @@
 """Stores the settings of a thread's last request, so that the inspector can build the next one as the program would.
 
-For the system prompt and the tools, only sizes and names are stored, because they belong to the program, may contain
+Only the sizes and names of the system prompt and the tools are stored, because they belong to the program, may contain
 anything, and would make every row large.
 """
 
@@ -65,7 +65,7 @@ class RequestSettings(msgspec.Struct, frozen=True, kw_only=True):
     profile: bool = True
     stash: int | None = None
     fold_tokens: int | None = None
-    """This is the number of tokens of history at which the session folds the thread, or None without a session."""
+    """This is the number of history tokens at which the session folds the thread, or None without a session."""
     counter: str = ""
     system_tokens: int = 0
     tools: list[str] = []

@@ -77,7 +77,7 @@ class ToolRecall:
     async def _vectors(self, texts: Sequence[str]) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
         """Return the vectors of texts.
 
-        Each text is embedded only once, because requests send the same tools again and again.
+        Each text is embedded only once, because the same tools are sent with many requests.
         """
         import numpy as np
 

@@ -25,7 +25,8 @@ class LeasedRun(AsyncTaskRun):
     async def resume(self, fence: int) -> None:
         """Continue under a lease that an earlier call acquired. Raises LeaseLost if it has been lost.
 
-        The fence distinguishes two leases of the same owner, because it increases each time a lease is acquired.
+        The fence distinguishes between two leases of the same owner, because it increases each time a lease is
+        acquired.
         """
         saved = await load(self._core, self.task_id)
         if saved is None or saved.task.owner != self._owner or saved.task.fence != fence:

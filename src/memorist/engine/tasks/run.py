@@ -79,7 +79,7 @@ class AsyncTaskRun:
         return tuple(self._held.completed)
 
     def is_complete(self, item: object) -> bool:
-        """Return whether a subtask has been completed, in this run or an earlier one.
+        """Return whether a subtask has been completed in this run or an earlier one.
 
         Args:
             item: The subtask.
@@ -207,7 +207,7 @@ class AsyncTaskRun:
         saved.task = written(changes)
 
     def batch(self) -> AsyncMemory:
-        """Return a memory that collects changes, which the task's next save commits.
+        """Return a memory that collects changes for the task's next save to commit.
 
         Calling it again starts a new batch and drops any collected changes that were not saved.
 

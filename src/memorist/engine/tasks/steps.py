@@ -221,7 +221,7 @@ def _next_items(
 
 
 def _due(saved: Saved, size: int, weight: int) -> bool:
-    """Return whether the next step should be a snapshot, because the patches since the last one would be larger than
+    """Return whether the next step should be a snapshot because the patches since the last one would be larger than
     it.
     """
     patches = saved.task.saved - saved.task.base + 1

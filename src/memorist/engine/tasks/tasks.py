@@ -1,8 +1,9 @@
 """Tasks are long-running work with checkpoints. They resume where they stopped and never do a step twice.
 
 A task has one small row (`Task`: step, status, lease) and one row per saved step (`CheckpointStep`: a snapshot of the
-state, or a patch to the previous step). Every save replaces the task's row by compare-and-set on its version, so one of
-two workers gets `LeaseLost` and writes nothing. The effects of a step are committed in the same transaction.
+state, or a patch to the previous step). Every save replaces the task's row by compare-and-set on its version, so if two
+workers save, one of them gets `LeaseLost` and writes nothing. The effects of a step are committed in the same
+transaction.
 """
 
 from __future__ import annotations
@@ -310,7 +311,7 @@ class Tasks:
 
 
 def as_checkpoint(checkpoint: Checkpoint | Mapping[str, object]) -> Checkpoint:
-    """Validate a `Checkpoint` or a dict, and return it as a checkpoint."""
+    """Validate a `Checkpoint` or a dict, and return it as a `Checkpoint`."""
     if not isinstance(checkpoint, Checkpoint):
         checkpoint = _read(checkpoint)
     check_name(checkpoint.task_id, "task id")

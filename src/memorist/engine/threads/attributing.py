@@ -14,7 +14,7 @@ from ...records import as_dict
 MAX_SOURCES = 3
 """How many messages to name for one line."""
 MIN_SHARED_FRACTION = 0.6
-"""Further messages are named if they share at least this fraction of the words that the best one shares."""
+"""Further messages are named if their score is at least this fraction of the best one's."""
 
 
 class SummaryLine(msgspec.Struct, frozen=True, kw_only=True):

@@ -211,7 +211,7 @@ def child_link(core: Core, parent: str, child: str) -> Link:
 def sorted_threads(
     threads: Sequence[Thread], by: str, *, after: str | None, reverse: bool, limit: int | None
 ) -> list[Thread]:
-    """Sort threads by a time, and return the page that follows the thread with the given id."""
+    """Sort threads by a given time, and return the page that follows the thread with the given id."""
     if by not in ("updated_at", "created_at"):
         raise UsageError("threads are listed by id, updated_at or created_at")
     ranked = sorted(threads, key=lambda thread: (getattr(thread, by), thread.id), reverse=reverse)

@@ -17,7 +17,9 @@ Derived = Literal["none", "pending", "done", "failed", "unread"]
 
 
 class MessageReceipt(msgspec.Struct, frozen=True):
-    """Holds the state of an appended message: whether it is durable and indexed, and how far derivation has come."""
+    """Holds the state of an appended message: whether it is durable and indexed, and how far derivation has
+    progressed.
+    """
 
     to_dict = as_dict
 

@@ -36,7 +36,7 @@ from .receipts import MessageReceipt
 
 MAX_REPORTS = 200
 PARENT = "parent"
-"""The metadata key under which a thread names the thread it was created for."""
+"""The metadata key under which a thread names the thread for which it was created."""
 RESULTS_OF = "results_of"
 """The metadata key under which a thread of results names the thread it belongs to."""
 Place = int | str | Message
@@ -134,7 +134,7 @@ class Threads:
         )
 
     async def get(self, id: str) -> Thread | None:
-        """Return a thread without its messages, or None if there is none.
+        """Return a thread without its messages, or None if it does not exist.
 
         Args:
             id: The id of the thread.
@@ -227,7 +227,9 @@ class Threads:
     async def _append_new(
         self, asked: Thread, keyed_messages: Keyed, expect: int | None = None
     ) -> list[MessageReceipt]:
-        """Create a thread and append to it in one transaction, or only append if it exists in this namespace."""
+        """Create a thread and append to it in one transaction, or only append if it already exists in this
+        namespace.
+        """
         while True:
             try:
                 return await self._appending.append(asked.id, asked.ns, keyed_messages, expect, create=asked)
@@ -307,7 +309,7 @@ class Threads:
         return messages
 
     async def message(self, id: str) -> Message | None:
-        """Return one message by its id, or None if there is none.
+        """Return one message by its id, or None if it does not exist.
 
         Args:
             id: The id of the message, such as `talk#12`.
@@ -739,7 +741,7 @@ class Threads:
         return summaries
 
     async def compactions(self, id: str) -> list[Compaction]:
-        """List the parts of a thread that a provider compacted, oldest first, each with the message that contains its
+        """List the parts of a thread compacted by a provider, oldest first, each with the message that contains its
         item.
 
         Args:
