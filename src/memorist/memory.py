@@ -136,7 +136,7 @@ class AsyncMemory(Listens):
 
     @property
     def org(self) -> str:
-        """This is the tenant for which this handle works."""
+        """This is the tenant that this handle belongs to."""
         return self._core.org
 
     @property
@@ -341,7 +341,7 @@ class AsyncMemory(Listens):
         )  # fmt: skip
 
     async def find_tools(self, query: str, tools: Sequence[Tool], *, top_k: int = 5) -> list[Tool]:
-        """Find the tools that best match a query by their names, descriptions and parameters, best first.
+        """Find the tools whose names, descriptions and parameters best match a query, best first.
 
         Args:
             query: What the tool should do.

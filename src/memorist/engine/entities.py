@@ -166,7 +166,7 @@ class Entities:
         self._state = entity_cache(core.shared)
 
     def register(self, type: str, load: Loader, ttl: Ttl = ENTITY_TTL_SECONDS, *, stale: Ttl | None = None) -> None:
-        """Register the loader for a type, so that `get` needs no `load`.
+        """Register the loader for a type, so that `get` does not need `load`.
 
         Args:
             type: The type, such as `customer`.

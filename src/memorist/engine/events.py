@@ -111,7 +111,7 @@ class Events:
         return await self._write(event)
 
     async def _write(self, event: Event) -> Event:
-        """Store a complete event, unless it already exists.
+        """Store a complete event unless it already exists.
 
         It is returned with status `cancelled` if its source was forgotten.
         """

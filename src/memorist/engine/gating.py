@@ -83,8 +83,8 @@ def _pass_change(gate: Gate, change: Change, at: datetime, tally: Tally) -> Chan
 
 
 def _may_refuse(record: Record) -> bool:
-    """Return whether this was written by a caller, which can handle a refusal. Memories derived by processors are
-    checked earlier.
+    """Return whether this was written by a caller who can handle a refusal. Memories derived by processors are checked
+    earlier.
     """
     return getattr(record, "actor", "processor") not in ("processor", "import")
 
@@ -128,7 +128,7 @@ class GateReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GateCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """Holds the gate's findings in a text."""
+    """Holds the gate's findings for a text."""
 
     to_dict = as_dict
 

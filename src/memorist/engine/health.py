@@ -62,7 +62,7 @@ class ReadingCost(msgspec.Struct, frozen=True):
 
 
 class Stats(msgspec.Struct, frozen=True):
-    """Counts the stored records by kind, and the indexed ones."""
+    """Counts the stored records by kind, and how many of them are indexed."""
 
     to_dict = as_dict
 

@@ -97,7 +97,7 @@ _NO_SPAN = nullcontext()
 
 
 class Listens:
-    """Provides the methods that register hooks, for both facades."""
+    """Provides the methods that register hooks for both facades."""
 
     _core: Core
 

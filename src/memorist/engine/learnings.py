@@ -438,7 +438,7 @@ class Learnings:
         reverse: bool = False,
         user: str | None = None,
     ) -> list[Learning]:
-        """List learnings, the most used first, then by confidence and by age.
+        """List learnings by use (most used first), then by confidence, then by age.
 
         Args:
             min_confidence: Leave out learnings with a lower confidence.
@@ -471,7 +471,7 @@ class Learnings:
 
 
 class PreviousLearning(msgspec.Struct, frozen=True):
-    """Holds the wording of a learning before one of its changes, and when it ended."""
+    """Holds the wording of a learning before one of its changes, and the time until which it applied."""
 
     content: str
     confidence: float

@@ -425,7 +425,7 @@ class Memories:
         user: str | None = None,
         ns: Ns | None = None,
     ) -> T | None:
-        """Return everything known about somebody as an instance of a schema, or None while a required field is unknown.
+        """Return what is known about somebody as an instance of a schema, or None while a required field is unknown.
 
         Args:
             schema: A msgspec struct, dataclass, TypedDict or Pydantic model, or a JSON Schema, for which a dict is
@@ -571,7 +571,7 @@ def _sentence(fact: Fact) -> str:
 
 
 def _learning_versions(learning: Learning) -> list[Learning]:
-    """Return the wordings of a learning before each of its changes, and its current wording."""
+    """Return the wording of a learning before each of its changes, and its current wording."""
     earlier = [
         msgspec.structs.replace(
             learning, content=before.content, confidence=before.confidence, reason=before.reason,

@@ -37,7 +37,7 @@ from ..stores.memory import Replayed
 _FAMILY = {Message.table.name: Thread.table.name, Receipt.table.name: Thread.table.name} | {
     kind.table.history: kind.table.name for kind in RECORDS if kind.table.history
 }
-"""Tables that a change to another table also writes to. Both are replayed together, in order."""
+"""Tables that are also written to by a change to another table. Both are replayed together, in order."""
 
 
 class Overlay:

@@ -48,7 +48,7 @@ class Past:
         self.name = below.name
         self.moment = moment
         self._now = now
-        """The time of the question, which decides what has expired."""
+        """The time of the question, which determines what has expired."""
         self._micros = to_micros(moment)
 
     def __getattr__(self, name: str) -> object:

@@ -264,7 +264,7 @@ def file_errors(path: Path, doing: str) -> Iterator[None]:
 
 @contextmanager
 def new_file(target: Path) -> Iterator[BinaryIO]:
-    """Write a file atomically: under a temporary name at first. It is renamed when it is complete, and deleted on an
+    """Write a file atomically, under a temporary name at first. It is renamed when it is complete, and deleted on an
     error.
 
     Only its owner can read it, and symbolic links are not followed. An existing file is replaced.

@@ -90,7 +90,7 @@ ProcessorSpec = str | Processor | Processes | type[Processor] | type[Processes]
 
 class TtlGarbageCollector(Processor):
     """Removes expired rows, pieces of records whose writers died, old idempotency keys, and rows older than the org's
-    retention rules allow. Of these, only the last can still be read before they are removed.
+    retention rules allow. Of these, only the last kind can still be read before removal.
     """
 
     name = "gc"
@@ -292,7 +292,7 @@ class Summarizer(Processor):
     ) -> None:
         self._model, self._room, self._at, self._to = model, max_tokens, compact_at, compact_to
         self.last = True
-        """Whether this is the last processor in the run that uses the `fold` jobs, and which therefore deletes them."""
+        """Whether this is the last processor in the run to use the `fold` jobs, in which case it deletes them."""
 
     async def run(self, core: Core, progress: Progress | None = None) -> Report:
         model = _opened(core, self._model) or core.shared.model
@@ -502,7 +502,7 @@ async def _grown_threads(core: Core, last: bool) -> AsyncIterator[Thread]:
 
 
 async def _end(core: Core, job: Job, thread: Thread | None) -> None:
-    """Delete a job unless its thread has grown since it was read. In that case the next run repeats it."""
+    """Delete a job unless its thread has grown since it was read. In that case, the next run repeats it."""
     changes: list[Change] = [Expect(Job, job.row_key, job.version), Delete(Job, job.row_key)]
     if thread is not None:
         changes.insert(0, Expect(Thread, thread.row_key, thread.version))

@@ -27,7 +27,7 @@ PREFERENCE_PREFIX = "preference."
 MIN_CONFIDENCE = 0.7
 """The minimum confidence of a fact in the block; a learning's confidence must exceed it."""
 MAX_ADDED_LEARNINGS = 5
-"""How many of the learnings added by a program without a source to show."""
+"""How many learnings to show that a program added without a source."""
 MAX_FACTS = 1_000
 """For a user with more facts than this, only those about important topics are read."""
 MAX_READ_VERSIONS = 4
@@ -218,7 +218,7 @@ class Profile:
         return [fact for fact in facts if fact.indexed != []]
 
     async def _change_dates(self, facts: list[Fact]) -> dict[str, datetime]:
-        """Return, by key, when each fact that used to have another value got its current one.
+        """Return, by key, the time when each fact that had another value before got its current one.
 
         This reads the last few versions of all changed facts at once. A value older than these versions has no date.
         """

@@ -62,7 +62,7 @@ class Why(msgspec.Struct, frozen=True):
     created_at: datetime | None
     sources: list[WhyStep]
     correction: WhyCorrection | None = None
-    """If a fact was corrected, this is the correction from which its value comes."""
+    """If a fact was corrected, this is the correction that set its value."""
 
     @property
     def messages(self) -> list[Message]:

@@ -296,7 +296,9 @@ class Recalling:
         return await self._core.get_many(NamespaceStats, [(ns,) for ns in spaces])
 
     async def _reindex(self, rows: Sequence[NamespaceStats | None]) -> None:
-        """Rebuild the entries of outdated namespaces that have only a few; the others wait for `memorist reindex`."""
+        """Rebuild the entries of outdated namespaces that have only a few entries; the others wait for `memorist
+        reindex`.
+        """
         from .processors import VectorIndexer
 
         for stats in rows:
@@ -362,7 +364,9 @@ class Recalling:
         earlier: bool,
         unindexed: Mapping[str, int],
     ) -> Pool | None:
-        """Return the candidates from all namespaces. The search is widened for as long as filters leave too few."""
+        """Return the candidates from all namespaces. The search is widened for as long as the filters leave too few
+        candidates.
+        """
         from ..recall.candidates import MIN_CANDIDATES, Candidates
         from ..recall.pool import Pool, stats_of
 

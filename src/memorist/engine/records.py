@@ -56,7 +56,7 @@ class OpaqueRecord(msgspec.Struct, frozen=True, kw_only=True):
     size: int = 0
     """This is the size of the stored data in bytes."""
     version: int = 0
-    """This is the version to pass to `put(expect=)` and `delete(expect=)`. It starts again at 1 after the record is
+    """This is the version to pass to `put(expect=)` and `delete(expect=)`. It restarts at 1 after the record is
     deleted."""
     existed: bool = False
     """This is True if a put with `absent=True` found this record and left it unchanged."""

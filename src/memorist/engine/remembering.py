@@ -32,8 +32,8 @@ THREAD = "remembered"
 
 
 class Refusal(msgspec.Struct, frozen=True, kw_only=True):
-    """Describes something in a message that did not become a memory, such as a secret or a note by a model that failed
-    the checks.
+    """Describes something in a message that did not become a memory, such as a secret or a model's note that failed
+    validation.
     """
 
     to_dict = as_dict
@@ -59,12 +59,12 @@ class Understood(msgspec.Struct, frozen=True, kw_only=True):
     """These are the ids of memories that the words ended. If the words asked to forget something, the last id is that
     of the request, which `facts.unforget` undoes."""
     refused: list[Refusal] = []
-    """These items did not become memories. Each has a reason. They are secrets, or notes by a model that failed the
-    checks."""
+    """These items did not become memories. Each has a reason. They are secrets, or a model's notes that failed
+    validation."""
 
 
 class Remembering:
-    """Stores words and reads them immediately."""
+    """Stores a statement and reads it immediately."""
 
     def __init__(self, core: Core) -> None:
         self._core = core

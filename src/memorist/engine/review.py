@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 MAX_TEXT_CHARACTERS = 10_000
 WAITING = parse_filter({"approved_as": None})
-"""The candidates that no one has approved."""
+"""The candidates that have not been approved."""
 
 
 class Review:

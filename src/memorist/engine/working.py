@@ -90,7 +90,7 @@ class Template(Generic[W]):
         ready(document_type)
 
     def check(self, fields: JsonObject) -> JsonObject:
-        """Return the fields as JSON. Raises `InvalidValue` if one is wrong."""
+        """Return the fields as JSON. Raises `InvalidValue` if a field is invalid."""
         return checked_fields(fields, self._document_type)
 
     def read(self, doc: JsonObject) -> W:
@@ -347,7 +347,7 @@ def checked_template(template: type[V]) -> type[V]:
 
 
 def checked_fields(fields: Mapping[str, object], template: type[Working]) -> JsonObject:
-    """Return the fields as JSON, validated by the template. The error names a wrong field."""
+    """Return the fields as JSON, validated by the template. The error names the invalid field."""
     names = template.__struct_fields__
     unknown = [name for name in fields if name not in names]
     if unknown:
@@ -385,7 +385,7 @@ def _plain_turn(turn: Mapping[str, object]) -> JsonObject:
 
 
 def _plain(fields: object) -> JsonObject:
-    """Return fields as plain dicts, lists, texts and numbers."""
+    """Return fields as dicts, lists, texts and numbers."""
     try:
         document: JsonObject = msgspec.to_builtins(fields)
     except (TypeError, ValueError, RecursionError) as cause:

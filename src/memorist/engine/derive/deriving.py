@@ -68,7 +68,7 @@ MAX_SOURCES = 8
 MAX_UNREAD_MESSAGES = 200
 """How many of the newest messages in unknown languages to remember for receipts."""
 MAX_REFUSED = 50
-"""How many of the newest messages to keep refusal reasons for; receipts show them."""
+"""The number of recent messages for which to keep the reasons for refusals, for use in receipts."""
 MAX_ENDED = 50
 """How many of the newest requests to forget to keep for receipts, each with a list of what it ended."""
 SPEAKER = "speaker"
@@ -317,7 +317,7 @@ class Deriver:
         return messages[: messages_together([message.text for message in messages])]
 
     def _longer(self, job: Job) -> Job:
-        """Return the job as it is after progress: its lease renewed, and its attempts and error reset."""
+        """Return the job after progress has been made, with its lease renewed and its attempts and error reset."""
         now = self._core.now()
         return msgspec.structs.replace(
             job, attempts=1, error=None, leased_until=to_datetime(now + self._lease), updated_at=to_datetime(now)
@@ -326,7 +326,7 @@ class Deriver:
     async def _derived(
         self, thread: Thread, messages: Sequence[Message], done: int, failed: Sequence[int], *, by_rules: bool = False
     ) -> tuple[list[Change], int]:
-        """Return the changes that messages produce, and how many facts and learnings they contain.
+        """Return the changes that messages produce, and the number of facts and learnings derived.
 
         With `by_rules`, the rules are used instead of the model.
         """
@@ -430,9 +430,7 @@ class Deriver:
         return changes
 
     async def _turn(self, message: Message, owner: Sequence[str]) -> Turn:
-        """Return a message in the form in which the writer shows it, with its speaker and the words that may be
-        cited.
-        """
+        """Return a message as the writer shows it, including its speaker and the words that may be cited."""
         from ...extract.readable import fold_name, labelled_text, quotable_text
         from ...extract.writer.request import Turn
 

@@ -45,7 +45,7 @@ MAX_ATTEMPTS = 5
 
 
 class Read(msgspec.Struct, frozen=True):
-    """Holds the data that a fold was computed from. It must not have changed when the summary is written."""
+    """Holds the data from which a fold was computed. It must not have changed when the summary is written."""
 
     thread: Thread
     previous: Summary | None
@@ -73,7 +73,7 @@ class Folding:
         model: Model | None = None,
     ) -> Summary | None:
         """Fold a thread's oldest unfolded messages if they use more than `compact_at` of the available tokens;
-        otherwise return None.
+        otherwise, return None.
 
         Tool results over `stash` tokens are counted and summarised in the form of the previews that requests contain.
         """
@@ -126,7 +126,7 @@ class Folding:
             job = msgspec.structs.replace(job, version=job.version + 1)
 
     async def _start(self, thread: str) -> Read | None:
-        """Read the data that a fold starts from.
+        """Read the data from which a fold starts.
 
         The indexer's progress is read first, because forgetting a message changes it.
         """
@@ -173,7 +173,7 @@ class Folding:
         self, job: Job, thread: Thread, left: Sequence[Unit], before: int, pause: int, more: bool
     ) -> list[Change]:
         """Return changes to an archive job: it becomes due when the oldest remaining message does, or is deleted if
-        none remain.
+        none remains.
 
         Deleting it expects the thread's version, because an append since then would have found the job and not created
         another.

@@ -130,9 +130,7 @@ class Indexer:
         return monotonic() < until and await self._leaves(id, grew=grew)
 
     async def _finish(self, ns: str, jobs: Sequence[Job]) -> int:
-        """Run the jobs of a namespace, and retry a limited number of times those that others changed in the
-        meantime.
-        """
+        """Run a namespace's jobs, and retry those that others changed in the meantime, up to a limit."""
         total, lost = await self._attempt(ns, jobs)
         for attempt in range(MAX_LOST_RACES):
             if not lost or self._is_late():
@@ -605,7 +603,7 @@ async def texts_of(core: Core, entries: Sequence[Entry]) -> dict[Key, str]:
 
 
 async def drafts_of(core: Core, entries: Sequence[Entry]) -> list[Draft]:
-    """Return stored entries with the texts to rebuild them from. Entries of deleted records are left out."""
+    """Return stored entries and the texts from which to rebuild them. Entries of deleted records are left out."""
     drafts: list[Draft] = []
     gate = await policy_of(core)
     for kind in {entry.kind for entry in entries}:

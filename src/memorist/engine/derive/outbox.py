@@ -57,7 +57,7 @@ _NEEDED = (
 QUIET_SECONDS = 0.25
 """How long the in-process worker waits for writes to pause, so that it does not slow down a burst of appends."""
 JOIN_SECONDS = 30.0
-"""How long to wait on closing for the worker to finish its current batch or model call."""
+"""How long to wait for the worker to finish its current batch or model call when closing."""
 CLOSE_STEPS = 4
 """How many more steps to run when closing: enough for the last few messages, but not for a backlog."""
 POLL_SECONDS = 15.0
@@ -105,7 +105,7 @@ class Outbox:
         """How many jobs to claim. This is one at first, and again after a worker has died, because a job claimed
         together with one that crashes workers would also lose an attempt."""
         self.due: int | None = None
-        """When the first of the jobs sent back is due again."""
+        """The time when the first of the jobs sent back is due again."""
 
     async def step(self, queues: Sequence[str] = QUEUES) -> int:
         """Claim a few jobs and run them, and return how many were claimed."""
@@ -212,7 +212,7 @@ class Outbox:
         return "failed"
 
     async def _stand_in(self, core: Core, job: Job) -> None:
-        """Let the local rules read the messages that the model could not. On a conflict the job is retried anyway."""
+        """Let the local rules read the messages that the model could not. On a conflict, the job is retried anyway."""
         try:
             await Deriver(core, self._model, self._lease).stand_in(job)
         except Conflict:
@@ -323,7 +323,7 @@ class Jobs:
         return out
 
     async def dead(self) -> list[Job]:
-        """List the abandoned jobs that this handle can see, and the reasons.
+        """List the abandoned jobs that this handle can see, and why they were abandoned.
 
         Returns:
             The jobs, each with its error.

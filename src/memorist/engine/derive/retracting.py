@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 MAX_MARKED = 12
 """The maximum number of messages that one request marks."""
 MIN_SHARE = 0.5
-"""The share of a request's words that a message must contain to count as being about it."""
+"""The share of a request's words that a message must contain to be considered related to it."""
 MIN_SCORE = 0.01
 """The minimum relevance, as computed by recall."""
 RECENT_MESSAGES = 8
@@ -91,8 +91,8 @@ def _has_own_words(message: Message) -> bool:
 
 
 async def sources_that_stay(core: Core, ns: str, changes: Sequence[Change]) -> frozenset[str]:
-    """Return the ids of messages behind current facts, learnings and events, except those behind any that `changes`
-    end.
+    """Return the ids of messages behind current facts, learnings and events, except messages behind any that `changes`
+    ends.
     """
     stored: list[Fact | Learning | Event] = [
         *await core.scan(Fact, ns), *await core.scan(Learning, ns), *await core.scan(Event, ns)

@@ -179,7 +179,7 @@ def _short_enough(
 
 
 def _border_near(text: str, start: int, stop: int) -> int:
-    """Return a place to cut near the middle: after a line, a comma or a word, or anywhere if there is none."""
+    """Return a place near the middle to cut: after a line, a comma or a word, or anywhere if there is no such place."""
     middle = (start + stop) // 2
     for mark in ("\n", ", ", " "):
         before, after = text.rfind(mark, start + 1, middle), text.find(mark, middle, stop - 1)

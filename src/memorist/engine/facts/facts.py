@@ -762,7 +762,7 @@ class Facts:
     def _changes(self, fact: Fact, action: str = "set", *, sources: Sequence[Ref] | None = None) -> list[Change]:
         """Return the fact, its lineage links, its audit event and its index job, which must be committed together.
 
-        `sources` are the references to its new sources. By default they are parsed from the fact's sources.
+        `sources` are the references to its new sources. By default, they are parsed from the fact's sources.
         """
         at = self._core.at()  # not the fact's own time, which is when it was said
         if sources is None:

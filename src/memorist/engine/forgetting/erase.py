@@ -33,7 +33,7 @@ THINGS_PER_COMMIT = 100
 DELETIONS_PER_COMMIT = 2000
 """This is an even number, so that a link's Expect and Delete are always in the same commit."""
 MAX_WALKS = 50
-"""How many times to walk the graph while others keep deriving. Each walk after the first deletes data that they
+"""How many times to walk the graph while others keep deriving. Each walk after the first deletes the data they have
 derived."""
 MESSAGE_RELATIONS = ("carried", "written", "imported")
 """Relations to messages in a thread. The thread itself stays."""
@@ -301,7 +301,7 @@ class Eraser(Rows):
     async def _link_deletions(self) -> tuple[list[Change], list[Change]]:
         """Return deletions of the links whose targets are gone, and the locks that the deletions need.
 
-        Each deletion expects the link to be unchanged since before the links from its target were read. If someone
+        Each deletion expects the version of the link from before the links from its target were read. If someone
         derives that target again, they write the link again. If someone deletes it again, they raise its epoch. In both
         cases, the commit fails, and the graph is walked once more.
         """

@@ -36,8 +36,8 @@ FactRef = str | tuple[str, str] | Fact
 
 
 class Erasure(msgspec.Struct, frozen=True):
-    """Reports the result of `forget`: the number of deleted rows by table, and the findings of a search of the files
-    afterwards.
+    """Reports the result of `forget`: the number of deleted rows by table, and what a subsequent search of the files
+    found.
     """
 
     to_dict = as_dict

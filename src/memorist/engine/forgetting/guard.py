@@ -61,7 +61,9 @@ async def guard(core: Core, sources: Sequence[str], *, since: datetime | None = 
 
 
 async def resolve(core: Core, sources: Sequence[str]) -> list[Ref]:
-    """Return the things that ids refer to. A thread may have an id that looks like that of another thread's message."""
+    """Return the things to which ids refer. A thread may have an id that looks like that of another thread's
+    message.
+    """
     refs = [ref for source in sources for ref in parse_refs(source)]
     odd = [source for source in sources if "#" in source]
     threads = await core.get_many(Thread, [(source,) for source in odd]) if odd else []

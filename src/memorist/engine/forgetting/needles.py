@@ -24,7 +24,7 @@ class Needles:
         self.bytes: set[bytes] = set()
 
     def remember(self, rows: Sequence[Record]) -> None:
-        """Keep samples from some of these rows, spread evenly over them."""
+        """Keep samples from some of these rows, spread evenly among them."""
         for row in rows[:: len(rows) // SAMPLED_ROWS + 1]:
             says = kind_of(row).says
             value = None if says is None else says(row)
@@ -49,7 +49,7 @@ def _piece(value: object) -> str | None:
 
 
 def _texts(value: object) -> list[str]:
-    """Return every text in a value except keys."""
+    """Return every text in a value, except keys."""
     out, stack = [], [value]
     while stack:
         item = stack.pop()

@@ -140,7 +140,7 @@ class Rows:
         return locks, changes
 
     async def _parts(self, ref: Ref) -> list[Any]:
-        """Return the rows with content that belong to a thing: all versions of a fact, or samples of other things."""
+        """Return a thing's rows that have content: all versions of a fact, or samples of other things."""
         prefix = [name for name in (ref.ns, ref.key) if name]
         kinds = owned_by(ref.kind)
         limit = None if ref.kind in WITH_SOURCES else SAMPLED_ROWS

@@ -326,7 +326,7 @@ def _system(own: object, context: Context) -> str:
 async def _run(
     core: Core, function: Callable[..., object], args: tuple[object, ...], kwargs: Mapping[str, object]
 ) -> object:
-    """Run a user's function, sync or async. A sync function runs in another thread if there is an event loop."""
+    """Run a user's sync or async function. A sync function runs in another thread if there is an event loop."""
     if inspect.iscoroutinefunction(function):
         return await function(*args, **kwargs)
     output = await core.runtime.offload(lambda: function(*args, **kwargs))

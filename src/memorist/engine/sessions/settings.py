@@ -37,7 +37,7 @@ MAX_REMEMBERED = 4096
 
 
 class RequestOptions(TypedDict):
-    """Holds the options of `memory.context` that a thread stores."""
+    """Holds the options of `memory.context` stored with a thread."""
 
     policy: Policy | None
     layout: Layout
@@ -84,7 +84,7 @@ class Prefix(msgspec.Struct, frozen=True):
     tools: tuple[object, ...]
     profile: tuple[str, ...]
     has_notes: bool
-    """This is True if notes followed the input. Later requests do not repeat them, so they begin differently."""
+    """This is True if the input was followed by notes. Later requests do not repeat them, so they begin differently."""
 
     def digest(self) -> str:
         """Return a hash of the parts before the history."""
@@ -101,7 +101,7 @@ class Prefix(msgspec.Struct, frozen=True):
 
 
 async def prefix_changed_at(core: Core, thread: str, prefix: Prefix, earlier: Prefix | None = None) -> datetime | None:
-    """Return when a thread's requests last began to differ from the previous ones, which may be now.
+    """Return when a thread's requests last began to differ from the preceding ones, which may be now.
 
     `earlier` is the beginning of the previous request, in case it was not stored because the thread did not exist.
     """

@@ -1,4 +1,4 @@
-"""Finds tools by their purpose, by searching their names, descriptions and parameters."""
+"""Finds tools for a purpose by searching their names, descriptions and parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Appends messages to a thread. This fills in their fields and commits them together with the job that will index them.
+"""Appends messages to a thread. It fills in their fields and commits them together with the job that will index them.
 
 An idempotency key belongs to one `Append` change, which contains either all messages of a call or one of them. A change
 whose key the thread has already seen does nothing; the other changes in the same commit are applied.

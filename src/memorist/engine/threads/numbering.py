@@ -2,7 +2,7 @@
 
 A deleted or forgotten thread leaves behind a watermark with its last number, under the fingerprint of its id. The next
 thread with that id continues after it. An expiring thread cannot leave a watermark, because its rows vanish on their
-own. Instead, it reserves more numbers than it can ever use when it is created.
+own. Instead, when it is created, it reserves more numbers than it can ever use.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ RESERVED_NUMBERS = 1_000_000_000
 
 
 async def numbered(core: Core, thread: Thread) -> tuple[Thread, list[Change]]:
-    """Return a new thread that continues after the right number, and the changes to commit after its row."""
+    """Return a new thread, with the number after which it continues, and the changes to commit after its row."""
     earlier = await core.get(Watermark, "numbers", fingerprint(thread.id))
     gone = await core.store.get(Thread, thread.row_key, now=0)  # an expired one that was not purged yet
     last = gone.length if gone is not None else earlier.position if earlier is not None else 0

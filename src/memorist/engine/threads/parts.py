@@ -19,7 +19,7 @@ _replace = msgspec.structs.replace
 
 
 async def changes_apart(store: Store, changes: Sequence[Change], now: int, at: datetime) -> Sequence[Change]:
-    """Return the changes with binary parts in separate rows at the end. The order of the changes does not change."""
+    """Return the changes with binary parts in separate rows at the end. The order of the changes stays the same."""
     written: list[Change] = []
     rows: dict[Key, Change] = {}
     for change in changes:

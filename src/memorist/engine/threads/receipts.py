@@ -1,6 +1,4 @@
-"""Receipts say whether each appended message has been stored and indexed, and whether facts have been derived from
-it.
-"""
+"""Receipts say whether each appended message has been stored, indexed and searched for facts."""
 
 from __future__ import annotations
 
@@ -39,7 +37,7 @@ class MessageReceipt(msgspec.Struct, frozen=True):
     """This says whether the rules or the model read the message. `rules` together with `pending` or `failed` means that
     the rules read it instead of the model."""
     refused: tuple[str, ...] = ()
-    """These are the reasons why items that the model noted from it were refused."""
+    """These are the reasons why items noted by the model were refused."""
 
     def __getitem__(self, name: str) -> Any:
         if name not in self.__struct_fields__:
