@@ -1,7 +1,7 @@
 """Decides what a request contains: system prompt, profile, memory, tools, history, input and notes, within a budget.
 
-`assemble` is a pure function, called once for a request. Reading, searching and calling a model happen before that; see
-`memorist.context.reading`.
+`assemble` is a pure function that is called once per request. All reading, searching and model calls happen beforehand;
+see `memorist.context.reading`.
 """
 
 from __future__ import annotations
@@ -43,11 +43,12 @@ from .validate import check_view
 
 OMITTED = "(earlier messages are left out)"
 MAX_ROUNDS = 2
-"""How often history may grow into the room that memory no longer needs because history contains its items."""
+"""How many times history may grow into room that memory frees up because history already contains its items."""
 LEAD_TOKENS = 16
-"""An upper bound for the note that comes first if the first message is not from a user."""
+"""The maximum size of the note that is put first if the first message is not from a user."""
 STAYING_MEMORY_PART, LEAST_STAYING_TOKENS = 16, 400
-"""The minimum limit for memory that stays in the history: this part of the request, but at least this many tokens."""
+"""The lowest limit for memory that stays in the history: this fraction of the request, but at least this many
+tokens."""
 NO_LIMIT = 1 << 62
 _Shared = tuple[Plan, Message | None, Message | None, list[Fate]]
 
@@ -57,7 +58,7 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
 
     counter: Counter
     fixed: Mapping[str, int] = MappingProxyType({"overhead": REQUEST_TOKENS})
-    """These are the tokens of the system prompt, the tools and the notes. See `fixed_tokens`."""
+    """These are the token counts of the system prompt, the tools and the notes. See `fixed_tokens`."""
     layout: str = "standard"
     system: tuple[Message, ...] = ()
     tools: tuple[JsonMapping, ...] = ()
@@ -65,7 +66,7 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     input: tuple[Unit, ...] = ()
     """This is the current input, oldest first."""
     taken: int = 0
-    """This is the number of units of the input that are the newest of the history."""
+    """This is the number of input units that are also the newest units of the history."""
     query: str = ""
     scratchpad: Message | None = None
     profile: tuple[ProfileLine, ...] = ()
@@ -88,8 +89,8 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     unread: tuple[int, int, int] | None = None
     """These are the first position, last position and number of the messages that were not read."""
     fold_tokens: int | None = None
-    """This is the number of tokens of history at which the thread is folded, or None if recalled items do not stay in
-    its history."""
+    """This is the size of the history, in tokens, at which the thread is folded, or None if recalled items do not stay
+    in its history."""
     has_reasoning: bool = False
     has_attached: bool = True
     """This is True if a unit may contain memory that was recalled for an earlier turn."""
@@ -98,7 +99,7 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
 def assemble(
     units: Sequence[Unit], memory: Sequence[MemoryItem] | None, budget: TokenBudget, policy: Policy, parts: Parts
 ) -> Context:
-    """Return the valid request within its budget. The same arguments always produce the same bytes.
+    """Return a valid request that fits its budget. The same arguments always produce the same bytes.
 
     Args:
         units: The history, oldest first, without the current input.
@@ -116,7 +117,7 @@ def assemble(
 def summary_task(
     units: Sequence[Unit], memory: Sequence[MemoryItem] | None, budget: TokenBudget, policy: Policy, parts: Parts
 ) -> SummaryTask | None:
-    """Return the summary to write before `assemble` is called with the same arguments; None if there is none."""
+    """Return the summary to write before `assemble` is called with the same arguments, or None if there is none."""
     return _Assembly(units, memory, budget, policy, parts).summary_task() if needs_of(policy).summary else None
 
 
@@ -127,7 +128,8 @@ def fixed_tokens(
     budget: TokenBudget,
     counter: Counter,
 ) -> dict[str, int]:
-    """Return the tokens of the parts that are always sent. Raises BudgetError if one of them exceeds its ceiling."""
+    """Return the token counts of the parts that are always sent. Raises BudgetError if one of them exceeds its
+    ceiling."""
     fixed = {
         "system": sum(stored_tokens(message, counter) for message in system),
         "tools": count_tools(tools, counter) if tools else 0,
@@ -168,7 +170,7 @@ def _without_room(fate: Fate) -> Fate:
 
 
 class _Assembly:
-    """Holds the arguments of one call of `assemble`, and the sums that its steps share."""
+    """Holds the arguments of one call to `assemble` and the totals that its steps share."""
 
     def __init__(
         self,
@@ -200,7 +202,7 @@ class _Assembly:
         self.head_tokens = total_tokens(self.head)
         self.input_tokens = total_tokens(parts.input)
         self.room = budget.request_tokens - sum(parts.fixed.values()) - self.input_tokens
-        """The tokens for history, memory and profile."""
+        """The number of tokens available for history, memory and profile."""
         self.pinned = total_tokens([unit for unit in units if unit.pinned]) + self.head_tokens
         taken_tokens = self.input_tokens if parts.taken else 0
         self.aid = Aid(
@@ -253,7 +255,7 @@ class _Assembly:
         """Reserve half of the room for memory and give history the rest. Memory also gets the room that history does
         not need.
 
-        Memory is first chosen next to the history that would fit. If memory then needs less room, more history fits
+        Memory is first chosen alongside the history that would fit. If memory then needs less room, more history fits
         and may contain some of the recalled items, so both are fitted again.
         """
         if not self.items:
@@ -272,7 +274,7 @@ class _Assembly:
                 return plan, summary, memory, fates
 
     def _first_memory(self, spent: int, lines: Sequence[ProfileLine]) -> tuple[int, Message | None, list[Fate]]:
-        """Return the ceiling of memory, and the memory chosen next to the history that would fit beside it."""
+        """Return the ceiling for memory, and the memory chosen alongside the history that would fit."""
         room = self.room - spent - self.pinned
         ceiling = self._memory_ceiling(room)
         window = self._window(room - ceiling)
@@ -298,7 +300,7 @@ class _Assembly:
     def _staying_ceiling(self, fold_tokens: int, plan: Plan, summary: Message | None) -> int:
         """Return how many tokens of memory a turn may use if its items stay in the history.
 
-        They use up the room until the next fold, which rewrites the whole history, so that no cache can serve it. A
+        They use up the room until the next fold, which rewrites the whole history, so no cache can serve it. A
         turn may use all of that room, because a request that lacks the answer saves nothing. Items that are already in
         the history count too. Otherwise each turn about the same subject would add the next best items, until they fill
         the history.
@@ -315,8 +317,8 @@ class _Assembly:
         return Said((*self.head, *window, *self.parts.input), lines, summary)
 
     def _left(self, spent: int, plan: Plan, summary: Message | None) -> int:
-        """Return the tokens left for recalled items after the profile, the planned history and the summary, at most the
-        ceiling of the memory section."""
+        """Return the tokens left for recalled items after the profile, the planned history and the summary, capped at
+        the ceiling of the memory section."""
         left = self.room - spent - self.head_tokens - total_tokens(plan.keep) - _tokens(summary)
         return left if self.budget.memory is None else min(left, self.budget.memory)
 
@@ -362,7 +364,7 @@ class _Assembly:
         return newest_that_fit(self.units, room - self.head_tokens, "")[0]
 
     def _plan(self, room: int) -> tuple[Plan, Message | None]:
-        """Return the summary and the policy's plan for this many tokens, less those of older pinned messages."""
+        """Return the summary and the policy's plan for this many tokens, minus those used by older pinned messages."""
         room, summary = room - self.head_tokens, self.parts.summary
         notes: tuple[str, ...] = ()
         if summary is not None and _tokens(summary) + self.pinned > room:
@@ -484,7 +486,7 @@ class _Assembly:
     def _with_valid_reasoning(
         self, plan: Plan, about: _Remembered, history: tuple[Message, ...], sent_input: tuple[Message, ...]
     ) -> tuple[tuple[Message, ...], int]:
-        """Return the history without reasoning that the provider would reject, and the tokens that this saves."""
+        """Return the history without reasoning that the provider would reject, and the number of tokens saved."""
         is_edited = bool(plan.drop or plan.fold or plan.elide or self.head or self.parts.unread)
         # In the standard layout memory stands before the history and changes with every turn.
         is_edited = is_edited or (self.parts.layout == "standard" and about.memory is not None)

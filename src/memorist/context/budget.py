@@ -54,7 +54,8 @@ MODEL_WINDOWS = {
 
 
 class TokenBudget(msgspec.Struct, frozen=True):
-    """Holds a total and ceilings per section. Memory can use the tokens that history does not need, and vice versa.
+    """Holds a total and a ceiling for each section. Memory can use the tokens that history does not need, and vice
+    versa.
 
     `profile` is the ceiling of the profile block. By default it is a sixth of the total, but at most 600 tokens.
     `output_reserve` stays free for the answer: the whole request has at most `total - output_reserve` tokens.
@@ -92,8 +93,8 @@ class TokenBudget(msgspec.Struct, frozen=True):
 
     @property
     def window_tokens(self) -> int:
-        """This is the maximum number of tokens of history in the cached layout, which leaves the rest of the request
-        for memory."""
+        """This is the maximum number of tokens in the history in the cached layout, which leaves the rest of the
+        request for memory."""
         window = self.request_tokens - self.request_tokens // CACHED_MEMORY_PART
         return window if self.history is None else min(window, self.history)
 

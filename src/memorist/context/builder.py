@@ -97,7 +97,7 @@ class PromptBuilder:
         return self
 
     def build(self) -> Context:
-        """Return the valid request within its budget.
+        """Return a valid request that fits its budget.
 
         Raises:
             BudgetError: The content that must be sent does not fit.

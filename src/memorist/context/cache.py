@@ -40,7 +40,7 @@ def _mark_summary(messages: list[JsonObject], context: Context) -> None:
 
 
 def _mark_end(messages: list[JsonObject], context: Context) -> None:
-    """Mark the last block that the next request repeats: the input, since the scratchpad changes each time."""
+    """Mark the last block that the next request will repeat: the input, since the scratchpad changes each time."""
     if not messages:
         return
     content = messages[-1]["content"]

@@ -41,10 +41,10 @@ def compress(
 ) -> Context:
     """Fit a list of messages into a budget. The newest message or tool exchange is the current input and is kept.
 
-    `context.inputs` says for each message whether it was kept, shortened, summarised or dropped, and `context.kept`
-    lists the positions of the kept ones. If the tools exceed the budget's `tools`, the request contains `find_tool`,
+    `context.inputs` records whether each message was kept, shortened, summarised or dropped, and `context.kept` lists
+    the positions of those that were kept. If the tools exceed the budget's `tools`, the request contains `find_tool`,
     the tools in `pinned_tools`, the tools that the messages use, and the tools that share words with the input.
-    Messages are read from the newest backwards, only as far as the policy needs.
+    Messages are read backwards from the newest, and only as far as the policy needs.
     """
     listed = cast("Sequence[Given]", messages if isinstance(messages, list | tuple) else as_list(messages, "messages"))
     start = _instructions(listed)
@@ -100,7 +100,7 @@ class _Read(Sequence[Message]):
 
 
 def _instructions(listed: Sequence[object]) -> int:
-    """Return how many messages at the start belong to the system prompt."""
+    """Return how many leading messages belong to the system prompt."""
     for index, item in enumerate(listed):
         role = item.role if isinstance(item, Message) else item.get("role") if isinstance(item, dict) else "user"
         if role not in INSTRUCTIONS:

@@ -72,7 +72,7 @@ class Account:
 
 @dataclass(frozen=True, eq=False)
 class Context:
-    """Holds the request to the model, assembled to a token budget."""
+    """Holds a request to a model, assembled to fit a token budget."""
 
     tokens: int
     """This is the number of tokens in the whole request, counted by the rules in `memorist.context.measure`. It never
@@ -94,7 +94,7 @@ class Context:
     profile: tuple[ProfileLine, ...] = ()
     """These are the lines of the profile block, each with its source."""
     recalled: tuple[Fate, ...] = ()
-    """These are all recalled items, each with its tokens and, if it was left out, the reason."""
+    """These are all recalled items, each with its token count and, if it was left out, the reason."""
     memory_text: str = ""
     memory_items: tuple[MemoryItem, ...] = ()
     """These are the recalled items that are in the request, best first."""
@@ -102,7 +102,7 @@ class Context:
     inputs: tuple[InputFate, ...] = field(default=(), repr=False)
     """These report what `compress` did with each of its messages, by position."""
     broken: Break | None = None
-    """This is the first difference from the previous request of the session, or None if there is none."""
+    """This is the first difference from the previous request in the session, or None if there is none."""
     view: tuple[Message, ...] = field(default=(), repr=False)
     """These are all messages sent after the system prompt, in order, without the lead."""
 
@@ -112,7 +112,8 @@ class Context:
         return [fate.position for fate in self.inputs if fate.fate == "kept"]
 
     def to_json(self) -> str:
-        """Return the context as JSON: the request, and each recalled item with its tokens, its fate and the reason."""
+        """Return the context as JSON: the request, and each recalled item with its token count, its fate and the
+        reason."""
         return msgspec.json.encode({"memorist": "context", "format": FORMAT, "context": self}).decode()
 
     @classmethod
@@ -233,7 +234,7 @@ class Context:
 
     @cached_property
     def manifest(self) -> Manifest:
-        """This lists the tokens of each section, and what was kept, dropped, summarised or shortened, and why."""
+        """This lists the token count of each section, and what was kept, dropped, summarised or shortened, and why."""
         account = self.account
         counts = {
             "profile": (account.profile_kept, account.profile_dropped, 0, 0),
@@ -286,19 +287,20 @@ class Context:
         return entries + runs("history", "kept", ((unit, "") for unit in account.kept))
 
     def explain(self) -> str:
-        """Return the manifest as text with figures and reasons, without content, and what broke the prompt cache."""
+        """Return the manifest as text, with figures, reasons and what broke the prompt cache, but no content."""
         lines = self.manifest.explain()
         return lines if self.broken is None else f"{lines}\n  cache: {self.broken}"
 
     @cached_property
     def pieces(self) -> tuple[Piece, ...]:
-        """These are the parts of the request as providers cache them, each with its tokens and a hash of its bytes."""
+        """These are the parts of the request as providers cache them, each with its token count and a hash of its
+        bytes."""
         return pieces_of(self, open_counter(_counter_name(self.account.counter)))
 
     def report(
         self, usage: object, *, before: Context | None = None, model: str | None = None, prices: Prices | None = None
     ) -> RequestReport:
-        """Return what this request cost, from the usage that the provider reported.
+        """Return what this request cost, based on the usage that the provider reported.
 
         Args:
             usage: The response from OpenAI, Anthropic or Gemini, or its `usage`.
@@ -320,7 +322,7 @@ class Context:
 
 
 def _counter_name(name: str) -> str | None:
-    """Return the counter for comparing requests: the one that counted them, if it can be opened by its name."""
+    """Return the counter for comparing requests: the one that counted them, if it can be opened by name."""
     return name if name in (*ENCODINGS, "estimate") else None
 
 

@@ -25,8 +25,7 @@ alone cannot make up the difference."""
 
 
 class Said:
-    """Represents an index of the history, profile and summary of a request, by message id and by text, for finding
-    duplicates."""
+    """Indexes the history, profile and summary of a request by message id and by text, to find duplicates."""
 
     def __init__(self, units: Iterable[Unit], lines: Sequence[ProfileLine], summary: Message | None) -> None:
         self._ids: set[str] = set()
@@ -43,8 +42,7 @@ class Said:
         self._wishes = {_plain(line.text) for line in lines}
         self._summary = _plain(summary.text) if summary is not None else ""
         self._words: dict[str, frozenset[str]] = {}
-        """The words of messages that items were extracted from, by id, because several items may come from one long
-        message."""
+        """The words of messages that items were extracted from, by id. Several items may come from one long message."""
         self._longest = max(map(len, (*self._texts, *self._wishes, self._summary)), default=0)
 
     def where(self, item: MemoryItem) -> str:
@@ -65,7 +63,7 @@ class Said:
         return "summary" if len(text) >= MIN_PIECE_CHARACTERS and text in self._summary else ""
 
     def _holds(self, id: str, item: MemoryItem) -> bool:
-        """Return whether a message contains all words of the value that was extracted from it.
+        """Return whether a message contains all the words of the value that was extracted from it.
 
         A computed value, such as the date of "next Tuesday", is not in the message.
         """
@@ -110,7 +108,7 @@ def carried(unit: Unit) -> list[str]:
 
 
 def without_repeated(units: Sequence[Unit], counter: Counter) -> tuple[Unit, ...]:
-    """Return the units, without stored memory whose items are also in another unit.
+    """Return the units without any stored memory whose items are also in another unit.
 
     A turn recalls only messages outside the window of its request. A later window may contain these messages again,
     because the budget grew or the input is shorter. Two turns may also have recalled the same item.

@@ -57,7 +57,7 @@ def label(text: str) -> str:
 
 
 def absent_number(text: str) -> str:
-    """Return a number that a text does not contain. It depends only on the text."""
+    """Return a number that does not occur in a text. It depends only on the text."""
     attempt = 0
     while True:
         digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8, salt=attempt.to_bytes(8)).digest()

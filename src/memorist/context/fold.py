@@ -1,6 +1,6 @@
 """Decides when to fold a stored thread. Later requests then contain a summary instead of its oldest messages.
 
-It works with hysteresis: nothing is folded until history uses `compact_at` of the room. Then enough is folded to bring
+It uses hysteresis: nothing is folded until history uses `compact_at` of the room. Then enough is folded to bring
 history down to `compact_to`. Between two folds, each request starts with the bytes of the previous one, so prompt
 caches keep working. A `Fold` is only a plan; the caller stores the summary before it leaves out the messages.
 """
@@ -34,9 +34,9 @@ class Fold(msgspec.Struct, frozen=True):
     messages: tuple[Message, ...]
     """These are the messages to summarise, oldest first, without the pinned ones."""
     pinned: tuple[Message, ...]
-    """These are the pinned messages of the range with their tool exchanges, which stay in every later request."""
+    """These are the pinned messages in the range with their tool exchanges, which stay in every later request."""
     tokens: int
-    """These are the tokens of the folded messages and the previous summary."""
+    """This is the number of tokens in the folded messages and the previous summary."""
     max_tokens: int
     """This is the maximum number of tokens in the new summary's text."""
     previous: str | None = None

@@ -1,4 +1,4 @@
-"""Defines the types of the arguments of `memory.context`: budgets, prompts, tools, memory items, layouts and profile
+"""Defines the argument types of `memory.context`: budgets, prompts, tools, memory items, layouts and profile
 lines."""
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .items import MemoryItem
 from .profile import ProfileLine
 
 BudgetSpec = TokenBudget | int | str
-"""A number of tokens, a model's name (its published window), or a `TokenBudget`."""
+"""A token limit, a model's name (meaning its published window), or a `TokenBudget`."""
 
 Prompt = Given | Sequence[Given]
 """One message or several: an input, or a system prompt."""

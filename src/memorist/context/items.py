@@ -1,6 +1,6 @@
 """Writes recalled memory into a request and decides which items fit.
 
-Items with the same date, document or kind are grouped under one line that names it (their head), so that many short
+Items with the same date, document or kind are grouped under one line (their head) that names it, so that many short
 items cost little more than their words. A blank line separates two conversations. The texts are not changed.
 """
 
@@ -23,8 +23,8 @@ from .fence import MEMORY_NOTE, fence, label
 MIN_ITEM_TOKENS = 48
 MAX_ITEM_TOKENS = 160
 ITEMS_PER_ROOM = 12
-"""A long item is first cut to a passage of a twelfth of the room, with 48 to 160 tokens. At the end, the passages of
-the best items are lengthened to use the remaining room."""
+"""A long item is first cut to a passage that fills a twelfth of the room, but has 48 to 160 tokens. Finally, the
+passages of the best items are lengthened to use the remaining room."""
 WHOLE_ITEM_SHARE = 0.6
 """The share of the room for whole passages that have a gist. After that, only gists are sent, because the answer is
 more often in one of many sentences than in the next few passages."""
@@ -63,7 +63,7 @@ class MemoryItem(msgspec.Struct, frozen=True):
     """This is the id of the record, such as `thread#12` or `user:ada/location`, or the source of a document."""
     trust: str = "unknown"
     created_at: str | None = None
-    """This is an ISO timestamp, or other text for the time."""
+    """This is an ISO timestamp, or other text that describes the time."""
     speaker: str = ""
     superseded_by: str | None = None
     score: float | None = None
@@ -88,7 +88,7 @@ class MemoryItem(msgspec.Struct, frozen=True):
         return int(number) if self.kind == "message" and number.isdecimal() else 0
 
     def head(self, year: str = "") -> str:
-        """Return the line above the group of this item. It contains the date (without the `year` if that is the same),
+        """Return the line above the group of this item. It contains the date (without its year if that equals `year`),
         and the source unless it was a conversation."""
         parts = [_short_date(self.created_at, year)]
         if self.kind in DERIVED:
@@ -140,7 +140,7 @@ class Fate(msgspec.Struct, frozen=True):
 def fill_memory(
     items: Sequence[MemoryItem], room: int, count: Callable[[str], int], shorten: Shorten | None = None
 ) -> list[Fate]:
-    """Fill the room with items, the most useful first. Long items are cut to passages, which then grow into the
+    """Fill the room with items, most useful first. Long items are cut to passages, which then grow into the
     remaining room."""
     base = count(fence("recalled_memory", MEMORY_NOTE, ""))
     left = room - base
@@ -217,7 +217,7 @@ def _lengthened(
     count: Callable[[str], int],
     shorten: Shorten | None,
 ) -> list[Fate]:
-    """Lengthen the passages into the remaining room, best first."""
+    """Lengthen the passages to fill the remaining room, best first."""
     out = list(fates)
     for index, fate in enumerate(fates):
         if fate.fate != "shortened" or shorten is None or left < MIN_CUT_TOKENS:
@@ -332,7 +332,7 @@ def _lines(members: Sequence[MemoryItem]) -> list[str]:
 
 
 def _joined(passages: Sequence[MemoryItem]) -> list[MemoryItem]:
-    """Merge consecutive passages, without the text that chunking repeats where they meet."""
+    """Merge consecutive passages, dropping the text that chunking repeats where they meet."""
     out: list[MemoryItem] = []
     for item in passages:
         last = out[-1] if out else None
@@ -344,7 +344,7 @@ def _joined(passages: Sequence[MemoryItem]) -> list[MemoryItem]:
 
 
 def _behind(text: str, following: str) -> str:
-    """Join `text` and `following`, without the text that both contain where they meet."""
+    """Join `text` and `following` without repeating the text that both contain where they meet."""
     longest = min(len(text), len(following), MAX_OVERLAP_CHARACTERS)
     overlap = next((n for n in range(longest, MIN_OVERLAP_CHARACTERS - 1, -1) if text.endswith(following[:n])), 0)
     return text + following[overlap:] if overlap else f"{text}\n{following}"

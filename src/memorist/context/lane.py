@@ -37,7 +37,7 @@ def passages(messages: Iterable[Message]) -> list[str]:
 
 
 def merge(lane: Sequence[str], newer: Iterable[str]) -> list[str]:
-    """Return the lane with newer passages at its end, without completed lists and lists with a newer version."""
+    """Return the lane with newer passages appended, and without lists that are completed or have a newer version."""
     merged = list(lane)
     for passage in newer:
         merged = [old for old in merged if not _same_list(old, passage)]
@@ -121,7 +121,7 @@ def _step(step: object) -> str:
 
 
 def _items(passage: str) -> set[str]:
-    """Return the items of a list without their state and number."""
+    """Return the items of a list without their states and numbers."""
     items: set[str] = set()
     for line in passage.splitlines():
         task = _TASK.match(line)
@@ -143,6 +143,6 @@ def _same_list(old: str, new: str) -> bool:
 
 
 def _is_done(passage: str) -> bool:
-    """Return whether all tasks of a checklist are done."""
+    """Return whether all tasks in a checklist are done."""
     states = [match["state"] for line in passage.splitlines() if (match := _TASK.match(line))]
     return bool(states) and all(state in "xX" for state in states) and not _NUMBERED.search(passage)

@@ -47,7 +47,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 class SectionReport(msgspec.Struct, frozen=True):
-    """Holds the tokens and counts of one section."""
+    """Holds the token total and the counts of one section."""
 
     name: str
     tokens: int
@@ -81,7 +81,7 @@ class Manifest(msgspec.Struct, frozen=True):
         return built
 
     def explain(self) -> str:
-        """Return the manifest as lines of text with figures and reasons, without content."""
+        """Return the manifest as lines of text, with figures and reasons but no content."""
         lines = [
             f"{self.tokens:,} of {self.budget_tokens - self.output_reserve:,} tokens "
             f"({self.counter}, {self.layout} layout, {self.policy})"
@@ -92,7 +92,7 @@ class Manifest(msgspec.Struct, frozen=True):
         return "\n".join(lines)
 
     def bar(self, width: int = 60) -> str:
-        """Return a line with a letter per section and dots for free room, with a legend below it."""
+        """Return a line that shows each section as letters and free room as dots, and a legend below it."""
         return bar(self, width)
 
 
@@ -104,7 +104,8 @@ def _section_line(report: SectionReport) -> str:
 
 
 def _entry_lines(entries: Iterable[Outcome]) -> list[str]:
-    """Return a line per action and reason. Recalled items with the same reason share a line with their best score."""
+    """Return one line for each action and reason. Recalled items with the same reason share a line that shows their
+    best score."""
     groups: dict[tuple[str, str, str, int | None], list[Outcome]] = {}
     for entry in entries:
         reason = entry.reason.partition(SCORED)[0]
@@ -120,7 +121,7 @@ def _group_line(reason: str, group: list[Outcome]) -> str:
 
 
 def _scored(group: list[Outcome]) -> str:
-    """Return the recalled items of a group with their scores, the best `MAX_LISTED_ITEMS` by name."""
+    """Return the recalled items of a group with their scores, naming the best `MAX_LISTED_ITEMS`."""
     ranked = sorted(
         ((entry.reason.partition(SCORED)[2], *entry.ids) for entry in group if SCORED in entry.reason),
         key=lambda entry: -float(entry[0]),

@@ -5,7 +5,7 @@ The same rule applies to every provider. It adds 4 tokens for a message, 2 for a
 compact JSON), and 3 for a request. Text parts are counted separately, so a request costs at most the sum of its parts.
 A message is counted when it is stored, and later requests only add up the counts. A message or a tool that differs
 between the OpenAI and the Anthropic shape is counted in both, and the larger count is used, because a context can be
-rendered either way. Images follow the larger of OpenAI's tile rule and Anthropic's area rule.
+rendered either way. For images, the larger result of OpenAI's tile rule and Anthropic's area rule is used.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ TOOL_TOKENS = 8
 REQUEST_TOKENS = 3
 LOW_DETAIL_TOKENS = 85
 IMAGE_TOKENS = 1_600
-"""For an image of unknown size, the maximum that OpenAI or Anthropic charges for images that are not huge."""
+"""The count for an image of unknown size: the most that OpenAI or Anthropic charges unless an image is huge."""
 DOCUMENT_TOKENS = 1_500
 PDF_PAGE_TOKENS = 3_000
 """The maximum that Anthropic documents for a page, including its text and its picture."""
@@ -54,7 +54,7 @@ def stored_tokens(message: Message, counter: Counter) -> int:
 
 
 def count_message(message: Message, counter: Counter | None = None) -> int:
-    """Return the tokens of a message in a request, in the shape that costs more."""
+    """Return the token count of a message in a request, in the shape that costs more."""
     counter = counter or open_counter()
     content = message.content
     if type(content) is str and not message.extra:
@@ -82,12 +82,12 @@ def counting(counter: Counter) -> Callable[[Message], int]:
 
 
 def _count_items(message: Message, counter: Counter) -> int:
-    """Return the tokens of a message as Responses API items."""
+    """Return the token count of a message as Responses API items."""
     return sum(_count_item(item, counter) for item in message.responses())
 
 
 def _count_item(item: JsonMapping, counter: Counter) -> int:
-    """Return the tokens of an item; encrypted content is estimated by its length."""
+    """Return the token count of an item; encrypted content is estimated from its length."""
     tokens = MESSAGE_TOKENS + len(str(item.get("encrypted_content") or "")) // 4
     shown = {name: value for name, value in item.items() if name != "encrypted_content"}
     parts = _listed(item.get("content")) + _listed(item.get("output"))
@@ -112,7 +112,8 @@ def _count_openai(message: JsonMapping, counter: Counter) -> int:
 
 
 def _count_parts(content: object, counter: Counter) -> int:
-    """Return the tokens of content and its message's overhead; tool results alone have only their own overhead."""
+    """Return the token count of content plus its message's overhead; tool results alone have only their own
+    overhead."""
     results = isinstance(content, list) and content and all(_is_result(block) for block in content)
     return (0 if results else MESSAGE_TOKENS) + count_content(content, counter)
 
@@ -122,7 +123,7 @@ def _is_result(block: object) -> bool:
 
 
 def count_content(content: Any, counter: Counter) -> int:
-    """Return the tokens of content in either shape: text, or a list of parts."""
+    """Return the token count of content in either shape: text, or a list of parts."""
     if content is None:
         return 0
     if isinstance(content, str):
@@ -156,7 +157,8 @@ def _count_call(call: object, counter: Counter) -> int:
 
 
 def count_arguments(raw: object, counter: Counter) -> int:
-    """Return the tokens of a call's arguments, as written or as re-encoded for another provider, if that is more."""
+    """Return the token count of a call's arguments as written, or as re-encoded for another provider if that is
+    more."""
     if not isinstance(raw, str):
         return counter.count(compact_json(raw))
     written = counter.count(raw)
@@ -215,7 +217,7 @@ def _count_file(block: Mapping[str, object], counter: Counter) -> int:
 
 
 def _document_tokens(data: str) -> int:
-    """Return the tokens of a base64 file, by the number of pages for a PDF and by length for other files."""
+    """Return the token count of a base64 file, based on the number of pages for a PDF and on length for other files."""
     size = len(data) * 3 // 4
     by_length = max(DOCUMENT_TOKENS, size // _BYTES_PER_DOCUMENT_TOKEN)
     try:
@@ -226,8 +228,8 @@ def _document_tokens(data: str) -> int:
 
 
 def image_tokens(block: Mapping[str, object]) -> int:
-    """Return the tokens of an image: 85 for low detail, a number that depends on the size for an inline PNG, GIF, JPEG
-    or WebP, and 1,600 for any other."""
+    """Return the token count of an image: 85 for low detail, a number that depends on the size for an inline PNG, GIF,
+    JPEG or WebP, and 1,600 for any other."""
     image = block.get("image_url")
     if isinstance(image, Mapping) and image.get("detail") == "low":
         return LOW_DETAIL_TOKENS
@@ -238,8 +240,8 @@ def image_tokens(block: Mapping[str, object]) -> int:
 
 
 def _tiles(width: int, height: int) -> int:
-    """Apply OpenAI's rule: fit the image into 2,048 pixels squared, scale the shorter side to 768, and count 85 tokens
-    plus 170 per tile of 512 pixels.
+    """Apply OpenAI's rule: fit the image into a square of 2,048 pixels, scale the shorter side to 768, and count 85
+    tokens plus 170 per tile of 512 pixels.
     """
     fit = min(1.0, 2048 / max(width, height))
     fit *= min(1.0, 768 / (min(width, height) * fit))
@@ -247,7 +249,7 @@ def _tiles(width: int, height: int) -> int:
 
 
 def _area(width: int, height: int) -> int:
-    """Apply Anthropic's rule: scale the longer side to 1,568 pixels, and count a token per 750 pixels, at most about
+    """Apply Anthropic's rule: scale the longer side to 1,568 pixels, and count one token per 750 pixels, up to about
     1,600.
     """
     fit = min(1.0, 1568 / max(width, height))
@@ -302,7 +304,7 @@ def _webp_size(head: bytes) -> tuple[int, int]:
 
 
 def count_tools(tools: Iterable[object] | None, counter: Counter | None = None) -> int:
-    """Return the tokens of tool definitions: 8 for each, plus its compact JSON, in the shape that costs more."""
+    """Return the token count of tool definitions: 8 for each, plus its compact JSON, in the shape that costs more."""
     counter = counter or open_counter()
     listed = [*(tools or ())]
     return max(_sum_tools(openai_tools(listed), counter), _sum_tools(anthropic_tools(listed), counter))

@@ -1,5 +1,5 @@
-"""Shortens long tool output by its structure. It shows keys and samples of JSON, the first and last rows of tables,
-distinct lines of logs, or signatures of source code. A line or a value is shown in full or not at all.
+"""Shortens long tool output according to its structure. It shows keys and sample values of JSON, the first and last
+rows of tables, distinct lines of logs, or signatures of source code. A line or a value is shown in full or not at all.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SIGNATURE = re.compile(
 
 
 class Outline(msgspec.Struct, frozen=True):
-    """Represents a shortened text and the form of text that was detected."""
+    """Represents a shortened text and its detected form."""
 
     text: str
     form: str
@@ -43,7 +43,7 @@ class Outline(msgspec.Struct, frozen=True):
 
 
 def outline(text: str, max_tokens: int, counter: Counter) -> Outline:
-    """Shorten a text to at most `max_tokens` by its structure; a text that fits is returned whole."""
+    """Shorten a text to at most `max_tokens`, based on its structure; a text that fits is returned whole."""
     count = counter.count_once
     if count(text) <= max_tokens:
         return Outline(text, "text")
@@ -171,7 +171,7 @@ def _ends_inwards(length: int) -> list[int]:
 
 
 def _fill(lines: Sequence[str], order: Sequence[int], max_tokens: int, count: Callable[[str], int]) -> str:
-    """Take whole lines in `order` while they fit, and return them in their own order with notes about gaps."""
+    """Select whole lines in `order` while they fit, and return them in their original order with notes about gaps."""
     room, chosen = max_tokens - count(_gap(len(lines))), set[int]()
     gap_tokens = count("\n" + _gap(len(lines)))
     for number in order:

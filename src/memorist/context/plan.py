@@ -20,7 +20,7 @@ MIN_KEPT_SHARE = 0.4
 
 
 def total_tokens(units: Iterable[Unit]) -> int:
-    """Return the sum of the tokens of units."""
+    """Return the total number of tokens in units."""
     return sum(map(_TOKENS, units))
 
 
@@ -54,11 +54,12 @@ class WrittenSummary(msgspec.Struct, frozen=True):
     positions: frozenset[int]
     """These are the positions of the units that it replaces."""
     digest: Digest | None
-    """None if no summary is shorter than the units."""
+    """This is None if no summary is shorter than the units."""
 
 
 class Aid(msgspec.Struct, frozen=True):
-    """Holds what a policy may use in addition to the units. All of it has already been read, found or written."""
+    """Holds the data that a policy may use in addition to the units. All of it has already been read, found or
+    written."""
 
     counter: Counter
     query: str = ""
@@ -105,7 +106,7 @@ class Reach(msgspec.Struct, frozen=True):
     tokens: int | None = None
     units: int | None = None
     shortened: Callable[[Unit], int] | None = None
-    """Returns the tokens of a tool exchange after the policy shortens it; None if the policy shortens nothing."""
+    """Returns the size of a tool exchange after the policy shortens it; None if the policy shortens nothing."""
 
 
 class Needs(msgspec.Struct, frozen=True):
@@ -126,7 +127,7 @@ NO_NEEDS = Needs()
 
 
 def needs_of(policy: object) -> Needs:
-    """Return the needs that a policy declares, or none."""
+    """Return the needs that a policy declares, or empty needs."""
     needs: Needs = getattr(policy, "needs", NO_NEEDS)
     return needs
 
@@ -200,7 +201,7 @@ def stepped(keep: Sequence[Unit], room_tokens: int, reason: str) -> tuple[tuple[
 
 
 def _split_at(units: Sequence[Unit], cut: int, reason: str) -> tuple[tuple[Unit, ...], tuple[Left, ...]]:
-    """Return (kept, dropped): all units from an index on and the pinned ones before it, and the others."""
+    """Return (kept, dropped). All units from an index on and the pinned ones before it are kept."""
     pinned = [unit for unit in units[:cut] if unit.pinned]
     return (*pinned, *units[cut:]), tuple([Left(unit, reason) for unit in units[:cut] if not unit.pinned])
 

@@ -70,7 +70,7 @@ class Fifo(msgspec.Struct, frozen=True):
 
 
 class SlidingWindow(msgspec.Struct, frozen=True):
-    """Keeps the newest units that fit `max_tokens`, or the room for history.
+    """Keeps the newest units that fit within `max_tokens`, or within the room for history.
 
     In the cached layout, the start of the window rarely moves, so that prompt caches keep working.
     """
@@ -208,7 +208,7 @@ class VectorSwap(msgspec.Struct, frozen=True):
         return Plan(keep, tuple(left for left in recent.drop if left.unit.position not in held))
 
     def _similar(self, old: Sequence[Unit], aid: Aid) -> Sequence[Unit]:
-        """Return relevant older units, best first. They come from a search, or share rare words with the input."""
+        """Return relevant older units, best first. They are found by a search, or share rare words with the input."""
         return aid.found if aid.found is not None else [old[at] for at in most_similar(aid.query, old, self.k)]
 
 
@@ -294,7 +294,7 @@ class Chain:
 
     @property
     def needs(self) -> Needs:
-        """This policy needs everything that its policies need."""
+        """This policy needs everything that the policies in it need."""
         members = [needs_of(policy) for policy in self.policies]
         return Needs(
             search=max(needs.search for needs in members),
@@ -303,7 +303,7 @@ class Chain:
         )
 
     def reach(self, room_tokens: int, aid: Aid) -> Reach:
-        """Ask for all history if one of its policies needs it, otherwise for as much as the first policy needs."""
+        """Ask for all history if one of its policies needs it; otherwise ask for as much as the first policy needs."""
         reaches = [policy.reach(room_tokens, aid) for policy in self.policies]
         if any(reach.tokens is None and reach.units is None for reach in reaches):
             return _EVERYTHING

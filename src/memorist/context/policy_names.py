@@ -1,4 +1,4 @@
-"""Registers the policies with their names in Python, in JSON over HTTP, on the command line and in the inspector."""
+"""Registers the policies and their names in Python, in JSON over HTTP, on the command line and in the inspector."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class NamedPolicy(msgspec.Struct, frozen=True):
     short: str
     """This is its name in the inspector and on the command line."""
     title: str
-    """This is its name for people."""
+    """This is the name shown to people."""
     number: str | None = None
     """This is the field that a number after the short name sets."""
     functions: tuple[str, ...] = ()
@@ -106,7 +106,7 @@ def policy_in(data: object) -> Policy:
 
 
 def read_policy(text: str) -> Policy:
-    """Return the policy with a short name; `elide:500+summarize` is a chain of two."""
+    """Return the policy that a short name denotes; `elide:500+summarize` is a chain of two."""
     policies: list[Policy] = []
     for part in text.split("+"):
         name, _, number = part.strip().partition(":")
@@ -124,7 +124,7 @@ def short_policy(policy: object) -> str | None:
 
 
 def title_policy(policy: object) -> str:
-    """Return the name of a policy for people."""
+    """Return the name of a policy that is shown to people."""
     return ", ".join(_titled(member) for member in members_of(policy))
 
 

@@ -32,7 +32,7 @@ _LINES = str.maketrans("\r\n\u2028\u2029\x85", "     ")
 
 
 class ProfileLine(msgspec.Struct, frozen=True):
-    """Represents a line about a user, and its source."""
+    """Represents a line about a user and its source."""
 
     to_dict = as_dict
 
@@ -63,7 +63,7 @@ def within_limits(lines: Sequence[tuple[datetime, ProfileLine]]) -> list[Profile
 def fit_profile(
     lines: Sequence[ProfileLine], max_tokens: int, counter: Counter
 ) -> tuple[Message | None, tuple[ProfileLine, ...]]:
-    """Return the block with as many lines as fit, the most important lanes first."""
+    """Return the block with as many lines as fit, most important lanes first."""
     if not lines or max_tokens <= 0:
         return None, ()
     lines = sorted(lines, key=_lane_order)

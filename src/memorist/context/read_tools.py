@@ -54,7 +54,7 @@ class ReadCall(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def tools(shape: Shape = "openai") -> list[JsonObject]:
-    """Return the definitions of both tools in the shape of a provider."""
+    """Return the definitions of both tools in a provider's format."""
     definitions: list[JsonObject] = []
     for name, description, properties, required in _TOOLS:
         schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
@@ -116,8 +116,8 @@ def page(id: str, text: str, call: ReadCall) -> str:
 
 
 def thread_of(thread: str, id: str) -> tuple[str, int] | None:
-    """Return the thread and number in a message id if it belongs to this thread or its stashed results, otherwise
-    None."""
+    """Return the thread and number in a message id if it belongs to this thread or its stashed results; otherwise
+    return None."""
     origin, _, number = id.rpartition("#")
     if origin not in (thread, thread + RESULTS) or not number.isdecimal() or len(number) >= 16:
         return None
@@ -125,8 +125,7 @@ def thread_of(thread: str, id: str) -> tuple[str, int] | None:
 
 
 def copy_of(thread: str, id: str) -> tuple[str, int] | None:
-    """Return the thread and number under which this thread may have a copy of another thread's message, otherwise
-    None."""
+    """Return the thread and number under which this thread may have a copy of another thread's message, or None."""
     _, _, number = id.rpartition("#")
     return (thread, int(number)) if number.isdecimal() and len(number) < 16 else None
 
@@ -137,7 +136,7 @@ def in_thread(thread: str) -> JsonObject:
 
 
 def list_hits(query: str, hits: Sequence[Any]) -> str:
-    """Return the hits, each with its id and the lines that share most words with the query."""
+    """Return the hits, each with its id and the lines that share the most words with the query."""
     if not hits:
         return "Nothing was found."
     words = {word.casefold() for word in _WORD.findall(query)}

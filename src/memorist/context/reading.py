@@ -134,7 +134,7 @@ class Reading:
         found: Iterable[Sequence[Message]] | None = None,
         prefix_at: datetime | None = None,
     ) -> None:
-        """Add the results of recall after reading the history: memory items, older pinned messages, units that the
+        """Add the results of recall once the history has been read: memory items, older pinned messages, units that the
         policy asked to search for, and when requests began to differ before the history."""
         if prefix_at is not None:
             self._folded_at = max(prefix_at, self._folded_at or prefix_at)
@@ -293,7 +293,7 @@ class Reading:
 
     @property
     def has_reasoning(self) -> bool:
-        """This says whether the history that was read contains reasoning."""
+        """This is True if the history that was read contains reasoning."""
         return self._grouper.has_reasoning
 
     @property
@@ -307,7 +307,7 @@ class Reading:
         return self._units[::-1]
 
     def room_tokens(self) -> int:
-        """Return the tokens that history may use if nothing is recalled."""
+        """Return the number of tokens that history may use if nothing is recalled."""
         room = self.budget.request_tokens - self._fixed_sum - total_tokens(self._input)
         return room if self.budget.history is None else min(room, self.budget.history)
 
@@ -319,7 +319,7 @@ class Reading:
         return plan_fold(self.units, room, previous=previous, counter=self.counter)
 
     def finish(self) -> Context:
-        """Return the valid request within its budget.
+        """Return a valid request that fits its budget.
 
         Raises:
             BudgetError: The content that must be sent does not fit.
@@ -335,7 +335,7 @@ class Reading:
 
     @property
     def memory_characters(self) -> int:
-        """This is the length of all recalled texts together, which must be read to shorten them."""
+        """This is the total length of all recalled texts, which must be read to shorten them."""
         return sum(len(item.text) for item in self._memory or ())
 
     @property

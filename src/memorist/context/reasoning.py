@@ -4,8 +4,8 @@ Providers tie a model's reasoning to the request it was written for. As long as 
 unchanged, they must contain its reasoning, whole and in order. Once older messages are folded, dropped or shortened,
 the reasoning after them is invalid. Anthropic rejects or drops it, and OpenAI ignores it and rejects calls whose ids
 refer to missing reasoning. So an edited request keeps only the reasoning that was written after the edit, and the
-reasoning of an open tool loop, which older models require. Other reasoning is left out, with the ids that OpenAI pairs
-with it.
+reasoning of an open tool loop, which older models require. Other reasoning is left out, along with the ids that OpenAI
+pairs with it.
 """
 
 from __future__ import annotations

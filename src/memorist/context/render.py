@@ -86,7 +86,7 @@ def _parts(content: Any) -> list[Any]:
 
 
 def response_items(messages: Sequence[Message], *, lasting: Collection[Message] = ()) -> list[JsonObject]:
-    """Return items of the Responses API; messages that came as such items are unchanged.
+    """Return Responses API items; messages that arrived as such items are unchanged.
 
     OpenAI's last compaction item replaces the items before it, which would be billed again. The `lasting` messages,
     instructions and pinned messages stay in front of it.
@@ -100,8 +100,8 @@ def response_items(messages: Sequence[Message], *, lasting: Collection[Message] 
 def anthropic_messages(messages: Sequence[Message], *, lasting: Collection[Message] = ()) -> list[JsonObject]:
     """Return messages in Anthropic's format: content as blocks, roles merged, results first and ids unique.
 
-    Anthropic's last compaction block comes first, because it is refused or hides what precedes it elsewhere. The
-    `lasting` messages, instructions and pinned messages follow its turn.
+    Anthropic's last compaction block comes first, because anywhere else it is refused or hides the messages before it.
+    The `lasting` messages, instructions and pinned messages follow its turn.
     """
     out: list[JsonObject] = []
     names: dict[str, str] = {}
@@ -144,7 +144,7 @@ def _last_compaction(messages: Sequence[Message], provider: Provider) -> int | N
 
 
 def _surviving(messages: Sequence[Message], lasting: Collection[Message]) -> list[Message]:
-    """Return the messages before a compaction that are sent nevertheless, calls together with their results."""
+    """Return the messages before a compaction that are still sent, keeping calls together with their results."""
     groups: list[list[Message]] = []
     for message in messages:
         if groups and carries_results(message):
@@ -193,7 +193,7 @@ def _results_first(blocks: list[Any]) -> list[object]:
 
 
 def _trim_prefill(blocks: list[Any]) -> None:
-    """Strip white space at the end of a last assistant text (a prefill), which Anthropic rejects."""
+    """Strip trailing white space, which Anthropic rejects, from a final assistant text (a prefill)."""
     last = blocks[-1]
     if last["type"] == "text" and last["text"] != last["text"].rstrip():
         blocks[-1] = {**last, "text": last["text"].rstrip()}
@@ -210,7 +210,7 @@ def fill(template: str, sections: Mapping[str, str]) -> str:
 
 
 def transcript(messages: Iterable[Message]) -> str:
-    """Return messages as text, each after its speaker's name."""
+    """Return messages as text, each preceded by its speaker's name."""
     return "\n\n".join(line for message in messages for line in _lines(message))
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MIN_CACHED_TOKENS = 1024
 """Providers do not cache shorter prefixes."""
 COMPACTION = "compaction"
-"""The section of a message with a provider's compaction item."""
+"""The section of a message that contains a provider's compaction item."""
 EXPECTED_SHARE = 0.5
 """If less than this share of an unchanged prefix came from the cache, the provider had evicted it."""
 
@@ -63,7 +63,7 @@ def _section(context: Context, message: Message) -> str:
 
 
 def shared_tokens(before: Sequence[Piece], after: Sequence[Piece]) -> int:
-    """Return the tokens of the prefix that two requests share."""
+    """Return the number of tokens in the prefix that two requests share."""
     return sum(piece.tokens for piece in after[: _shared_length(before, after)])
 
 

@@ -42,7 +42,7 @@ def most_similar(query: str, units: Sequence[Unit], k: int) -> list[int]:
 
 
 def default_scores(units: Sequence[Unit]) -> list[float]:
-    """Return one score per unit, from role, recency, later references, questions, decisions and tool errors."""
+    """Return one score per unit, based on role, recency, later references, questions, decisions and tool errors."""
     texts = [unit.text for unit in units]
     references = _references(texts)
     count = len(units)

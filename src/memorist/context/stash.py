@@ -19,7 +19,7 @@ from .outline import outline, reading_lines
 from .tokens import Counter
 
 MIN_STASH_TOKENS = 200
-"""The smallest threshold; a preview of a shorter result would hardly save tokens."""
+"""The smallest threshold; a preview of a shorter result would save hardly any tokens."""
 PREVIEW_PART = 4
 """A preview may use this share of the threshold, in addition to its first line."""
 CACHED_PREVIEWS = 64
@@ -69,7 +69,8 @@ def _shown_block(block: object, id: str, over_tokens: int, counter: Counter) -> 
 
 
 def _shown_content(content: Any, id: str, over_tokens: int, counter: Counter) -> object:
-    """Return the content of a result with its text as a preview; other parts such as images are unchanged."""
+    """Return the content of a result with its text replaced by a preview; other parts, such as images, are
+    unchanged."""
     texts = [content] if isinstance(content, str) else [part for part in content or () if _is_text(part)]
     if count_content(texts, counter) <= over_tokens:
         return content

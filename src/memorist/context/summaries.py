@@ -25,7 +25,7 @@ from .units import messages_of
 MIN_SUMMARY_TOKENS = 16
 """A summary is attempted only if it may use at least this many tokens."""
 INVENTED_SHARE = 0.2
-"""A model's summary is rejected if more than this share of its names and numbers is not in the source."""
+"""A model's summary is rejected if more than this share of its names and numbers are missing from the source."""
 SYSTEM_PROMPT = (
     "You write the running summary of a conversation, to stand in for messages that no longer fit. "
     "Keep names, numbers, dates, identifiers, decisions and their reasons, preferences, open questions, unfinished "
@@ -51,7 +51,7 @@ def summary_message(text: str, counter: Counter) -> Message:
 
 
 def summary_tokens(text: str, counter: Counter) -> int:
-    """Return the tokens of a summary in a request, including its fence."""
+    """Return the token count of a summary in a request, including its fence."""
     return summary_message(text, counter).tokens or 0
 
 
@@ -83,7 +83,7 @@ async def write_summary_async(
 
 
 class _Draft:
-    """Describes a summary to write, which must fit a number of tokens and be shorter than the messages it replaces."""
+    """Describes a summary to write, which must fit a token limit and be shorter than the messages it replaces."""
 
     def __init__(self, task: SummaryTask, previous: str | None, counter: Counter) -> None:
         self.messages = messages_of(task.units)
@@ -97,7 +97,7 @@ class _Draft:
         self.is_too_small = not self.messages or self.max_tokens < MIN_SUMMARY_TOKENS
 
     def written(self, digest: Digest | None) -> WrittenSummary:
-        """Return the digest if it fits, otherwise the extractive one, otherwise a result without a digest."""
+        """Return the digest if it fits, or else the extractive one, or else a result without a digest."""
         if self.is_too_small:
             return WrittenSummary(self._positions, None)
         if digest is None or not self._fits(digest):
@@ -141,7 +141,7 @@ async def summarize(
     *,
     counter: Counter | None = None,
 ) -> Digest | None:
-    """Return a model's summary if it passes the checks, otherwise the extractive one with a note that says why."""
+    """Return a model's summary if it passes the checks, or else the extractive one with a note that says why."""
     counter = counter or open_counter()
     pinned = verbatim(messages, previous, max_tokens, counter)
     room = max_tokens - sum(counter.count(pinned_line(text)) + 1 for text in pinned)

@@ -1,8 +1,8 @@
 """Implements the extractive summarizer, which selects sentences word for word, deterministically and without a model.
 
 It keeps pinned texts and sentences with names, numbers, decisions, preferences and open questions, and drops small
-talk. If several statements are about the same thing, it keeps only the newest. It parses its own output, so that a
-summary of an earlier summary and new messages contains the sentences of the earlier one.
+talk. If several statements are about the same thing, it keeps only the newest. It can parse its own output, so a
+summary of an earlier summary and new messages retains sentences from the earlier one.
 """
 
 from __future__ import annotations
@@ -245,7 +245,7 @@ def _without_repeats(candidates: list[Sentence]) -> list[Sentence]:
 
 
 def _fill(lines: list[str], candidates: list[Sentence], max_tokens: int, counter: Counter) -> str:
-    """Return the best sentences that fit, in chronological order. Even if all scores are low, a few are returned."""
+    """Return the best sentences that fit, in chronological order. A few are returned even if all scores are low."""
     room = max_tokens - sum(counter.count(line) + 1 for line in lines)
     chosen: list[Sentence] = []
     for sentence in sorted(candidates, key=lambda candidate: (-candidate.score, -candidate.order)):

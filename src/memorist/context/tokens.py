@@ -33,14 +33,14 @@ _SMALLEST_FACTOR, _LARGEST_FACTOR = 0.25, 8.0
 
 
 class Counter:
-    """Counts the tokens of texts, and compares its counts with those that a provider reports."""
+    """Counts the tokens in texts, and compares its counts with those that a provider reports."""
 
     exact = True
 
     def __init__(self, name: str, encode: Callable[[str], int]) -> None:
         self._name = name
         self.count_once = encode
-        """The same as `count`, without caching the result; use it for texts that are counted only once."""
+        """Do the same as `count`, but without caching the result; use it for texts that are counted only once."""
         self._memo: dict[tuple[int, int], int] = {}
         self._last = 0
         self.drift = 1.0
@@ -52,7 +52,8 @@ class Counter:
         return self._name
 
     def count(self, text: str) -> int:
-        """Return the tokens of a text. Counts are cached by the hash and length of the text, not by the text."""
+        """Return the number of tokens in a text. Counts are cached by the hash and length of the text, not by the text
+        itself."""
         key = (hash(text), len(text))
         count = self._memo.get(key)
         if count is None:
@@ -78,7 +79,7 @@ class Counter:
 
 
 class Estimate(Counter):
-    """Estimates tokens as a quarter of the characters, times a factor learned from the providers' counts."""
+    """Estimates tokens as a quarter of the characters, times a factor learned from providers' counts."""
 
     exact = False
 
@@ -101,7 +102,7 @@ class Estimate(Counter):
         return -int(-len(text) * self.factor // CHARACTERS_PER_TOKEN)
 
     def calibrate(self, reported_tokens: int, *, counted_tokens: int | None = None) -> float:
-        """Adjust the factor to the provider's count: fully the first time, by half the difference after that."""
+        """Adjust the factor to the provider's count: fully the first time, and by half the difference after that."""
         drift = super().calibrate(reported_tokens, counted_tokens=counted_tokens)
         target = self.factor * drift
         factor = target if self._calibrations == 0 else (self.factor + target) / 2
@@ -163,7 +164,7 @@ class Encoding(Counter):
         return 0 if self._tokenizer is None else int(self._tokenizer.cache_len)
 
     def _look_at_cache(self) -> None:
-        """Clear the tokenizer's cache of words when it is too large, since it has no limit of its own.
+        """Clear the tokenizer's word cache when it is too large, since it has no limit of its own.
 
         Reading its length takes longer than counting a message, because it goes through the whole cache, so this is
         done rarely.
@@ -208,7 +209,7 @@ def _takes(function: Callable[..., object], name: str) -> bool:
 
 
 def _tokenizer_name(tokenizer: Any) -> str:
-    """Return a name that identifies the vocabulary, so that counts of another tokenizer are not reused."""
+    """Return a name that identifies the vocabulary, so that counts from another tokenizer are not reused."""
     name = getattr(tokenizer, "name_or_path", None) or getattr(tokenizer, "name", None)
     if isinstance(name, str) and name:
         return f"hf:{name}"

@@ -33,7 +33,7 @@ Tool = JsonMapping
 
 
 class ToolChoice(msgspec.Struct, frozen=True):
-    """Holds the tools of a request, and the names of tools that were left out."""
+    """Holds the tools of a request and the names of tools that were left out."""
 
     sent: tuple[Tool, ...]
     left: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ class FindCall(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def find_tool_definition(shape: Shape = "openai") -> JsonObject:
-    """Return the definition of `find_tool` in the shape of a provider."""
+    """Return the definition of `find_tool` in a provider's format."""
     schema = {
         "type": "object",
         "properties": {"query": _QUERY},
@@ -120,7 +120,7 @@ def choose_tools(
     used: Sequence[str] = (),
     earlier: Sequence[str] = (),
 ) -> ToolChoice:
-    """Choose the tools that fit under a ceiling of tokens, or all of them if they fit.
+    """Choose the tools that fit under a token ceiling, or all of them if they fit.
 
     Args:
         tools: All definitions.
@@ -174,7 +174,7 @@ def check_pinned(pinned: Collection[str], names: Collection[str]) -> None:
 
 
 def _finder(tools: Sequence[Tool], index_of: Mapping[str, int]) -> list[Tool]:
-    """Return the caller's own `find_tool` if there is one, otherwise ours in the shape of the other tools."""
+    """Return the caller's own `find_tool` if there is one, or else ours in the same format as the other tools."""
     if FIND_TOOL in index_of:
         return [tools[index_of[FIND_TOOL]]]
     return [find_tool_definition("anthropic" if any("input_schema" in tool for tool in tools) else "openai")]

@@ -31,7 +31,7 @@ SYNTHETIC = "memorist.synthetic"
 
 
 class Repair(msgspec.Struct, frozen=True):
-    """Represents a change to a message in the request, so that a provider accepts it."""
+    """Represents a change to a message in the request that makes a provider accept it."""
 
     position: int
     reason: str
@@ -99,8 +99,9 @@ class Grouper:
     ) -> tuple[int, Message | None]:
         """Add the units of messages that contain only text, which is the common case, until they exceed a token limit.
 
-        Positions are counted down from `position`; None means the sequence numbers of the messages. Returns the tokens
-        added, and the first message that `push` must handle, or None. This is the hot loop of reading.
+        Positions are counted down from `position`; None means the sequence numbers of the messages. Returns the number
+        of tokens added, and the first message that `push` must handle, or None. This is the hot loop when reading
+        history.
         """
         attached, name, added = self._attached, self._name, 0
         for message in messages:
@@ -286,7 +287,7 @@ def group(
 
 
 def carries_results(message: Message) -> bool:
-    """Return whether a message contains results of tool calls, in either shape."""
+    """Return whether a message contains tool results, in either shape."""
     if message.role == "tool":
         return True
     content = message.content
@@ -337,7 +338,7 @@ def synthetic_result(call_id: str) -> Message:
 
 
 def split_results(message: Message) -> tuple[list[tuple[str, Message]], Message | None]:
-    """Split a message into one message per result, and the rest."""
+    """Split a message into one message per result and a message with the rest."""
     if message.role == "tool":
         return [(str(message.extra.get("tool_call_id", "")), message)], None
     replace = msgspec.structs.replace

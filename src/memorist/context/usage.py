@@ -1,4 +1,4 @@
-"""Reads the tokens that providers report, and computes their cost from a table of prices that users can edit."""
+"""Reads the token usage that providers report, and computes its cost from a price table that users can edit."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class Price(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 Prices = Mapping[str, Price | Mapping[str, float]]
-"""Prices by the beginning of a model's name."""
+"""Prices, keyed by the beginning of a model's name."""
 
 
 def price_of(model: str | None, prices: Prices | None = None) -> Price | None:
-    """Return the price of a model from `prices`, the file in MEMORIST_PRICES or the installed table, in this order."""
+    """Return the price of a model from `prices`, the file in MEMORIST_PRICES or the installed table, in that order."""
     if not model:
         return None
     own = {name: _price(price) for name, price in (prices or {}).items()}

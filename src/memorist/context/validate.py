@@ -1,7 +1,8 @@
 """Checks assembled requests against the rules of the providers, as the last step of every assembly.
 
 `check_view` checks assembled messages without rendering them, which is cheap enough for every request;
-`openai_problems` and `anthropic_problems` check a rendered request by the rules the providers publish and enforce.
+`openai_problems` and `anthropic_problems` check a rendered request against the rules that the providers publish and
+enforce.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def check_view(messages: Iterable[Message]) -> None:
 
 
 def view_problems(messages: Iterable[Message]) -> list[str]:
-    """Return the reasons why a provider would reject messages that are not rendered yet."""
+    """Return the reasons why a provider would reject messages that have not been rendered yet."""
     problems: list[str] = []
     open_ids: set[str] = set()
     for index, message in enumerate(messages):

@@ -24,7 +24,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def explain(text: str, at: datetime) -> list[Step]:
-    """Return the steps of extraction for a text that a user wrote, in order."""
+    """Return the extraction steps, in order, for a text that a user wrote."""
     return [_step(item) for item in trace(text, at=at)]
 
 

@@ -36,7 +36,8 @@ class Extracted(msgspec.Struct, frozen=True, kw_only=True):
     span: tuple[int, int] = (0, 0)
     """This is the position of the sentence in the message."""
     valid_at: datetime | None = None
-    """This is the time since which the statement is true, if the user mentioned it ("moved to Porto last month")."""
+    """This is the time from which the statement has been true, if the user mentioned it ("moved to Porto last
+    month")."""
     speaker: str | None = None
     retracted: bool = False
     """This is True if the statement is no longer true. The fact ends if it has the named value, or if no value was

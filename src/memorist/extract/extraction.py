@@ -21,7 +21,7 @@ MAX_INSTRUCTIONS_CHARACTERS = 8_000
 
 
 class Proposal:
-    """Describes a memory that is about to be stored, for `admit=` to decide on."""
+    """Describes a memory that is about to be stored and that `admit=` decides on."""
 
     def __init__(self, note: Note, trust: str) -> None:
         self.kind = note.kind
@@ -97,7 +97,7 @@ class Extraction:
         return "\n\n".join(schema.shown() for schema in self.schemas)
 
     def instructions_with(self, *more: str) -> str:
-        """Return the instructions for the prompt, with those of the org, the user and the thread."""
+        """Return the instructions for the prompt, including those of the org, the user and the thread."""
         lines = [self.instructions, *more]
         if self.only:
             lines.append(f"Note only what is about: {', '.join(self.only)}.")

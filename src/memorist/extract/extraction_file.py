@@ -1,4 +1,4 @@
-"""Reads the settings of extraction from a file, for the command line and the server."""
+"""Reads the extraction settings from a file, for the command line and the server."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Extracts what a user's message plainly states about the user, with rules and without a model.
+"""Extracts plain statements that a user's message makes about the user, with rules and without a model.
 
-A rule must match from the start of a clause to the end of its value, in a sentence without doubt. If anything is
-unclear, nothing is extracted, because recall can still find the message itself.
+A rule must match from the start of a clause to the end of its value, in a sentence that expresses no doubt. If anything
+is unclear, nothing is extracted, because recall can still find the message itself.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def _clauses(text: str, book: RuleBook) -> list[Clause]:
 
 
 def _doubt(sentence: str, clause: Clause, book: RuleBook) -> str:
-    """Return why a clause of a sentence is not a plain statement, or an empty text if it is one.
+    """Return why a clause of a sentence is not a plain statement, or an empty string if it is one.
 
     Later clauses, as in "I'm a nurse, and I would love some tips", do not cast doubt on it.
     """
@@ -198,7 +198,7 @@ def _stated(
 
 
 def _anywhere(text: str, book: RuleBook, frame: Extracted, at: datetime) -> Iterator[Extracted]:
-    """Yield the statements that rules find anywhere in a sentence, such as "gifts for my cousin Rachel?"."""
+    """Yield the statements that the rules find anywhere in a sentence, such as "gifts for my cousin Rachel?"."""
     for rule in book.rules:
         for match in rule.pattern.finditer(text) if rule.anywhere else ():
             yield from _items(rule, match, book, replace(frame, correction=False), at)
@@ -308,7 +308,7 @@ def _single(topic: str, groups: dict[str, str], book: RuleBook) -> Iterator[tupl
 
 
 def _is_name(name: str, book: RuleBook, *, called: bool = False) -> bool:
-    """Return whether words are a name. `called` means that the text says that somebody has this name."""
+    """Return whether the words form a name. `called` means that the text says that somebody has this name."""
     refused = book.words("not_names") | book.words("job") | book.words("diet")
     refused -= book.words("also_names") if called else frozenset()
     if book.lang in UNSPACED:
@@ -318,7 +318,7 @@ def _is_name(name: str, book: RuleBook, *, called: bool = False) -> bool:
 
 
 def _is_part(item: Extracted, items: Sequence[Extracted]) -> bool:
-    """Return whether a wish is the end of one that was already extracted."""
+    """Return whether a wish is the tail of one that was already extracted."""
     return item.kind == "learning" and any(item.value in other.value for other in items if other.kind == "learning")
 
 
@@ -344,7 +344,7 @@ def _contrast(text: str, frame: Extracted, previous: Sequence[Extracted]) -> lis
 
 
 def _settled(candidates: Sequence[Extracted | Refused]) -> list[Extracted | Refused]:
-    """Return the last statement for each key. A message that asks to forget produces nothing else."""
+    """Return the last statement for each key. A message that asks to forget something produces nothing else."""
     requests = [item for item in candidates if isinstance(item, Extracted) and item.kind == "forget"]
     if requests:
         return list({item.value.casefold(): item for item in requests}.values())

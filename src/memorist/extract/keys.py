@@ -14,7 +14,7 @@ from pathlib import Path
 from ..languages import words
 
 KEYS: dict[str, str] = tomllib.loads((Path(__file__).parent / "keys.toml").read_text("utf-8"))
-"""Each key and what it means."""
+"""Maps each key to its meaning."""
 _ALIASES: dict[str, str] = words("en").table("aliases")
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
 _THINGS = frozenset(
@@ -24,7 +24,7 @@ _THINGS = frozenset(
 
 
 def slug(text: str, *, words: int = 6) -> str:
-    """Return the words in lower case and NFKC, joined by underscores, in any script. Known spellings of the same thing
+    """Return the words, in any script, in lower case and NFKC, joined by underscores. Known spellings of the same thing
     are unified."""
     folded = unicodedata.normalize("NFKC", text).casefold().replace("'s ", " ").replace("'", "")
     parts = _WORD.findall(folded.replace("c++", "cpp").replace("c#", "csharp"))[:words]

@@ -1,4 +1,4 @@
-"""Decides which words of a message are the user's own, so that facts, wishes and safety lines may be extracted from
+"""Decides which words of a message are the user's own, so that facts, wishes and safety lines can be extracted from
 them.
 
 Everything that derives memory from a message reads it through `readable_text`. Trust depends on the parts of a message,
@@ -61,7 +61,7 @@ _ROLE_HEAD = re.compile(
     r")[ \t]*\n\s*\S",
     re.I | re.M,
 )
-"""A line that names who speaks, or when, above what they say."""
+"""A line that names the speaker or the time, above the words that were spoken."""
 _NAME_HEAD = re.compile(
     r"^[ \t]*(?!(?:I|My|We|Hi|Hello|Hey|Thanks?|Ok|OK|Okay|Yes|No|Please|Also|Sorry)\b)"
     r"[A-ZÀ-ÞА-Я][\w.'’-]{0,20}(?: [A-ZÀ-ÞА-Я][\w.'’-]{0,20}){0,2}(?:[ \t]*\n[ \t]*\S|[ \t]+[-–—~»>][ \t]+\S)",
@@ -98,24 +98,24 @@ _RULES = _patterns(
     ),
     (r"^-- ?$.*", re.M | re.S),
 )
-"""What follows a rule, a signature's mark or the beginning of a block."""
+"""Text that follows a rule, a signature marker or the beginning of a block."""
 _FOREIGN_LINES = _patterns(
     (r"^[ \t]*[>|](?:.*\S.*(?:\n|\Z))+", re.M),
     (r"^(?: {4}|\t).*$|^\d+[,;|\t][\w\"].*$|^[ \t]*[\w -]{1,30}:[ \t]*\n[ \t]+\S.*$", re.M),
 )
-"""Quoted lines with what follows them directly, indented blocks, rows of tables."""
+"""Quoted lines with the text directly after them, indented blocks and table rows."""
 _LINES = _patterns(
     (r"^[ \t]*[#;%].*$|^[ \t]*[{}\[\]].*$|^.*[{}]\s*$|^[ \t]*(?:[-*•–—]|\d+[.)])[ \t].*$", re.M),
     (r"[{\[]\s*[\"'“]?\w+[\"'”]?\s*:.*", re.S),
     (r"^[ \t]*[-=_*]{3,}.*", re.M | re.S),
 )
-"""Lines that a model can tell from statements, and rules cannot: lists, headings, JSON, what follows a rule."""
+"""Lines that a model, unlike rules, can distinguish from statements: lists, headings, JSON and text after a rule."""
 _LABEL = re.compile(
     r"(?:^[ \t]*(?:\*\*|__)?|(?<=[.!?\"”] ))[A-ZÀ-ÞА-Я][\w.'’-]{0,20}(?: [\w.'’-]{1,20}){0,2}(?: ?\([^()\n]{1,20}\))?"
     r"(?:\*\*|__)?[:：](?:\*\*)?(?=\s|$)|^[ \t]*[\u3040-\u30ff\u4e00-\u9fff]{1,8}[：:](?=\S)|^[ \t]*@\w+\s*[:：]",
     re.M,
 )
-"""The label of a speaker or a field: "Alice: …". The writer did not say what follows it."""
+"""The label of a speaker or a field: "Alice: …". The text after it is not the writer's own."""
 _REPORTED_WORDS = re.compile(
     r"\b(?:said|says|wrote|writes|told \w+|texted|sagte|schrieb|a dit|a écrit|dijo|escribió|ha detto|ha scritto|disse"
     r"|escreveu|zei|schreef)(?:\s?:\s[^\n]*|[ \t]*\n[^\n]*)",
@@ -123,9 +123,9 @@ _REPORTED_WORDS = re.compile(
 )
 """Somebody's words after a colon: "She wrote: I …"."""
 _LABELLED_STATEMENT = re.compile(rf"(?:{_LABEL.pattern})[^\n]*?\b(?:I|I['’]\w+|[Mm]y|[Mm]e)\b[^\n]*", re.M)
-"""A line of a transcript: a label, followed by what somebody says about themselves."""
+"""A line of a transcript: a label, followed by somebody's statement about themselves."""
 _TITLED = re.compile(r"\s*#{1,6}[ \t]+\S")
-"""A message that begins with a Markdown heading is a document, whoever it is about."""
+"""A message that begins with a Markdown heading is a document, no matter whom it is about."""
 _PAIRS = ("“”", "‟”", "””", "«»", "»«", "「」", "『』", "‹›", "›‹", "《》", "〈〉", "【】", "〔〕", "❝❞", "❛❜", "＂＂")
 _QUOTES = re.compile(
     # An inch mark (5") opens no quotation.
@@ -141,7 +141,7 @@ _QUOTES = re.compile(
 )
 MAX_TITLE_WORDS = 8
 MIN_OWN_WORDS = 3
-"""How many of the user's own words must accompany a quoted title in the words that a model cites."""
+"""How many of the user's own words must accompany a quoted title in a passage that a model cites."""
 _LITERAL = re.compile(r"[^\s\"'“”]{1,24}")
 """A quotation this short is a literal or a name ('_b', "Ada"), not a statement."""
 _INLINE_LITERAL = re.compile(r"`[^\s\"'“”`]{1,24}`")
