@@ -234,7 +234,7 @@ def quotable_text(message: Message) -> str:
 
 
 def cites_quotation(text: str, cited: str) -> bool:
-    """Return whether the cited words are a quotation in the text, or contain little else: `"The Power"`, but not `I
+    """Return whether the cited words are a quotation in the text or little more than one: `"The Power"`, but not `I
     just finished "The Power"`."""
     words = " ".join(cited.split())
     if any(words in " ".join(match[0].split()) for match in _QUOTES.finditer(text) if not _is_literal(match)):
@@ -244,7 +244,7 @@ def cites_quotation(text: str, cited: str) -> bool:
 
 
 def labelled_text(message: Message) -> str:
-    """Return the text of a message for a model to read, in which the parts that the user did not write are labelled."""
+    """Return the text of a message for a model to read, with labels on the parts that the user did not write."""
     if message.role != "user" or isinstance(message.content, str):
         return open_text(message)
     if is_private(message):
@@ -261,7 +261,7 @@ def _own_text(message: Message) -> str:
 
 
 def fold_name(name: str) -> str:
-    """Return a speaker's name or a user's id in a form for comparisons."""
+    """Return a speaker's name or a user's id in a normalised form for comparison."""
     return re.sub(r"[\W_]+", " ", unicodedata.normalize("NFKC", name).casefold()).strip()
 
 
@@ -284,7 +284,7 @@ def _is_json(text: str) -> bool:
 
 
 def _without_letter(text: str, letters: re.Pattern[str]) -> str | None:
-    """Return the text without a signature at its end, or None if it is a letter."""
+    """Return the text without its closing signature, or None if it is a letter."""
     lines = [match.start() for match in letters.finditer(text)]
     begin = len(text) - len(text.lstrip())
     if not lines:
@@ -319,7 +319,7 @@ def _is_literal(match: re.Match[str]) -> bool:
 
 
 def _is_title(quotation: str) -> bool:
-    """Return whether quoted words are the title of a work: few words, capitalised like a title ("The Name of the
+    """Return whether quoted words are the title of a work: a few words, capitalised like a title ("The Name of the
     Wind")."""
     words = quotation.strip(" .,;:!?").split()
     long = [word for word in words if len(word) > 3]
@@ -330,7 +330,7 @@ def _is_title(quotation: str) -> bool:
 
 @cache
 def _signs() -> _Signs:
-    """Return the markers of all languages together, because a message may ask in one language about a text in
+    """Return the combined markers of all languages, because a message in one language may ask about a text in
     another."""
     tables = [read(code, "readable") for code in languages()]
 

@@ -15,7 +15,7 @@ from ..languages.files import read
 from ..values import JsonObject
 
 FORGET = "forget"
-"""The name that is used instead of a topic for requests to forget."""
+"""The name used in place of a topic for requests to forget."""
 _CAPITAL = r"[A-ZÀ-ÖØ-ÞĀĂĄĆČĎĐĒĖĘĚĞĢĪİĶŁĻŃŅŇŌŐŒŘŚŞŠŢŤŪŮŰŲŹŻŽА-Я]"
 _WORD = r"[\w'’-]"
 _OF_NAMES = r"(?:(?:de|da|do|dos|van|von|der|den|del|di|al|el|bin|la|le) ){0,2}"
@@ -39,7 +39,7 @@ _LATIN = {
     r"(?:(?:,| and|, and| or| und| oder| et| ou| y| o| e| en| of) [\w'’-]+(?: [\w'’-]+)??){0,3}",
     "after_name": rf"(?![\w-])(?!\s+(?-i:{_CAPITAL}))",
 }
-"""What a slot matches in languages with capital letters. A language may replace this in its `[slots]`."""
+"""The text that a slot matches in languages with capital letters. A language may replace this in its `[slots]`."""
 _SLOT = re.compile(r"\{([a-z_]+?)(_\d)?\}")
 _PARTS = (
     "greetings",
@@ -74,7 +74,7 @@ _READ_BY_CODE = {
 
 
 PRIOR_GOOD, PRIOR_READ = 19, 20
-"""The assumed quality of a topic before any of its items has been judged. A rule stays only if 95 % of its items are
+"""The assumed quality of a topic before any of its items has been judged. A rule is kept only if 95 % of its items are
 good."""
 
 
@@ -141,7 +141,7 @@ class RuleBook:
             raise RulesError(f"languages/{lang}/rules.toml: no rule names {sorted(spare)[0]!r}")
 
     def words(self, name: str) -> frozenset[str]:
-        """Return the wordings of a list in lower case. The result is empty if the language has no such list."""
+        """Return the wordings in a list, in lower case. The result is empty if the language has no such list."""
         return frozenset(word.casefold() for group in self.lists.get(name, ()) for word in group)
 
     def canonical(self, name: str, wording: str) -> str:
@@ -222,7 +222,7 @@ def _groups(text: str) -> tuple[tuple[str, ...], ...]:
 
 @cache
 def _judged() -> dict[str, tuple[int, int]]:
-    """Return, for each topic, the number of items that were judged good and the number of all judged items."""
+    """Return, for each topic, the number of items that were judged good and the total number of judged items."""
     table = tomllib.loads((Path(__file__).parent / "confidence.toml").read_text("utf-8"))
     unknown = [topic for topic in table if topic not in (FORGET, "note") and topic_named(topic) is None]
     if unknown:
@@ -231,7 +231,7 @@ def _judged() -> dict[str, tuple[int, int]]:
 
 
 def confidence_of(topic: str) -> float:
-    """Return the share of a topic's items that are good, with a correction for small numbers."""
+    """Return the share of a topic's items that are good, corrected for small sample sizes."""
     good, read = _judged().get(topic, (0, 0))
     return round((good + PRIOR_GOOD) / (read + PRIOR_READ), 3)
 

@@ -24,7 +24,7 @@ class Sentence(NamedTuple):
 
 
 def sentences(text: str) -> list[Sentence]:
-    """Return the sentences of a text, up to the maximum that is read."""
+    """Return the sentences of a text, up to the maximum number that is read."""
     out: list[Sentence] = []
     begin = 0
     for match in _SENTENCE.finditer(text):

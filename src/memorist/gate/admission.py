@@ -10,7 +10,7 @@ from .policy import Gate
 
 
 class Admission(NamedTuple):
-    """Holds the verdict on a memory, and the classes of personal data that led to it."""
+    """Holds the verdict on a memory and the classes of personal data that led to it."""
 
     verdict: Literal["active", "review", "refuse"] = "active"
     classes: tuple[str, ...] = ()
@@ -22,7 +22,7 @@ class Admission(NamedTuple):
 
 
 def judge_memory(gate: Gate, ns: str, texts: Iterable[object], *, key: str | None = None) -> Admission:
-    """Return the verdict of the policy on a memory that was derived from messages."""
+    """Return the policy's verdict on a memory that was derived from messages."""
     rules = gate.personal_rules(ns)
     if not rules:
         return Admission()

@@ -1,8 +1,8 @@
 """Encrypts data at rest. Each namespace has a key, which is wrapped by a key for its org. `SealedStore` encrypts
 content with these keys.
 
-The keys are in a separate file, never in the store, so that backups and exports of the store become unreadable once a
-key has been destroyed. Content is sealed with AES-256-GCM.
+The keys are kept in a separate file, never in the store, so that backups and exports of the store become unreadable
+once a key has been destroyed. Content is sealed with AES-256-GCM.
 """
 
 from __future__ import annotations
@@ -66,10 +66,10 @@ class _DataKey(msgspec.Struct):
 
 class _Keys(msgspec.Struct):
     orgs: dict[str, list[tuple[str, str]]] = {}
-    """These are the ids and bytes of each org's keys, the newest last. The dict is empty if a function returns the
+    """These are the ids and bytes of each org's keys, newest last. The dict is empty if a function returns the
     keys."""
     data: dict[str, _DataKey] = {}
-    """These are the keys of namespaces by id, the newest last."""
+    """These are the keys of namespaces by id, newest last."""
 
 
 class Encryption:
@@ -244,7 +244,7 @@ class Encryption:
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
-        """Hold the lock of the file, read it, and write it atomically at the end."""
+        """Lock the file, read it, and write it atomically at the end."""
         lock, until = f"{self._path}.lock", time.monotonic() + LOCK_SECONDS
         while True:
             try:
@@ -335,7 +335,7 @@ class SealedStore:
         return out
 
     async def apply(self, changes: Sequence[Change], *, now: int) -> list[ChangeResult]:
-        """Apply all of the changes or none, with their content sealed."""
+        """Apply either all changes or no changes, with their content sealed."""
         sealed: list[Change] = []
         for change in changes:
             if type(change) is Append and change.ns is not None:
@@ -387,7 +387,7 @@ class SealedStore:
     async def _space(
         self, record_type: type[Thread] | type[Task], org: str, id: str, changes: Sequence[Change], now: int
     ) -> str:
-        """Return the namespace of a thread or task, from the cache, from the changes or from the store."""
+        """Return the namespace of a thread or task from the cache, the changes or the store."""
         key = (record_type.table.name, org, id)
         ns = self._spaces.get(key)
         if ns is None:

@@ -56,8 +56,8 @@ class Tally(Counter[tuple[str, str]]):
 def admit_record(gate: Gate, record: Record, at: datetime, tally: Tally, *, may_refuse: bool = True) -> Record:
     """Return the record in the form that may be stored, which is the same object if nothing has to change.
 
-    Raises NotAdmitted if the policy refuses it. With `may_refuse=False`, secrets are masked instead, because a
-    processor must not fail because of the content of a message.
+    Raises NotAdmitted if the policy refuses it. With `may_refuse=False`, secrets are masked instead, since the content
+    of a message must not make a processor fail.
     """
     kinds = _secret_kinds(gate, record)
     if kinds:
@@ -94,7 +94,7 @@ def admit_message(gate: Gate, message: Message, tally: Tally) -> Message:
 
 
 def mask_message(gate: Gate, message: Message) -> Message:
-    """Return the message without secrets that the policy does not allow, for an export."""
+    """Return the message, for an export, without secrets that the policy does not allow."""
     return admit_message(_replace(gate, messages="mask"), message, Tally())
 
 
@@ -109,7 +109,7 @@ def mask_values(gate: Gate, value: Any) -> object:
 
 
 def barred_secrets(gate: Gate, *texts: str) -> set[str]:
-    """Return the kinds of secrets in some texts that the policy does not allow."""
+    """Return the kinds of secrets that occur in the texts and that the policy does not allow."""
     allowed = _allowed(gate)
     return {secret.kind for text in texts for secret in find_secrets(text) if secret.kind not in allowed}
 
@@ -147,7 +147,7 @@ def _secret_kinds(gate: Gate, record: Record) -> set[str]:
 
 
 def _names_secret(gate: Gate, record: Record) -> bool:
-    """Return whether the key of a fact is a secret, because masking it would turn it into another fact."""
+    """Return whether the key of a fact is a secret. Masking such a key would turn the fact into another one."""
     return isinstance(record, Fact) and bool(barred_secrets(gate, record.key))
 
 

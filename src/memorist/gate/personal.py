@@ -1,6 +1,6 @@
 """Finds personal data by class: email addresses, telephone numbers, postal addresses, health data and government ids.
 
-The patterns are data (`personal.toml`). Ids with a check digit count only if the digit is correct.
+The patterns are data (`personal.toml`). Ids with a check digit count only if that digit is correct.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from .personal import CLASSES
 from .secrets import kind_groups
 
 Action = Literal["mask", "refuse", "allow"]
-"""What happens to a secret: it is masked except for its ends, the write is refused, or it is stored unchanged."""
+"""The action for a secret: it is masked except for its ends, the write is refused, or it is stored unchanged."""
 ACTIONS: tuple[Action, ...] = ("mask", "refuse", "allow")
 MessageMode = Literal["keep", "mask", "refuse"]
 MESSAGE_MODES: tuple[MessageMode, ...] = ("keep", "mask", "refuse")

@@ -1,8 +1,7 @@
-"""Decides which fields of a record are content, and puts them into one sealed cell. This module does not deal with
-keys.
+"""Decides which fields of a record are content, and puts them into one sealed cell. This module does not handle keys.
 
-The content of a row is stored in one of its fields as one ciphertext, and the other content fields are left empty. Keys
-of rows, times, counts, roles and kinds stay readable, so that stores can sort, count and expire rows without a key.
+The content of a row is stored in one of its fields as one ciphertext, and the other content fields are left empty. Row
+keys, times, counts, roles and kinds stay readable, so that stores can sort, count and expire rows without a key.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ from ..records import (
 )
 
 MARK = "memorist-sealed:"
-"""The beginning of a sealed cell; the id of its key and the ciphertext follow."""
+"""The beginning of a sealed cell, which is followed by the id of its key and the ciphertext."""
 UNREADABLE = "memorist.unreadable"
 """The metadata key of a record whose key was destroyed."""
 _FACT = ("value", "text", "subject", "tags", "metadata", "reason")

@@ -139,7 +139,7 @@ def _patterns() -> tuple[_Pattern, ...]:
 
 
 def is_card_number(text: str) -> bool:
-    """Return whether the digits of a text have the length and the check digit of a payment card (Luhn)."""
+    """Return whether the digits in a text have the length and the check digit of a payment card number (Luhn)."""
     digits = [int(sign) for sign in text if sign.isdecimal()]
     if len(digits) not in CARD_DIGITS or len(set(digits)) < 2 or digits[0] not in (2, 3, 4, 5, 6):
         return False

@@ -24,7 +24,7 @@ EDITING_BETA, COMPACTION_BETA = "context-management-2025-06-27", "compact-2026-0
 ON_DEMAND_BETA = "compact-2026-09-04"
 CLEAR_THINKING, CLEAR_TOOLS, COMPACT = "clear_thinking_20251015", "clear_tool_uses_20250919", "compact_20260112"
 MIN_COMPACTION_TRIGGER_TOKENS = 50_000
-"""Anthropic refuses a trigger below this."""
+"""Anthropic rejects a trigger below this value."""
 
 
 class Compaction(msgspec.Struct, frozen=True):
@@ -58,7 +58,7 @@ def compacted_by(message: Message) -> Provider | None:
 
 
 def openai_settings(context_management: Sequence[JsonMapping]) -> list[JsonObject]:
-    """Return OpenAI's settings for compaction in the form in which they are sent. Raises UsageError for other
+    """Return OpenAI's compaction settings in the form in which they are sent. Raises UsageError for other
     settings."""
     settings = [dict(setting) for setting in context_management]
     for setting in settings:
@@ -69,8 +69,7 @@ def openai_settings(context_management: Sequence[JsonMapping]) -> list[JsonObjec
 
 
 def anthropic_settings(context_management: JsonMapping) -> tuple[JsonObject, list[str]]:
-    """Return Anthropic's settings for context editing in the form in which they are sent, and the betas that they
-    need."""
+    """Return Anthropic's context editing settings in the form in which they are sent, and the betas that they need."""
     edits = context_management.get("edits")
     if not isinstance(edits, list | tuple) or not all(isinstance(edit, Mapping) for edit in edits):
         raise UsageError('Anthropic expects {"edits": [{"type": …}, …]}')
@@ -87,7 +86,7 @@ def anthropic_settings(context_management: JsonMapping) -> tuple[JsonObject, lis
 
 
 def on_demand_settings(compaction: JsonMapping) -> tuple[JsonObject, list[str]]:
-    """Return the settings of a request that Anthropic answers only with a compaction, and the beta that it needs."""
+    """Return the settings for a request that Anthropic answers with only a compaction, and the beta that it needs."""
     if compaction.get("type") != "summarize":
         raise UsageError('Anthropic expects {"type": "summarize"}, and optionally `instructions`')
     return dict(compaction), [ON_DEMAND_BETA]

@@ -53,7 +53,7 @@ _ANTHROPIC_BLOCKS = frozenset(
 _OWN_PARTS = ("text", "input_text")
 """The parts of a user's message that the user wrote. All other parts with text come from a tool or a file."""
 _RESULT_FIELDS = frozenset({"output", "tool_use_id", "tool_call_id", "call_id"})
-"""The fields by which a part, or a message, is the answer to a tool call, whatever type or role it names."""
+"""The fields that mark a part or a message as the answer to a tool call, whatever type or role it names."""
 _ROLE_TRUST = {"user": "user", "assistant": "assistant", "tool": "tool", "function": "tool"}
 
 
@@ -79,7 +79,7 @@ class ToolResult(msgspec.Struct, frozen=True):
 
 
 class Message(Record, frozen=True, kw_only=True):
-    """Represents one message of a thread. You set the role and the content. The thread, the sequence number and the
+    """Represents one message in a thread. You set the role and the content. The thread, the sequence number and the
     token count are set when it is appended."""
 
     table = Table("messages", ("org", "thread", "seq"), checksum=True)
@@ -89,10 +89,10 @@ class Message(Record, frozen=True, kw_only=True):
     content: Any = ""
     name: str | None = None
     extra: JsonObject = {}
-    """This contains other fields of the original format: tool_calls, tool_call_id, refusal, and unknown ones."""
+    """This contains the other fields of the original format: tool_calls, tool_call_id, refusal and unknown fields."""
     shape: str | None = None
-    """This is `anthropic` if the content blocks are Anthropic's, `responses` for an item of the Responses API, `bare`
-    if there was no content field at all, and otherwise the format is OpenAI's chat format."""
+    """This is `anthropic` if the content blocks are Anthropic's, `responses` for an item of the Responses API, and
+    `bare` if there was no content field at all; otherwise the format is OpenAI's chat format."""
     metadata: JsonObject = {}
     importance: float | None = None
     pinned: bool = False
@@ -102,7 +102,7 @@ class Message(Record, frozen=True, kw_only=True):
     counter: str | None = None
     """This is the counter that computed `tokens`, or None for the default one."""
     raw: Any = None
-    """This is the original of the message, as JSON. It is not counted, indexed or sent, and is returned unchanged."""
+    """This is the original message as JSON. It is not counted, indexed or sent, and is returned unchanged."""
     created_at: datetime | None = None
     expires_at: datetime | None = None
 
@@ -165,7 +165,7 @@ class Message(Record, frozen=True, kw_only=True):
         return to_anthropic(self)
 
     def responses(self) -> list[JsonObject]:
-        """Return the message as items of the Responses API. A message with text and calls becomes several items."""
+        """Return the message as Responses API items. A message with text and calls becomes several items."""
         from .responses import to_items
 
         return to_items(self)
@@ -193,7 +193,7 @@ def text_of(content: Any) -> str:
 
 
 def text_parts(content: object) -> Iterator[tuple[str, bool]]:
-    """Yield the texts that make up `message.text`, each with whether the author of the message wrote it."""
+    """Yield each text that makes up `message.text`, and whether the author of the message wrote it."""
     if isinstance(content, str):
         yield content, True
         return
@@ -261,7 +261,7 @@ def _fields(message: JsonMapping) -> JsonObject:
 
 
 def as_messages(values: Iterable[Given]) -> list[Message]:
-    """Return checked messages from a list in any mix of formats."""
+    """Return checked messages from a list that may mix formats."""
     return [as_message(item) for item in values]
 
 

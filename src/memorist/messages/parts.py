@@ -18,7 +18,7 @@ from .message import Message
 PARTS = "memorist.parts"
 """The metadata key under which a stored message lists the digests of its binary parts."""
 MARK = "memorist.part:"
-"""The beginning of the text that replaces the base64. The digest follows."""
+"""The beginning of the text that replaces the base64 text. The digest follows."""
 MIN_PART_CHARACTERS = 4_096
 """Shorter parts stay in their message, because a separate row would cost more than it saves."""
 _BASE64 = re.compile(r"(?:data:[^,]{0,200};base64,)?(?P<data>[A-Za-z0-9+/]+={0,2})")
@@ -96,7 +96,7 @@ def _decoded(text: str) -> tuple[int, bytes] | None:
 
 
 def _mapped(value: object, change: Callable[[str], str]) -> object:
-    """Return a JSON value in which each text inside lists and dicts is replaced. If nothing changes, return the same
+    """Return a JSON value with each text inside its lists and dicts replaced. If nothing changes, return the same
     object."""
     if isinstance(value, list | tuple):
         items = [_mapped_leaf(item, change) for item in value]

@@ -1,7 +1,7 @@
 """Finds the private parts of a message: text between `<private>` tags, or all of it (`metadata={"private": True}`, or a
 user who says "Don't remember this: …").
 
-Private text is stored and sent with its thread like any other. It is not indexed, recalled, summarised or used to
+Private text is stored and sent with its thread like any other text. It is not indexed, recalled, summarised or used to
 derive memories.
 """
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 PRIVATE = "private"
 """The metadata key that keeps a whole message out of derived memory and recall."""
 HIDDEN = "[private]"
-"""The text that a summary contains instead of private words."""
+"""The text that a summary contains in place of private words."""
 _WITHHELD = re.compile(
     # "Don't remember this: …" and "…, but don't remember that." alone mean an earlier message, and rules read them.
     r"""(?:^|[.!?\n]\s*|\b(?:please|but|and)\b,?\s)(?:please\s)?(?:do\s?not|don['’]t)\s(?:remember|save|store|memori[sz]e)
@@ -49,7 +49,7 @@ def blank_private(text: str) -> str:
 
 
 def open_message(message: Message) -> Message:
-    """Return the message without its private parts, to be summarised."""
+    """Return the message without its private parts, for summarising."""
     if is_private(message):
         return msgspec.structs.replace(message, content=HIDDEN, extra={}, raw=None)
     content = _without_spans(message.content)

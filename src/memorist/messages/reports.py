@@ -34,14 +34,14 @@ class Break(msgspec.Struct, frozen=True):
     to_dict = as_dict
 
     section: str
-    """This is `tools`, `system`, `profile`, `summary`, `memory`, `history` or `compaction`. It is `model` if another
-    model was asked, and `provider` if nothing differs but the cache did not serve it."""
+    """This is `tools`, `system`, `profile`, `summary`, `memory`, `history` or `compaction`. It is `model` if a
+    different model was used, and `provider` if nothing differs but the cache did not serve it."""
     name: str
     change: Literal["changed", "added", "removed", "moved", "expired"]
     tokens: int
-    """These tokens after the break were also in the previous request, and were processed again."""
+    """This many tokens after the break were also in the previous request and had to be processed again."""
     cost: float | None = None
-    """This is the extra cost of these tokens compared with cached ones, in dollars, or None without a price."""
+    """This is the extra cost of these tokens over cached ones, in dollars, or None if the price is unknown."""
 
     def __str__(self) -> str:
         cost = "" if self.cost is None else f", ${self.cost:.4f}"
@@ -61,13 +61,13 @@ class RequestReport(msgspec.Struct, frozen=True):
     """This is the number of tokens in the prefix shared with the previous request, by our count."""
     model: str | None = None
     cost: float | None = None
-    """This is the cost in dollars, or None if the table of prices does not contain the model."""
+    """This is the cost in dollars, or None if the price table does not contain the model."""
     broken: Break | None = None
     at: datetime | None = None
 
     @property
     def uncached_tokens(self) -> int:
-        """These input tokens neither came from the cache nor were written to it."""
+        """This many input tokens were neither read from the cache nor written to it."""
         return max(0, self.input_tokens - self.cached_tokens - self.written_tokens)
 
     @property

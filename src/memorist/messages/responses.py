@@ -2,8 +2,8 @@
 messages, and returned as items.
 
 A call, its output and the model's reasoning are items without a role. Each is stored as one message whose content is
-the item itself, so that it comes back unchanged. For a request, the items of one turn of the model become one chat
-message (`as_turn`), which contains the items so that they can be rendered as items again.
+the item itself, so that it comes back unchanged. For a request, the items of one model turn become one chat message
+(`as_turn`), which contains the items so that they can be rendered as items again.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _replace = msgspec.structs.replace
 
 
 def is_item(fields: Mapping[str, object]) -> bool:
-    """Return whether a dict without a role is an item of the Responses API."""
+    """Return whether a dict without a role is a Responses API item."""
     kind = fields.get("type")
     return isinstance(kind, str) and (kind in _OTHERS or kind.endswith(("_call", "_output")))
 
@@ -81,7 +81,7 @@ def as_chat(message: Message) -> Message:
 
 
 def as_turn(messages: Sequence[Message]) -> Message:
-    """Return the items of one turn of the model, oldest first, as one chat message."""
+    """Return the items of one model turn, oldest first, as one chat message."""
     items = [item for message in messages for item in _own_items(message)]
     parts = [part for item in items for part in _parts_of(item)]
     calls = [_chat_call(item) for item in items if _is_call(item)]
@@ -98,8 +98,8 @@ def as_turn(messages: Sequence[Message]) -> Message:
 
 
 def after_compaction(items: list[JsonObject]) -> list[JsonObject]:
-    """Return the items from the last compaction item on, which replaces the earlier ones. An output is dropped together
-    with its call.
+    """Return the last compaction item, which replaces the earlier items, and the items after it. An output is dropped
+    together with its call.
     """
     last = max((index for index, item in enumerate(items) if item.get("type") == "compaction"), default=0)
     gone = {item["call_id"] for item in items[:last] if _is_call(item)}
@@ -119,7 +119,7 @@ def without_items(message: Message) -> Message:
 
 
 def to_items(message: Message) -> list[JsonObject]:
-    """Return a message of any format as items."""
+    """Return a message in any format as items."""
     if message.shape == SHAPE:
         return _kept_items(message)
     if message.shape == "anthropic":
@@ -140,7 +140,7 @@ def responses_tools(tools: Sequence[object]) -> list[object]:
 
 
 def nested_tool(tool: object) -> object:
-    """Return a tool definition of the Responses API in the chat format. Other definitions are returned unchanged."""
+    """Return a Responses API tool definition in the chat format. Other definitions are returned unchanged."""
     if not isinstance(tool, Mapping) or tool.get("type") != "function" or not isinstance(tool.get("name"), str):
         return tool
     return {"type": "function", "function": {name: value for name, value in tool.items() if name != "type"}}

@@ -1,7 +1,7 @@
 """Validates the structure of messages, so that every provider accepts them.
 
-`mended` checks a message's parts and repairs flaws. A new message with a flaw is refused with the reason. A stored
-message with a flaw is repaired in the request, and the manifest says so.
+`mended` checks a message's parts and repairs flaws. A new message with a flaw is refused, and the reason is stated. A
+stored message with a flaw is repaired in the request, and the manifest says so.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _TEXTS = ("text", "input_text", "output_text")
 _NEEDED = {"thinking": "thinking", "redacted_thinking": "data", **dict.fromkeys(_TEXTS, "text")}
-"""For each type of part, the field that must be text."""
+"""Maps each type of part to the field that must be text."""
 
 
 def mended(message: Message) -> tuple[Message, list[str]]:

@@ -1,4 +1,4 @@
-"""Defines `Stashed`, which represents a long text that is stored, and the preview that is sent instead."""
+"""Defines `Stashed`, which represents a stored long text and the preview that is sent in its place."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import msgspec
 from ..records import as_dict
 
 RESULTS = ".results"
-"""The ending of the id of the thread that contains another thread's stashed results."""
+"""The id suffix of a thread that contains another thread's stashed results."""
 
 
 class Stashed(msgspec.Struct, frozen=True):
-    """Represents a long text that was stored, and the preview to send instead of it."""
+    """Represents a stored long text and the preview to send in its place."""
 
     to_dict = as_dict
 

@@ -91,7 +91,7 @@ def _written_call(call: Mapping[str, object]) -> JsonObject:
 
 
 def _tool_content(content: object) -> str | list[object]:
-    """Return the content of a tool message, which may contain only text. Other parts are replaced by their type in
+    """Return the content of a tool message, which may only be text. Other parts are replaced by their type in
     brackets."""
     if not isinstance(content, _LISTED):
         return "" if content is None else str(content)
@@ -223,8 +223,7 @@ def _part_to_openai(block: object) -> JsonObject:
 
 
 def _document_to_openai(block: Mapping[str, object], source: Mapping[str, object]) -> JsonObject:
-    """Return a document in the chat format, as text or as an attached file. A document behind a URL is only
-    mentioned."""
+    """Return a document in the chat format, as text or as an attached file. A document at a URL is only mentioned."""
     name = str(block.get("title") or "document")
     if source.get("type") == "text":
         return {"type": "text", "text": f"[document: {name}]\n{source.get('data', '')}"}

@@ -25,7 +25,7 @@ sykler; nøkkel, nøkler."""
 MAX_WORD_CHARACTERS = 40
 """Longer words (keys, hashes, base64) are neither stemmed nor cached."""
 MAX_TERM_CHARACTERS = 64
-"""Terms are cut to this length: the start of a hash or of base64 is enough to find it."""
+"""Terms are cut to this length: the start of a hash or a base64 string is enough to find it."""
 
 # Combining marks are part of a word in many scripts, but `\w` does not match them.
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670\u0900-\u0903\u093a-\u094f\u0951-\u0957\u0962\u0963\u0981-\u0983"
@@ -45,14 +45,14 @@ _SCRIPTS = (
     (re.compile("[\u0900-\u097f]"), "hindi"),
 )
 SIGNALS = ("words", "asks", "first", "instructs")
-"""The meaning of each byte of `signals`: `words` is 25 · log(1 + number of words), the others are shares of 255."""
+"""The meaning of each byte of `signals`: `words` is 25 · log(1 + number of words), and the others are shares of 255."""
 _TALK = rules("en", "signals", "talk")
 _ASKS = re.compile(r"[?？؟]\W*(?:\[[^\]]*\]\s*)?$")
 _FIRST = _TALK.words("first")
 _HEAD_CHARACTERS = 1200
-"""Only this many characters at the start are read for signals, to limit the cost for long texts."""
+"""Only this many leading characters are read for signals, to limit the cost for long texts."""
 _FULL_FIRST = 3
-"""This many first-person words give the full score."""
+"""This many first-person words are enough for the full score."""
 _LOCK = Lock()
 _CODES = {
     "en": "english", "de": "german", "fr": "french", "es": "spanish", "it": "italian", "pt": "portuguese",
@@ -62,9 +62,9 @@ _CODES = {
 
 
 _TERMS_BY_WORD: dict[str, dict[str, tuple[str, ...]]] = {language: {} for language in _CODES.values()}
-"""A cache of the terms of each word, by language."""
+"""A cache of each word's terms, by language."""
 MAX_CACHED_WORDS = 65_536
-"""The cache of a language is cleared when it is larger than this."""
+"""A language's cache is cleared when it exceeds this size."""
 
 
 class Stemmer(Protocol):
@@ -107,7 +107,7 @@ def stemmer_of(text: str) -> str | None:
 
 
 def stemming_language(text: str, usual: str | None = None) -> str:
-    """Return the Snowball name of the language that is used to stem a text: its own, otherwise `usual` or English."""
+    """Return the Snowball name of the language used to stem a text: its own, or else `usual` or English."""
     return stemmer_of(text) or usual or "english"
 
 
@@ -133,7 +133,8 @@ def tokens(text: str, language: str | None = None, usual: str | None = None) -> 
 
 
 def _terms(word: str, language: str) -> tuple[str, ...]:
-    """Return the index terms of one word: its stem, its bigrams in a script without spaces, or none for a stop word."""
+    """Return the index terms of one word: its stem, its bigrams in a script without spaces, or nothing for a stop
+    word."""
     if word in STOP_WORDS.get(language, STOP_WORDS["english"]):
         return ()
     if word.isascii():
@@ -154,9 +155,9 @@ def token_string(text: str, language: str | None = None, usual: str | None = Non
 
 
 def query_terms(text: str, language: str | None = None, usual: str | None = None) -> list[str]:
-    """Return the distinct terms of a question, stemmed by the guessed language, the usual one and English.
+    """Return the distinct terms of a question, stemmed for the guessed language, the usual one and English.
 
-    A short question is often too short to guess its language, so the terms of all three are searched.
+    A question is often too short for its language to be guessed, so the terms of all three are searched.
     """
     terms = dict.fromkeys(tokens(text, language, usual))
     if language is None:

@@ -24,16 +24,16 @@ from memorist.stores.base import EntryFilter, SearchesText, SearchesVectors, Sto
 
 KINDS = tuple(FINDABLE)
 MIN_CANDIDATES = 40
-"""How many candidates each search (text and vector) returns. If three times the number of requested hits is more, that
-is used instead."""
+"""How many candidates each search (text and vector) returns. If three times the number of requested hits is higher,
+that number is used instead."""
 NEIGHBOURS_OF = 4
 """How many of the best candidates of each search also add their neighbours."""
 NEIGHBOUR_OFFSETS = (-2, -1, 1, 2, 3)
 """The offsets of these neighbouring turns. The answer often follows the turn that mentions the subject."""
 MAX_DATED_ENTRIES = 40
-"""How many of the nearest vectors to add from a time that the question names."""
+"""How many of the nearest vectors to add from a time mentioned in the question."""
 MAX_SCANNED_ENTRIES = 5_000
-"""A namespace with at most this many entries is scanned completely for a date."""
+"""If a question names a date, a namespace with at most this many entries is scanned completely."""
 PAGE_ENTRIES = 2_000
 SAMPLE_ENTRIES = 512
 COUNT_GROWTH = 1.1
@@ -124,14 +124,15 @@ class Reader(Protocol):
 
 
 class SearchResults(msgspec.Struct):
-    """Holds the candidates found in all namespaces of a recall, and statistics for ranking."""
+    """Holds the candidates found in all namespaces of a recall and statistics for ranking."""
 
     entries: dict[Key, Entry] = msgspec.field(default_factory=dict)
     counts: dict[str, int] = msgspec.field(default_factory=dict)
     spread: list[Spread] = msgspec.field(default_factory=list)
-    """For each namespace with vectors, this is their number, and the mean and standard deviation of their cosines."""
+    """For each namespace with vectors, this contains their number and the mean and standard deviation of their
+    cosines."""
     earlier: dict[str, tuple[Vectors | None, list[Spread]]] = msgspec.field(default_factory=dict)
-    """This is the same for earlier embedders, each with its vectors of the question."""
+    """This contains the same for earlier embedders, each with its vectors for the question."""
     full: bool = False
     """This is True if a search returned as many entries as its limit, so that there may be more."""
 
@@ -147,7 +148,7 @@ class SearchResults(msgspec.Struct):
 
 
 class Candidates:
-    """Searches for the candidates for one question, namespace by namespace."""
+    """Finds the candidates for one question, namespace by namespace."""
 
     def __init__(
         self,
@@ -172,7 +173,7 @@ class Candidates:
         """Embeds the question with an earlier embedder. It is None if the caller passes a vector."""
 
     async def take(self, namespaces: Sequence[tuple[str, NamespaceStats]], count: int) -> SearchResults:
-        """Return up to `count` candidates of each search and namespace, with their neighbours and linked entries."""
+        """Return up to `count` candidates from each search and namespace, with their neighbours and linked entries."""
         results = SearchResults()
         wanted: dict[Key, Scoped | None] = {}
         for ns, stats in namespaces:
@@ -192,7 +193,7 @@ class Candidates:
         return results
 
     async def _add(self, wanted: Mapping[Key, Scoped | None], results: SearchResults) -> None:
-        """Fetch entries by their keys in one read. Keys that the store lacks are removed from the
+        """Fetch entries by key in one read. Keys that the store lacks are removed from the
         index in RAM."""
         missing = [key for key in wanted if key not in results.entries]
         if not missing:
@@ -390,7 +391,7 @@ def _replacements(entries: Iterable[Entry]) -> list[Key]:
 
 
 def _neighbours(ns: str, keys: Iterable[Key]) -> list[Key]:
-    """Return the keys of the messages around some messages."""
+    """Return the keys of the messages around the given messages."""
     beside: list[Key] = []
     for kind, parent, id in keys:
         if kind == "message":
@@ -402,8 +403,8 @@ def _neighbours(ns: str, keys: Iterable[Key]) -> list[Key]:
 def _nearest(
     index: VectorIndex[ShortKey], vectors: Vectors, count: int, only: EntryFilter, query: Query
 ) -> tuple[list[Key], Spread, list[Key]]:
-    """Return the keys of the nearest vectors that the filters allow, their spread, and keys from the times that the
-    question names."""
+    """Return the keys of the nearest vectors that the filters allow, their spread, and keys of entries from the times
+    that the question names."""
     after = None if only.after is None else only.after + 1
     groups = None if only.kinds is None else [KINDS.index(kind) for kind in only.kinds]
     mask = index.between(after, only.before, groups)

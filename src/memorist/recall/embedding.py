@@ -1,4 +1,4 @@
-"""Wraps any embedder (local, remote, a function) behind one coroutine."""
+"""Wraps any embedder (a local one, a remote one or a function) behind one coroutine."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ class Earlier:
     """Reopens, by name, the embedders that computed stored vectors, until those vectors are replaced.
 
     Until `VectorIndexer` has finished, a namespace contains vectors from two embedders. A question is then embedded by
-    both, and each searches its own vectors. An embedder that cannot be reopened by its name (a function) is None, and
-    its entries are found only by words.
+    both, and each searches its own vectors. An embedder that cannot be reopened by name (such as a function) is None,
+    and its entries are found only by words.
     """
 
     def __init__(self, runtime: Runtime) -> None:
@@ -80,7 +80,7 @@ class Earlier:
         self._known: dict[str, Embedding | None] = {}
 
     def get(self, name: str) -> Embedding | None:
-        """Return the embedder with a stored name."""
+        """Return the embedder that has a stored name."""
         from ..embed.opening import reopened
 
         if name not in self._known:

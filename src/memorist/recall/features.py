@@ -1,7 +1,7 @@
-"""Computes the features of each candidate for a question, from the candidates alone and without access to the store.
+"""Computes the features of each candidate for a question from the candidates alone, without access to the store.
 
-A feature is about 0 if it says nothing about a candidate, and about 1 if it supports it. `FEATURES` contains the names
-that hits show. `weights.json` determines which of them count, and how much.
+A feature is about 0 if it says nothing about a candidate, and about 1 if it supports the candidate. `FEATURES` contains
+the names that hits show. `weights.json` determines which of them count, and how much.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from memorist.records import SUPERSEDED, Entry
 
 K1, B, CONTEXT_SHARE = 1.2, 0.5, 0.5
 LENGTH_SHARE = 0.75
-"""How much less a long text counts than a short one with the same words (BM25's b). The searches use `B`."""
+"""How much less a long text counts than a short one that contains the same words (BM25's b). The searches use `B`."""
 SESSION_GAP_MICROSECONDS = 4 * 3600 * 1_000_000
 """A pause of this length in a thread, in microseconds, starts another session."""
 DAY_MICROSECONDS = 86_400_000_000.0
 OFFSETS = ((-1, 0.5), (1, 1.0), (2, 0.5))
-"""The distances of neighbouring turns whose matches are added to a turn's own, and the share that is added."""
+"""The distances to neighbouring turns whose matches are added to a turn's own, and the share that is added."""
 LONG_WORDS = 40
 """Words beyond this number do not raise a turn's score."""
 ASSISTANT_NAMES = frozenset({"assistant", "ai", "bot", "chatbot", "model", "system", "tool"})
@@ -73,7 +73,7 @@ class Table(msgspec.Struct, frozen=True):
     context_terms: list[str]
     session: Ints
     position: Ints
-    """This combines thread and sequence number in one integer, so that neighbours differ by one."""
+    """This combines the thread and the sequence number in one integer, so that neighbours differ by one."""
     names: tuple[str, ...]
     speaker: Ints
     """These are indices into `names`."""
@@ -92,7 +92,7 @@ class Table(msgspec.Struct, frozen=True):
 
 @lru_cache(1024)
 def is_assistant(role: str, speaker: str) -> bool:
-    """Return whether a machine wrote an entry, from its role or from a speaker's name such as `assistant`."""
+    """Return whether a machine wrote an entry, judging by its role or by a speaker's name such as `assistant`."""
     return role in ("assistant", "tool", "system") or speaker.lower() in ASSISTANT_NAMES
 
 
@@ -130,7 +130,7 @@ def _encode(values: Sequence[str]) -> tuple[tuple[str, ...], Ints]:
 
 
 def idf(count: int, frequency: int) -> float:
-    """Return the inverse document frequency (as in BM25) of a term that `frequency` of `count` entries contain."""
+    """Return the inverse document frequency (as in BM25) of a term that occurs in `frequency` of `count` entries."""
     return math.log(1.0 + (count - frequency + 0.5) / (frequency + 0.5))
 
 
@@ -140,7 +140,7 @@ class Matches(msgspec.Struct, frozen=True):
     weights: Floats
     """This is the rarity of each term."""
     exists: Flags
-    """This is True for each term that any record of the scope contains."""
+    """This is True for each term that occurs in any record of the scope."""
     own: Floats
     """This is BM25's saturated count of each term (column) in each candidate (row), between 0 and 1."""
     context: Floats
@@ -167,7 +167,7 @@ def match(query: Query, table: Table, stats: ScopeStats, frequency: Mapping[str,
 def features(
     query: Query, table: Table, stats: ScopeStats, matches: Matches, similarity: Similarity | None = None
 ) -> dict[str, Floats]:
-    """Return every feature by its name."""
+    """Return every feature by name."""
     out = _words(query, table, matches)
     if similarity is not None:
         out["meaning"] = _meaning(similarity)
@@ -223,8 +223,8 @@ def _phrases(query: Query, table: Table, matches: Matches, weights: Floats) -> F
 def _occurrences(texts: Sequence[str], terms: Sequence[str]) -> Floats:
     """Return how often each text (row) contains each term (column).
 
-    One search through all texts joined together is many times faster than a search in each. A term that occurs twice in
-    a row counts once, because the two occurrences share the space between them.
+    One search through all the texts joined together is many times faster than a separate search of each text. A term
+    that occurs twice in a row counts once, because the two occurrences share the space between them.
     """
     joined = " " + " \n ".join(texts) + " "
     places: list[int] = []

@@ -39,14 +39,14 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True):
     score: float
     """This is between 0 and 1; higher is better."""
     cosine: float | None = None
-    """This is the cosine similarity of its vector and the question's, or None if there are no vectors."""
+    """This is the cosine similarity between its vector and the question's, or None if there are no vectors."""
     namespace: str
     org: str = "default"
     created_at: datetime
     source: str | None = None
     """This is the origin: a message's own id, the message a fact was extracted from, or the source of a document."""
     superseded_by: str | None = None
-    """This describes what replaced it, such as "location: Porto since 2026-11-16". It is None while the record is
+    """This describes its replacement, such as "location: Porto since 2026-11-16". It is None while the record is
     current."""
     reasons: tuple[Reason, ...] = ()
     trust: str = "user"
@@ -54,7 +54,7 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True):
     speaker: str = ""
     """This is the speaker of a message, or empty for other records."""
     place: int = 0
-    """This is its number in its thread or document, starting at 1, or 0 for records that are not part of one."""
+    """This is its number in its thread or document, counted from 1, or 0 for records that are not part of either."""
     heading: str | None = None
     """These are the headings above a chunk of a document, such as `Refunds > Exceptions`."""
     page: int | None = None
@@ -62,6 +62,6 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def log_odds(score: float) -> float:
-    """Return the log-odds of a score between 0 and 1, which are used to compare scores of hits."""
+    """Return the log-odds of a score between 0 and 1, which are used to compare the scores of hits."""
     inside = min(max(score, 1e-12), 1 - 1e-12)
     return math.log(inside / (1 - inside))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .ranking import Ranking, Row
 
 MAX_PASSAGES = 160
-"""How many candidates to examine for passages of documents, which are then ordered by their best sentences."""
+"""How many candidates to examine for document passages, which are then ordered by their best sentences."""
 OTHER_SHARE = 0.9
 """The weight of a hit found by another wording or a further question, relative to one found by the question itself."""
 QUOTE_CHARACTERS = 120
@@ -46,7 +46,7 @@ class Wanted(msgspec.Struct, frozen=True):
     """This is True if the relevance floor for contexts applies instead of the one for searches. It has no effect if
     `min_score` is set."""
     filtered: bool = False
-    """This is True if the caller passed a filter. The filter already expresses what is wanted, so a search returns all
+    """This is True if the caller passed a filter. The filter already narrows the results, so a search returns all
     matches that have something in common with the question."""
 
 
@@ -142,8 +142,8 @@ class Hits:
         return sorted(hits, key=lambda hit: (-hit.score, hit.superseded_by is not None))
 
     async def _replaced(self, rows: Sequence[Row]) -> dict[str, str]:
-        """Return what replaced superseded hits, by the fact's id: its current text, or the statement that retracted
-        it."""
+        """Return the replacements of superseded hits, by the fact's id: its current text, or the statement that
+        retracted it."""
         ids = dict.fromkeys(id for row in rows if (id := row.entry.metadata.get(SUPERSEDED)) is not None)
         keys = [id.partition("/")[::2] for id in ids]
         facts = await self._reader.get_many(Fact, keys) if keys else []
@@ -165,7 +165,7 @@ class Hits:
         return None if message is None else f"{quote_start(message.text)} ({last[0].updated_at.date().isoformat()})"
 
     async def _with_texts(self, ranked: Sequence[Row]) -> list[Row]:
-        """Return the same rows with their texts, without those whose record was deleted."""
+        """Return the same rows with their texts, except those whose record was deleted."""
         from ..languages.small_talk import is_small_talk
 
         texts: dict[int, Row] = {}
@@ -186,13 +186,13 @@ class Hits:
 
 
 def quote_start(text: str) -> str:
-    """Return the start of a statement on one line, to quote it next to something else."""
+    """Return the start of a statement as one line, to be quoted next to something else."""
     plain = " ".join(text.split())
     return plain if len(plain) <= QUOTE_CHARACTERS else plain[:QUOTE_CHARACTERS].rsplit(" ", 1)[0] + " …"
 
 
 def _by_sentences(question: str, rows: list[Row], words: WordVectors, most: int) -> list[Row]:
-    """Return the first `most` hits, with passages of documents in the order of their best sentences.
+    """Return the first `most` hits, with document passages in the order of their best sentences.
 
     Each rank keeps its score, and everything that is not a passage keeps its position.
     """

@@ -23,7 +23,7 @@ SMALL_SCOPE_ENTRIES = 2_000
 
 
 def select_terms(terms: Sequence[str], frequency: Mapping[str, int], entries: int) -> list[str]:
-    """Return the terms worth searching: those that exist, without frequent ones if two rarer ones remain."""
+    """Return the terms worth searching: those that exist, except frequent ones if two rarer ones remain."""
     existing = [term for term in terms if frequency.get(term, 0) > 0]
     if len(existing) > MAX_TERMS:
         existing = sorted(existing, key=lambda term: frequency[term])[:MAX_TERMS]
@@ -46,12 +46,12 @@ class _Postings:
         self.own = array("B")
         self.context = array("B")
         self.live = 0
-        """The document frequency of the term, which is the number of entries (without removed ones) that contain it in
-        their own text."""
+        """The document frequency of the term, which is the number of entries (excluding removed ones) that contain it
+        in their own text."""
 
 
 class LexicalIndex(Generic[Key]):
-    """Maps terms to entries. A removed entry leaves its slot empty, and slots are compacted when a quarter are
+    """Maps terms to entries. A removed entry leaves its slot empty, and slots are compacted when a quarter of them are
     empty."""
 
     def __init__(self) -> None:

@@ -1,7 +1,7 @@
 """Cuts a long text to the run of sentences or lines that best matches a question.
 
-Code and tables are cut between lines, never inside one. A passage keeps the heading above it, and a table row keeps the
-head of its table. The result depends only on the text, the terms and the room.
+Code and tables are cut between lines, never inside one. A passage keeps the heading above it, and a table row keeps its
+table's header. The result depends only on the text, the terms and the room.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class _Piece(msgspec.Struct, frozen=True):
     heading: int = -1
     """This is the index of the heading above it, or -1 if there is none."""
     table: int = -1
-    """This is the index of the first row of its table, or -1 outside of tables."""
+    """This is the index of the first row of its table, or -1 outside tables."""
 
 
 Read = tuple[list[_Piece], list[float], list[int]]
-"""The pieces of a text, with the relevance and the tokens of each."""
+"""The pieces of a text, with the relevance and the token count of each piece."""
 
 
 def passage(
@@ -56,7 +56,7 @@ def passage(
 ) -> str:
     """Return the text if it fits. Otherwise return its best passage in at most `max_tokens`, or "" if none fits.
 
-    `cache` keeps how texts were split and scored, for a caller that asks for several lengths with the same terms.
+    `cache` stores how texts were split and scored, for a caller that needs several lengths with the same terms.
     """
     if count(text) <= max_tokens:
         return text
@@ -85,7 +85,7 @@ def _read(text: str, terms: Sequence[str], count: Callable[[str], int]) -> Read:
 
 def _grown(index: int, worth: Sequence[float], costs: Sequence[int], room: int) -> tuple[int, int]:
     """Return the first and last piece of the run that grows from a piece while it fits. At each step, the better
-    neighbour is added, or the next one if both are equal."""
+    neighbour is added, or the following one if both are equally good."""
     first = last = index
     spent = costs[index]
     while True:
@@ -104,7 +104,7 @@ def _grown(index: int, worth: Sequence[float], costs: Sequence[int], room: int) 
 def _written(
     text: str, pieces: Sequence[_Piece], first: int, last: int, max_tokens: int, count: Callable[[str], int]
 ) -> str:
-    """Return the text of a run, with its heading and table head if they fit, or "" if the run alone does not fit."""
+    """Return the text of a run, with its heading and table header if they fit, or "" if the run alone does not fit."""
     body = text[pieces[first].start : pieces[last].stop].strip("\n")
     opened = first > 0 and not body.startswith(CUT)
     closed = last + 1 < len(pieces)
@@ -124,7 +124,7 @@ def _written(
 
 
 def _letters(text: str, room: int, count: Callable[[str], int]) -> str:
-    """Return the start of a piece that is too long, cut at a character."""
+    """Return the start of a piece that is too long, cut after any character."""
     if room < 1:
         return ""
     size = min(len(text), 4 * room)
@@ -150,8 +150,8 @@ def sentences(text: str) -> list[str]:
 
 
 def alone(text: str, number: int) -> str:
-    """Return one of the `sentences` of a text, by its index, with its heading and table head, and with marks where text
-    is left out."""
+    """Return one of the `sentences` of a text, by its index, with its heading, its table header and marks where text is
+    left out."""
     return _written(text, _pieces(text), number, number, len(text) + 1, len)
 
 

@@ -24,7 +24,7 @@ question."""
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """Holds a question's vectors from one embedder, and the spread of their cosines in each namespace."""
+    """Holds a question's vectors from one embedder and the spread of their cosines in each namespace."""
 
     embedder: str
     vectors: Vectors
@@ -65,7 +65,8 @@ class Pool:
         return features(self.query, self.table, self.stats, self.matches, self.similarity)
 
     def cosine(self, index: int) -> float | None:
-        """Return the cosine similarity of a candidate and the question, or None if there are no vectors to compare."""
+        """Return the cosine similarity between a candidate and the question, or None if there are no vectors to
+        compare."""
         entry = self.entries[index]
         if self.similarity is None or entry.vector is None or entry.embedder != self.embedder:
             return None
@@ -84,8 +85,8 @@ def stats_of(namespaces: Sequence[NamespaceStats]) -> ScopeStats:
 
 
 def _similarity(entries: Sequence[Entry], asked: Sequence[Asked]) -> Similarity | None:
-    """Return cosines on the same scale. Those from an earlier embedder are rescaled to the mean and deviation of the
-    current one."""
+    """Return all cosines on the same scale. Those from an earlier embedder are rescaled to the mean and deviation of
+    the current one."""
     scales = [(question, scale) for question in asked if (scale := _joined_spread(question.spread)) is not None]
     if not scales:
         return None
@@ -109,8 +110,8 @@ def _joined_spread(parts: Sequence[Spread]) -> tuple[float, float] | None:
 
 
 def _cosines(entries: Sequence[Entry], asked: Asked) -> tuple[list[int], Floats]:
-    """Return the positions of the entries with a vector of this embedder, and their cosines to each of the question's
-    vectors."""
+    """Return the positions of the entries that have a vector from this embedder, and their cosines to each of the
+    question's vectors."""
     width = asked.vectors.shape[1] + 4
     indices = [
         index

@@ -45,7 +45,7 @@ MAX_TERMS = 256
 """If a question has more terms, only the rarest are searched, from anywhere in the question."""
 MAX_CHARS = 16_000
 """If a question is longer, half this many characters are read from each end, because the actual question comes before
-or after a pasted text."""
+or after any pasted text."""
 MAX_PARTS = 4
 MIN_PART_TERMS = 2
 """A part with fewer terms is searched only together with the rest."""
@@ -75,16 +75,16 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     past: bool = False
     """This is True if the question is about the past, so that superseded records are not ranked lower."""
     asks: bool = False
-    """This is True if the text asks something, rather than states or requests something."""
+    """This is True if the text is a question, rather than a statement or a request."""
     bare: bool = False
     """This is True if the question can be understood on its own, rather than as the next turn of a conversation."""
     personal: bool = False
-    """This is True if the question may be about the asker or somebody they know. It says "I", "my" or "she", or is not
-    in English, since verbs may express this in other languages."""
+    """This is True if the question may be about the asker or somebody they know. Such a question says "I", "my" or
+    "she", or is not in English, since verbs may express this in other languages."""
     asks_assistant: bool = False
     """This is True if the question asks for the assistant's own words."""
     language: str = "english"
-    """This is the guessed language, by its Snowball name. For a question that is too short, it is the scope's usual
+    """This is the Snowball name of the guessed language. For a question that is too short, it is the scope's usual
     language."""
     now: int = 0
 
@@ -209,7 +209,7 @@ def find_dates(text: str, now: int) -> tuple[list[Interval], list[Span]]:
     """Return the time intervals that a text mentions, and their character spans in it.
 
     Stored statements are from the past, so a future time ("what do I have next Friday") produces no interval, and its
-    words are searched as words. A bare weekday means the last one only if the question is in the past tense.
+    words are searched for like any others. A bare weekday means the last one only if the question is in the past tense.
     """
     at = to_datetime(now)
     lang = language_of(text) or "en"
@@ -235,8 +235,8 @@ def _any_weekday(date: DateRange, text: str) -> bool:
 
 
 def _meant(date: DateRange, now: datetime) -> tuple[datetime, datetime]:
-    """Return the interval to search for a parsed date. It has whole days, and is widened for "two weeks ago" and open
-    for "since"."""
+    """Return the interval to search for a parsed date. It covers whole days, is widened for "two weeks ago" and is
+    open-ended for "since"."""
     start, end = date.start, date.end
     if date.grain in ("minute", "hour"):  # people rarely remember the minute at which something was said
         start = start.replace(hour=0, minute=0, second=0, microsecond=0)

@@ -1,4 +1,4 @@
-"""Ranks a pool by a weighted sum of features, with the newest of equal statements first, and computes a calibrated
+"""Ranks a pool by a weighted sum of features, puts the newest of equal statements first, and computes a calibrated
 score.
 
 The weights and the calibration are in `weights.json`, which `make recall-fit` generates.
@@ -39,7 +39,7 @@ required."""
 FEW_ENTRIES, OWN_STATEMENTS = 100, 6
 """In a memory with fewer entries than the first number, a question about the user ("What should I cook?"), or one that
 shares a word with something they stated, recalls up to the second number of their best statements, even if nothing
-connects these with the question."""
+connects them with the question."""
 TELLING_RARITY = 0.5
 """Words with a lower rarity ("behind", "day") do not show what a question is about."""
 COVERED_WORDS, EVERYDAY_WEIGHT = 0.5, 0.1
@@ -51,13 +51,13 @@ rare."""
 MIN_PASSAGE_WORD_SHARE = 0.2
 """The share of a question's words, weighted by rarity, that one passage must contain for documents to be recalled."""
 INSTRUCTION_CANDIDATES = 10
-"""Standing instructions count for a request according to their share among this many of the best candidates."""
+"""The weight of standing instructions for a request depends on their share of this many of the best candidates."""
 SHOWN_WEIGHT = 0.05
 """Contributions smaller than this are not listed as reasons."""
 
 
 class Weights(msgspec.Struct, frozen=True):
-    """Holds the weights for one kind of embedder, and its calibration."""
+    """Holds the weights and the calibration for one kind of embedder."""
 
     features: dict[str, float]
     evidence: dict[str, float]
@@ -69,8 +69,8 @@ class Weights(msgspec.Struct, frozen=True):
     hit: dict[str, float]
     """These are the log-odds that one candidate is relevant to a question that has an answer."""
     floors: dict[str, float]
-    """These are the floors of a context. `question` is the minimum probability that the question has an answer here,
-    and `hit` is the minimum score."""
+    """These are the minimum values for a context. `question` is the minimum probability that the question has an answer
+    here, and `hit` is the minimum score."""
 
 
 class WeightsFile(msgspec.Struct, frozen=True):
@@ -87,7 +87,7 @@ def weights_file() -> WeightsFile:
 
 
 def table_name(pool: Pool) -> str:
-    """Return the name of the table of weights for a pool.
+    """Return the name of the weight table for a pool.
 
     Cosines are measured relative to their spread in the scope, so one table serves every embedder.
     """
@@ -121,11 +121,11 @@ class Ranking(msgspec.Struct, frozen=True):
     connected: Flags
     """For each candidate, this says whether it has something in common with the question."""
     findable: Flags
-    """For each candidate, this says whether recall returns it. That requires a connection with the question, which must
+    """For each candidate, this says whether recall returns it. This requires a connection with the question, which must
     seem to have an answer here."""
     above_floor: Flags
-    """For each candidate, this says whether a context may send it. That requires that the question seems to have an
-    answer here, and that the candidate may be the answer."""
+    """For each candidate, this says whether a context may send it. This requires that the question seems to have an
+    answer here, and that the candidate may be that answer."""
 
     def reasons(self, indices: Sequence[int]) -> dict[int, tuple[Reason, ...]]:
         """Return the reasons for the candidates at these indices, strongest first."""
@@ -206,7 +206,7 @@ def _is_near(pool: Pool) -> bool:
 
 
 def _is_covered(pool: Pool) -> bool:
-    """Return whether one record contains half of the words of a question or of a short search.
+    """Return whether one record contains half of the words in a question or a short search.
 
     A few words say too little about whether the memory knows their subject. A remark ("See you this afternoon.") is not
     a search. It asks nothing, most of its words are stop words, and none of the other words is rare.
@@ -220,11 +220,10 @@ def _is_covered(pool: Pool) -> bool:
 
 
 def _passages(pool: Pool) -> Flags:
-    """Return the passages of documents if one of them contains a fair share of the question's words, and otherwise
-    none.
+    """Return the document passages if one of them contains a fair share of the question's words; otherwise return none.
 
-    The weights come only from chats. In documents the answer often uses other words near those of the question, and the
-    order of passages is determined by their sentences.
+    The weights were fitted only on chats. In documents, the answer often uses other words near those of the question,
+    and passages are ordered by their sentences.
     """
     rarity = np.array(pool.query.rarity, np.float64)
     share = (pool.matches.own > 0) @ rarity / (float(rarity.sum()) or 1.0)
@@ -285,9 +284,9 @@ def replacements_first(pool: Pool, raw: Floats) -> Floats:
 
 
 def evidence_of(pool: Pool, values: Mapping[str, Floats]) -> dict[str, float]:
-    """Return the evidence of all candidates on whether the question has an answer here.
+    """Return the evidence from all candidates on whether the question has an answer here.
 
-    Words are weighted by their rarity in general, because in a small memory every word is rare.
+    Words are weighted by their general rarity, because in a small memory every word is rare.
     """
     rarity = np.array(pool.query.rarity, np.float64)
     total = float(rarity.sum())
@@ -320,7 +319,7 @@ def _session_sets(own: Flags, session: Ints) -> Flags:
 
 def instructions(values: Mapping[str, Floats], raw: Floats) -> Floats:
     """Return, for each standing instruction, the share of instructions among the best candidates. If there are many,
-    the match is no coincidence."""
+    the match is not a coincidence."""
     instructs = values["instruction"] > 0
     best = np.argsort(-raw, kind="stable")[:INSTRUCTION_CANDIDATES]
     return np.where(instructs, float(instructs[best].mean()) if best.size else 0.0, 0.0)
@@ -328,8 +327,8 @@ def instructions(values: Mapping[str, Floats], raw: Floats) -> Floats:
 
 def calibrate(pool: Pool, values: Mapping[str, Floats], raw: Floats, weights: Weights) -> tuple[Floats, Floats]:
     """Return the probability that the question is related to this memory, and that probability multiplied by the
-    probability that a candidate is the answer. Both are arrays, because a standing instruction applies to a request
-    whatever the rest of the memory is about.
+    probability that a candidate is the answer. Both are arrays, because a standing instruction applies to a request no
+    matter what the rest of the memory is about.
     """
     odds = sum(weights.evidence[name] * value for name, value in evidence_of(pool, values).items())
     related = _sigmoid(odds + weights.evidence["instructions"] * instructions(values, raw))

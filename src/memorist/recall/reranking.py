@@ -40,7 +40,7 @@ class Reranking:
 
     @property
     def name(self) -> str:
-        """This is the reranker's name, which the reasons of hits show."""
+        """This is the reranker's name, which is shown in the reasons for hits."""
         return self._inner.name if self._inner is not None else f"model {self._model.name if self._model else ''}"
 
     async def judge(self, query: str, texts: Sequence[str]) -> Verdict:

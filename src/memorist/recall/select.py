@@ -11,7 +11,7 @@ from memorist.recall.passage import passage
 from memorist.recall.ranking import Row
 
 DUPLICATE_SIMILARITY = 0.9
-"""Two texts are near-duplicates if the Jaccard similarity of their terms is at least this."""
+"""Two texts are near-duplicates if the Jaccard similarity of their terms is at least this value."""
 MIN_OVERLAP_CHARACTERS = 12
 """The minimum number of characters for text to count as repeated where two chunks meet."""
 MAX_MERGED_CHUNKS = 4
@@ -54,9 +54,10 @@ def chosen(ranked: Iterable[Row], count: int, most: int) -> list[Row]:
 
 
 def without_repeats(rows: Iterable[Row]) -> list[Row]:
-    """Return the rows without messages that repeat an earlier one word for word.
+    """Return the rows, except messages that repeat an earlier one word for word.
 
-    They are compared by text and not by terms, because "I don't live in Porto" has the same terms as "I live in Porto".
+    Messages are compared by text rather than by terms, because "I don't live in Porto" has the same terms as "I live in
+    Porto".
     """
     statements: set[tuple[str, str]] = set()
     unique: list[Row] = []
@@ -75,7 +76,7 @@ def _same(a: frozenset[str], b: frozenset[str]) -> bool:
 
 
 def merge_chunks(ranked: Sequence[Row], *, separator: str = "\n") -> list[Row]:
-    """Merge consecutive chunks of one document into one hit, at the rank of the best of them."""
+    """Merge consecutive chunks of one document into one hit, at the rank of the best chunk."""
     chunks = {_position(row): row for row in ranked if row.entry.kind == "document"}
     out: list[Row] = []
     used: set[Position] = set()
@@ -100,7 +101,7 @@ def _position(row: Row) -> Position:
 
 
 def _run(key: Position, chunks: dict[Position, Row], used: set[Position]) -> list[Row]:
-    """Return the consecutive chunks around one, at most `MAX_MERGED_CHUNKS`, starting with later ones."""
+    """Return at most `MAX_MERGED_CHUNKS` consecutive chunks around one chunk, adding later ones first."""
     whole, first = key
     last = first
     while last - first + 1 < MAX_MERGED_CHUNKS:
@@ -114,7 +115,7 @@ def _run(key: Position, chunks: dict[Position, Row], used: set[Position]) -> lis
 
 
 def _joined(texts: Sequence[str], separator: str) -> str:
-    """Join texts, without the text that chunking repeats where they meet."""
+    """Join texts, dropping the text that chunking repeats where they meet."""
     out = texts[0]
     for text in texts[1:]:
         longest = min(len(out), len(text))
@@ -124,7 +125,7 @@ def _joined(texts: Sequence[str], separator: str) -> str:
 
 
 def fill(ranked: Sequence[Row], max_tokens: int, count: Callable[[str], int], terms: Sequence[str] = ()) -> list[Row]:
-    """Return the best hits that fit a token budget. A hit that is too long is cut to its best passage."""
+    """Return the best hits that fit a token budget. An overlong hit is cut to its best passage."""
     out: list[Row] = []
     left = max_tokens
     for row in ranked:

@@ -1,9 +1,9 @@
 """Scores passages of documents by how well their best sentence answers a question, using words of similar meaning.
 
 The first ranking compares a question with a whole passage. Often a single sentence contains the answer in different
-words, and the average of a passage's word vectors hides that. Here each word of the question is compared with each word
-of a sentence, and the best match of each counts (rare words count more). This works only in English, because the word
-vectors are English.
+words, and the average of a passage's word vectors hides it. Here each word of the question is compared with each word
+of a sentence, and the best match for each question word counts (rare words count more). This works only in English,
+because the word vectors are English.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ WordVectors = Callable[[Sequence[str]], NDArray[np.float32]]
 """A function that returns one vector per word. The length of a vector determines the weight of the word in a sum."""
 
 COSINE_NUMBERS = 128
-"""How many numbers of each vector are used for the cosine of a whole sentence. The first ones matter most."""
+"""How many dimensions of each vector are used for the cosine of a whole sentence. The first ones matter most."""
 _HEADING = re.compile(r"\A\s{0,3}#{1,6}\s")
 
 
@@ -45,7 +45,7 @@ class Split(msgspec.Struct, frozen=True):
     starts: Ints
     """This is where each sentence begins in `flat`."""
     headed: Ints
-    """These are the same words, but after each sentence come the words of its passage's heading."""
+    """These are the same words, but each sentence is followed by the words of its passage's heading."""
     headed_starts: Ints
     vocabulary: list[str]
 
@@ -59,7 +59,7 @@ def content_words(text: str) -> list[str]:
 def split(passages: Sequence[Row]) -> Split:
     """Split passages into sentences and words, without stop words. Sentences without words are left out.
 
-    The words in a table's head count as words of each row.
+    The words in a table's header count as words of each row.
     """
     vocabulary: dict[str, int] = {}
     texts: list[str] = []
@@ -136,8 +136,8 @@ def _rarity(sentence_words: Split, asked: Sequence[str], count: int) -> Floats:
 
 
 def _likeness(sentence_words: Split, asked: Sequence[str], every: NDArray[np.float32]) -> Floats:
-    """Return the cosine similarity of each word of the question (row) and each word of the passages, or 1 for words
-    with the same stem. The mean of all words is subtracted first, because all words have it in common.
+    """Return the cosine similarity between each word of the question (row) and each word of the passages, or 1 for
+    words with the same stem. The mean of all word vectors is subtracted first, because they all have it in common.
     """
     size = len(sentence_words.vocabulary)
     centred = every - every[sentence_words.flat].mean(axis=0)
@@ -152,13 +152,13 @@ def _likeness(sentence_words: Split, asked: Sequence[str], every: NDArray[np.flo
 
 
 def _of_stem(word: str, begins: Mapping[str, Sequence[int]], vocabulary: Sequence[str]) -> list[int]:
-    """Return the positions of the words in the vocabulary that have the stem of a word."""
+    """Return the positions of the vocabulary words that have the same stem as a word."""
     stem = tokens(word, "english")
     return [at for at in begins.get(word[:2], ()) if tokens(vocabulary[at], "english") == stem]
 
 
 def _matched(likeness: Floats, words: Ints, starts: Ints) -> Floats:
-    """Return the best similarity of each word of the question (row) in each group of words."""
+    """Return the best similarity for each word of the question (row) in each group of words."""
     result: Floats = np.maximum.reduceat(likeness[:, words], starts, axis=1)
     return result
 
@@ -173,7 +173,7 @@ def _of_passages(sentence_words: Split, likeness: Floats) -> Floats:
 
 
 def _cosine(sentence_words: Split, every: NDArray[np.float32], rarity: Floats, size: int) -> Floats:
-    """Return the cosine similarity of the question and each sentence with its heading. Rare words weigh more."""
+    """Return the cosine similarity between the question and each sentence with its heading. Rare words weigh more."""
     weighted = every[:, :COSINE_NUMBERS] * rarity[:, None].astype(np.float32)
     lengths = np.diff(np.append(sentence_words.headed_starts, len(sentence_words.headed)))
     counts = np.zeros((len(sentence_words.texts), size), np.float32)

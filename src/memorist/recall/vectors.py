@@ -2,8 +2,8 @@
 
 A vector is quantised to a scale and one byte per dimension. For 256 dimensions, that is 260 bytes, both in the store
 and in memory. Beyond `MAX_EXACT_VECTORS` vectors, projections onto the first principal components (the sketch) are
-compared first, and only the best of them in full. A matrix product over the sketch is several times cheaper than over
-the vectors.
+compared first, and only the best of them in full. A matrix product over the sketch is several times cheaper than one
+over the vectors.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ class VectorIndex(Generic[Key]):
     def between(
         self, start: int | None, end: int | None, groups: Sequence[int] | None = None
     ) -> NDArray[np.bool_] | None:
-        """Return a mask for `search` that allows times from `start` up to but not including `end`, and only some
+        """Return a mask for `search` that allows times from `start` up to but not including `end`, and only the given
         groups."""
         count = len(self._keys)
         times, mask = self._times[:count], None
@@ -204,7 +204,7 @@ class VectorIndex(Generic[Key]):
             self._fit()
 
     def reserve(self, size: int) -> None:
-        """Allocate room for a number of vectors, so that loading them does not reallocate."""
+        """Allocate room for a number of vectors, so that loading them causes no reallocation."""
         if size > len(self._codes):
             self._resize(size)
 
@@ -220,8 +220,8 @@ class VectorIndex(Generic[Key]):
             self._sketch = _grow(self._sketch, grown)
 
     def _fit(self) -> None:
-        """Compute the principal components of the current vectors. This is repeated each time their number has
-        quadrupled."""
+        """Compute the principal components of the current vectors. This is repeated each time their number
+        quadruples."""
         count = len(self._keys)
         sample = np.linspace(0, count - 1, min(count, 4 * _BLOCK_ROWS)).astype(np.int64)
         rows = self._codes[sample].astype(np.float32) * self._scales[sample, None]
@@ -280,9 +280,9 @@ def _top(scores: Floats, limit: int) -> NDArray[np.int64]:
 
 
 def _likely(scores: Floats, limit: int) -> NDArray[np.int64] | None:
-    """Return the indices of scores above a threshold that is estimated from a sample. They include all of the best, and
-    are a few times as many as `limit`. Comparing a million scores with one number takes a tenth of the time needed to
-    partition them.
+    """Return the indices of scores above a threshold that is estimated from a sample. They include all of the best
+    ones, and there are a few times as many as `limit`. Comparing a million scores with one number takes a tenth of the
+    time needed to partition them.
     """
     sample = scores[:: len(scores) // _SPREAD_ROWS]
     rank = min(len(sample), 8 + 4 * limit * len(sample) // len(scores))

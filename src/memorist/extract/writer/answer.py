@@ -54,7 +54,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Refused(msgspec.Struct, frozen=True, kw_only=True):
-    """Holds an operation that was not carried out, and why. `text` is the model's own text."""
+    """Holds an operation that was not carried out and the reason. `text` is the model's own text."""
 
     reason: str
     text: str = ""
@@ -63,7 +63,7 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def decode_operations(data: object) -> tuple[list[Operation], list[Refused]] | None:
-    """Return the operations of an answer, and the items that are invalid. Return None if the whole answer is
+    """Return the operations in an answer, and the invalid items. Return None if the whole answer is
     unusable."""
     items = data.get("operations") if isinstance(data, dict) else data if isinstance(data, list) else None
     if not isinstance(items, list):
@@ -94,7 +94,7 @@ def answer_schema(messages: int, *, brief: bool = False) -> JsonObject:
     """Return the JSON Schema of an answer, in the subset that providers enforce, with closed objects in which every
     field is required.
 
-    The order of the fields is the order in which a model should think, with the evidence before its consequences. A
+    The fields are in the order in which a model should think, with the evidence before its consequences. A
     `brief` answer, for a small model, only adds memories, with few fields.
     """
     properties: JsonObject = {

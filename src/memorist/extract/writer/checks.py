@@ -1,4 +1,4 @@
-"""Checks each operation of an answer separately, and accepts it, sends it to review, or refuses it with a reason.
+"""Checks each operation in an answer separately, and accepts it, sends it for review, or refuses it with a reason.
 
 A model may state only what its evidence supports. The quote must be in the cited message, in the user's own words.
 Names and numbers must come from the quote, the conversation or known memories. The value must fit its subject and key.
@@ -26,7 +26,7 @@ MAX_CONFIDENCE = 0.95
 """Values that a model extracted are less certain than values that a user set."""
 MAX_INFERRED_CONFIDENCE = 0.6
 MIN_CONFIDENCE = 0.6
-"""Items below this are refused. A model that is unsure is mostly wrong, or the note is not worth keeping."""
+"""Items below this are refused. A model that is unsure is usually wrong, or its note is not worth keeping."""
 MIN_INFERRED_CONFIDENCE = 0.5
 EXCLUSIVE_KEYS = frozenset(
     "name nickname age birthday location hometown origin employer job role relationship_status marital_status partner"
@@ -48,7 +48,7 @@ REPAIRABLE = (
     "quotes a question that nobody asked", "names no known memory", "ends a memory without", "updates a memory without",
     "has no sentence", "its sentence is too long", "has no key", "has no value", "not a value of the field",
 )  # fmt: skip
-"""The beginnings of reasons that a model can do something about."""
+"""The beginnings of reasons that a model can act on."""
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _KEY = re.compile(r"[a-z][a-z0-9_]*(?:\.[a-z0-9_]+){0,2}")
@@ -68,7 +68,7 @@ _SOMEONE_IS = re.compile(
     r"\s+(?:is|are|was|has|had|have|takes|can't|can’t|cannot)\b(?:(?!\b(?:I|we)\b).)*$",
     re.DOTALL,
 )
-"""A clause such as "my friend is allergic to". What follows is about the friend, unless the user is mentioned."""
+"""A clause such as "my friend is allergic to". The text after it is about the friend, unless the user is mentioned."""
 _HEARSAY = re.compile(
     r"^\W*(?:(?:and|so|but|then|und|dann|et|y|e|en)\s+){0,2}(?:(?:he|she|they|someone|somebody)\s+(?:(?:just|also|then|once)\s+)?"
     r"(?:said|says|say|told|tells|tell|claims?|claimed|wrote|writes|thinks?|thought|believes?|swears?|insists?|insisted)"
@@ -356,8 +356,8 @@ def _numbers(text: str) -> list[str]:
 
 
 def _date_numbers(operation: Operation, turn: Turn) -> set[str]:
-    """Return the numbers that a resolved date may add. They come from the dates in the answer and from the message's
-    own time."""
+    """Return the numbers that a resolved date may add. They are taken from the dates in the answer and from the time of
+    the message."""
     dates = " ".join(filter(None, (operation.start, operation.end, turn.at.date().isoformat())))
     years = {str(turn.at.year + offset) for offset in (-1, 0, 1)}
     return {str(int(part)) for part in re.findall(r"\d+", dates)} | years
@@ -402,7 +402,7 @@ _NEGATIONS = frozenset(
 
 
 def details(text: str) -> set[str]:
-    """Return the names, numbers and negations of a sentence, which a change of wording must keep."""
+    """Return the names, numbers and negations in a sentence, which a rewording must keep."""
     numbers = set(re.findall(r"\d+", text))
     names = {fold(match[0]) for match in re.finditer(r"(?<=[\w,;:)] )[A-ZÀ-Þ][\w'’-]+", text)}
     negations = {word for word in re.findall(r"[\w']+", fold(text)) if word in _NEGATIONS}
@@ -410,7 +410,7 @@ def details(text: str) -> set[str]:
 
 
 def fold(text: str) -> str:
-    """Return a text without case, typographic quotes and extra space, for comparisons."""
+    """Return a text without case, typographic quotes and extra space, for comparison."""
     plain = unicodedata.normalize("NFKC", text).casefold()
     plain = plain.translate({ord(sign): "'" for sign in "’‘`´"} | {ord(sign): '"' for sign in "“”„«»"})
     return " ".join(plain.replace("\u200b", "").split()).strip(" .,;!")

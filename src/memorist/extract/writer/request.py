@@ -61,7 +61,7 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """Holds the request to the model, and the data that its answer is checked against."""
+    """Holds the request to the model and the data that its answer is checked against."""
 
     system: str
     content: str

@@ -19,7 +19,7 @@ from ...errors import InvalidValue, UsageError
 from ...values import JsonMapping, JsonObject
 
 SchemaSpec = type | JsonMapping
-"""What `Extraction(schemas=[…])` accepts: a type, or a JSON Schema with a title."""
+"""A schema that `Extraction(schemas=[…])` accepts: a type, or a JSON Schema with a title."""
 _JSON_TYPES: JsonObject = {
     "string": str, "integer": int, "number": float, "boolean": bool, "array": list, "object": dict,
 }  # fmt: skip
@@ -59,7 +59,7 @@ class Schema(msgspec.Struct, frozen=True):
         return next((field for field in self.fields if field.name == name), None)
 
     def is_complete(self, values: Mapping[str, object]) -> bool:
-        """Return whether no required field is missing."""
+        """Return whether all required fields are present."""
         return all(field.name in values for field in self.fields if field.required)
 
     def build(self, values: Mapping[str, object]) -> Any:

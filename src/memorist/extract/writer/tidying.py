@@ -1,4 +1,4 @@
-"""Plans a tidy-up from duplicates that the program finds and from a model's proposals. The proposals are checked, so
+"""Plans a tidy-up based on duplicates that the program finds and on a model's proposals. The proposals are checked, so
 that no detail is lost."""
 
 from __future__ import annotations
