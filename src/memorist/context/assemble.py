@@ -72,7 +72,7 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     profile: tuple[ProfileLine, ...] = ()
     shorten: Shorten | None = None
     head: tuple[Unit, ...] = ()
-    """These are pinned units that are older than the history."""
+    """These are pinned units older than the history."""
     found: tuple[Unit, ...] | None = None
     """These are older units that a search found for the policy."""
     summary: Message | None = None
@@ -145,7 +145,7 @@ def fixed_tokens(
 
 
 class _Remembered(msgspec.Struct, frozen=True):
-    """Holds the profile block and the recalled memory of a request, and the items that were left out."""
+    """Holds the profile block and recalled memory of a request, and the items that were left out."""
 
     profile: Message | None
     lines: tuple[ProfileLine, ...]
@@ -300,10 +300,9 @@ class _Assembly:
     def _staying_ceiling(self, fold_tokens: int, plan: Plan, summary: Message | None) -> int:
         """Return how many tokens of memory a turn may use if its items stay in the history.
 
-        They use up the room until the next fold, which rewrites the whole history, so no cache can serve it. A
-        turn may use all of that room, because a request that lacks the answer saves nothing. Items that are already in
-        the history count too. Otherwise each turn about the same subject would add the next best items, until they fill
-        the history.
+        They use up the room until the next fold, which rewrites the whole history, so no cache can serve it. A turn may
+        use all of that room, because a request that lacks the answer saves nothing. Items already in the history count
+        too. Otherwise each turn about the same subject would add the next best items, until they fill the history.
         """
         left = fold_tokens - self.head_tokens - total_tokens(plan.keep) - _tokens(summary)
         return max(self.budget.request_tokens // STAYING_MEMORY_PART, LEAST_STAYING_TOKENS, left)

@@ -123,7 +123,7 @@ def model_window(model: str) -> int:
 
 
 def as_budget(budget: TokenBudget | int | str) -> TokenBudget:
-    """Return a budget for a number of tokens or a model's name; a budget is returned unchanged."""
+    """Return a budget for a token limit or a model's name; a budget is returned unchanged."""
     if isinstance(budget, TokenBudget):
         return budget
     if isinstance(budget, str):

@@ -63,7 +63,7 @@ class Account:
     profile_kept: int = 0
     profile_dropped: int = 0
     tools_left: Sequence[str] = ()
-    """These are the names of tools that were left out because of the ceiling for tools."""
+    """These are the names of tools that were left out because of the tool ceiling."""
     method: str = ""
     behind: int = 0
     """This is the last position that the stored summary covers."""
@@ -97,7 +97,7 @@ class Context:
     """These are all recalled items, each with its token count and, if it was left out, the reason."""
     memory_text: str = ""
     memory_items: tuple[MemoryItem, ...] = ()
-    """These are the recalled items that are in the request, best first."""
+    """These are the recalled items in the request, best first."""
     summary_text: str | None = None
     inputs: tuple[InputFate, ...] = field(default=(), repr=False)
     """These report what `compress` did with each of its messages, by position."""

@@ -20,7 +20,7 @@ MIN_PIECE_CHARACTERS = 12
 """Shorter texts may occur in a summary by chance, so they do not count as duplicates."""
 
 MAX_SPACE_FACTOR = 4
-"""A text that is more than this many times longer than the longest other text is not compared, because white space
+"""A text more than this many times as long as the longest other text is not compared, because white space
 alone cannot make up the difference."""
 
 
@@ -99,7 +99,7 @@ def identity(item: MemoryItem) -> str:
 
 
 def carried(unit: Unit) -> list[str]:
-    """Return the ids (see `identity`) of the recalled items that are stored with the message of a turn."""
+    """Return the ids (see `identity`) of the recalled items stored with a turn's message."""
     if len(unit.messages) < 2:
         return []
     attached = unit.messages[1].metadata.get(ATTACHED)

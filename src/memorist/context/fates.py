@@ -28,7 +28,7 @@ class InputFate(msgspec.Struct, frozen=True):
     """`elided` means shortened in place, and `folded` means replaced by a summary."""
     reason: str = ""
     message: Message | None = None
-    """This is the message that is sent for it, or None. Several Responses API items may share one."""
+    """This is the message sent for it, or None. Several Responses API items may share one."""
 
 
 def placed(message: Message, index: int) -> Message:

@@ -1,6 +1,6 @@
 """Writes recalled memory into a request and decides which items fit.
 
-Items with the same date, document or kind are grouped under one line (their head) that names it, so that many short
+Items with the same date, document or kind are grouped under one line (their head) that states it, so that many short
 items cost little more than their words. A blank line separates two conversations. The texts are not changed.
 """
 

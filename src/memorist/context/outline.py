@@ -14,7 +14,7 @@ import msgspec
 from .tokens import Counter
 
 MAX_JSON_CHARACTERS = 5_000_000
-"""Longer text is shortened by lines instead of being parsed as JSON."""
+"""Longer text is shortened line by line instead of being parsed as JSON."""
 MAX_LINE_CHARACTERS = 2_000
 """Longer lines are wrapped when they are read back; an outline mentions them but does not show them."""
 MIN_ROWS = 5

@@ -41,7 +41,7 @@ Searcher = Callable[[str, Sequence[Unit], int], Sequence[int]]
 
 
 class SummaryTask(msgspec.Struct, frozen=True):
-    """Holds the units that a policy asks to summarise, and the maximum number of tokens in their summary with its
+    """Holds the units that a policy wants summarised, and the maximum number of tokens in their summary with its
     fence."""
 
     units: tuple[Unit, ...]
@@ -77,7 +77,7 @@ class Aid(msgspec.Struct, frozen=True):
 
 
 class Left(msgspec.Struct, frozen=True):
-    """Represents a unit that is dropped or shortened, and the reason."""
+    """Represents a dropped or shortened unit and the reason."""
 
     unit: Unit
     reason: str
@@ -177,10 +177,10 @@ def newest_that_fit(units: Sequence[Unit], room_tokens: int, reason: str) -> tup
 def stepped(keep: Sequence[Unit], room_tokens: int, reason: str) -> tuple[tuple[Unit, ...], tuple[Left, ...]]:
     """Return (kept, dropped) for a window whose start rarely moves, so that a provider's prompt cache keeps working.
 
-    A window that is always full starts one message later with every turn, so no request starts like the previous one.
-    This window may leave up to 60 % of its room empty: it starts at the possible sequence number that is divisible by
-    the highest power of two. The choice needs no state. It changes only when that start no longer fits, or when a
-    number divisible by a higher power comes into range.
+    A window that is always full starts one message later with every turn, so no request starts in the same way as the
+    previous one. This window may leave up to 60 % of its room empty: of the possible sequence numbers, it starts at the
+    one divisible by the highest power of two. The choice needs no state. It changes only when that start no longer
+    fits, or when a number divisible by a higher power comes into range.
     """
     loose = [unit for unit in keep if not unit.pinned]
     least, tail, late = max(0.0, MIN_KEPT_SHARE * room_tokens), 0, len(loose)

@@ -125,7 +125,7 @@ class Summarize(msgspec.Struct, frozen=True):
         return Needs(summary=True, model=self.model)
 
     def reach(self, room_tokens: int, aid: Aid) -> Reach:
-        """Ask for all history that is not summarised yet."""
+        """Ask for all history that has not been summarised yet."""
         return _EVERYTHING
 
     def unchanged_units(self, count: int, taken: int) -> int:
@@ -226,7 +226,7 @@ class Importance(msgspec.Struct, frozen=True):
             raise UsageError("score is a function from a unit to a number")
 
     def reach(self, room_tokens: int, aid: Aid) -> Reach:
-        """Ask for all history that is not summarised yet, since any unit may score highest."""
+        """Ask for all history that has not been summarised yet, since any unit may score highest."""
         return _EVERYTHING
 
     def plan(self, units: Sequence[Unit], room_tokens: int, aid: Aid) -> Plan:

@@ -13,7 +13,7 @@ from .plan import Policy
 from .policies import Chain, ElideToolResults, Fifo, Importance, SlidingWindow, Summarize, VectorSwap
 
 MAX_MEMBERS = 16
-"""The maximum number of policies in a chain that is read from JSON."""
+"""The maximum number of policies in a chain read from JSON."""
 CHAIN = "chain"
 CHOICES = ("window", "elide:500+window", "elide:500+summarize", "summarize", "fifo", "importance", "swap")
 """The short names that the inspector offers."""
@@ -26,9 +26,9 @@ class NamedPolicy(msgspec.Struct, frozen=True):
     short: str
     """This is its name in the inspector and on the command line."""
     title: str
-    """This is the name shown to people."""
+    """This is its display name."""
     number: str | None = None
-    """This is the field that a number after the short name sets."""
+    """This is the field that is set by a number after the short name."""
     functions: tuple[str, ...] = ()
     """These fields contain a model or a function, which can be neither stored nor sent."""
 
@@ -124,7 +124,7 @@ def short_policy(policy: object) -> str | None:
 
 
 def title_policy(policy: object) -> str:
-    """Return the name of a policy that is shown to people."""
+    """Return the display name of a policy."""
     return ", ".join(_titled(member) for member in members_of(policy))
 
 

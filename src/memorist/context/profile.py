@@ -102,7 +102,7 @@ def _lane_order(line: ProfileLine) -> int:
 
 
 def _fenced(body: str, lines: Sequence[ProfileLine]) -> str:
-    """Put the lines between tags, below a note that mentions only the kinds of lines they contain."""
+    """Put the lines between tags, below a note that mentions only the kinds of lines present."""
     lanes = {line.lane for line in lines}
     notes = [PREFERENCES_NOTE] if lanes & {"wishes", "corrections"} else []
     notes += [SAFETY_NOTE] if "safety" in lanes else []

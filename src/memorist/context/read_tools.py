@@ -94,7 +94,8 @@ def parse_call(name: str, arguments: str | Mapping[str, object]) -> ReadCall | s
 
 
 def page(id: str, text: str, call: ReadCall) -> str:
-    """Return the requested lines of a text with their numbers, and where to continue. Lines are never cut."""
+    """Return the requested lines of a text with their line numbers, and where to continue reading. Lines are never
+    cut."""
     lines = list(enumerate(reading_lines(text), 1))
     total = len(lines)
     if call.pattern:

@@ -1,4 +1,4 @@
-"""Reads as much history as a request's policy asks for, in pages, newest first, and then assembles the request.
+"""Reads as much history as a request's policy needs, page by page from the newest, and then assembles the request.
 
     reading = Reading(budget=…, input=…)
     while (count := reading.wants()):
@@ -50,7 +50,7 @@ read before."""
 
 
 class Reading:
-    """Collects the parts of one request, and its history newest first."""
+    """Collects the parts of one request, and its history from newest to oldest."""
 
     def __init__(
         self,

@@ -28,9 +28,9 @@ DEFAULT_TEMPLATE = "{system}\n\n{memory}\n\n{tools}\n\n{history}\n\n{input}\n\n{
 def openai_messages(messages: Iterable[Message], *, merge: bool = False) -> list[JsonObject]:
     """Return messages in OpenAI's chat format, unchanged if the provider accepts them.
 
-    With `merge`, neighbours with the same role become one message, for templates that require alternating roles. Tool
-    results stay separate, since each answers its own call. So do messages with fields of their own, such as another
-    speaker's name. Only the last message of a run may have tool calls.
+    With `merge`, adjacent messages with the same role are merged into one, for templates that require alternating
+    roles. Tool results stay separate, since each answers its own call. So do messages with fields of their own, such as
+    another speaker's name. Only the last message of a run may have tool calls.
     """
     out: list[JsonObject] = []
     is_plain = True
@@ -88,8 +88,8 @@ def _parts(content: Any) -> list[Any]:
 def response_items(messages: Sequence[Message], *, lasting: Collection[Message] = ()) -> list[JsonObject]:
     """Return Responses API items; messages that arrived as such items are unchanged.
 
-    OpenAI's last compaction item replaces the items before it, which would be billed again. The `lasting` messages,
-    instructions and pinned messages stay in front of it.
+    OpenAI's last compaction item replaces the items before it, which would otherwise be billed again. The `lasting`
+    messages, instructions and pinned messages stay in front of it.
     """
     last = _last_compaction(messages, "openai")
     before = [] if last is None else _surviving(messages[:last], lasting)

@@ -67,7 +67,7 @@ def _kind_score(unit: Unit, text: str) -> float:
 
 
 def _references(texts: Sequence[str]) -> list[float]:
-    """Return how often later turns repeat the rare words of a turn, up to 1."""
+    """Return a score of at most 1 for how often later turns repeat the rare words of a turn."""
     sets = [set(words(text)) for text in texts]
     spread = Tally(word for word_set in sets for word in word_set)
     rare = [{word for word in word_set if 1 < spread[word] <= max(3, len(texts) // 20)} for word_set in sets]

@@ -1,4 +1,4 @@
-"""Writes summaries with a language model or the extractive summarizer, and checks what a model wrote.
+"""Writes summaries with a language model or the extractive summarizer, and checks those that a model wrote.
 
 If a model fails, or its summary is empty, too long, or contains invented names and numbers, the extractive summarizer
 is used instead, and the digest's note says why.
@@ -281,5 +281,5 @@ def invented_share(text: str, source: str) -> float:
 
 
 def with_pinned(text: str, pinned: Sequence[str]) -> str:
-    """Put the pinned texts, word for word, in front of a text."""
+    """Put the pinned texts in front of a text, word for word."""
     return "\n".join([*map(pinned_line, pinned), text])

@@ -1,8 +1,8 @@
 """Provides token counters: exact OpenAI encodings that work offline, an estimate, a Hugging Face tokenizer, or any
 function.
 
-`open_counter` creates one from a name, an object or a callable. A counter remembers the size of the last request that
-was assembled with it, so that `calibrate(reported_tokens)` can compare it with the provider's count.
+`open_counter` creates one from a name, an object or a callable. A counter remembers the size of the last request
+assembled with it, so that `calibrate(reported_tokens)` can compare it with the provider's count.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Counter:
 
     @property
     def name(self) -> str:
-        """The name that is stored with each count. Only a counter with the same name reuses a stored count."""
+        """The name stored with each count. Only a counter with the same name reuses a stored count."""
         return self._name
 
     def count(self, text: str) -> int:
@@ -112,7 +112,7 @@ class Estimate(Counter):
 
 
 class Wrapped(Counter):
-    """Wraps a custom counter that has a name and `count`."""
+    """Wraps a custom counter that has a name and a `count` method."""
 
     def __init__(self, inner: TokenCounter) -> None:
         super().__init__(inner.name, inner.count)

@@ -197,7 +197,7 @@ def parse_find(name: str, arguments: str | Mapping[str, object]) -> FindCall | s
 
 
 def list_tools(tools: Sequence[Tool]) -> str:
-    """Return the answer of `find_tool`: each tool with its description and parameters."""
+    """Return the answer to a `find_tool` call: each tool with its description and parameters."""
     if not tools:
         return "No tool was found."
     return "\n".join(_line(tool) for tool in tools)

@@ -1,6 +1,6 @@
 """Groups messages into units, the smallest parts a request keeps or drops: a message, or tool calls with their results.
 
-Units are built from the newest message backwards, so that a window over a long thread reads only the messages it keeps.
+Units are built backwards from the newest message, so that a window over a long thread reads only the messages it keeps.
 Messages that a provider would reject are repaired in the request, never in the store, and each repair is reported. Tool
 results without a call and empty messages are dropped, and a call without a result gets a placeholder result.
 """
@@ -90,8 +90,8 @@ class Grouper:
 
     @property
     def waiting(self) -> bool:
-        """This is True if older messages are needed to complete a unit, such as the call of a result or the start of a
-        turn."""
+        """This is True if older messages are needed to complete a unit, such as the call that a result answers, or the
+        start of a turn."""
         return bool(self._pending or self._turn)
 
     def take_plain(
@@ -299,7 +299,7 @@ def carries_results(message: Message) -> bool:
 
 
 def has_substance(message: Message) -> bool:
-    """Return whether a provider accepts the content: text that is not blank, an image, a tool call or a refusal."""
+    """Return whether a provider accepts the content: non-blank text, an image, a tool call or a refusal."""
     extra = message.extra
     if extra and (extra.get("tool_calls") or extra.get("refusal") or extra.get("audio")):
         return True

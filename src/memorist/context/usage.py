@@ -98,7 +98,7 @@ def _installed() -> dict[str, Price]:
 
 
 def read_usage(reported: object) -> Usage:
-    """Return the usage from a response of OpenAI (chat or Responses), Anthropic or Gemini, or from its `usage`."""
+    """Return the usage from an OpenAI (chat or Responses), Anthropic or Gemini response, or from its `usage`."""
     if isinstance(reported, Usage):
         return reported
     fields = _fields(reported)

@@ -237,7 +237,7 @@ def _cut_wish(rule: Rule, match: re.Match[str], book: RuleBook) -> str:
 
 
 def _values(rule: Rule, groups: dict[str, str], book: RuleBook, at: datetime) -> Iterator[tuple[str, object]]:
-    """Yield the keys and values of a match. Words that are listed as not being names, places or things are left out."""
+    """Yield the keys and values of a match. Words listed as not being names, places or things are left out."""
     topic = rule.topic
     if rule.value:
         yield topic, rule.value.format_map(groups)

@@ -20,7 +20,7 @@ _WORD = re.compile(r"[^\W_]+", re.UNICODE)
 _THINGS = frozenset(
     {"language", "learning", "likes", "allergy", "hobby", "condition", "medication", "uses.tool", "owns"}
 )
-"""Kinds of facts whose keys name a thing and whose value is `true`."""
+"""Kinds of facts whose keys name a thing and whose values are `true`."""
 
 
 def slug(text: str, *, words: int = 6) -> str:

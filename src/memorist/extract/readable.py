@@ -1,7 +1,7 @@
 """Decides which words of a message are the user's own, so that facts, wishes and safety lines can be extracted from
 them.
 
-Everything that derives memory from a message reads it through `readable_text`. Trust depends on the parts of a message,
+All code that derives memory from a message reads it through `readable_text`. Trust depends on the parts of a message,
 not on its role, because the user did not write a tool result or a document in their message. Within the user's parts,
 quotations, code, markup, lists and any text after a speaker's label are blanked out. If the whole text could be
 somebody else's (a text to translate, a chat export, a letter, a game), nothing is readable.
@@ -39,7 +39,7 @@ _CONTROL = re.compile(
     r"|^[ \t]*(?:[$❯➜][ ]\w|>>> |\w+@[\w.-]+:[^\n]{0,40}[$#] |(?:PS )?[a-z]:\\[^\n]{0,60}>)",
     re.I | re.M,
 )
-"""Marks of prompts, transcripts, chat exports, subtitles, escaped markup and terminals."""
+"""Markers of prompts, transcripts, chat exports, subtitles, escaped markup and terminals."""
 _CHAT_HEAD = re.compile(
     r"^[ \t]*[^\s.!?,:][^\n.!?,:]{0,40}?(?:[ \t]{2,}|[ \t]*[—–|•·][ \t]*|[ \t]+\[)[^\n.!?]{0,24}?\d{1,2}:\d\d(?::\d\d)?"
     r"(?:[ \t]?[ap]\.?m\.?)?\]?[ \t]*\n[ \t]*\S",

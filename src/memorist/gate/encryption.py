@@ -319,7 +319,7 @@ class SealedStore:
         return [None if row is None else self._read(record_type, row) for row in rows]
 
     async def scan(self, scan: Scan[R], *, now: int) -> list[R]:
-        """Return the live rows that a scan asks for, in its order. Filters are applied after decryption."""
+        """Return the live rows that a scan asks for, in the scan's order. Filters are applied after decryption."""
         whole = _whole(scan.kind)
         if scan.where is None or scan.kind.table.name not in BY_TABLE:
             rows = await self.below.scan(_replace(cast("Any", scan), kind=whole), now=now)
@@ -416,7 +416,7 @@ class SealedStore:
 
 
 def _whole(record_type: type[R]) -> Any:
-    """Return the kind to read from the store below. If a view includes content, the whole row is read, because its
+    """Return the kind to read from the underlying store. If a view includes content, the whole row is read, because its
     content is in one cell."""
     whole = BY_TABLE.get(record_type.table.name)
     if whole is None or record_type is whole or not set(record_type.__struct_fields__) & set(CONTENT[whole]):
@@ -435,7 +435,7 @@ def _passing(name: str) -> property:
 
 
 def destroy_and_prove(encryption: Encryption, org: str, ns: str) -> list[str]:
-    """Destroy the keys of a namespace. To prove it, check that a cell encrypted with the last one can no longer be
+    """Destroy the keys of a namespace. As proof, check that a cell encrypted with the last key can no longer be
     read."""
     if not encryption.key_ids(org, ns):
         return []

@@ -30,7 +30,7 @@ from .sealing import sealed_cell
 from .secrets import find_secrets, mask_secrets
 
 MASKED = "memorist.masked"
-"""The metadata key under which a record names the kinds of secrets that were masked in it."""
+"""The metadata key under which a record lists the kinds of secrets that were masked in it."""
 _replace = msgspec.structs.replace
 _TEXTS: dict[type[Record], tuple[str, ...]] = {
     Fact: ("text", "subject", "tags", "metadata", "reason", "value"),

@@ -39,7 +39,7 @@ def age_micros(age: object) -> int:
 
 
 class Retention(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Deletes records that are older than a given age. If you set several conditions, all of them must be met.
+    """Deletes records older than a given age. If you set several conditions, all of them must be met.
 
     Attributes:
         kind: `message`, `fact`, `event`, `learning`, `document` or `candidate`.

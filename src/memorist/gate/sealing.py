@@ -139,7 +139,7 @@ def with_content(record: Record, content: bytes) -> Record:
 
 
 def without_content(record: Record) -> Record:
-    """Return the record with empty content, because its key is gone. Its metadata, if it has any, says so."""
+    """Return the record with empty content, because its key is gone. If it has metadata, the metadata says so."""
     fields: dict[str, object] = {}
     for name in CONTENT[type(record)]:
         fields[name] = "" if name in _TEXTS else b"" if name in _BYTES else _EMPTY.get(name)

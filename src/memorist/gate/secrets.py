@@ -45,7 +45,7 @@ class _Pattern(NamedTuple):
 
 
 def find_secrets(text: str) -> list[Secret]:
-    """Return the secrets in a text, in order, without overlaps. Secrets that are already masked are not found again."""
+    """Return the secrets in a text, in order, without overlaps. Already masked secrets are not found again."""
     secrets: list[Secret] = []
     for offset in range(0, max(1, len(text)), PIECE_CHARACTERS):
         piece = text[offset : offset + PIECE_CHARACTERS + OVERLAP_CHARACTERS]
@@ -87,7 +87,7 @@ def mask(secret: str) -> str:
 
 
 def _patterns_for(text: str) -> list[_Pattern]:
-    """Return the patterns worth trying. Most texts have neither a hint nor enough digits."""
+    """Return the patterns worth trying. Most texts contain neither a hint nor enough digits."""
     lowered = text.lower()
     is_hinted, has_digits = _any_hint().search(lowered) is not None, _THREE_DIGITS.search(text) is not None
     if not is_hinted and not has_digits:
@@ -120,7 +120,7 @@ def _data() -> JsonObject:
 
 @cache
 def kind_groups() -> dict[str, str]:
-    """Return every kind of secret, with the group name that policies may use for it."""
+    """Return every kind of secret and the group name that policies may use for it."""
     return {kind: entry["group"] for kind, entry in _data().items()}
 
 

@@ -1,5 +1,5 @@
-"""Handles compaction by a provider. It finds the messages that contain its items and what they replace, and checks the
-settings that request it."""
+"""Handles compaction by a provider. It finds the messages that contain compaction items and the messages they replace,
+and checks the settings that request a compaction."""
 
 from __future__ import annotations
 

@@ -108,13 +108,13 @@ class Message(Record, frozen=True, kw_only=True):
 
     @property
     def id(self) -> str:
-        """This is `thread#seq`, the same on every store, or empty until the message has a number."""
+        """This is `thread#seq`, which is the same on every store. It is empty until the message has a number."""
         return f"{self.thread}#{self.seq}" if self.seq else ""
 
     @property
     def shown_id(self) -> str:
-        """This is the id that requests show for the message. It is its own id, or that of the original if its thread
-        shares a prefix."""
+        """This is the id that requests show for the message. It is the message's own id, or the original's id if its
+        thread shares a prefix."""
         origin = self.metadata.get(ORIGIN)
         return origin if isinstance(origin, str) else self.id
 
@@ -251,7 +251,7 @@ def as_message(value: Given) -> Message:
 
 
 def _fields(message: JsonMapping) -> JsonObject:
-    """Return the fields of a message from a dict with a role. Unknown ones are kept in `extra`."""
+    """Return the fields of a message from a dict with a role. Unknown fields are kept in `extra`."""
     fields = {name: message[name] for name in _OWN if name in message}
     if "role" not in fields:
         raise InvalidValue("a message needs a role")
@@ -324,7 +324,7 @@ def _openai_call(call: Mapping[str, object]) -> ToolCall:
 
 
 def parse_arguments(raw: object) -> object:
-    """Return arguments parsed as JSON, or the text unchanged if it is not valid, because models do write invalid
+    """Return arguments parsed as JSON, or the text unchanged if it is not valid, because models sometimes write invalid
     JSON."""
     if not isinstance(raw, str):
         return raw

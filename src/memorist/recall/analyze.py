@@ -145,7 +145,7 @@ def _terms(word: str, language: str) -> tuple[str, ...]:
 
 
 def is_unspaced(word: str) -> bool:
-    """Return whether a word belongs to a script that is written without spaces."""
+    """Return whether a word belongs to a script written without spaces."""
     return _IS_UNSPACED.match(word) is not None
 
 

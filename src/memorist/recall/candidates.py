@@ -292,7 +292,7 @@ class Candidates:
         return list(keys)
 
     async def _by_earlier(self, scoped: Scoped, count: int, results: SearchResults) -> list[Key]:
-        """Return the keys of entries that are near the question according to earlier embedders, whose vectors have not
+        """Return the keys of entries near the question according to earlier embedders, whose vectors have not
         been replaced yet."""
         keys: list[Key] = []
         call = self._reader.runtime.call

@@ -10,7 +10,7 @@ import msgspec
 from ..records import as_dict
 
 DERIVED = ("fact", "learning")
-"""Kinds of records that are extracted from messages."""
+"""Kinds of records extracted from messages."""
 
 
 class Reason(msgspec.Struct, frozen=True):

@@ -24,7 +24,7 @@ _END = re.compile(r"[.!?…]+[\"'”’)\]]*(?=\s)|[。！？]+")
 ABBREVIATION = re.compile(
     r"(?:\b(?:[A-Za-z]|Mr|Mrs|Ms|Dr|Prof|St|Jr|Sr|vs|etc|e\.g|i\.e|cf|No|Fig|approx|ca|bzw|usw|z\.B))\.$"
 )
-"""Matches where a full stop ends an abbreviation; look for it in the eight characters before a sentence's end."""
+"""Matches an abbreviation with its full stop; search for it in the last eight characters of a sentence."""
 HEAD_PIECES = 8
 """How many pieces of a text are used to guess its language."""
 _MAX_CHARACTERS = 400
@@ -124,7 +124,7 @@ def _written(
 
 
 def _letters(text: str, room: int, count: Callable[[str], int]) -> str:
-    """Return the start of a piece that is too long, cut after any character."""
+    """Return the start of an overlong piece, cut after any character."""
     if room < 1:
         return ""
     size = min(len(text), 4 * room)

@@ -17,7 +17,7 @@ from memorist.recall.query import Query
 from memorist.records import Entry, NamespaceStats
 
 Vectors = NDArray[np.float32]
-"""Unit vectors: of the whole question, then of each of its parts."""
+"""Unit vectors of the whole question and then of each of its parts."""
 Spread = tuple[int, float, float]
 """The number of vectors in a namespace, and the mean and standard deviation of their cosine similarities to the
 question."""

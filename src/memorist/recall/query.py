@@ -84,7 +84,7 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     asks_assistant: bool = False
     """This is True if the question asks for the assistant's own words."""
     language: str = "english"
-    """This is the Snowball name of the guessed language. For a question that is too short, it is the scope's usual
+    """This is the Snowball name of the guessed language. If the question is too short, it is the scope's usual
     language."""
     now: int = 0
 

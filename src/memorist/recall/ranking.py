@@ -199,7 +199,7 @@ def _of_a_time(pool: Pool, values: Mapping[str, Floats]) -> Flags:
 
 
 def _is_near(pool: Pool) -> bool:
-    """Return whether a small memory has an entry that is clearly near the question. In a large memory there is always
+    """Return whether a small memory has an entry clearly near the question. In a large memory there is always
     one."""
     near = pool.similarity
     return near is not None and pool.stats.entries < FEW_ENTRIES and float(near.part.max(initial=0.0)) >= NEAR_COSINE

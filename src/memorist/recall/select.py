@@ -15,7 +15,7 @@ DUPLICATE_SIMILARITY = 0.9
 MIN_OVERLAP_CHARACTERS = 12
 """The minimum number of characters for text to count as repeated where two chunks meet."""
 MAX_MERGED_CHUNKS = 4
-"""The maximum number of chunks of one document that are merged into one hit."""
+"""The maximum number of chunks from one document to merge into one hit."""
 MIN_HIT_TOKENS = 24
 """A hit is never cut to fewer tokens than this."""
 Position = tuple[tuple[str, str, str], int]

@@ -208,7 +208,7 @@ WEIGHTS: Mapping[str, float] = {
     "heading": -1.29,
     "length": -0.09,
 }
-"""These weights come from `python bench/recall/learn_documents.py`."""
+"""These weights were computed by `python bench/recall/learn_documents.py`."""
 
 
 class Best(msgspec.Struct, frozen=True):

@@ -24,7 +24,7 @@ Floats = NDArray[np.float32]
 MAX_EXACT_VECTORS = 4_096
 SKETCH_DIMENSIONS = 64
 MIN_RESCORED_VECTORS = 200
-"""The minimum number of sketch hits that are compared in full."""
+"""The minimum number of sketch hits to compare in full."""
 RESCORE_SHARE = 250
 """In a large index, one in this many vectors is compared in full."""
 _BLOCK_ROWS = 2_048
@@ -280,7 +280,7 @@ def _top(scores: Floats, limit: int) -> NDArray[np.int64]:
 
 
 def _likely(scores: Floats, limit: int) -> NDArray[np.int64] | None:
-    """Return the indices of scores above a threshold that is estimated from a sample. They include all of the best
+    """Return the indices of scores above a threshold estimated from a sample. They include all of the best
     ones, and there are a few times as many as `limit`. Comparing a million scores with one number takes a tenth of the
     time needed to partition them.
     """

@@ -1,4 +1,4 @@
-"""Decodes the model's answer, a list of operations on memory, item by item, so that an invalid item does not affect the
+"""Decodes the model's answer (a list of operations on memory) item by item, so that an invalid item does not affect the
 others."""
 
 from __future__ import annotations

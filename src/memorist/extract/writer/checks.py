@@ -26,13 +26,13 @@ MAX_CONFIDENCE = 0.95
 """Values that a model extracted are less certain than values that a user set."""
 MAX_INFERRED_CONFIDENCE = 0.6
 MIN_CONFIDENCE = 0.6
-"""Items below this are refused. A model that is unsure is usually wrong, or its note is not worth keeping."""
+"""Items below this are refused. An unsure model is usually wrong, or its note is not worth keeping."""
 MIN_INFERRED_CONFIDENCE = 0.5
 EXCLUSIVE_KEYS = frozenset(
     "name nickname age birthday location hometown origin employer job role relationship_status marital_status partner"
     " gender nationality".split()
 )
-"""Facts that a person can have only one of at a time, so that another value replaces the old one."""
+"""Facts of which a person can have only one at a time, so that another value replaces the old one."""
 SENSITIVE_KEYS = frozenset(
     "allergy medical_condition condition medication diet disability health blood_type pregnancy".split()
 )
