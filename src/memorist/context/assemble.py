@@ -1,4 +1,4 @@
-"""Decides what a request contains: system prompt, profile, memory, tools, history, input and notes, within a budget.
+"""Decides which system prompt, profile, memory, tools, history, input and notes a request contains within its budget.
 
 `assemble` is a pure function that is called once per request. All reading, searching and model calls happen beforehand;
 see `memorist.context.reading`.
@@ -82,7 +82,7 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     """This is the last position that the stored summary covers."""
     folded_at: datetime | None = None
     written: WrittenSummary | None = None
-    """This is the summary that was written for this request."""
+    """This is the summary written for this request."""
     repairs: tuple[Repair, ...] = ()
     ended: bool = True
     """This is True if the history was read to its beginning."""
@@ -93,7 +93,7 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     in its history."""
     has_reasoning: bool = False
     has_attached: bool = True
-    """This is True if a unit may contain memory that was recalled for an earlier turn."""
+    """This is True if a unit may contain memory recalled for an earlier turn."""
 
 
 def assemble(
@@ -283,7 +283,8 @@ class _Assembly:
     def _share_cached(self, spent: int, lines: Sequence[ProfileLine]) -> _Shared:
         """Choose the window independently of the recalled items, so that it stays the same from turn to turn.
 
-        A quarter of the room is always reserved for memory, and memory may use all the room that the window leaves.
+        A quarter of the room is always reserved for memory, and memory may use all the room that the window leaves
+        free.
         """
         reserved = self._reserved(self.room - spent - self.pinned)
         plan, summary = self._plan(self._capped(self.room - spent - reserved))
@@ -411,7 +412,8 @@ class _Assembly:
     def _refitted(
         self, about: _Remembered, keep: Sequence[Unit], summary: Message | None, history_tokens: int
     ) -> _Remembered:
-        """Return the recalled items, chosen again if dropped units mean that some are no longer duplicates."""
+        """Return the recalled items, which are chosen again if some are no longer duplicates because units were
+        dropped."""
         statements = self._statements_in(keep, summary, about.lines)
         if not about.fates or statements.agrees(about.fates):
             return about

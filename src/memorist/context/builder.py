@@ -1,4 +1,4 @@
-"""Implements `PromptBuilder`, which assembles a request section by section, without a store."""
+"""Implements `PromptBuilder`, which assembles a request section by section without a store."""
 
 from __future__ import annotations
 

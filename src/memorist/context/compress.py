@@ -1,4 +1,4 @@
-"""Implements `compress`, which fits any list of messages into a token budget, without a store."""
+"""Implements `compress`, which fits any list of messages into a token budget without a store."""
 
 from __future__ import annotations
 

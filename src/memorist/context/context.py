@@ -1,4 +1,4 @@
-"""Defines `Context`, an assembled request that can be rendered for a provider and explains what it contains."""
+"""Defines `Context`, an assembled request that can be rendered for a provider and can explain its contents."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Context:
     scratchpad_message: Message | None
     account: Account
     lead: Message | None = None
-    """This is a short user message to put first, for providers that reject requests that start with the assistant."""
+    """This is a short user message that comes first, for providers that reject requests starting with the assistant."""
     lead_always: bool = False
     """This is True if the lead is sent to every provider, because older messages were left out."""
     profile_message: Message | None = None
@@ -100,7 +100,7 @@ class Context:
     """These are the recalled items in the request, best first."""
     summary_text: str | None = None
     inputs: tuple[InputFate, ...] = field(default=(), repr=False)
-    """These report what `compress` did with each of its messages, by position."""
+    """These report what `compress` did with each message, by position."""
     broken: Break | None = None
     """This is the first difference from the previous request in the session, or None if there is none."""
     view: tuple[Message, ...] = field(default=(), repr=False)
@@ -342,7 +342,7 @@ def _noted(line: ProfileLine) -> Outcome:
 
 
 def _recalled(fate: Fate) -> Outcome:
-    """Return the manifest entry of a recalled item, with its score and why it was dropped or shortened."""
+    """Return the manifest entry for a recalled item, with its score and the reason if it was dropped or shortened."""
     reason = fate.reason if fate.item.score is None else f"{fate.reason}{SCORED}{fate.item.score:.3f}"
     ids = (fate.item.source,) if fate.item.source else ()
     return Outcome("memory", fate.fate, reason, units=1, tokens=fate.tokens, ids=ids)

@@ -32,7 +32,7 @@ class Fold(msgspec.Struct, frozen=True):
     last: int
     """These are the positions of the first and last folded message. Later requests start after `last`."""
     messages: tuple[Message, ...]
-    """These are the messages to summarise, oldest first, without the pinned ones."""
+    """These are the messages to summarise, oldest first and without pinned ones."""
     pinned: tuple[Message, ...]
     """These are the pinned messages in the range with their tool exchanges, which stay in every later request."""
     tokens: int

@@ -26,8 +26,8 @@ ITEMS_PER_ROOM = 12
 """A long item is first cut to a passage that fills a twelfth of the room, but has 48 to 160 tokens. Finally, the
 passages of the best items are lengthened to use the remaining room."""
 WHOLE_ITEM_SHARE = 0.6
-"""The share of the room for whole passages that have a gist. After that, only gists are sent, because the answer is
-more often in one of many sentences than in the next few passages."""
+"""The share of the room that whole passages with a gist may use. After that, only gists are sent, because the
+answer is more often in one of many sentences than in the next few passages."""
 MIN_CUT_TOKENS = 32
 """An item is cut to a passage only if there is room for at least this many tokens."""
 RANKED_FIRST = 3
@@ -53,7 +53,7 @@ Shorten = Callable[[str, int], str]
 
 
 class MemoryItem(msgspec.Struct, frozen=True):
-    """Represents a recalled item, with its text, its source and how much to trust it."""
+    """Represents a recalled item, with its text, its source and its level of trust."""
 
     to_dict = as_dict
 
@@ -320,7 +320,7 @@ def render_memory(items: Iterable[MemoryItem]) -> str:
 
 
 def _lines(members: Sequence[MemoryItem]) -> list[str]:
-    """Return the lines of one group, conversation by conversation, each in its original order."""
+    """Return the lines of one group by conversation, with each conversation in its original order."""
     threads = {item.thread: position for position, item in reversed([*enumerate(members)])}
     ordered = sorted(members, key=lambda item: (threads[item.thread], item.seq))
     lines: list[str] = []

@@ -1,7 +1,7 @@
 """Finds passages that a fold must keep word for word: plans, open tasks and pasted requirements.
 
-It recognises them by their structure: checklists, numbered lists and code blocks that a user pasted, and plans that a
-tool call wrote. A newer version of a list replaces the older one.
+It recognises them by their structure: checklists, numbered lists and code blocks pasted by a user, and plans written by
+a tool call. A newer version of a list replaces the older one.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ..messages.message import Message
 from .tokens import Counter
 
 MIN_NUMBERED_LINES = 3
-"""The minimum number of numbered lines that count as requirements."""
+"""The minimum number of numbered lines for a list to count as requirements."""
 MIN_PLAN_STEPS = 2
 SAME_LIST_SHARE = 0.5
 """Two lists with at least this share of items in common are versions of one list."""

@@ -33,7 +33,7 @@ MAX_LISTED_ITEMS = 8
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """Describes what happened to neighbouring units of one section, and why."""
+    """Describes what happened to neighbouring units in one section, and why."""
 
     section: str
     action: str
@@ -133,7 +133,7 @@ def _scored(group: list[Outcome]) -> str:
 
 
 def bar(manifest: Manifest, width: int = 60) -> str:
-    """Draw a line that shows how the tokens are used, with a legend."""
+    """Draw a line that shows how the tokens are used, and add a legend."""
     width = max(10, width)
     room = max(1, manifest.budget_tokens)
     drawn = [

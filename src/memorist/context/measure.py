@@ -3,9 +3,9 @@
 The same rule applies to every provider. It adds 4 tokens for a message, 2 for a speaker's name in addition to its text,
 8 for a tool call (with its id, name and arguments), 4 for a tool result (with its id), 8 for a tool definition (as
 compact JSON), and 3 for a request. Text parts are counted separately, so a request costs at most the sum of its parts.
-A message is counted when it is stored, and later requests only add up the counts. A message or a tool that differs
-between the OpenAI and the Anthropic shape is counted in both, and the larger count is used, because a context can be
-rendered either way. For images, the larger result of OpenAI's tile rule and Anthropic's area rule is used.
+A message is counted when it is stored, and later requests only add up the counts. A message or a tool whose OpenAI and
+Anthropic shapes differ is counted in both, and the larger count is used, because a context can be rendered either way.
+For images, the larger result of OpenAI's tile rule and Anthropic's area rule is used.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _OWN_FIELDS = frozenset(("role", "content", "name"))
 
 
 def stored_tokens(message: Message, counter: Counter) -> int:
-    """Return the count stored with a message if this counter wrote it. Otherwise count the message again."""
+    """Return the count stored with a message if this counter computed it. Otherwise count the message again."""
     if message.tokens is not None and (message.counter or DEFAULT_COUNTER) == counter.name:
         return message.tokens
     return count_message(message, counter)

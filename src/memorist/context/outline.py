@@ -105,7 +105,7 @@ def _outline_json(text: str, max_tokens: int, count: Callable[[str], int]) -> st
 
 
 def _sample(value: object, items: int, characters: int, levels: int) -> Any:
-    """Replace long lists, long texts and deep levels of a value with notes about what is left out."""
+    """Replace long lists, long texts and deep levels of a value with notes about the omitted parts."""
     if isinstance(value, str):
         return value if len(value) <= characters else f"(text of {len(value):,} characters)"
     if isinstance(value, dict):
@@ -150,7 +150,7 @@ def _signatures(lines: Sequence[str]) -> list[int] | None:
 
 
 def _distinct_lines(lines: Sequence[str]) -> list[int] | None:
-    """Return one line from each group of lines that differ only in numbers, rare ones first, or None if few lines
+    """Return one line from each group of lines that differ only in numbers, rarest first, or None if few lines
     repeat."""
     shapes = [_VARIABLE.sub("#", line).strip() for line in lines]
     counts = Tally(shapes)

@@ -30,7 +30,7 @@ class Digest(msgspec.Struct, frozen=True):
     text: str
     method: str = "extractive"
     note: str = ""
-    """If a method other than the requested one was used, this says why."""
+    """If a method other than the requested one was used, this states the reason."""
 
 
 Summarizer = Callable[[Sequence[Message], str | None, int], Digest | None]
@@ -49,7 +49,7 @@ class SummaryTask(msgspec.Struct, frozen=True):
 
 
 class WrittenSummary(msgspec.Struct, frozen=True):
-    """Holds the summary that was written for a task before the request is assembled."""
+    """Holds the summary written for a task before the request is assembled."""
 
     positions: frozenset[int]
     """These are the positions of the units that it replaces."""
@@ -66,7 +66,7 @@ class Aid(msgspec.Struct, frozen=True):
     previous: str | None = None
     """This is the stored summary of messages older than the units."""
     written: WrittenSummary | None = None
-    """This is the summary that was written for the policy's `fold`, or None if it asked for none."""
+    """This is the summary written for the policy's `fold`, or None if it asked for none."""
     found: tuple[Unit, ...] | None = None
     """These are older units that a search found for the input, best first, or None if there was no search."""
     taken: int = 0
@@ -207,7 +207,8 @@ def _split_at(units: Sequence[Unit], cut: int, reason: str) -> tuple[tuple[Unit,
 
 
 def roundest(first: int, last: int) -> int:
-    """Return the number from `first` to `last` that is divisible by the highest power of two; 0 counts as highest."""
+    """Return the number from `first` to `last` that is divisible by the highest power of two; 0 counts as the
+    highest."""
     best = first
     while best and (rounder := best + (best & -best)) <= last:
         best = rounder

@@ -121,7 +121,7 @@ class Summarize(msgspec.Struct, frozen=True):
 
     @property
     def needs(self) -> Needs:
-        """This policy needs a summary, written by its model if it has one."""
+        """This policy needs a summary, which its model writes if it has one."""
         return Needs(summary=True, model=self.model)
 
     def reach(self, room_tokens: int, aid: Aid) -> Reach:

@@ -68,8 +68,8 @@ def has_functions(policy: object) -> bool:
 
 
 def policy_fields(policy: object) -> JsonObject | None:
-    """Return a policy as JSON, such as `{"kind": "fifo", "max_messages": 5}`, without models and functions. Return None
-    for a custom policy."""
+    """Return a policy as JSON, such as `{"kind": "fifo", "max_messages": 5}`, without any models or functions. Return
+    None for a custom policy."""
     members: tuple[object, ...] | None = getattr(policy, "policies", None)
     if members is not None:
         inner = [policy_fields(member) for member in members]

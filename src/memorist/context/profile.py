@@ -44,7 +44,7 @@ class ProfileLine(msgspec.Struct, frozen=True):
 
 
 def within_limits(lines: Sequence[tuple[datetime, ProfileLine]]) -> list[ProfileLine]:
-    """Return the newest lines of each lane in order, without repetitions. Each line has the time of its last change."""
+    """Return the newest lines of each lane in order, without duplicates. Each line has the time of its last change."""
     words: set[str] = set()
     lanes: dict[str, list[tuple[datetime, int]]] = {}
     for position, (changed_at, line) in enumerate(lines):

@@ -1,4 +1,4 @@
-"""Defines the two tools that let a model read messages that its request left out, with their arguments and answers."""
+"""Defines the two tools that let a model read messages left out of its request, and their arguments and answers."""
 
 from __future__ import annotations
 

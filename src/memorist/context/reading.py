@@ -171,12 +171,12 @@ class Reading:
 
     @property
     def oldest(self) -> int:
-        """This is the sequence number of the oldest message that was read, or 0."""
+        """This is the sequence number of the oldest message read, or 0."""
         return self._oldest or 0
 
     @property
     def average_tokens(self) -> int | None:
-        """This is the average number of tokens in the messages that were read, or None if there were none."""
+        """This is the average number of tokens in the messages read so far, or None if there are none."""
         return self._seen_tokens // self._read or None if self._read else None
 
     def wants(self) -> int:
@@ -303,7 +303,7 @@ class Reading:
 
     @property
     def units(self) -> list[Unit]:
-        """This is the history that has been read so far, oldest first, without the current input."""
+        """This is the history read so far, oldest first, without the current input."""
         return self._units[::-1]
 
     def room_tokens(self) -> int:

@@ -21,7 +21,7 @@ from ..messages.responses import SHAPE as RESPONSES
 
 THINKING = ("thinking", "redacted_thinking")
 _PAIRED = ("function_call", "custom_tool_call", "message")
-"""Items that OpenAI pairs, by their ids, with the reasoning before them."""
+"""Items that OpenAI pairs by id with the reasoning before them."""
 
 
 def has_reasoning(message: Message) -> bool:
@@ -69,7 +69,7 @@ def _is_after(message: Message, is_edited: bool, folded_at: datetime | None) -> 
 
 
 def without_reasoning(message: Message) -> Message:
-    """Return the message without its reasoning and the ids that are paired with it."""
+    """Return the message without its reasoning and without the ids paired with it."""
     if not has_reasoning(message):
         return message
     content, extra = message.content, message.extra

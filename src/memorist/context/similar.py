@@ -13,7 +13,7 @@ from .units import Unit
 _WORD = re.compile(r"\w{2,}")
 _RULES = rules("en", "similar", "talk")
 COMMON = _RULES.words("common")
-"""Stop words, which are too common to show what a turn is about."""
+"""Stop words, which are too common to indicate what a turn is about."""
 _DECISION = _RULES.decision
 _ERROR = _RULES.error
 

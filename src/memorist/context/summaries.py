@@ -129,7 +129,7 @@ def extractive(
 
 
 def verbatim(messages: Sequence[Message], previous: str | None, max_tokens: int, counter: Counter) -> list[str]:
-    """Return the texts to keep word for word: those of the previous summary and those in these messages."""
+    """Return the texts to keep word for word, from the previous summary and from these messages."""
     return lane.fitting(lane.merge(pinned_texts(previous), lane.passages(messages)), max_tokens, counter)
 
 
@@ -253,7 +253,7 @@ def parse(answer: Any) -> str:
 def problem_of(
     text: str, previous: str | None, messages: Sequence[Message], max_tokens: int, counter: Counter
 ) -> str | None:
-    """Return why a model's summary cannot be used, or None."""
+    """Return the reason why a model's summary cannot be used, or None."""
     if not text:
         return "the model answered nothing"
     if counter.count(text) > max_tokens:

@@ -27,8 +27,8 @@ _CACHED_WORDS = 1 << 14
 SPECIAL = "<|"
 """The beginning of every special token (`<|endoftext|>`). In a user's text, such a token is counted as plain text."""
 _ID_BYTES = 4
-"""The number of bytes per token in a flat buffer. It takes half as long as a list of ids, but includes special
-tokens."""
+"""The number of bytes per token in a flat buffer. Encoding to one takes half as long as encoding to a list of ids, but
+it includes special tokens."""
 _SMALLEST_FACTOR, _LARGEST_FACTOR = 0.25, 8.0
 
 
@@ -68,7 +68,7 @@ class Counter:
         self._last = tokens
 
     def calibrate(self, reported_tokens: int, *, counted_tokens: int | None = None) -> float:
-        """Compare the provider's token count of the last request with ours, and return reported ÷ counted."""
+        """Compare the provider's token count for the last request with ours, and return reported ÷ counted."""
         counted = self._last if counted_tokens is None else counted_tokens
         if counted <= 0:
             raise UsageError("nothing was counted yet; assemble a request first, or pass counted_tokens=")

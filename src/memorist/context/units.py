@@ -82,7 +82,7 @@ class Grouper:
         self.has_reasoning = False
         """Whether any message contains reasoning, so that most assemblies do not have to look for it."""
         self.has_attached = False
-        """Whether any unit contains memory that was recalled for its turn."""
+        """Whether any unit contains memory recalled for its turn."""
         self._pending: list[_Carrier] = []
         self._turn: list[_Carrier] = []
         """Responses API items of one model turn, newest first; every other provider accepts them as one message."""
@@ -195,7 +195,7 @@ class Grouper:
         return Unit(messages, tokens, position, any(m.pinned for m in messages), exchange, last)
 
     def _release(self) -> list[Unit]:
-        """Set aside results whose call is not directly before them; text in the same message becomes a user's unit."""
+        """Set aside results whose call is not directly before them; text in the same message becomes a user unit."""
         units: list[Unit] = []
         for carrier in self._pending:
             results, rest = split_results(carrier.message)
@@ -218,7 +218,7 @@ class Grouper:
         return self._mended(message, calls, position)
 
     def _mended(self, message: Message, calls: list[ToolCall], position: int) -> list[Unit]:
-        """Repair an exchange with missing, duplicate or misplaced results, or with results mixed with other text."""
+        """Repair an exchange whose results are missing, duplicated, misplaced or mixed with other text."""
         message, names = _distinct_ids(message, calls)
         first: dict[str, list[_Carrier]] = {}
         texts: list[Unit] = []
@@ -264,7 +264,7 @@ def units(messages: Iterable[Given], counter: Counter | None = None) -> list[Uni
 
 
 def messages_of(units: Iterable[Unit]) -> list[Message]:
-    """Return the real messages, without those that exist only in the request, such as recalled memory."""
+    """Return the real messages, leaving out those that exist only in the request, such as recalled memory."""
     return [message for unit in units for message in unit.messages if SYNTHETIC not in message.metadata]
 
 

@@ -124,7 +124,7 @@ def read_usage(reported: object) -> Usage:
 
 
 def _with_compactions(usage: Usage, fields: JsonMapping) -> Usage:
-    """Add the tokens of Anthropic's compactions, which are billed but missing from the totals of a response."""
+    """Add the tokens used by Anthropic's compactions, which are billed but missing from the totals of a response."""
     for iteration in map(_fields, fields.get("iterations") or ()):
         if iteration.get("type") == "compaction":
             spent = read_usage({"cache_read_input_tokens": 0, **iteration})

@@ -12,7 +12,7 @@ from .extractor import Refused, trace
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
-    """Describes one item that was found in a sentence, or the reason why nothing was found."""
+    """Describes one item found in a sentence, or the reason why nothing was found."""
 
     sentence: str
     lang: str | None

@@ -14,8 +14,8 @@ LearningType = Literal["preference", "pattern", "correction"]
 class Extracted(msgspec.Struct, frozen=True, kw_only=True):
     """Holds one statement that a user made about themselves. `value` is the fact's value, or the learning's content.
 
-    For a request to forget, `value` contains the user's words for what to forget. It is empty if the request refers to
-    the previous statement.
+    For a request to forget, `value` contains the user's description of what to forget. It is empty if the request
+    refers to the previous statement.
     """
 
     kind: Literal["fact", "learning", "forget"]

@@ -14,7 +14,7 @@ from .writer.schemas import Schema, SchemaSpec, read_schema
 Verdict = Literal["active", "review", "refuse"]
 VERDICTS: tuple[Verdict, ...] = ("active", "review", "refuse")
 Admit = Callable[["Proposal"], Verdict] | Mapping[str, Verdict] | Verdict
-"""Decides what becomes active: a function, verdicts by kind or key, or one verdict for everything."""
+"""Decides which memories become active: a function, verdicts by kind or key, or one verdict for everything."""
 Role = Literal["user", "assistant", "tool", "system"]
 Beyond = Literal["rules", "wait"]
 MAX_INSTRUCTIONS_CHARACTERS = 8_000

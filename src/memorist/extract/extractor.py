@@ -70,7 +70,7 @@ def extract(
 def trace(
     message: Message | str, *, at: datetime, owner: Collection[str] = (), previous: Sequence[Extracted] = ()
 ) -> list[Extracted | Refused]:
-    """Return what `extract` returns, and the reason for each sentence that produced nothing."""
+    """Return the result of `extract`, and the reason for each sentence that produced nothing."""
     if at.tzinfo is None:
         raise UsageError("the datetime is naive; pass an aware one, such as datetime.now(timezone.utc)")
     message = Message(role="user", content=message) if isinstance(message, str) else message
@@ -308,7 +308,7 @@ def _single(topic: str, groups: dict[str, str], book: RuleBook) -> Iterator[tupl
 
 
 def _is_name(name: str, book: RuleBook, *, called: bool = False) -> bool:
-    """Return whether the words form a name. `called` means that the text says that somebody has this name."""
+    """Return whether the words form a name. `called` means that the text says somebody has this name."""
     refused = book.words("not_names") | book.words("job") | book.words("diet")
     refused -= book.words("also_names") if called else frozenset()
     if book.lang in UNSPACED:

@@ -38,7 +38,7 @@ _SAME_KEYS = {
 }  # fmt: skip
 """Other names for keys in the table."""
 _NAMED_BY_VALUE = frozenset({"allergy", "condition", "hobby", "language", "medication"})
-"""Kinds of facts whose keys name the thing, because a person can have several."""
+"""Kinds of facts whose keys name the thing, because a person can have several of them."""
 
 
 def table_key(key: str, value: object) -> str:

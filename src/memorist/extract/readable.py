@@ -162,10 +162,10 @@ class _Signs(NamedTuple):
 
 
 def readable_text(message: Message, owner: Collection[str] = ()) -> str:
-    """Return the words of a message that its user wrote as their own, with the rest replaced by blanks.
+    """Return the words of a message that are the user's own, with the rest replaced by blanks.
 
     Offsets are the same as in `message.text`. `owner` contains the names of the person the thread belongs to. A message
-    with another `name` was written by somebody else.
+    with a different `name` was written by somebody else.
     """
     return read_message(message, owner).text
 
@@ -213,7 +213,7 @@ def read_text(text: str) -> Reading:
 def quotable_text(message: Message) -> str:
     """Return the words that a model may cite as the user's own, without quotations, code and quoted lines.
 
-    A model can distinguish a list from a label, so these stay, unlike in `readable_text`. A text to work on, a
+    Unlike in `readable_text`, lists and labels stay, because a model can tell them apart. A text to work on, a
     transcript, an email or data is still left out.
     """
     text = blank_private(_own_text(message))

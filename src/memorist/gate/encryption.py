@@ -53,7 +53,7 @@ _replace = msgspec.structs.replace
 
 
 class KeyGone(StoreError):
-    """Raised if the key for some content was destroyed or is not in the key file."""
+    """Raised if a key needed to read content was destroyed or is not in the key file."""
 
 
 class _DataKey(msgspec.Struct):
@@ -313,7 +313,7 @@ class SealedStore:
         return (await self.get_many(record_type, [key], now=now))[0]
 
     async def get_many(self, record_type: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
-        """Return the live rows under several keys, in the order of the keys."""
+        """Return the live rows under several keys, in the same order as the keys."""
         whole = _whole(record_type)
         rows = await self.below.get_many(whole, keys, now=now)
         return [None if row is None else self._read(record_type, row) for row in rows]

@@ -94,7 +94,7 @@ def admit_message(gate: Gate, message: Message, tally: Tally) -> Message:
 
 
 def mask_message(gate: Gate, message: Message) -> Message:
-    """Return the message, for an export, without secrets that the policy does not allow."""
+    """Return a message for export, without secrets that the policy does not allow."""
     return admit_message(_replace(gate, messages="mask"), message, Tally())
 
 

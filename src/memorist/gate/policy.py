@@ -81,7 +81,7 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class PersonalRule(msgspec.Struct, frozen=True):
-    """Defines what happens to memories with personal data of one class."""
+    """Defines what happens to memories that contain personal data of one class."""
 
     verdict: Literal["allow", "review", "refuse"] = "allow"
     expires_micros: int | None = None

@@ -1,7 +1,7 @@
 """Finds and masks secrets: keys, tokens, passwords, private keys, card numbers, IBANs and one-time codes.
 
-The patterns are data (`secrets.toml`). Numbers count only if their checksum is correct, so that order numbers and
-telephone numbers are left alone.
+The patterns are data (`secrets.toml`). Numbers count only if their checksum is correct, so order numbers and telephone
+numbers are left alone.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """Accepts messages in OpenAI's chat format, as Responses items, in Anthropic's format or as `Message`, and returns them
-in any of these.
+in any of these formats.
 
 A message is stored in its original format, including unknown fields, so that it comes back unchanged. It is converted
 only if you ask for another format, and fields without an equivalent there are kept.
@@ -26,7 +26,7 @@ INSTRUCTIONS = ("system", "developer")
 """The roles whose text instructs the model."""
 TRUSTS = ("user", "assistant", "system", "tool", "web", "document")
 ATTACHED = "memorist.context"
-"""The metadata key of the memory that was recalled for a message, exactly as it was sent."""
+"""The metadata key of the memory recalled for a message, exactly as it was sent."""
 ORIGIN = "memorist.origin"
 """The metadata key under which a copied message keeps the id that requests use for the original."""
 PASSING = "memorist.passing"

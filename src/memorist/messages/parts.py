@@ -32,7 +32,7 @@ def may_hold_parts(message: Message) -> bool:
 
 
 def set_apart(message: Message) -> tuple[Message, dict[str, bytes]]:
-    """Return the message as it is stored, and its binary parts by their digests. A message without parts is returned
+    """Return the message as it is stored, and its binary parts by digest. A message without parts is returned
     unchanged."""
     parts: dict[str, bytes] = {}
 

@@ -31,7 +31,7 @@ _SPAN = re.compile(r"<private\b[^<>]{0,80}>.*?(?:</private\s*>|\Z)", re.IGNORECA
 
 
 def is_private(message: Message) -> bool:
-    """Return whether all of a message is private, because its metadata or the user's own words say so."""
+    """Return whether all of a message is private according to its metadata or the user's own words."""
     if message.metadata and message.metadata.get(PRIVATE):
         return True
     return message.role == "user" and _is_withheld(message.text)

@@ -1,8 +1,8 @@
 """Converts messages between OpenAI's chat format and Anthropic's format.
 
 `to_openai` and `to_anthropic` return a message unchanged, or converted without dropping anything. `sent_openai` and
-`sent_anthropic` return the message for a request, in which parts that the provider does not accept are replaced by
-their type in brackets. The same functions are used for counting tokens, so that the count matches what is sent.
+`sent_anthropic` return the message for a request, with each part that the provider does not accept replaced by its type
+in brackets. The same functions are used for counting tokens, so that the count matches the request.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Turns text into index terms, in the same way for every store, so that all text indexes contain the same tokens.
 
-Text is normalised (NFKC, case folded), split into words, stripped of stop words and stemmed. Scripts without spaces
+Text is normalised (NFKC, case-folded), split into words, stripped of stop words and stemmed. Scripts without spaces
 become overlapping bigrams. A term never contains a space, a quote or an operator, so a list of terms joined by spaces
 can be passed to any engine that splits on white space.
 """
@@ -87,7 +87,7 @@ def analysis_version() -> str:
 
 
 def normalise(text: str) -> str:
-    """Return the text in NFKC, case folded, with one kind of apostrophe."""
+    """Return the text in NFKC, case-folded and with only one kind of apostrophe."""
     if text.isascii():
         return text.lower()
     return unicodedata.normalize("NFKC", text).casefold().replace("’", "'").replace("ʼ", "'")
@@ -112,7 +112,7 @@ def stemming_language(text: str, usual: str | None = None) -> str:
 
 
 def tokens(text: str, language: str | None = None, usual: str | None = None) -> list[str]:
-    """Return the index terms of a text, in order, with repetitions.
+    """Return the index terms of a text in order, including repetitions.
 
     `language` is an ISO code or a Snowball name. Without it, the language is guessed. If the text is too short for a
     guess, `usual` (a Snowball name) is used, or else English.

@@ -318,7 +318,7 @@ class Candidates:
         return results.earlier[name][0]
 
     async def _at_dates(self, ns: str, results: SearchResults) -> None:
-        """Add entries from the times that the question names, without an index in RAM. This is only for small
+        """Add entries from the times that the question names without using an index in RAM. This is done only for small
         namespaces."""
         for start, end in self._query.dates:
             within = parse_filter({"created_at": {"$gte": to_datetime(start), "$lt": to_datetime(end)}})

@@ -44,8 +44,8 @@ FEATURES = (
 
 
 class Similarity(msgspec.Struct, frozen=True):
-    """Holds the cosine similarity of each candidate to the question, with the mean and standard deviation over the
-    whole scope."""
+    """Holds the cosine similarity of each candidate to the question, and the mean and standard deviation over the whole
+    scope."""
 
     cosine: Floats
     part: Floats
@@ -148,8 +148,8 @@ class Matches(msgspec.Struct, frozen=True):
 
     @property
     def covered(self) -> Floats:
-        """This is the share of the question's words, weighted by rarity, that each candidate contains. It counts
-        unknown words too, and is between 0 and 1."""
+        """This is the share of the question's words, weighted by rarity, that each candidate contains. It includes
+        unknown words, and is between 0 and 1."""
         result: Floats = self.own @ self.weights / (float(self.weights.sum()) or 1.0)
         return result
 

@@ -14,7 +14,7 @@ DERIVED = ("fact", "learning")
 
 
 class Reason(msgspec.Struct, frozen=True):
-    """Describes one signal behind a hit: its share of the score, and the hit's rank by that signal alone."""
+    """Describes one signal behind a hit: its share of the score and the hit's rank by that signal alone."""
 
     to_dict = as_dict
 

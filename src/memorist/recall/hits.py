@@ -156,7 +156,7 @@ class Hits:
         return out
 
     async def _retraction(self, ns: str, key: str) -> str | None:
-        """Return the statement that retracted a fact, with its date, or None for a fact that ended in another way."""
+        """Return the statement that retracted a fact and its date, or None for a fact that ended in another way."""
         last = await self._reader.scan(FactVersion, ns, key, reverse=True, limit=1)
         if not last or last[0].status != "retracted" or last[0].source is None:
             return None
@@ -249,7 +249,7 @@ def _standard(scores: Sequence[float]) -> list[float]:
 
 
 def _notes(pools: Sequence[Pool], row: Row, rank: int, verdict: Verdict | None) -> Iterator[Reason]:
-    """Yield further reasons, in addition to the features: the wording that found a hit, the sentence that answers the
+    """Yield reasons other than the features: the wording that found a hit, the sentence that answers the
     question, and what the reranker did."""
     if row.pool:
         yield Reason("expansion", 0.0, rank, f"found by {pools[row.pool].query.text!r}")

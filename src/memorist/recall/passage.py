@@ -32,7 +32,7 @@ _MAX_CHARACTERS = 400
 
 
 class _Piece(msgspec.Struct, frozen=True):
-    """Represents a sentence or line, with its offsets in the text."""
+    """Represents a sentence or line and its offsets in the text."""
 
     text: str
     start: int

@@ -1,4 +1,5 @@
-"""Defines a pool, which contains the candidates for one question as stored entries, with everything that ranking needs.
+"""Defines a pool, which contains the candidates for one question as stored entries and everything else that ranking
+needs.
 
 Production and benchmarks both rank pools, so that weights are fitted on exactly the data that is ranked.
 """

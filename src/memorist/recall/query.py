@@ -56,7 +56,7 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
 
     text: str
     terms: tuple[str, ...]
-    """These are the terms to search the text index for, without stop words, speakers' names and dates."""
+    """These are the terms to look up in the text index, without stop words, speakers' names and dates."""
     rarity: tuple[float, ...]
     """This is how informative each term is in general: 0 for everyday words ("thanks"), and about 1 for rarer ones
     ("violin")."""
@@ -149,7 +149,7 @@ def _rarity(text: str, terms: Iterable[str], *languages: str | None) -> tuple[fl
 
 
 def _bare(text: str) -> bool:
-    """Return whether a text is one question, with at most one other sentence."""
+    """Return whether a text consists of one question and at most one other sentence."""
     sentences = [part.strip() for part in _SENTENCE.findall(text) if part.strip()]
     return len(sentences) <= 2 and any(part.endswith(("?", "？", "؟")) for part in sentences)
 
@@ -225,7 +225,7 @@ def find_dates(text: str, now: int) -> tuple[list[Interval], list[Span]]:
 
 
 def _any_weekday(date: DateRange, text: str) -> bool:
-    """Return whether a date is only the name of a weekday, in a question that is not in the past tense."""
+    """Return whether a date is only the name of a weekday and the question is not in the past tense."""
     return (
         date.grain == "day"
         and not _MOMENTS.said.search(date.text)

@@ -41,7 +41,7 @@ FEW_ENTRIES, OWN_STATEMENTS = 100, 6
 shares a word with something they stated, recalls up to the second number of their best statements, even if nothing
 connects them with the question."""
 TELLING_RARITY = 0.5
-"""Words with a lower rarity ("behind", "day") do not show what a question is about."""
+"""Words with a lower rarity ("behind", "day") do not indicate what a question is about."""
 COVERED_WORDS, EVERYDAY_WEIGHT = 0.5, 0.1
 """The share of a question's words, weighted by rarity, that one record must contain for any question to be recalled,
 and the weight of words that have no rarity at all."""
@@ -110,7 +110,7 @@ class Row(msgspec.Struct, frozen=True):
 
 
 class Ranking(msgspec.Struct, frozen=True):
-    """Holds the order and scores of candidates, with the contribution of each feature (column) to each of them
+    """Holds the order and scores of candidates, and the contribution of each feature (column) to each candidate
     (row)."""
 
     order: list[int]

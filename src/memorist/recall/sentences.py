@@ -57,7 +57,7 @@ def content_words(text: str) -> list[str]:
 
 
 def split(passages: Sequence[Row]) -> Split:
-    """Split passages into sentences and words, without stop words. Sentences without words are left out.
+    """Split passages into sentences and words, leaving out stop words. Sentences without words are left out.
 
     The words in a table's header count as words of each row.
     """

@@ -59,8 +59,8 @@ def _quantise(vectors: Floats) -> tuple[NDArray[np.int8], Floats]:
 
 
 class Nearest(msgspec.Struct, Generic[Key], frozen=True):
-    """Holds the result of a vector search, with the mean and standard deviation of the cosines of all searched
-    vectors."""
+    """Holds the result of a vector search, and the mean and standard deviation of the cosines of all vectors
+    searched."""
 
     keys: list[Key]
     cosines: NDArray[np.float32]

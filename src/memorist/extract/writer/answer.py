@@ -91,11 +91,11 @@ def _text(limit: int) -> JsonObject:
 
 
 def answer_schema(messages: int, *, brief: bool = False) -> JsonObject:
-    """Return the JSON Schema of an answer, in the subset that providers enforce, with closed objects in which every
-    field is required.
+    """Return the JSON Schema of an answer in the subset that providers enforce: objects are closed, and every field is
+    required.
 
-    The fields are in the order in which a model should think, with the evidence before its consequences. A
-    `brief` answer, for a small model, only adds memories, with few fields.
+    The fields are in the order in which a model should think, with the evidence before its consequences. A `brief`
+    answer, for a small model, only adds memories and has few fields.
     """
     properties: JsonObject = {
         "op": {"type": "string", "enum": ["add", "update", "end", "confirm"]},

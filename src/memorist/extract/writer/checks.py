@@ -38,7 +38,8 @@ SENSITIVE_KEYS = frozenset(
 )
 """Critical facts. Ending or replacing one needs a person's approval."""
 OWN_STATEMENT_KEYS = frozenset("name nickname age birthday location hometown job employer".split())
-"""Facts that say who the user is. The words right before the value must not show that it belongs to somebody else."""
+"""Facts that say who the user is. The words right before the value must not indicate that it belongs to somebody
+else."""
 INSTRUCTIONS_KEY = "memory_instructions"
 """The key of the facts, in `global` and in a user's or agent's namespace, that contain instructions for the writer."""
 RESERVED_ROOTS = frozenset({INSTRUCTIONS_KEY, "forgotten"})
@@ -335,7 +336,7 @@ def _is_common(name: str) -> bool:
 
 
 def _is_mentioned(name: str, words: Collection[str]) -> bool:
-    """Return whether a name is one of the words, or the beginning of one. The "ann" in "planning" does not count."""
+    """Return whether a name is one of the words or the beginning of one. The "ann" in "planning" does not count."""
     return any(word.startswith(name) for word in words)
 
 

@@ -71,7 +71,7 @@ class Schema(msgspec.Struct, frozen=True):
         return msgspec.convert(dict(values), self.spec, strict=False)
 
     def shown(self) -> str:
-        """Return the schema as the prompt shows it."""
+        """Return the schema in the form that the prompt shows."""
         lines = [f"{self.name}: {self.description}".rstrip(": ").strip()]
         for field in self.fields:
             meaning = f" ({field.description})" if field.description else ""

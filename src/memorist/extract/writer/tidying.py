@@ -66,7 +66,8 @@ def tidy_schema() -> JsonObject:
 
 
 def find_duplicates(memories: Sequence[Known]) -> list[Proposal]:
-    """Return memories of one kind and subject whose sentences are equal, or nearly equal with the same numbers."""
+    """Return memories of one kind and subject whose sentences are equal, or nearly equal and contain the same
+    numbers."""
     proposals: list[Proposal] = []
     taken: set[str] = set()
     for index, item in enumerate(memories):
