@@ -185,7 +185,7 @@ class _Assembly:
         self.offered = self.items
         """The items that may be sent."""
         self.staying = NO_LIMIT
-        """The ceiling of memory that stays in the history."""
+        """The ceiling for memory that stays in the history."""
         self.recalls = memory is not None
         self.budget = budget
         self.policy = policy

@@ -75,8 +75,8 @@ class Context:
     """Holds a request to a model, assembled to fit a token budget."""
 
     tokens: int
-    """This is the number of tokens in the whole request, counted by the rules in `memorist.context.measure`. It never
-    exceeds the budget."""
+    """This is the number of tokens in the whole request, counted according to the rules in `memorist.context.measure`.
+    It never exceeds the budget."""
     layout: str
     tools: tuple[JsonMapping, ...]
     system_messages: tuple[Message, ...]
@@ -118,7 +118,7 @@ class Context:
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Context:
-        """Return the context that `to_json` wrote. It renders to the same bytes."""
+        """Return the context written by `to_json`. It renders to the same bytes."""
         try:
             written = msgspec.json.decode(text, type=_Written)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as cause:
@@ -328,7 +328,7 @@ def _counter_name(name: str) -> str | None:
 
 TOOLS_LEFT = "over the ceiling of tools; find_tool finds them"
 STARTS = "(start of the conversation)"
-"""The text that comes first if a request would not begin with a user's message."""
+"""The text that comes first if a request would otherwise not begin with a user's message."""
 
 
 class _Written(msgspec.Struct):

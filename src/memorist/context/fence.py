@@ -31,8 +31,8 @@ _INVISIBLE = re.compile(
     "[\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff\x00-\x08\x0b\x0c\x0e-\x1f]"
 )
-"""Invisible characters: zero widths, direction marks, fillers, variation selectors, tags. They can hide text from a
-reader, or break up a look-alike of a tag so that it is not recognised."""
+"""Invisible characters: zero-width characters, direction marks, fillers, variation selectors and tags. They can hide
+text from a reader, or break up a look-alike of a tag so that it is not recognised."""
 _LINES = re.compile(r"[\r\n\u2028\u2029\x85]+")
 NUMBER_DIGITS = 6
 

@@ -88,7 +88,7 @@ class MemoryItem(msgspec.Struct, frozen=True):
         return int(number) if self.kind == "message" and number.isdecimal() else 0
 
     def head(self, year: str = "") -> str:
-        """Return the line above the group of this item. It contains the date (without its year if that equals `year`),
+        """Return the line above this item's group. It contains the date (without its year if that equals `year`),
         and the source unless it was a conversation."""
         parts = [_short_date(self.created_at, year)]
         if self.kind in DERIVED:
@@ -163,7 +163,7 @@ def fill_memory(
 
 
 def best_items(items: Sequence[MemoryItem], max_tokens: int, count: Callable[[str], int]) -> Sequence[MemoryItem]:
-    """Return the first items that fit into the given number of tokens. A long item counts only as the passage it is cut
+    """Return the first items that fit within the given token limit. A long item counts only as the passage it is cut
     to."""
     left = max_tokens
     for index, item in enumerate(items):
@@ -284,7 +284,7 @@ def _field(value: object, name: str) -> Any:
 
 
 def when(moment: datetime | str | None) -> str | None:
-    """Return a time as the text that an item stores."""
+    """Convert a time to the text that an item stores."""
     return moment.isoformat() if isinstance(moment, datetime) else moment
 
 

@@ -72,7 +72,7 @@ class Manifest(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
     def section(self, name: str) -> SectionReport:
-        """Return the report of one section."""
+        """Return the report on one section."""
         return next(report for report in self.sections if report.name == name)
 
     def to_dict(self) -> JsonObject:

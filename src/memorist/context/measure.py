@@ -1,4 +1,4 @@
-"""Counts the tokens of messages, tool definitions and whole requests.
+"""Counts the tokens in messages, tool definitions and whole requests.
 
 The same rule applies to every provider. It adds 4 tokens for a message, 2 for a speaker's name in addition to its text,
 8 for a tool call (with its id, name and arguments), 4 for a tool result (with its id), 8 for a tool definition (as
@@ -315,14 +315,14 @@ def _sum_tools(tools: Iterable[object], counter: Counter) -> int:
 
 
 def measure_openai(messages: Sequence[JsonMapping], tools: Any = None, counter: Counter | None = None) -> int:
-    """Count the tokens of a rendered OpenAI request from scratch."""
+    """Count the tokens in a rendered OpenAI request from scratch."""
     counter = counter or open_counter()
     tokens = REQUEST_TOKENS + _sum_tools(tools or (), counter)
     return tokens + sum(_count_openai(message, counter) for message in messages)
 
 
 def measure_anthropic(request: JsonMapping, counter: Counter | None = None) -> int:
-    """Count the tokens of a rendered Anthropic request from scratch."""
+    """Count the tokens in a rendered Anthropic request from scratch."""
     counter = counter or open_counter()
     tokens = REQUEST_TOKENS + _sum_tools(_unmarked(request.get("tools")), counter)
     if request.get("system"):

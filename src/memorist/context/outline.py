@@ -23,7 +23,7 @@ REPEATED_SHARE = 0.5
 """The maximum share of distinct lines in a log."""
 SIGNATURE_SHARE = 0.01
 _JSON_STEPS = ((5, 200, 8), (3, 200, 6), (2, 120, 5), (2, 80, 4), (1, 80, 3), (1, 40, 2), (0, 40, 2), (0, 40, 1))
-"""How much of a JSON value to show: items of a list, characters of a text, and levels. The first step that fits is
+"""How much of a JSON value to show: the number of list items, text characters and levels. The first step that fits is
 used."""
 MAX_KEYS = 60
 _VARIABLE = re.compile(r"0x[0-9a-fA-F]+|[0-9a-fA-F]{8,}|\d+")

@@ -101,7 +101,7 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 class Reach(msgspec.Struct, frozen=True):
-    """Describes how much history a policy needs before it can plan, in tokens or units. None means all of it."""
+    """Describes how much history, in tokens or units, a policy needs before it can plan. None means all of it."""
 
     tokens: int | None = None
     units: int | None = None
@@ -201,7 +201,7 @@ def stepped(keep: Sequence[Unit], room_tokens: int, reason: str) -> tuple[tuple[
 
 
 def _split_at(units: Sequence[Unit], cut: int, reason: str) -> tuple[tuple[Unit, ...], tuple[Left, ...]]:
-    """Return (kept, dropped). All units from an index on and the pinned ones before it are kept."""
+    """Return (kept, dropped). All units from an index onwards and the pinned ones before it are kept."""
     pinned = [unit for unit in units[:cut] if unit.pinned]
     return (*pinned, *units[cut:]), tuple([Left(unit, reason) for unit in units[:cut] if not unit.pinned])
 

@@ -283,7 +283,7 @@ class ElideToolResults(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, init=False)
 class Chain:
-    """Applies the first policy, then the following ones in order until the history fits."""
+    """Applies the first policy and then the following ones, in order, until the history fits."""
 
     policies: tuple[Policy, ...]
 
@@ -347,7 +347,7 @@ def _joined(first: Plan, then: Plan) -> Plan:
 
 
 def _split(units: Sequence[Unit], cut: int, reason: str) -> Plan:
-    """Return a plan that keeps units from index `cut` on and the pinned ones before it."""
+    """Return a plan that keeps units from index `cut` onwards and the pinned ones before it."""
     cut = max(0, cut)
     keep = tuple(unit for index, unit in enumerate(units) if index >= cut or unit.pinned)
     return Plan(keep, tuple(Left(unit, reason) for unit in units[:cut] if not unit.pinned))

@@ -135,7 +135,7 @@ def _from_compaction(messages: Sequence[Message], lasting: Collection[Message]) 
 
 
 def _last_compaction(messages: Sequence[Message], provider: Provider) -> int | None:
-    """Return the index of the last message with a compaction item of this provider, or None."""
+    """Return the index of the last message with a compaction item from this provider, or None."""
     for index in range(len(messages) - 1, -1, -1):
         message = messages[index]
         if type(message.content) is not str and compacted_by(message) == provider:

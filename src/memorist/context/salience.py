@@ -1,4 +1,4 @@
-"""Scores how important a sentence is. Names, numbers, decisions, preferences and errors count more than small talk."""
+"""Scores the importance of a sentence. Names, numbers, decisions, preferences and errors count more than small talk."""
 
 from __future__ import annotations
 

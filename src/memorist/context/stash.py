@@ -37,7 +37,7 @@ def check_stash(over_tokens: int | None) -> int | None:
 
 @lru_cache(CACHED_PREVIEWS)
 def preview(text: str, id: str, over_tokens: int, counter: Counter) -> Stashed:
-    """Return the preview of a text that has more tokens than the threshold."""
+    """Return the preview of a text that exceeds the token threshold."""
     short = outline(text, over_tokens // PREVIEW_PART, counter)
     tokens, lines = counter.count_once(text), len(reading_lines(text))
     size = f"{tokens:,} tokens, {lines:,} lines"

@@ -425,7 +425,8 @@ def _whole(record_type: type[R]) -> Any:
 
 
 def seal_store(store: Store, encryption: Encryption) -> SealedStore:
-    """Wrap a store with encryption. The result has the same optional methods as the store, except searches."""
+    """Wrap a store with encryption. The result has the same optional methods as the store, except those for
+    searching."""
     passed = {name: _passing(name) for name in PASSED if hasattr(store, name)}
     return cast("SealedStore", type("SealedStore", (SealedStore,), passed)(store, encryption))
 

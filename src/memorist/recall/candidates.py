@@ -27,7 +27,7 @@ MIN_CANDIDATES = 40
 """How many candidates each search (text and vector) returns. If three times the number of requested hits is higher,
 that number is used instead."""
 NEIGHBOURS_OF = 4
-"""How many of the best candidates of each search also add their neighbours."""
+"""The number of best candidates from each search whose neighbours are also added."""
 NEIGHBOUR_OFFSETS = (-2, -1, 1, 2, 3)
 """The offsets of these neighbouring turns. The answer often follows the turn that mentions the subject."""
 MAX_DATED_ENTRIES = 40

@@ -55,7 +55,7 @@ class Similarity(msgspec.Struct, frozen=True):
 
 
 class ScopeStats(msgspec.Struct, frozen=True, kw_only=True):
-    """Holds statistics over all indexed records of a scope, which make scores the same on every store."""
+    """Holds statistics on all indexed records in a scope, which make scores the same on every store."""
 
     entries: int
     mean_terms: float
@@ -140,7 +140,7 @@ class Matches(msgspec.Struct, frozen=True):
     weights: Floats
     """This is the rarity of each term."""
     exists: Flags
-    """This is True for each term that occurs in any record of the scope."""
+    """This is True for each term that occurs in any record in the scope."""
     own: Floats
     """This is BM25's saturated count of each term (column) in each candidate (row), between 0 and 1."""
     context: Floats
@@ -244,7 +244,7 @@ def _occurrences(texts: Sequence[str], terms: Sequence[str]) -> Floats:
 
 
 def _meaning(similarity: Similarity) -> Floats:
-    """Return how near each candidate is to the question and to its nearest part, relative to all records of the
+    """Return how near each candidate is to the question and to its nearest part, relative to all records in the
     scope."""
     both = (similarity.cosine + similarity.part) / 2
     result: Floats = (both - similarity.mean) / (3 * (similarity.std + 1e-6))

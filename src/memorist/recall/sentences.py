@@ -41,7 +41,7 @@ class Split(msgspec.Struct, frozen=True):
     owner: Ints
     """This is the index of each sentence's passage."""
     flat: Ints
-    """These are the words of all sentences, as indices into the vocabulary, one sentence after the other."""
+    """These are the words of all sentences, as indices into the vocabulary, one sentence after another."""
     starts: Ints
     """This is where each sentence begins in `flat`."""
     headed: Ints
