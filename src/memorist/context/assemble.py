@@ -87,7 +87,7 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     ended: bool = True
     """This is True if the history was read to its beginning."""
     unread: tuple[int, int, int] | None = None
-    """These are the first position, last position and number of the messages that were not read."""
+    """These are the first position, the last position and the number of messages that were not read."""
     fold_tokens: int | None = None
     """This is the size of the history, in tokens, at which the thread is folded, or None if recalled items do not stay
     in its history."""

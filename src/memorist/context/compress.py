@@ -87,7 +87,7 @@ def _chosen_tools(
 
 
 class _Read(Sequence[Message]):
-    """Holds the input list as messages, and converts each of them when it is first accessed."""
+    """Holds the input list as messages, each of which is converted when it is first accessed."""
 
     def __init__(self, listed: Sequence[Any]) -> None:
         self._listed = listed

@@ -57,7 +57,7 @@ class Account:
     elided: Sequence[Left] = ()
     repairs: Sequence[Repair] = ()
     unread: tuple[int, int, int] | None = None
-    """These are the first position, last position and number of the messages that were not read."""
+    """These are the first position, the last position and the number of messages that were not read."""
     memory_kept: int = 0
     memory_dropped: int = 0
     profile_kept: int = 0

@@ -31,8 +31,8 @@ class Prefix(msgspec.Struct, frozen=True):
 
 
 def shared_prefix(before: Context | None, after: Context, counter: Counter) -> Prefix:
-    """Return the prefix of `after` that a provider has cached from `before`. Tools are compared first, then messages,
-    byte for byte."""
+    """Return the prefix of `after` that a provider has cached from `before`. Tools are compared first and then
+    messages, byte for byte."""
     earlier_pieces = [piece for _, _, piece, _ in _pieces(before, counter)] if before is not None else []
     tokens, section, seq, index = 0, "", 0, 0
     pieces = list(_pieces(after, counter))

@@ -43,7 +43,7 @@ FOLDING_REACH = 3
 """How far back to look for the start of a fold, as a multiple of the room for history. A longer unfolded part is folded
 page by page first."""
 INPUT_SEQ = 1 << 62
-"""Positions from this number on belong to the current input."""
+"""Positions from this number onwards belong to the current input."""
 _AVERAGE_TOKENS = 64
 """The assumed number of tokens in a message. It determines the size of the first page of a thread that has not been
 read before."""
@@ -419,7 +419,7 @@ class Reading:
             raise UsageError(f"the input cannot be sent: {lost}; append the call to the thread first")
 
     def _unread(self) -> tuple[int, int, int] | None:
-        """Return the first position, the last position and the number of the messages that were not read."""
+        """Return the first position, the last position and the number of messages that were not read."""
         if self._ended or self._oldest is None:
             return None
         numbered = bool(self._units) and self._units[-1].messages[0].seq > 0

@@ -259,7 +259,7 @@ class Grouper:
 
 
 def units(messages: Iterable[Given], counter: Counter | None = None) -> list[Unit]:
-    """Return all units of a list of messages in any shape, oldest first."""
+    """Return all units in a list of messages of any shape, oldest first."""
     return group(messages, counter or open_counter())[0]
 
 

@@ -1,6 +1,6 @@
 """Extracts facts and learnings from users' messages, with rules or with a model (`memorist.extract.model`).
 
-The names are loaded on first use, because reading the files of a language takes a few tenths of a second.
+The names are loaded on first use, because reading a language's files takes a few tenths of a second.
 """
 
 from __future__ import annotations

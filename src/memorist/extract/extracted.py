@@ -25,10 +25,10 @@ class Extracted(msgspec.Struct, frozen=True, kw_only=True):
     type: LearningType | None = None
     """This is the kind of learning, or None for a fact."""
     correction: bool = False
-    """This is True if the statement is a correction, which replaces the known value of its key, however certain that
-    value was."""
+    """This is True if the statement is a correction, which replaces the known value of its key no matter how certain
+    that value was."""
     inferred: bool = False
-    """This is True if the user implied the statement but did not say it literally."""
+    """This is True if the user implied the statement but did not make it explicitly."""
     rejected: str | None = None
     """This is the value that the user ruled out ("Munich, not Berlin")."""
     text: str = ""

@@ -24,7 +24,7 @@ from .rules import FORGET, Rule, RuleBook, confidence_of, rule_book
 from .sentences import Sentence, sentences
 
 MIN_UNKNOWN_WORDS = 3
-"""A text with fewer words is not evidence of an unknown language."""
+"""A text with fewer words than this is not evidence of an unknown language."""
 MAX_CLAUSES = 8
 MAX_WISH_CHARACTERS = 200
 _QUESTION = re.compile(r"[?？]\W*$")
@@ -38,7 +38,7 @@ _CONTRAST = re.compile(
 
 
 class Refused(NamedTuple):
-    """Holds a sentence from which nothing was extracted, and the reason."""
+    """Holds a sentence from which nothing was extracted and the reason."""
 
     text: str
     lang: str | None
@@ -46,7 +46,7 @@ class Refused(NamedTuple):
 
 
 class Clause(NamedTuple):
-    """Holds a part of a sentence that may state something, and its position in the sentence."""
+    """Holds a part of a sentence that may state something and its position in the sentence."""
 
     text: str
     start: int
@@ -205,7 +205,7 @@ def _anywhere(text: str, book: RuleBook, frame: Extracted, at: datetime) -> Iter
 
 
 def _items(rule: Rule, match: re.Match[str], book: RuleBook, frame: Extracted, at: datetime) -> Iterator[Extracted]:
-    """Yield the facts, the learning or the request that a match represents, or nothing if a value is not valid."""
+    """Yield the facts, the learning or the request that a match represents, or nothing if a value is invalid."""
     groups = {name: value.strip(_EDGES) for name, value in match.groupdict().items() if value is not None}
     if "things" in groups:  # "allergic to peanuts, and I live in Lisbon": the list ends where the next clause begins
         first, last = match.span("things")

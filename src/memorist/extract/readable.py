@@ -67,7 +67,7 @@ _NAME_HEAD = re.compile(
     r"[A-ZÀ-ÞА-Я][\w.'’-]{0,20}(?: [A-ZÀ-ÞА-Я][\w.'’-]{0,20}){0,2}(?:[ \t]*\n[ \t]*\S|[ \t]+[-–—~»>][ \t]+\S)",
     re.M,
 )
-"""A name on its own line, or before a dash. Two of them make a dialogue."""
+"""A name on its own line, or before a dash. Two such lines make a dialogue."""
 _MAIL = re.compile(
     r"^[ \t]*(?:from|sent|subject|to|cc|von|gesendet|betreff|an|de|objet|à|envoyé|asunto|para|enviado|da|oggetto"
     r"|inviato|assunto|van|aan|onderwerp|发件人|收件人|主题|差出人|宛先|件名)[ \t]?[:：][^\n]*\S"

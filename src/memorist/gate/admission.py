@@ -1,4 +1,5 @@
-"""Decides whether a derived memory with personal data becomes active, needs a person's approval, or is refused."""
+"""Decides whether a derived memory that contains personal data becomes active, needs a person's approval, or is
+refused."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ ACTIONS: tuple[Action, ...] = ("mask", "refuse", "allow")
 MessageMode = Literal["keep", "mask", "refuse"]
 MESSAGE_MODES: tuple[MessageMode, ...] = ("keep", "mask", "refuse")
 RETAINED_KINDS = ("message", "fact", "event", "learning", "document", "candidate")
-"""The kinds of records that a retention rule can name."""
+"""The kinds of records to which a retention rule can apply."""
 _AGE = re.compile(r"(\d{1,6})\s*([smhdwy])", re.IGNORECASE)
 _UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400, "y": 365 * 86_400}
 

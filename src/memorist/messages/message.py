@@ -2,7 +2,7 @@
 in any of these formats.
 
 A message is stored in its original format, including unknown fields, so that it comes back unchanged. It is converted
-only if you ask for another format, and fields without an equivalent there are kept.
+only if you ask for another format, and fields without an equivalent in that format are kept.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Binary parts of messages (images, files, audio) are stored separately, once per thread, under a hash of their bytes.
+"""Binary parts of messages (images, files, audio) are stored separately under a hash of their bytes, once per thread.
 
 The message keeps a marker in place of the base64 text, and the list of hashes in its metadata. When a message is read,
 the bytes are restored, so callers never see the difference.

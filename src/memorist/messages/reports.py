@@ -58,7 +58,7 @@ class RequestReport(msgspec.Struct, frozen=True):
     cached_tokens: int
     written_tokens: int
     shared_tokens: int
-    """This is the number of tokens in the prefix shared with the previous request, by our count."""
+    """This is our count of the tokens in the prefix shared with the previous request."""
     model: str | None = None
     cost: float | None = None
     """This is the cost in dollars, or None if the price table does not contain the model."""

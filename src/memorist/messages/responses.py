@@ -134,7 +134,7 @@ def to_items(message: Message) -> list[JsonObject]:
 
 
 def responses_tools(tools: Sequence[object]) -> list[object]:
-    """Return tool definitions in the format of the Responses API. It is flat, whereas the chat format nests them under
+    """Return tool definitions in the Responses API format. It is flat, whereas the chat format nests them under
     `function`."""
     return [_flat_tool(tool) for tool in tools]
 

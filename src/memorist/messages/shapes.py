@@ -23,7 +23,7 @@ _NEEDED = {"thinking": "thinking", "redacted_thinking": "data", **dict.fromkeys(
 
 
 def mended(message: Message) -> tuple[Message, list[str]]:
-    """Return the message with everything that no provider accepts removed or repaired, and the reason for each
+    """Return the message after removing or repairing everything that no provider accepts, and the reason for each
     change.
     """
     flaws: list[str] = []

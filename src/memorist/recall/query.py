@@ -95,7 +95,7 @@ def analyse(
     """Parse a question. `speakers` are the names that occur in the scope, and `now` is the time of the question in
     microseconds.
 
-    `usual` is the language of the scope, which is used if the question is too short to guess its language.
+    `usual` is the language of the scope, which is used if the question is too short for its language to be guessed.
     """
     if len(text) > MAX_CHARS:
         text = f"{text[: MAX_CHARS // 2]} {text[-MAX_CHARS // 2 :]}"

@@ -28,7 +28,7 @@ EQUAL_WORDS, EQUAL_TERMS = 0.2, 0.4
 """Two statements are equal if they match the same words of the question (at least the first share of them), and have at
 least the second share of their terms in common."""
 PLAIN_COSINE, UNUSUAL_MEANING = 0.3, 0.0
-"""The minimum cosine similarity, and the minimum distance above the mean of the scope, for a candidate that shares no
+"""The minimum cosine similarity and the minimum distance above the scope's mean for a candidate that shares no
 word with the question."""
 NEAR_COSINE = 0.4
 """The minimum cosine similarity of the nearest candidate for which a small memory is searched even without shared
