@@ -14,7 +14,7 @@ from .units import Unit
 
 _TOKENS = attrgetter("tokens")
 TURN_SEARCH_UNITS = 8
-"""How many messages after a cut to search for a user's message with which to start."""
+"""How many messages after a cut to search for a user's message to start from."""
 MIN_KEPT_SHARE = 0.4
 """The minimum share of the room that a stepped window fills."""
 

@@ -38,7 +38,7 @@ _CONTRAST = re.compile(
 
 
 class Refused(NamedTuple):
-    """Holds a sentence from which nothing was extracted and the reason."""
+    """Holds a sentence from which nothing was extracted, and the reason."""
 
     text: str
     lang: str | None
@@ -46,7 +46,7 @@ class Refused(NamedTuple):
 
 
 class Clause(NamedTuple):
-    """Holds a part of a sentence that may state something and its position in the sentence."""
+    """Holds a part of a sentence that may state something, and its position in the sentence."""
 
     text: str
     start: int

@@ -313,7 +313,7 @@ class SealedStore:
         return (await self.get_many(record_type, [key], now=now))[0]
 
     async def get_many(self, record_type: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
-        """Return the live rows under several keys, in the same order as the keys."""
+        """Return the live rows under several keys, in the order of the keys."""
         whole = _whole(record_type)
         rows = await self.below.get_many(whole, keys, now=now)
         return [None if row is None else self._read(record_type, row) for row in rows]
