@@ -174,8 +174,7 @@ ACCESS: dict[str, Access] = {
 
 
 def access_of(name: str) -> Access:
-    """Return the access that an operation needs, or raise an error that says what to do if the table has no row for
-    it.
+    """Return the access that an operation needs; without a row in the table, raise an error that says what to do.
     """
     try:
         return ACCESS[name]

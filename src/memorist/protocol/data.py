@@ -27,7 +27,7 @@ class SentBytes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RecordItem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Represents one of several records that are put in one call."""
+    """Represents one of several records put in one call."""
 
     key: list[str | int | float]
     data: Any = None
@@ -69,7 +69,7 @@ def with_file_bytes(arguments: Mapping[str, object]) -> JsonMapping:
 
 
 def document_in(sent: str | SentBytes) -> str | bytes:
-    """Decode a document. This is the inverse of `data_out`. A text is never interpreted as a path."""
+    """Decode a document. This is the inverse of `data_out`. A string is never interpreted as a path."""
     return sent if isinstance(sent, str) else cast("bytes", data_in({BYTES: sent.base64}))
 
 
@@ -93,7 +93,7 @@ def record_in(sent: Mapping[str, object]) -> OpaqueRecord:
 
 
 def put_in(item: RecordItem) -> RecordPut | tuple[object, object]:
-    """Return one record to put in the engine's form: (key, data) if the options of the whole call apply."""
+    """Return a record to put, in the engine's form: (key, data) if the options of the whole call apply."""
     if item == RecordItem(key=item.key, data=item.data):
         return tuple(item.key), data_in(item.data)
     fields = msgspec.structs.asdict(item)

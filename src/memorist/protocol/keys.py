@@ -15,7 +15,7 @@ ROLES: tuple[Role, ...] = ("reader", "writer", "forget", "operator", "admin")
 
 
 class Limited(StoreUnavailable):
-    """Raised with status 429 if a key sent too many requests."""
+    """Raised with status 429 if a key has sent too many requests."""
 
 
 class Unauthorized(MemoristError):

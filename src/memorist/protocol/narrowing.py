@@ -21,6 +21,6 @@ class Narrowed(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     write: list[str] | None = None
 
     def header(self) -> dict[str, str]:
-        """Return the header to send, in ASCII, or an empty text if nothing is narrowed."""
+        """Return the header to send, in ASCII, or an empty string if nothing is narrowed."""
         text = json.dumps(msgspec.to_builtins(self))
         return {} if text == "{}" else {NARROWED: text}

@@ -36,18 +36,18 @@ class Operation(msgspec.Struct, frozen=True):
     method: str
     path: str
     noun: str
-    """This is the attribute of a memory that has the method, or empty for the memory itself."""
+    """This is the memory's attribute that has the method; it is empty for the memory's own methods."""
     call: str
     role: Role = "reader"
     query: tuple[str, ...] = ()
     """These parameters are sent in the query if the request has a body. Without a body, all parameters are sent in the
     query."""
     cursor: str | None = None
-    """This is the attribute of a listed item to pass as `after`, if the answer is a list in pages."""
+    """If the answer is a paginated list, this is the attribute of a listed item to pass as `after`."""
     none_is_missing: bool = False
     """This is True if a result of None means a 404."""
     heavy: bool = False
-    """This is True if the operation reads a lot and therefore counts more against the rate limit."""
+    """This is True if the operation reads a lot of data and therefore counts more against the rate limit."""
     streamed: str = ""
     """This is the media type of the answer if it is a stream. Other answers are a single JSON value."""
     upload: str = ""
@@ -420,7 +420,7 @@ def takes_request(operation: Operation) -> bool:
 
 @cache
 def owner_of(noun: str) -> type:
-    """Return the class of a noun, of a memory or of the server."""
+    """Return the class of a noun that belongs to a memory or to the server."""
     if noun in SERVER_NOUNS:
         return SERVER_NOUNS[noun]
     return surface.groups()[noun] if noun else surface.memory_class()
@@ -470,7 +470,7 @@ _OVER_HTTP: Mapping[str, tuple[Parameter, ...]] = {
         Parameter("manifest", bool, False, False, "body"),
     )
 }
-"""Parameters that only HTTP has, for programs that have no `Context` to render a request with."""
+"""Parameters that exist only over HTTP, for programs that cannot render a request from a `Context` themselves."""
 _RECALLED = bool | str | list[str | JsonObject] | JsonObject | None
 _OWN_TYPES: Mapping[str, JsonMapping] = {
     # `recall` is a bool, namespaces, a `Recall` or items, `profile` a bool or lines; the engine tells them apart.

@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class Host(Protocol):
-    """Declares the methods of the server that a mounted part may use."""
+    """Declares the server methods that a mounted part may use."""
 
     memory: AsyncMemory
     metrics: Any
@@ -42,7 +42,7 @@ class Host(Protocol):
         ...
 
     def handle(self, key: ApiKey, narrowed: str | None = None) -> AsyncMemory:
-        """Return a memory narrowed to what a key may access."""
+        """Return a memory narrowed to the access rights of a key."""
         ...
 
 

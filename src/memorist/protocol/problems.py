@@ -93,8 +93,8 @@ def _facts(error: MemoristError) -> JsonObject:
 
 
 def _is_plain(value: object) -> bool:
-    """Return whether a detail can be sent, which means that it consists of numbers, texts, and lists or objects of
-    those."""
+    """Return whether a detail can be sent, that is, whether it consists of numbers, strings, and lists or objects of
+    these."""
     if isinstance(value, dict):
         return all(isinstance(name, str) and _is_plain(inner) for name, inner in value.items())
     if isinstance(value, list | tuple):

@@ -106,8 +106,8 @@ class EntityView(msgspec.Struct, frozen=True, kw_only=True):
     leased: bool = False
     """This is True if a client is currently loading it."""
     owner: str | None = None
-    """This is the lease's token, to be sent with `keep` or `give_back`. Only the client that got the lease receives
-    it."""
+    """This is the lease's token, to be sent with `keep` or `give_back`. Only the client that acquired the lease
+    receives it."""
     version: int = 0
 
 
@@ -149,7 +149,7 @@ class Recalled(msgspec.Struct, frozen=True):
 
 
 class RememberAs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Describes the fact that an output is stored as."""
+    """Describes the fact in which an output is stored."""
 
     namespace: str
     key: str
@@ -167,7 +167,7 @@ class Forgetting(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Checkout(msgspec.Struct, frozen=True):
-    """Represents a folder that can be analysed, and whether there is a report on it."""
+    """Describes a folder that can be analysed, and whether a report on it exists."""
 
     name: str
     analysed: bool
@@ -221,7 +221,7 @@ class Batches(ABC):
 
     @abstractmethod
     async def commit(self, operations: list[Step]) -> Committed:
-        """Commit several writes in one transaction, or none of them if one fails."""
+        """Commit several writes in one transaction. If one fails, nothing is committed."""
 
     @abstractmethod
     async def read(self, operations: list[Step], last: Step) -> Any:
@@ -229,13 +229,13 @@ class Batches(ABC):
 
 
 class Leases(ABC):
-    """Acquires, renews and releases leases of tasks, and saves steps under them."""
+    """Acquires, renews and releases task leases, and saves steps under them."""
 
     @abstractmethod
     async def take(
         self, task_id: str, owner: str, ns: str | None = None, lease: float = 60.0, keep: Keep | None = None
     ) -> Held:
-        """Acquire the lease of a task and get its state. Returns 409 while another worker holds it.
+        """Acquire the lease on a task and return its state. Returns 409 while another worker holds it.
 
         `owner` is a token chosen by the caller, unique to this run.
         """
@@ -280,7 +280,7 @@ class EntityCache(ABC):
 
     @abstractmethod
     async def lease(self, type: str, id: str) -> EntityView:
-        """Acquire the lease to load an entity. `owner` is set if you got it; otherwise try again in a moment."""
+        """Acquire the lease to load an entity. `owner` is set if you acquired it; otherwise, try again in a moment."""
 
     @abstractmethod
     async def keep(
@@ -294,7 +294,7 @@ class EntityCache(ABC):
 
     @abstractmethod
     async def invalidate(self, type: str, id: str | None = None) -> int:
-        """Remove one entity, or all of a type, and return how many were removed."""
+        """Remove one entity, or all entities of a type, and return how many were removed."""
 
 
 class Turns(ABC):
@@ -382,7 +382,7 @@ class Functions(ABC):
     ) -> bool:
         """Store a function's output as a fact, and the exchange in a thread, in one commit, with all their sources.
 
-        Returns False if no fact is stored, because one of its sources was forgotten in the meantime.
+        Returns False if no fact was stored because one of its sources was forgotten in the meantime.
         """
 
 
@@ -401,7 +401,8 @@ class Erasing(ABC):
         shred: bool = False,
         code: str | None = None,
     ) -> Forgetting:
-        """Forget one item and everything derived from it. Without a code, only count it and return a code.
+        """Forget one item and everything derived from it. Without a code, items are only counted, and a code is
+        returned.
 
         The code can be used once within five minutes, for this key and this target. `physical` also removes the bytes
         from the store's files, which needs the operator role. `shred` also destroys the key of an encrypted user.
@@ -453,10 +454,10 @@ class EventStream(ABC):
 
     @abstractmethod
     async def follow(self, names: str = "", request: Any = None) -> AsyncIterator[bytes]:
-        """Stream the events of this org as server-sent events, each with ids and sizes, without content.
+        """Stream the events of this org as server-sent events, which contain ids and sizes but no content.
 
-        `names` selects some of them, separated by commas. A client that reconnects with `Last-Event-ID` gets the events
-        it missed, or a `missed` event if they are no longer buffered; it should then read its data again.
+        `names` is a comma-separated list of the events to send. A client that reconnects with `Last-Event-ID` gets the
+        events it missed, or a `missed` event if they are no longer buffered; it should then read its data again.
         """
 
 
@@ -473,7 +474,7 @@ class Analyses(ABC):
 
     @abstractmethod
     async def list(self) -> list[Checkout]:
-        """Return the folders that can be analysed, and whether there is a report on each."""
+        """Return the folders that can be analysed, and whether a report on each exists."""
 
 
 class Watching(ABC):
@@ -489,7 +490,7 @@ class Watching(ABC):
     ) -> Watched:
         """Return the changes since the cursor `seen`, waiting up to `timeout` seconds (20 at most) for one.
 
-        Without `seen`, it returns a first cursor. If the next request comes within a minute, no change is missed.
+        Without `seen`, it returns an initial cursor. If the next request comes within a minute, no change is missed.
         """
 
 

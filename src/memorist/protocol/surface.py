@@ -1,8 +1,8 @@
 """Describes the public API as data. It contains every operation with the types of its parameters and result, read by
 reflection.
 
-The engine's async classes are the only declaration. The table of HTTP operations (`operations.py`) comes from it, and
-from that table come the routes, the OpenAPI document, the remote client and the MCP tools.
+The engine's async classes are the only declaration. The table of HTTP operations (`operations.py`) is derived from it,
+and the routes, the OpenAPI document, the remote client and the MCP tools are generated from that table.
 """
 
 from __future__ import annotations
@@ -79,7 +79,8 @@ def by_name() -> dict[str, Operation]:
 
 
 def memory_class() -> type:
-    """Return the class whose methods have no group: the public `AsyncMemory`, which is above this package."""
+    """Return the class whose methods have no group: the public `AsyncMemory`, which is in a layer above this
+    package."""
     import memorist
 
     return memorist.AsyncMemory
@@ -129,7 +130,7 @@ def _operation(name: str, function: Callable[..., object]) -> Operation:
 
 @cache
 def _names() -> JsonObject:
-    """Return the types that annotations name but their modules import only under TYPE_CHECKING."""
+    """Return the types that are named in annotations but imported only under TYPE_CHECKING."""
     import memorist
 
     from ..context import given

@@ -1,7 +1,7 @@
 """Implements the HTTP client of a remote memory, with the same coroutine methods over httpx's blocking and async
 clients.
 
-Every write has an idempotency key, so a request whose answer was lost can be retried and is done only once.
+Every write has an idempotency key, so a request whose answer was lost can be retried without being carried out twice.
 """
 
 from __future__ import annotations
@@ -32,11 +32,12 @@ except ModuleNotFoundError as cause:
 MAX_ATTEMPTS = 3
 TIMEOUT_SECONDS = 30.0
 CLOSE_SECONDS = 10.0
-"""How long `close` waits for requests from other threads or tasks."""
+"""The time that `close` waits for requests from other threads or tasks."""
 STREAM_SECONDS = 60.0
 """The read timeout of a stream; a server sends a heartbeat every 15 seconds."""
 MAX_WAIT_SECONDS = 5.0
-"""The longest `Retry-After` that the client waits for automatically. If it is longer, the error is raised."""
+"""The longest `Retry-After` that the client waits for automatically. If the server asks for a longer wait, the error is
+raised."""
 _BUSY = (429, 502, 503, 504)
 _problem = msgspec.json.Decoder(Problem).decode
 
@@ -117,7 +118,7 @@ class Client:
 
     @contextmanager
     def _request(self) -> Iterator[None]:
-        """Count a request, which `close` waits for. Raises UsageError once closed."""
+        """Count a request, so that `close` waits for it. Raises UsageError once closed."""
         with self._guard:
             if self._closed:
                 raise UsageError("this memory was closed in the meantime; open another one")
@@ -212,15 +213,15 @@ class Client:
 
     def _lost(self, writes: bool, error_type: type[MemoristError], what: str) -> MemoristError:
         """Return the error for a lost answer. This is `kind` for a read, and UnknownOutcome for a write, which may have
-        been done.
+        been carried out.
         """
         if not writes:
             return error_type(f"the server at {self.place} {what}")
         return UnknownOutcome(f"the server at {self.place} {what}; the write may or may not have been done")
 
     async def close(self) -> None:
-        """Close the connections once no request uses them, because httpx would leave those in use open and raise errors
-        in them.
+        """Close the connections once no request uses them, because httpx would leave connections in use open and raise
+        errors in them.
         """
         with self._guard:
             self._closed = True

@@ -109,7 +109,7 @@ class RemoteShared:
 class RemoteScope(Scope, frozen=True):
     """Represents a scope on a server, where the key may have a user and grants that are not known here.
 
-    So an empty list has an effect only if it was passed. In that case, the key's grants are dropped.
+    An empty list therefore has an effect only if it was passed explicitly. In that case, the key's grants are dropped.
     """
 
     named: tuple[str, ...] = ()
@@ -148,7 +148,7 @@ class RemoteCore:
         return datetime.now(UTC)
 
     def headers(self) -> dict[str, str]:
-        """Return request headers: the narrowed scope, and the trace context."""
+        """Return the request headers, which contain the narrowed scope and the trace context."""
         scope = self.scope
         narrowed = Narrowed(
             org=None if scope.org == "default" else scope.org, user=scope.user,

@@ -44,7 +44,7 @@ class RemoteEntities(Entities):
         return await self._shared_load(key, source)
 
     async def invalidate(self, type: str, id: str | None = None) -> int:
-        """Remove one entity, or all of a type, and return how many were removed."""
+        """Remove one entity, or all entities of a type, and return how many were removed."""
         self._core.scope.whole_org("the entity cache")
         check_name(type, "entity type")
         fields = {"type": type} if id is None else {"type": type, "id": check_name(str(id), "entity id")}

@@ -28,7 +28,7 @@ class RemoteForgetting:
         preview: bool = False,
         **target: object,
     ) -> Erasure:
-        """Remove one thing and everything derived from it."""
+        """Remove one item and everything derived from it."""
         if self._core.batch is not None:
             raise UsageError("forget cannot be part of a batch; call it on the memory itself")
         named = {**target, "fact": _reference(fact)}

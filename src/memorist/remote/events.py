@@ -1,4 +1,5 @@
-"""Calls hooks for a server's events, which arrive on a stream in the background, and watches by long polling."""
+"""Calls hooks for a server's events, which arrive on a stream in the background, and watches for changes by long
+polling."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 
 AGAIN_SECONDS = 1.0
 WAIT_SECONDS = 10.0
-"""The maximum number of seconds that one request waits on the server for changes; closing a watch may take as long."""
+"""The maximum number of seconds that one request waits on the server for changes; closing a watch may take that
+long."""
 log = logging.getLogger("memorist")
 
 
@@ -99,7 +101,7 @@ class RemoteWatch(AsyncWatch):
         }
 
     async def start(self) -> Self:
-        """Start the watch. No change after this returns is missed."""
+        """Start the watch. No change made after this returns is missed."""
         if self._seen is None:
             self._seen = (await self._call_server("watching.look", **self._asked)).seen
         return self

@@ -1,5 +1,5 @@
-"""Implements `@memory.task` and `run_with_memory` for a remote memory. Functions run here, and requests recall memories
-and store the output."""
+"""Implements `@memory.task` and `run_with_memory` for a remote memory. Functions run on the client, which sends
+requests to recall memories and store the output."""
 
 from __future__ import annotations
 

@@ -126,7 +126,8 @@ def _missing(noun: str, name: str, declared: Callable[..., object]) -> Callable[
 
 
 async def request(core: RemoteCore, operation: Operation, arguments: JsonMapping, template: type | None = None) -> Any:
-    """Send one call and return the result that the engine's method would return. In a batch, collect the call."""
+    """Send one call and return the result that the engine's method would return. In a batch, collect the call
+    instead."""
     core.shared.check_open()
     if core.batch is not None and operation.noun in COLLECTED:
         return await _collect(core, operation, arguments)
@@ -296,7 +297,7 @@ def _message(message: Message) -> JsonObject:
 
 
 def _wired(parameter: Parameter, value: Any) -> Any:
-    """Encode arguments that JSON has no type for, such as sets, policies, bytes, records to put, and processors."""
+    """Encode arguments for which JSON has no type, such as sets, policies, bytes, records to put, and processors."""
     if parameter.name in _PLACES:
         return getattr(value, "id", value)
     if isinstance(value, set | frozenset) and parameter.type is not Any:

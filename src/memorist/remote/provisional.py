@@ -1,4 +1,5 @@
-"""Builds the results of writes inside a batch before the commit. They come from the arguments and have no version."""
+"""Builds the results of writes inside a batch before the commit. They are built from the arguments and have no
+version."""
 
 from __future__ import annotations
 
@@ -47,7 +48,7 @@ def _make_record(kind: type[msgspec.Struct], arguments: JsonMapping, core: Remot
 
 
 def _flat(arguments: JsonMapping) -> JsonObject:
-    """Return the arguments by name, with the fields of a checkpoint or document among them."""
+    """Return the arguments by name, including the fields of a checkpoint or document."""
     out: JsonObject = {}
     for name, value in arguments.items():
         if name in ("checkpoint", "doc"):

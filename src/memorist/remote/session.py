@@ -1,4 +1,5 @@
-"""Runs a session over a thread on a server. Hooks run on the client, and each turn, context and end is one request."""
+"""Runs a session over a thread on a server. Hooks run on the client; adding a turn, assembling a context and ending the
+session each take one request."""
 
 from __future__ import annotations
 

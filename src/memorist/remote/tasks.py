@@ -27,7 +27,7 @@ class RemoteTaskRun(AsyncTaskRun):
     """Represents a task while this worker runs it, over a remote memory."""
 
     _kept_as: Keep | None = None
-    """This is the argument `keep` as the caller passed it. The server interprets it."""
+    """This is the `keep` argument as the caller passed it. The server interprets it."""
 
     async def __aenter__(self) -> Self:
         held = await self._taken_there()
@@ -65,7 +65,7 @@ class RemoteTaskRun(AsyncTaskRun):
         self._saved = self._as_saved(held, self._held.completed)
 
     def batch(self) -> AsyncMemory:
-        """Return a memory that collects writes, which the next save of this task commits together with the step."""
+        """Return a memory that collects writes; the next save of this task commits them together with the step."""
         core = self._remote.batched()
         self._effects = cast("list[Change] | None", core.batch)  # steps of a request, which the server applies
         async_memory: AsyncMemory = core.facade()
@@ -128,7 +128,7 @@ def run_task(
     wait: float,
     kept_steps: int | msgspec.UnsetType | None,
 ) -> RemoteTaskRun:
-    """Return a run of a task on a server, which has not been started yet."""
+    """Return a run of a task on a server; the run has not been started yet."""
     if core.batch is not None:
         raise UsageError("a task cannot run inside a batch; use task.batch() inside the task")
     run = RemoteTaskRun(cast("Core", core), task_id, cast(str, ns), lease, kept_steps, state, wait)

@@ -103,7 +103,7 @@ class RemoteExporting:
         self._core = core
 
     async def export(self, path: str | os.PathLike[str], **options: Any) -> Transfer:
-        """Write the same file or folder as a local export would, and delete the copy at the end."""
+        """Write the same file or folder as a local export would, then delete the copy."""
         import memorist
 
         whole = RemotePortable(self._core)

@@ -24,7 +24,7 @@ class RemoteWaiting:
     async def wait(
         self, receipts: MessageReceipt | Iterable[MessageReceipt], *, timeout: float | None = 30.0
     ) -> list[MessageReceipt]:
-        """Wait until messages are indexed and facts are derived from them, or until that has failed."""
+        """Wait until messages have been indexed and facts derived from them, or until either step has failed."""
         wanted = [receipts] if isinstance(receipts, MessageReceipt) else list(receipts)
         ids = [receipt.message.id for receipt in wanted]
         deadline = None if timeout is None else monotonic() + timeout

@@ -1,1 +1,1 @@
-"""Implements `memorist serve`, one process that serves the HTTP API, MCP and the inspector over any store."""
+"""Implements `memorist serve`, a single process that serves the HTTP API, MCP and the inspector over any store."""

@@ -34,7 +34,7 @@ _OURS: dict[type[MemoristError], int] = {
 
 
 def json_response(value: object) -> Response:
-    """Return a response with a value as JSON."""
+    """Return a response that contains a value as JSON."""
     return Response(msgspec.json.encode(value), media_type=JSON)
 
 
@@ -55,7 +55,7 @@ def problem_response(error: MemoristError, request_id: str, scope: Scope) -> Res
 
 
 def send_problem(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
-    """Return a response with a problem, under the problem's own status."""
+    """Return a response that contains a problem and has its status."""
     body = msgspec.json.encode(problem)
     return Response(body, problem.status, media_type="application/problem+json", headers=dict(headers or {}))
 

@@ -1,7 +1,7 @@
 """Defines the HTTP application, which has one route per operation and one gate in front of all of them.
 
 The gate checks the host, the key, the role and the rate, in this order, for the API, MCP and the inspector alike. A
-request then becomes one call of a noun, on a handle that only the key determines.
+request then becomes one method call on a noun, with a handle that is determined by the key alone.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     hosts: tuple[str, ...] = LOOPBACK
     """These Host headers are accepted. Others are refused, which prevents DNS rebinding."""
     inspector: Path = FOLDER
-    """This is the folder with the files of the inspector."""
+    """This is the folder that contains the inspector's files."""
     root_path: str = ""
     analyze: tuple[Path, ...] = ()
-    """These are the folders that an operator may run the analyser on."""
+    """These are the folders on which an operator may run the analyser."""
     usual: Rate = USUAL
     heavy: Rate = HEAVY
     bad_keys: Rate = BAD_KEYS
@@ -124,7 +124,7 @@ class Server:
         return handle
 
     def traced(self, scope: Scope) -> AbstractContextManager[RequestSpan]:
-        """Return a tracing span around a request. It does nothing unless tracing is on."""
+        """Return a tracing span around a request. It has no effect unless tracing is enabled."""
         if self._telemetry is None:
             return _NOT_TRACED
         return self._telemetry.request(Headers(scope=scope))
@@ -162,7 +162,7 @@ class Server:
         return self.limited(request, key, heavy=heavy)
 
     def limited(self, request: Request, key: ApiKey, *, heavy: bool = False) -> ApiKey:
-        """Apply the rate limit of a key. The response headers show how much of it is left."""
+        """Apply the rate limit of a key. The response headers show how many tokens are left."""
         rate, name = (self.options.heavy, "heavy") if heavy else (self.options.usual, "usual")
         left = self.buckets.take(f"{name}:{key.id}", rate)
         request.scope["memorist.key"] = key.id
@@ -183,7 +183,7 @@ def _over_files(handle: AsyncMemory) -> AsyncMemory:
 
 
 def make_app(memory: AsyncMemory, options: Options | None = None, parts: Iterable[MakePart] = ()) -> Starlette:
-    """Build the application over a memory opened with `all_orgs=True`. The `parts` are mounted next to the API."""
+    """Build the application for a memory opened with `all_orgs=True`. The `parts` are mounted next to the API."""
     server = Server(memory, options)
     mounted = [make(server) for make in parts]
 

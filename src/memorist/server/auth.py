@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 KEYS_ORG = "memorist.keys"
 """The org that contains the keys as records. No key can be created for it."""
 CACHED_SECONDS = 30.0
-"""How long other processes may still accept a revoked key, because they cache keys."""
+"""The time for which other processes may still accept a revoked key, because they cache keys."""
 MAX_CACHED_KEYS = 10_000
 MAX_TTL_SECONDS = 100 * 366 * 86_400
 
@@ -45,15 +45,15 @@ class Keys:
         self._secret: bytes | None = None
 
     async def secret(self) -> bytes:
-        """Return a random secret that all servers on this store share, so that one server can verify what another has
-        signed."""
+        """Return a random secret that all servers on this store share, so that one server can verify another's
+        signatures."""
         if self._secret is None:
             row = await self._records.put("global", ("secret",), secrets.token_bytes(32), absent=True)
             self._secret = bytes(row.data)
         return self._secret
 
     def used_at(self, id: str) -> datetime | None:
-        """Return when this process last saw a key used, to the minute."""
+        """Return the time, to the minute, at which this process last saw the key used."""
         used = self._used.get(id)
         return None if used is None else datetime.fromtimestamp(used // 60 * 60, UTC)
 
@@ -112,7 +112,7 @@ class Keys:
         return bool(await self._records.scan("global", ("key",), limit=1, keys_only=True))
 
     async def check(self, header: str | None) -> ApiKey:
-        """Verify an Authorization header. Unauthorized has the same message for every kind of problem."""
+        """Verify an Authorization header. Unauthorized has the same message whatever the problem is."""
         scheme, _, text = (header or "").partition(" ")
         prefix, _, rest = text.strip().partition("_")
         id, _, secret = rest.partition("_")
@@ -128,7 +128,7 @@ class Keys:
     async def find(self, id: str) -> ApiKey | None:
         """Return the unexpired key with this id, or None.
 
-        It is cached, so a change by another process is noticed within 30 seconds.
+        It is cached, so a change made by another process is noticed within 30 seconds.
         """
         key = await self._load(id)
         return None if key is None or key.expired(datetime.now(UTC)) else key

@@ -5,7 +5,7 @@ of a request, so revoking the key ends the session. A session from a one-time li
 created the link.
 
 To prevent cross-site request forgery, the cookie is SameSite=Strict, and a write with a cookie must also contain our
-own Origin and the header `X-Memorist: 1`. Neither forms nor pages of other sites can send these.
+own Origin and the header `X-Memorist: 1`. Neither forms nor pages on other sites can send these.
 """
 
 from __future__ import annotations
@@ -45,8 +45,7 @@ def local_operator(org: str) -> ApiKey:
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):
-    """Represents a stored session, with the id of the key it was opened with, or the operator whose link it came
-    from."""
+    """Represents a stored session that was opened with a key (stored as its id) or with an operator's link."""
 
     key: str | None = None
     operator: ApiKey | None = None
@@ -67,7 +66,7 @@ class Sessions:
         return code
 
     async def redeem(self, code: str) -> str:
-        """Exchange a code for the secret of a new session. Compare-and-delete makes sure that only one caller can do
+        """Exchange a code for the secret of a new session. Compare-and-delete ensures that only one caller can do
         this."""
         row_key = ("code", _name(code))
         row = await self._records.get("global", row_key)
@@ -129,13 +128,13 @@ def _name(secret: str) -> str:
 
 
 def cookie_name(scope: Scope) -> str:
-    """Return the cookie's name, which contains the port, because browsers do not separate cookies by port."""
+    """Return the cookie's name, which contains the port because browsers do not separate cookies by port."""
     server = scope.get("server") or ("", None)
     return f"memorist_{server[1] or 0}"
 
 
 def cookie_of(request: Request) -> str | None:
-    """Return the session's secret in the request's cookie, or None."""
+    """Return the session secret from the request's cookie, or None."""
     return request.cookies.get(cookie_name(request.scope))
 
 
@@ -158,7 +157,7 @@ def host_name(headers: Mapping[str, str]) -> str:
 
 
 class Login(msgspec.Struct, forbid_unknown_fields=True):
-    """Holds the data that the login form sends."""
+    """Holds the data sent by the login form."""
 
     key: str
 

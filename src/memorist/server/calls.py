@@ -36,7 +36,7 @@ class Call(msgspec.Struct):
 
 
 def read_call(operation: Operation, query: bytes, body: bytes, headers: Mapping[str, str]) -> Call:
-    """Decode the arguments of a request from query, headers and body. Raises an error for an unknown field."""
+    """Decode the arguments of a request from its query, headers and body. Raises an error for an unknown field."""
     arguments = _query(query, operation)
     fields = _body(body) if operation.has_body else {}
     call = Call([], {})
@@ -120,7 +120,7 @@ def _positional(operation: Operation, call: Call) -> Call:
 @cache
 def _before_many(operation: Operation) -> tuple[str, ...]:
     """Return the names of the parameters before a variadic one (`*messages`), in reverse order. Without a variadic
-    parameter, return none."""
+    parameter, the result is empty."""
     parameters = parameters_of(operation)
     many = next((n for n, parameter in enumerate(parameters) if parameter.kind == "many"), 0)
     return tuple(parameter.name for parameter in reversed(parameters[:many]))

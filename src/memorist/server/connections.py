@@ -1,7 +1,7 @@
-"""Limits the size of a request's head, and how long a request may stay unfinished.
+"""Limits the size of a request's head and the time for which a request may remain incomplete.
 
-Uvicorn limits neither. So anyone who can reach the port could fill the memory with one endless header, or keep any
-number of connections open by sending nothing.
+Uvicorn limits neither. Anyone who can reach the port could therefore fill the memory with one endless header, or keep
+any number of connections open by sending nothing.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from typing import Any
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 HEAD_BYTES = 64 * 1024
-"""A head that is still unfinished after this many bytes is answered with 431."""
+"""A head that is still incomplete after this many bytes is answered with 431."""
 _HEADER_MARKS = len(b": \r\n")
 SILENT_SECONDS = 30.0
-"""How long a client may take to send a head, or stay silent within a body, before it gets a 408."""
+"""The time that a client may take to send a head, or stay silent within a body, before it receives a 408."""
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """Closes a connection if a head is too long or a request does not continue."""
+    """Closes a connection if a head is too long or a request stalls."""
 
     head_bytes = HEAD_BYTES
     silent_seconds = SILENT_SECONDS

@@ -1,4 +1,4 @@
-"""Dispatches a request to its operation with one dict look-up by path and method, before Starlette's routing."""
+"""Dispatches a request to its operation with one dict lookup by path and method, before Starlette's routing."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Dispatch:
 def served_operations() -> list[Operation]:
     """Return the operations that this installation answers.
 
-    Those of the analyser are included only if its package is installed.
+    The analyser's operations are included only if its package is installed.
     """
     has_analyzer = installed_analyzer() is not None
     return [operation for operation in OPERATIONS if operation.noun != "analyses" or has_analyzer]
@@ -119,8 +119,8 @@ def _answered(operation: Operation, call: Call, result: object) -> JsonAnswer:
 
 
 class JsonAnswer:
-    """Represents the response to most requests: 200 and JSON. It does not use the general `Response`, which takes three
-    times as long."""
+    """Represents the response to most requests: status 200 with a JSON body. It does not use the general `Response`,
+    which takes three times as long."""
 
     def __init__(self, content: bytes, version: int) -> None:
         self._content = content

@@ -1,4 +1,4 @@
-"""Implements the readiness probe, which writes a row, reads it back, and checks how far the worker is behind."""
+"""Implements the readiness probe, which writes a row, reads it back, and checks how far behind the worker is."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 PROBE_ORG = "memorist.probe"
 MAX_LAG_SECONDS = 60.0
 CHECKED_SECONDS = 5.0
-"""How long a result is cached, because a probe writes a row and load balancers ask often."""
+"""The time for which a result is cached, because a probe writes a row and load balancers probe often."""
 
 
 class Readiness(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,7 +38,7 @@ class Health:
         self._probing = anyio.Lock()
 
     async def ready(self, *, draining: bool) -> Readiness:
-        """Return whether a row can be written and read back, and the worker keeps up."""
+        """Return whether a row can be written and read back and the worker is keeping up."""
         if draining:
             return Readiness(ready=False, problems=("the server is stopping",))
         # One probe at a time: strangers may ask, and each probe writes a row.

@@ -1,8 +1,8 @@
 """Serves the inspector's own endpoints under `/v1/inspect/`: views, and a few writes that the public API does not have.
 
-A view reads everything that one page needs, so that a page needs few requests. It uses a memory narrowed to what the
-caller's key may access. Its arguments are sent in the body, never in the URL, so that the text people type does not end
-up in access logs.
+A view reads everything that one page needs, so that a page needs few requests. It uses a memory narrowed to the access
+rights of the caller's key. Its arguments are sent in the body, never in the URL, so that text typed by users does not
+end up in access logs.
 """
 
 from __future__ import annotations

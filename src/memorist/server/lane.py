@@ -1,9 +1,9 @@
 """Provides a second event loop, in its own thread, for work that grows with its input: recall, contexts and large
 bodies.
 
-So the loop that answers connections always has time for the next request. Python switches between threads every few
-milliseconds, but a loop cannot do anything else until the current function returns. The memory's worker runs on the
-lane too. There is one lane, because the indexes of recall that a process caches belong to one event loop at a time.
+The loop that answers connections therefore always has time for the next request. Python switches between threads every
+few milliseconds, but a loop cannot do anything else until the current function returns. The memory's worker runs on the
+lane too. There is only one lane, because a process's cached recall indexes belong to one event loop at a time.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ T = TypeVar("T")
 LARGE_BODY_BYTES = 16 * 1024
 """A request with a larger body is read and answered on the lane."""
 FINISH_SECONDS = 5.0
-"""How long tasks may take to end when the lane stops."""
+"""The time that tasks may take to end when the lane stops."""
 JOIN_SECONDS = 10.0
 
 
@@ -29,7 +29,7 @@ class Lane:
         self._thread: threading.Thread | None = None
 
     async def run(self, work: Callable[[], Coroutine[object, None, T]]) -> T:
-        """Return the result of a coroutine function. Cancelling the caller cancels it there."""
+        """Return the result of a coroutine function. Cancelling the caller also cancels the coroutine."""
         loop = self._loop or self._start()
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work(), loop))
 
@@ -40,7 +40,7 @@ class Lane:
         return loop
 
     async def close(self) -> None:
-        """Stop the loop after everything that is scheduled on it now."""
+        """Stop the loop after everything currently scheduled on it has run."""
         loop, thread, self._loop = self._loop, self._thread, None
         if loop is None or thread is None:
             return

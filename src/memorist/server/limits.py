@@ -22,11 +22,11 @@ USUAL = Rate(50, 100)
 HEAVY = Rate(10, 20)
 """The limit for recall and contexts, which cost more per request."""
 BAD_KEYS = Rate(10 / 60, 10)
-"""The limit for wrong keys per address, which makes guessing keys impractical."""
+"""The limit on wrong keys per address, which makes guessing keys impractical."""
 
 
 class Refused(msgspec.Struct, frozen=True):
-    """Describes a refused request, with the seconds until the next token."""
+    """Describes a refused request and the number of seconds until the next token."""
 
     retry_after: float
 
@@ -39,7 +39,7 @@ class Buckets:
         self._buckets: dict[str, tuple[float, float]] = {}
 
     def take(self, key: str, rate: Rate) -> Refused | float:
-        """Take one token. Return how many are left, or Refused. A key always has the same rate."""
+        """Take one token. Return the number of tokens left, or Refused. A key always has the same rate."""
         now = self._clock()
         level, then = self._buckets.pop(key, (rate.burst, now))
         level = min(rate.burst, level + (now - then) * rate.per_second)
@@ -54,7 +54,7 @@ class Buckets:
 
 def rate_headers(name: str, rate: Rate, left: Refused | float) -> list[tuple[bytes, bytes]]:
     """Return the `RateLimit` header (tokens left, seconds until the bucket is full) and `RateLimit-Policy` (its
-    capacity and the seconds to fill it)."""
+    capacity and the seconds it takes to fill)."""
     level = 0 if isinstance(left, Refused) else int(left)
     again, window = math.ceil((rate.burst - level) / rate.per_second), math.ceil(rate.burst / rate.per_second)
     return [

@@ -25,7 +25,8 @@ def operation_name(scope: Scope) -> str:
 
 
 def trace_of(scope: Scope) -> str:
-    """Return the trace id in the caller's `traceparent` (W3C Trace Context), or an empty text without a valid one."""
+    """Return the trace id in the caller's `traceparent` (W3C Trace Context), or an empty string if there is no valid
+    one."""
     header = next((value for name, value in scope["headers"] if name == b"traceparent"), b"")
     match = _TRACEPARENT.fullmatch(header)
     return match[1].decode() if match and match[1].strip(b"0") else ""
@@ -49,7 +50,7 @@ def log_request(scope: Scope, status: int, seconds: float) -> None:
 
 
 class JsonLines(logging.Formatter):
-    """Formats a log record as one JSON object, with only the type of an exception."""
+    """Formats a log record as one JSON object, which contains only the type of an exception."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the record as one line of JSON."""
@@ -65,7 +66,8 @@ class JsonLines(logging.Formatter):
 
 
 def log_to_stderr(form: LogFormat) -> None:
-    """Send the log of `memorist` to standard error. `none` changes nothing, so Python shows only warnings."""
+    """Send the log of `memorist` to standard error. `none` changes nothing, so Python shows only warnings and
+    errors."""
     if form == "none":
         return
     handler = logging.StreamHandler(sys.stderr)

@@ -20,7 +20,7 @@ def noun_of(memory: AsyncMemory, noun: str) -> object:
 
 
 class OpenTemplate(Template[Working]):
-    """Provides a template that keeps fields which `Working` does not have. They belong to the client's template, which
+    """Provides a template that keeps fields that `Working` does not have. They belong to the client's template, which
     checks them. Documents are returned as dicts."""
 
     def check(self, fields: JsonObject) -> JsonObject:

@@ -126,7 +126,8 @@ def _plain(schema: object) -> Any:
 
 
 def _renamed(schemas: JsonObject) -> JsonObject:
-    """Return the schemas with short names. If two types have the same name, msgspec puts the module into both names."""
+    """Return the schemas with short names. If two types have the same name, msgspec includes the module in both
+    names."""
     dotted = [name for name in schemas["components"] if "." in name]
     names = {name: _short(name, schemas["components"]) for name in dotted}
     text = msgspec.json.encode(schemas).decode()
@@ -234,7 +235,7 @@ def _holds_more(shape: JsonObject) -> bool:
 
 
 def _named(parameter: Parameter, shape: JsonObject) -> JsonObject:
-    """Return the schema of a required name, which is a namespace's pattern or non-empty text."""
+    """Return the schema of a required name, which is either a namespace pattern or a non-empty string."""
     if shape != {"type": "string"} or not parameter.required:
         return shape
     return {**shape, **(_NAMESPACE if parameter.name == "ns" else {"minLength": 1})}

@@ -1,8 +1,8 @@
 """Mounts other ASGI applications, such as MCP, next to the API, behind the server's authentication.
 
-A function that accepts the `Server` creates a part. A part consists of the path it is mounted at, an ASGI application,
-and a context manager to run it in. Before each request the server checks the host, the key or cookie and the rate
-limit, and puts into the ASGI scope:
+A part is created by a function that accepts the `Server`. It consists of a mount path, an ASGI application, and a
+context manager in which the application runs. Before each request the server checks the host, the key or cookie and the
+rate limit, and puts into the ASGI scope:
 
 - `scope["memorist.caller"]`: the `ApiKey` (org, user, actor, roles, grants), whose `caller.check("writer")` may refuse;
 - `scope["memorist.memory"]`: an `AsyncMemory` narrowed to exactly what that key may access.

@@ -59,7 +59,7 @@ def _run_many(
 ) -> None:
     """Fork the workers, forward signals to them and wait.
 
-    If one dies, all are stopped, so that a supervisor notices.
+    If one dies, all of them are stopped, so that a supervisor notices.
     """
     if not hasattr(os, "fork"):
         raise Unsupported("several workers need a system with fork; start several servers instead")

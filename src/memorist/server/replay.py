@@ -1,8 +1,8 @@
-"""Handles idempotency keys. A write that is sent twice with one key is done once, because the key is committed with the
-change.
+"""Handles idempotency keys. A write sent twice with the same key is carried out once, because the key is committed with
+the change.
 
 The row contains a digest of the request and, if the answer was a count, the count. It contains no content. A second
-request with the same key returns the record that is now stored under the same name. A request with another body is
+request with the same key returns the record that is now stored under the same name. A request with a different body is
 refused.
 """
 
@@ -81,7 +81,7 @@ def _keys(items: Iterable[Any]) -> list[object]:
 
 
 def checked(key: str) -> str:
-    """Check that an idempotency key is short, printable ASCII."""
+    """Check that an idempotency key consists of a few printable ASCII characters."""
     if not 0 < len(key) <= MAX_KEY_CHARACTERS or not key.isascii() or not key.isprintable():
         raise InvalidValue(f"Idempotency-Key must have 1 to {MAX_KEY_CHARACTERS} visible characters")
     return key
@@ -106,7 +106,7 @@ def prepare(operation: Operation, call: Call, key: str) -> None:
 
 
 def _key_messages(call: Call, key: str) -> None:
-    """Pass the key to an append, or pass each message without its own key a key derived from it."""
+    """Pass the key to an append, or give each message that has no key of its own a key derived from it."""
     messages, keys = call.args[1:], call.options.get("key")
     own = [message.get("key") if isinstance(message, dict) else None for message in messages]
     if keys is None and not any(own):
@@ -128,7 +128,7 @@ def counts(operation: Operation) -> bool:
 
 
 async def answer(operation: Operation, call: Call, handle: AsyncMemory, outcome: int | bool | None) -> Any:
-    """Answer a repeated request. `outcome` is the number that was stored with the key."""
+    """Answer a repeated request. `outcome` is the number stored with the key."""
     if counts(operation):
         # True is not stored. False is, as 0, because a write that changed nothing commits no row to tell it by.
         if answer_of(operation) is bool:

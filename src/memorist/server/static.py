@@ -1,6 +1,6 @@
 """Serves the inspector's files at `/`: plain ES modules and styles from `server/inspector/`, with no build step.
 
-A path without a known file ending is a page of the inspector and gets `index.html`, so that every view has a URL that
+A path without a known file extension is an inspector page and gets `index.html`, so that every view has a URL that
 can be opened and shared. The files contain no data. The page calls the API with the cookie from `browser.py`.
 """
 
@@ -20,7 +20,7 @@ TYPES = {
     ".mjs": "text/javascript; charset=utf-8", ".svg": "image/svg+xml", ".png": "image/png", ".ico": "image/x-icon",
     ".json": "application/json", ".txt": "text/plain; charset=utf-8", ".woff2": "font/woff2",
 }  # fmt: skip
-"""Media types by file ending; files with other endings are not served."""
+"""Media types by file extension; files with other extensions are not served."""
 _NOT_PAGES = ("v1", "mcp")
 
 

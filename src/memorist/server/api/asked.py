@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """Holds one request: the server, the caller's key, and a memory narrowed to what that key may access."""
+    """Holds one request: the server, the caller's key, and a memory narrowed to the access rights of that key."""
 
     server: Server
     key: ApiKey

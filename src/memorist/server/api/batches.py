@@ -50,7 +50,7 @@ async def collected(batch: object, steps: Sequence[Step], key: ApiKey) -> list[o
 
 
 def checked(step: Step, key: ApiKey) -> Operation:
-    """Return the operation of a step, if the key may call it and it can be part of a batch."""
+    """Return the operation of a step if it can be part of a batch and the key may call it."""
     operation = BY_NAME.get(step.operation)
     if operation is None or operation.noun not in COLLECTED:
         raise InvalidValue("this operation cannot be part of a batch; only writes of facts, threads and the like can")

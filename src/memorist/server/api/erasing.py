@@ -41,7 +41,7 @@ class Erasing(ServerNoun, server_nouns.Erasing):
         return Forgetting(erasure=await self._memory.forget(**target, physical=physical, shred=shred), done=True)
 
     async def again(self, call: str, code: str | None = None, **target: Any) -> Forgetting:
-        """Answer a request whose idempotency key was used before, by running `forget` again to its end."""
+        """Answer a request whose idempotency key was used before, by running `forget` again to completion."""
         return Forgetting(erasure=await self._memory.forget(**target), done=True)
 
     async def _new_code(self, target: JsonObject) -> str:
@@ -60,7 +60,7 @@ class Erasing(ServerNoun, server_nouns.Erasing):
         return self._server.memory.scope(org=KEYS_ORG).records
 
     def _bound(self, target: JsonObject) -> str:
-        """Return a digest of what a code is valid for: the key, its scope and the target."""
+        """Return a digest of the key, scope and target for which a code is valid."""
         scope = self._core.scope
         return _digest(repr((self._key.id, scope.org, scope.user, sorted(target.items()))))
 

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from ...memory import AsyncMemory
 
 MAX_BUFFERED_EVENTS = 10_000
-"""How many events are buffered for clients that reconnect with `Last-Event-ID`."""
+"""The number of events buffered for clients that reconnect with `Last-Event-ID`."""
 HEARTBEAT_SECONDS = 15.0
 CHECK_SECONDS = 1.0
-"""How often a quiet stream checks that the key it was opened with is still valid; a busy one checks at each event."""
+"""The interval at which a quiet stream checks that its key is still valid; a busy stream checks at each event."""
 LOOK_SECONDS = 0.1
-"""How often a stream polls the buffer. Several threads add events, so it cannot just await them."""
+"""The interval at which a stream polls the buffer. Several threads add events, so it cannot simply await them."""
 
 
 class Numbered(msgspec.Struct, frozen=True):
@@ -37,7 +37,7 @@ class Numbered(msgspec.Struct, frozen=True):
 
 
 class Feed:
-    """Implements a ring buffer of the last events of this process."""
+    """Implements a ring buffer of this process's most recent events."""
 
     def __init__(self, memory: AsyncMemory) -> None:
         self.run = secrets.token_hex(4)

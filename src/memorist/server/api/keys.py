@@ -1,4 +1,4 @@
-"""Manages API keys. Admins manage the keys of their org, and every key can ask who it is (`me`)."""
+"""Manages API keys. Admins manage the keys of their org, and every key can request its own details (`me`)."""
 
 from __future__ import annotations
 

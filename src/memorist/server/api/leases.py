@@ -1,4 +1,4 @@
-"""Manages leases of tasks for remote clients. The client does the work, and the server holds the lease and saves the
+"""Manages task leases for remote clients. The client does the work, and the server holds the lease and saves the
 steps."""
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MAX_LEASE_SECONDS = 24 * 3600.0
 
 
 class Leases(ServerNoun, server_nouns.Leases):
-    """Acquires, renews and releases leases of tasks, and saves steps under them."""
+    """Acquires, renews and releases task leases, and saves steps under them."""
 
     async def take(
         self, task_id: str, owner: str, ns: str | None = None, lease: float = 60.0, keep: Keep | None = None
@@ -86,7 +86,8 @@ class Leases(ServerNoun, server_nouns.Leases):
     async def _going_on(
         self, task_id: str, owner: str, fence: int, lease: float, keep: Keep | None = None
     ) -> LeasedRun:
-        """Return the run under a lease that an earlier request acquired. Raises LeaseLost if it has been lost."""
+        """Return the run whose lease was acquired by an earlier request. Raises LeaseLost if the lease has been
+        lost."""
         run = self._run(task_id, owner, lease, keep, None)
         await run.resume(fence)
         return run

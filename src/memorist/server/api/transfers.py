@@ -63,7 +63,7 @@ class Transfers(ServerNoun, server_nouns.Transfers):
 
     @asynccontextmanager
     async def _received(self, request: Any, name: str) -> AsyncIterator[Path]:
-        """Store the body of a request in a temporary file, which is deleted at the end."""
+        """Store the body of a request in a temporary file, which is deleted afterwards."""
         offload = self._core.runtime.offload
         folder = await offload(lambda: Path(tempfile.mkdtemp(prefix="memorist-import-")))
         path, size = folder / name, 0

@@ -1,4 +1,4 @@
-"""Reports changes by long polling. Each request waits for the next changes, and contains a cursor that marks those the
+"""Reports changes by long polling. Each request waits for the next changes, and its cursor marks the changes that the
 client has already seen."""
 
 from __future__ import annotations
