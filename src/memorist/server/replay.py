@@ -81,7 +81,7 @@ def _keys(items: Iterable[Any]) -> list[object]:
 
 
 def checked(key: str) -> str:
-    """Check that an idempotency key consists of a few printable ASCII characters."""
+    """Check that an idempotency key is short and contains only printable ASCII characters."""
     if not 0 < len(key) <= MAX_KEY_CHARACTERS or not key.isascii() or not key.isprintable():
         raise InvalidValue(f"Idempotency-Key must have 1 to {MAX_KEY_CHARACTERS} visible characters")
     return key

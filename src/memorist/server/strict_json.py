@@ -13,7 +13,7 @@ from ..values import Json
 
 _loads = msgspec.json.Decoder().decode
 _NAMES = re.compile(rb'"[ \t\r\n]*:')
-"""Matches the end of a name. In text that quotes JSON, the same characters follow a backslash."""
+"""Matches the end of a name. In a string that quotes JSON, a backslash precedes these characters."""
 
 
 class Malformed(UsageError):
@@ -30,7 +30,7 @@ def strict_json(text: bytes) -> Json:
 
 
 def _names(value: object) -> int:
-    """Return how many names the objects in a value have."""
+    """Return the number of names in all objects of a value."""
     count, left = 0, [value]
     while left:
         item = left.pop()

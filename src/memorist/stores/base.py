@@ -1,7 +1,7 @@
 """Defines the Store protocol, the changes it applies, and optional protocols (jobs, search, scrub and more).
 
-A change is data. `apply` accepts a sequence of changes and applies all of them or none, as one transaction on SQL and
-one script on Redis. Reads accept `now` (microseconds), because an expired row counts as deleted even if no collector
+A change is data. `apply` accepts a sequence of changes and applies them atomically, as one transaction in SQL and as
+one script in Redis. Reads accept `now` (microseconds), because an expired row counts as deleted even if no collector
 has run.
 
 These words mean the same in every store:
@@ -46,8 +46,8 @@ class Put(msgspec.Struct, frozen=True):
 
 class Load(msgspec.Struct, frozen=True):
     """Write a row unchanged, including its version, sequence number and times. It replaces any existing row, which is
-    not kept in the history. It is used for imports, where exported rows come back byte for byte, and for rows that are
-    created again with a new time.
+    not kept in the history. It is used for imports, which restore exported rows byte for byte, and for rows that are
+    recreated with a new time.
     """
 
     record: Record
@@ -71,7 +71,7 @@ class Append(msgspec.Struct, frozen=True):
 
 
 class Delete(msgspec.Struct, frozen=True):
-    """Remove one row if it exists. Its history stays unless it is deleted too."""
+    """Remove one row if it exists. Its history remains unless it is deleted too."""
 
     kind: type[Record]
     key: Key
@@ -102,28 +102,29 @@ class Expect(msgspec.Struct, frozen=True):
 
 
 RowId = tuple[str, Key]
-"""A row of any kind: the name of its table and its key."""
+"""Identifies a row of any kind by the name of its table and its key."""
 
 
 def refused_row(conflict: Conflict) -> tuple[object, object]:
-    """Return the table and key of the row whose Expect failed. This is a `RowId`, unless the conflict was about
-    something else."""
+    """Return the table and key of the row whose Expect failed. This is a `RowId` unless the conflict had another
+    cause."""
     return conflict.facts.get("table"), conflict.facts.get("key")
 
 
 class Scan(msgspec.Struct, Generic[R], frozen=True):
-    """Asks for rows whose key (or index) starts with `prefix`, in the order of the key (or index)."""
+    """Asks for rows whose key (or index) starts with `prefix`, in key (or index) order."""
 
     kind: type[R]
     prefix: Key = ()
     index: str | None = None
     """This is the index to follow, or None for the key."""
     after: Key | None = None
-    """This is the exclusive lower bound, compared with as many of the columns after the prefix as the bound has."""
+    """This is the exclusive lower bound; it is compared with as many of the columns after the prefix as it has
+    values."""
     before: Key | None = None
     """This is the exclusive upper bound, compared in the same way."""
     starts: str | None = None
-    """Match only rows whose first column after the prefix is a text that starts with this."""
+    """Match only rows whose first column after the prefix is a string that starts with this value."""
     reverse: bool = False
     limit: int | None = None
     """The maximum number of rows to return, counted after `where`."""
@@ -131,12 +132,13 @@ class Scan(msgspec.Struct, Generic[R], frozen=True):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """These are the columns whose order the scan follows: those of the key, or of the index."""
+        """These are the columns that determine the scan order: those of the key or of the index."""
         return self.kind.table.order(self.index)
 
     @property
     def starts_bounds(self) -> tuple[str, ...]:
-        """This is `starts` as an inclusive lower bound and, if there is one, an exclusive upper bound."""
+        """These are the bounds for `starts`: an inclusive lower bound and, if there is one, an exclusive upper
+        bound."""
         if not self.starts:
             return ()
         top = _successor(self.starts)
@@ -144,7 +146,7 @@ class Scan(msgspec.Struct, Generic[R], frozen=True):
 
 
 def _successor(text: str) -> str | None:
-    """Return the smallest text above every text that starts with this one, or None if there is none."""
+    """Return the smallest string greater than every string that starts with this one, or None if there is none."""
     while text:
         last = ord(text[-1])
         if last < 0x10FFFF:
@@ -194,7 +196,7 @@ class Store(Protocol):
         ...
 
     async def close(self) -> None:
-        """Release everything that this store opened itself."""
+        """Release all resources that this store opened itself."""
         ...
 
     async def get(self, record_type: type[R], key: Key, *, now: int) -> R | None:
@@ -210,7 +212,7 @@ class Store(Protocol):
         ...
 
     async def apply(self, changes: Sequence[Change], *, now: int) -> list[ChangeResult]:
-        """Apply either all of the changes or none, and return one result per change, in order."""
+        """Apply the changes atomically, and return one result per change, in order."""
         ...
 
     async def purge(self, *, now: int, limit: int = 1000) -> dict[str, int]:
@@ -220,7 +222,7 @@ class Store(Protocol):
 
 @runtime_checkable
 class Claims(Protocol):
-    """Leases jobs to workers, so that only one worker has a job at a time."""
+    """Leases each job to only one worker at a time."""
 
     async def claim(
         self, queue: str, *, owner: str, now: int, lease: int, limit: int = 1, org: str | None = None
@@ -240,7 +242,7 @@ class EntryFilter(msgspec.Struct, frozen=True):
 
     kinds: tuple[str, ...] | None = None
     after: int | None = None
-    """Match only entries that are newer than this time (microseconds)."""
+    """Match only entries newer than this time (microseconds)."""
     before: int | None = None
     where: Filter | None = None
     """This is a filter on the entry's FILTERED fields and its metadata, which has priority."""
@@ -291,13 +293,13 @@ class SearchesText(Protocol):
         """Return live entries of a namespace that contain any of the terms (own or context), best first by the engine's
         ranking.
 
-        `only` is applied before `limit`, so the result is the same as searching its kinds without a limit, then
-        filtering the result and cutting it."""
+        `only` is applied before `limit`, so the result is the same as searching its kinds without a limit, filtering
+        the result and then truncating it."""
         ...
 
     async def term_counts(self, org: str, ns: str, terms: Sequence[str]) -> dict[str, int]:
-        """Return the document frequency of each term: how many entries contain it in their own text (not in their
-        context).
+        """Return the document frequency of each term: the number of entries that contain it in their own text (not in
+        their context).
         """
         ...
 
@@ -327,7 +329,7 @@ class SearchesVectors(Protocol):
 
 
 class Scrubbed(msgspec.Struct, frozen=True):
-    """Holds the report of a scrub: names of files, tables and servers, never content."""
+    """Holds the report on a scrub, which contains names of files, tables and servers, but never content."""
 
     to_dict = as_dict
 
@@ -340,7 +342,7 @@ class Scrubbed(msgspec.Struct, frozen=True):
         return Scrubbed(self.done + other.done, self.left + other.left)
 
     def under(self, name: str) -> Scrubbed:
-        """Return the report with the store's name in front of each place."""
+        """Return the report with the store's name prefixed to each place."""
         return Scrubbed(
             [f"{name}: {location}" for location in self.done], [f"{name}: {location}" for location in self.left]
         )
@@ -358,13 +360,14 @@ class Scrubs(Protocol):
         ...
 
     async def scrub(self) -> Scrubbed:
-        """Rewrite every file of the store without deleted content, and report what was done and what was not."""
+        """Rewrite every file of the store without deleted content, and report which were rewritten and which were
+        not."""
         ...
 
 
 class Absence(msgspec.Struct, frozen=True):
-    """Reports the result of searching a store for bytes that should be gone. It contains only names of places, never
-    content."""
+    """Reports the result of searching a store for bytes that should no longer exist. It contains only names of places,
+    never content."""
 
     found: list[str] = []
     """These are files and tables that still contain a piece."""
@@ -396,7 +399,7 @@ class Partitions(Protocol):
     """Represents a store that can create tables split by org."""
 
     async def create_partitioned(self, partitions: int) -> None:
-        """Create the schema with this many partitions of each table, and open the store.
+        """Create the schema with this many partitions per table, and open the store.
 
         Raises UsageError if the tables already exist.
         """
@@ -424,7 +427,7 @@ def repeatable(changes: Sequence[Change]) -> bool:
 
 
 def org_of(change: Change) -> str:
-    """Return the org whose rows a change is about."""
+    """Return the org whose rows a change affects."""
     if isinstance(change, Put | Load | Increment):
         return change.record.org
     if isinstance(change, Append):
@@ -453,7 +456,8 @@ _FROM_REPLICAS: ContextVar[bool] = ContextVar("memorist_from_replicas", default=
 
 @contextmanager
 def replica_reads() -> Iterator[None]:
-    """Allow a read-only replica to answer the reads inside, if it has replayed everything that this process has seen.
+    """Allow a read-only replica to answer the reads in this block if it has replayed everything that this process has
+    seen.
 
     Use it for reads whose result is only shown to a caller. A read that a write depends on must come from the
     primary."""

@@ -1,10 +1,10 @@
-"""Converts records to rows and back, with one row format for every store, so that all return the same bytes.
+"""Converts records to rows and back, using one row format for every store, so that all stores return the same bytes.
 
 A column is text, an integer, a real, bytes or exact JSON text. Times are integer microseconds, and empty JSON is NULL.
 The two functions for each record are compiled once from its fields, because a loop over the fields would take several
 times as long.
 
-Rows outlive the program that wrote them, so two versions of a record may meet in one store. These rules apply:
+Rows outlive the program that wrote them, so one store may contain two versions of a record. These rules apply:
 
 - Columns are sorted by name, so that every version puts them in the same order.
 - A missing cell (NULL in a column that was added later) gets its field's default.
@@ -37,7 +37,7 @@ _dump, _load = msgspec.json.Encoder().encode, msgspec.json.Decoder().decode
 
 
 class Column(NamedTuple):
-    """Represents a field in the form in which a store keeps it. `kind` is text, int, real, bool, time, bytes or
+    """Represents a field as it is stored. `kind` is text, int, real, bool, time, bytes or
     json."""
 
     name: str
@@ -55,7 +55,7 @@ class Codec(NamedTuple):
     position_of: dict[str, int]
     key: Callable[[Row], Key]
     missing: Row
-    """This is the cell for each column that is missing in an older row: the field's default."""
+    """This is the cell (the field's default) for each column that is missing from an older row."""
     shape: int
     """This is a hash of the column names. See `shape_of`."""
     sum_base: int
@@ -99,7 +99,7 @@ def codec(record_type: type[Record]) -> Codec:
 
 
 def encoder(record_type: type[Record], *replaced: str) -> Callable[..., Row]:
-    """Compile a function that converts a record to its row. It accepts the cells of the `given` columns as further
+    """Compile a function that converts a record to its row. It accepts the cells of the `given` columns as additional
     arguments."""
     fields = _fields(record_type)
     cells = [
@@ -161,8 +161,8 @@ def _missing(column: Column, field: msgspec.structs.FieldInfo) -> object:
 
 
 def _decode_source(columns: tuple[Column, ...], fields: dict[str, msgspec.structs.FieldInfo]) -> str:
-    """Return the source of a decoder. It uses a short constructor call for rows without optional cells, and otherwise
-    the full one.
+    """Return the source of a decoder. It uses a short constructor call for rows without optional cells, and the full
+    call for all others.
 
     Most rows are of the first kind, and the short call takes a third of the time."""
     whole, brief, empty = [], [], []

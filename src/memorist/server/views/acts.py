@@ -1,5 +1,5 @@
-"""Implements the inspector's writes, which restore a version, pin a message or retry a job, and return the rows to show
-afterwards."""
+"""Implements the inspector's writes, which restore a version, pin a message or retry a job and then return the rows to
+show."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Restore(msgspec.Struct, forbid_unknown_fields=True):
-    """Holds the version of a fact to restore, and the current version it must have (compare-and-set)."""
+    """Holds the version of a fact to restore, and the version that the fact must currently have (compare-and-set)."""
 
     ns: str
     key: str
@@ -30,7 +30,7 @@ class Pin(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Retry(msgspec.Struct, forbid_unknown_fields=True):
-    """Holds the item whose dead letters to retry, or all items by default."""
+    """Holds the item whose dead letters are to be retried; the default is all items."""
 
     item: str | None = None
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 TEXT_CHARACTERS = 600
 POLICY_TITLES = [(short, title_policy(read_policy(short))) for short in CHOICES]
-"""The policies that the pages offer: short name and title."""
+"""The policies that the pages offer, as short names and titles."""
 ORDER = {
     "cached": ("tools", "system", "profile", "history", "memory", "input", "scratchpad"),
     "standard": ("tools", "system", "profile", "memory", "history", "input", "scratchpad"),
@@ -68,7 +68,7 @@ class Shown(_Fields):
 
 
 class Span(_Fields):
-    """Represents messages of the history as the page shows them: a unit, or a run of units."""
+    """Represents messages of the history as the page shows them, in a unit or a run of units."""
 
     id: str
     state: str
@@ -81,13 +81,13 @@ class Span(_Fields):
     count: int
     role: str | None
     was: int | None
-    """These are the tokens of the shortened or summarized text."""
+    """This is the number of tokens in the shortened or summarised text."""
     exchange: bool
     summary: bool
 
 
 class NamedTool(TypedDict):
-    """Represents a tool of the request."""
+    """Represents a tool in the request."""
 
     name: str | None
     says: str | None
@@ -140,8 +140,7 @@ class Compared(TypedDict):
 
 
 class Pair(TypedDict):
-    """Holds an item of one request next to the same item of the other request, or None if one of them does not contain
-    it."""
+    """Holds an item of one request next to the same item of the other, or None where a request does not contain it."""
 
     a: Compared | None
     b: Compared | None
@@ -193,7 +192,7 @@ async def drawn(handle: AsyncMemory, built: Built) -> Drawn:
 
 
 def _settings(chosen: Chosen) -> Row:
-    """Return the options that the request was built with, and whether they are those of the program's last request."""
+    """Return the options with which the request was built, and whether they are those of the program's last request."""
     stored, budget = chosen.stored, chosen.budget
     recall, policy = chosen.recall, chosen.policy or SlidingWindow()
     return {
@@ -230,7 +229,7 @@ def _named(tool: JsonMapping) -> NamedTool:
 async def _profile(handle: AsyncMemory, context: Context) -> list[Shown]:
     """Return the profile lines in sending order. A line whose fact replaced a correction shows the corrected value.
 
-    A replay or a supposed correction shows a value other than the current one, which did not replace anything.
+    A replay or a hypothetical correction shows a value that is not the current one and has not replaced anything.
     """
     rows: list[Shown] = []
     for line in sorted(context.profile, key=lambda line: LANES.index(line.lane)):
@@ -271,7 +270,8 @@ async def _history(handle: AsyncMemory, context: Context, thread: Thread | None)
 
 
 def _under_summary(context: Context, units: list[Span]) -> list[Span]:
-    """Return the rows, with the units that a new summary replaces merged into one row with its text."""
+    """Return the rows after merging the units that a new summary replaces into one row, which contains the summary's
+    text."""
     inside = [row for row in units if row["state"] == "folded"]
     rest = [row for row in units if row["state"] != "folded"]
     row = _run(

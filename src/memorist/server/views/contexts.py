@@ -47,7 +47,7 @@ OPTIONS = (
     "system",
     "tools",
 )
-"""The options that a page may set differently from the program."""
+"""The options that a page may override."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -97,7 +97,7 @@ class Compare(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Turns(msgspec.Struct, forbid_unknown_fields=True):
-    """Represents a page of the turns of a thread, before a sequence number."""
+    """Represents a page of a thread's turns before a sequence number."""
 
     thread: str
     before: int | None = None
@@ -105,7 +105,7 @@ class Turns(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Chosen(msgspec.Struct, frozen=True):
-    """Holds the options of an assembly, and where they come from."""
+    """Holds the options of an assembly and their origin."""
 
     budget: TokenBudget
     policy: Policy | None
@@ -114,11 +114,11 @@ class Chosen(msgspec.Struct, frozen=True):
     profile: bool
     stash: int | None
     stored: RequestSettings | None
-    """These are the settings of the program's last request for the thread, or None if it has assembled none."""
+    """These are the settings of the program's last request for the thread, or None if there was no request."""
     changed: list[str]
-    """These are the options that the page sets differently."""
+    """These are the options that the page overrides."""
     fold_tokens: int | None = None
-    """This is the number of tokens of history at which the program's session folds the thread."""
+    """This is the history size, in tokens, at which the program's session folds the thread."""
     absent_tokens: int = 0
     """This is the number of tokens in the program's system prompt and tools, whose texts are not stored. This much room
     stays free."""
@@ -144,7 +144,7 @@ def choose(asked: ContextAsked, stored: RequestSettings | None, thread: Thread |
 
 
 def _budget(asked: ContextAsked, used: RequestSettings, absent: int) -> TokenBudget:
-    """Return the budget with its ceilings. A model's name means its context window."""
+    """Return the budget with its ceilings. A model's name stands for its context window."""
     total: int | str | None = used.budget["total"] if asked.budget is None else asked.budget
     if isinstance(total, str) and total.strip().isdecimal():
         total = int(total)
@@ -158,7 +158,7 @@ def _budget(asked: ContextAsked, used: RequestSettings, absent: int) -> TokenBud
 
 
 def _absent(asked: ContextAsked, stored: RequestSettings | None, thread: Thread | None) -> int:
-    """Return the tokens of a system prompt and tools that the program sends and that are not available here."""
+    """Return the number of tokens in the program's system prompt and tools, which are not available here."""
     if stored is None:
         return 0
     parts = _stored_parts(stored, thread)
@@ -202,8 +202,8 @@ class Built(msgspec.Struct, frozen=True):
 
 
 async def context(handle: AsyncMemory, asked: ContextAsked) -> Drawn:
-    """Return a context with the outcome of every item, the hits of recall, and how much of it a prompt cache would
-    serve.
+    """Return a context with the outcome of every item, the hits of recall, and the share of it that a prompt cache
+    would serve.
     """
     return await drawn(handle, await _built(handle, asked))
 

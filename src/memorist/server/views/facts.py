@@ -1,5 +1,5 @@
-"""Implements the page of a fact, which shows its value, sources, history and uses, and previews what a correction would
-change."""
+"""Implements the fact page, which shows a fact's value, sources, history and uses, and previews the effect of a
+correction."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NEIGHBOUR_MESSAGES = 1
 
 
 class FactAsked(msgspec.Struct, forbid_unknown_fields=True):
-    """Represents one fact by namespace and key."""
+    """Identifies one fact by namespace and key."""
 
     ns: str
     key: str
@@ -108,7 +108,7 @@ async def _others(handle: AsyncMemory, id: str) -> str | None:
 
 
 async def _used(handle: AsyncMemory, now: Fact) -> Row:
-    """Return where a fact is used: its profile line, the messages it marks as superseded, and everything derived from
+    """Return the uses of a fact: its profile line, the messages it marks as superseded, and everything derived from
     it.
     """
     core = core_of(handle)
@@ -133,7 +133,8 @@ async def _used(handle: AsyncMemory, now: Fact) -> Row:
 
 
 async def suppose(handle: AsyncMemory, asked: Suppose) -> Row:
-    """Return the profile lines that a correction would remove and add, and the profile's tokens before and after."""
+    """Return the profile lines that a correction would remove and add, and the profile's token counts before and
+    after."""
     if not asked.ns.startswith("user:"):
         return {"gone": [], "new": [], "before": None, "after": None}
     user = core_of(handle).scope.subject(asked.ns.removeprefix("user:"))

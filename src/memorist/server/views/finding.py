@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 HITS_PER_KIND = 6
 MAX_SCANNED_ROWS = 2_000
-"""The maximum number of rows of a kind to search for words in a title or key."""
+"""The maximum number of rows of each kind whose titles or keys are searched for words."""
 
 
 class Find(msgspec.Struct, forbid_unknown_fields=True):
@@ -25,7 +25,7 @@ class Find(msgspec.Struct, forbid_unknown_fields=True):
 
 
 async def find(handle: AsyncMemory, asked: Find) -> Row:
-    """Return matches by kind: users by the start of their id or name, facts and threads that contain every word."""
+    """Return matches by kind: users by the start of their id or name, and facts and threads that contain every word."""
     words = asked.text.casefold().split()
     if not words:
         return {"users": [], "threads": [], "facts": [], "id": None}
@@ -76,7 +76,7 @@ async def _threads(handle: AsyncMemory, words: list[str]) -> list[Row]:
 
 
 async def _id(handle: AsyncMemory, text: str) -> Row | None:
-    """Return the thread or message of a pasted id."""
+    """Return the thread or message that a pasted id identifies."""
     if " " in text or len(text) < 8:
         return None
     thread, _, seq = text.partition("#")

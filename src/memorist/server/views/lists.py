@@ -39,7 +39,7 @@ ANALYSES = ("analysis",)
 
 
 class Listing(msgspec.Struct, forbid_unknown_fields=True):
-    """Describes a page of one kind, in one namespace or in all that the key may read."""
+    """Describes a page of one kind, in one namespace or in all namespaces that the key may read."""
 
     kind: str
     ns: str | None = None
@@ -170,7 +170,7 @@ namespace."""
 
 
 async def listing(handle: AsyncMemory, asked: Listing) -> Row:
-    """Return rows of a kind in the order of their keys, and the cursor of the next page."""
+    """Return rows of a kind in key order, and the cursor of the next page."""
     if asked.kind not in KINDS:
         raise UsageError(f"kind must be one of {', '.join(KINDS)}")
     record, shown, index = KINDS[asked.kind]
@@ -193,7 +193,7 @@ async def listing(handle: AsyncMemory, asked: Listing) -> Row:
 
 
 async def document(handle: AsyncMemory, asked: DocumentAsked) -> Row:
-    """Return a document and its chunks, in the order of the text."""
+    """Return a document and its chunks, in text order."""
     record = await handle.documents.get(asked.ns, asked.id)
     if record is None:
         raise NotFound("there is no such document")
@@ -236,7 +236,7 @@ async def timeline(handle: AsyncMemory, asked: TimelineAsked) -> Row:
 async def _changes(
     handle: AsyncMemory, asked: AuditAsked | TimelineAsked, **filters: str | None
 ) -> tuple[list[EventRow], str | None]:
-    """Return a page of audit events, newest first, and where the next page begins."""
+    """Return a page of audit events, newest first, and the position at which the next page begins."""
     limit = max(1, min(asked.limit, 500))
     space = _space_of(handle, asked)
     items: list[EventRow] = []
@@ -263,7 +263,7 @@ async def _concerns(handle: AsyncMemory, event: AuditEvent, space: str | None) -
 
 
 async def _thread_events(handle: AsyncMemory, space: str | None) -> list[EventRow]:
-    """Return one timeline row per thread with messages, at the time of its last one."""
+    """Return one timeline row for each thread that has messages, at the time of its last message."""
     core = core_of(handle)
     threads = await core.scan(Thread, *(() if space is None else (space,)), index="by_ns", limit=500)
     return [

@@ -1,8 +1,9 @@
 """Notifies an open page of changes with server-sent events. They name the kinds and namespaces that changed, but
 contain no content.
 
-It watches the store, so it also reports changes by other processes, but only those that the key may read. The first
-event is the current pulse (see `overview.pulse`), so that a page that reconnects knows whether it missed a change.
+It watches the store, so it also reports changes made by other processes, but only those that the key may read. The
+first event is the current pulse (see `overview.pulse`), so that a page that reconnects knows whether it missed a
+change.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ if TYPE_CHECKING:
 
 LOOK_SECONDS = 1.0
 POLLS_BETWEEN_HEARTBEATS = 15
-"""An event is sent after at most this many polls even without changes, as a heartbeat, so that proxies keep the stream
+"""Even without changes, an event is sent after at most this many polls as a heartbeat, so that proxies keep the stream
 open."""
 Allowed = Callable[[], Awaitable[bool]]
 """Checks that the listener's key or session is still valid."""
 
 
 async def live(server: Server, handle: AsyncMemory, allowed: Allowed) -> AsyncIterator[bytes]:
-    """Stream the pulse, and repeat it after every change. The stream ends when the key or session does."""
+    """Stream the pulse, and repeat it after every change. The stream ends when the key or session becomes invalid."""
     yield b"retry: 2000\n\n"
     stands = await pulse(handle, Pulse())
     yield _sent(stands, [])

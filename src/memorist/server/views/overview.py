@@ -19,11 +19,11 @@ SHOWN_EVENTS = 12
 
 
 class Overview(msgspec.Struct, forbid_unknown_fields=True):
-    """Holds the arguments of the overview, which needs none."""
+    """Holds the arguments of the overview, which has none."""
 
 
 class Pulse(msgspec.Struct, forbid_unknown_fields=True):
-    """Holds the arguments of the pulse, which needs none."""
+    """Holds the arguments of the pulse, which has none."""
 
 
 async def overview(handle: AsyncMemory, asked: Overview) -> Row:
@@ -78,8 +78,8 @@ def _gathered(events: list[AuditEvent]) -> list[tuple[AuditEvent, int]]:
 
 
 async def pulse(handle: AsyncMemory, asked: Pulse) -> Row:
-    """Return a fingerprint (`mark`) that changes when the memory does, the number of dead letters, and what is
-    installed.
+    """Return a fingerprint (`mark`) that changes when the memory does, the number of dead letters, and the installed
+    parts.
     """
     core = core_of(handle)
     events = await handle.audit.list(limit=1, reverse=True)

@@ -1,4 +1,4 @@
-"""Implements the pages of users: the list of users, and one user's profile, facts, threads, learnings and documents."""
+"""Implements the user pages: the list of users, and one user's profile, facts, threads, learnings and documents."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ PAGE_ROWS = 100
 MAX_ROWS = 1_000
 """The maximum number of rows to count or search for one answer."""
 SHOWN_THREADS = 5
-"""How many threads the page of a user shows."""
+"""The number of threads shown on a user's page."""
 
 
 class Users(msgspec.Struct, forbid_unknown_fields=True):
-    """Represents a page of users, optionally with a prefix of their id."""
+    """Represents a page of users, optionally only those whose ids start with a prefix."""
 
     after: str | None = None
     prefix: str | None = None
@@ -37,7 +37,7 @@ class User(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Facts(msgspec.Struct, forbid_unknown_fields=True):
-    """Represents a page of a namespace's facts, optionally those whose key or value contains a word."""
+    """Represents a page of a namespace's facts, optionally only those whose key or value contains a word."""
 
     ns: str
     after: str | None = None
@@ -46,7 +46,7 @@ class Facts(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Threads(msgspec.Struct, forbid_unknown_fields=True):
-    """Describes a page of a user's threads, the last active first. `after` is the id of a thread."""
+    """Describes a page of a user's threads, most recently active first. `after` is the id of a thread."""
 
     user: str
     after: str | None = None
@@ -56,7 +56,7 @@ class Threads(msgspec.Struct, forbid_unknown_fields=True):
 async def facts(handle: AsyncMemory, asked: Facts) -> Row:
     """Return facts by key, and whether each was corrected or has replaced a correction.
 
-    A word is searched for in `MOST` facts per page.
+    At most `MOST` facts per page are searched for a word.
     """
     limit, word = max(1, min(asked.limit, 500)), asked.word.casefold()
     rows = await handle.facts.list(asked.ns, after=asked.after, limit=MAX_ROWS if word else limit)
@@ -69,7 +69,7 @@ async def facts(handle: AsyncMemory, asked: Facts) -> Row:
 
 
 async def threads(handle: AsyncMemory, asked: Threads) -> Row:
-    """Return threads of a user, the last active first."""
+    """Return a user's threads, most recently active first."""
     limit = max(1, min(asked.limit, 500))
     ns = f"user:{core_of(handle).scope.subject(asked.user)}"
     rows = await handle.threads.list(ns, by="updated_at", reverse=True, after=asked.after, limit=limit)
@@ -140,7 +140,7 @@ class ProfileLine(TypedDict):
 
 
 class ProfileRow(TypedDict):
-    """Holds the profile block: its lines and tokens, the ceiling, and how many lines do not fit."""
+    """Holds the profile block: its lines and tokens, the ceiling, and the number of lines that do not fit."""
 
     lines: list[ProfileLine]
     tokens: int

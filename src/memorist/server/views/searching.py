@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ...memory import AsyncMemory
 
 MAX_SEARCHED_HITS = 300
-"""How many hits are searched for an expected item."""
+"""The number of hits that are searched for an expected item."""
 
 
 class Search(msgspec.Struct, forbid_unknown_fields=True):
@@ -47,7 +47,7 @@ def as_user(handle: AsyncMemory, user: str | None) -> AsyncMemory:
 
 
 async def search(handle: AsyncMemory, asked: Search) -> Row:
-    """Return the hits, best first, each with its signals, and how many entries were searched."""
+    """Return the hits, best first, each with its signals, and the number of entries searched."""
     start = perf_counter()
     own = as_user(handle, asked.user)
     hits = await _search_hits(own, asked, max(1, min(asked.top_k, 100)))

@@ -20,7 +20,7 @@ NAMESPACE_KINDS = ("user", "agent", "workflow")
 Row = dict[str, object]
 """The data that a page shows, as a JSON object. It is sent to the page and never read back."""
 MAX_CHARACTERS = 20_000
-"""The maximum number of characters of a message that are sent to a page."""
+"""The maximum number of characters of a message sent to a page."""
 
 
 class EventRow(TypedDict):
@@ -41,7 +41,7 @@ class EventRow(TypedDict):
     rows: int | None
     """This is the number of rows that `forget` removed."""
     of: str | None
-    """This is the namespace that the event belongs to."""
+    """This is the namespace to which the event belongs."""
 
 
 async def event_row(handle: AsyncMemory, event: AuditEvent, count: int = 1) -> EventRow:

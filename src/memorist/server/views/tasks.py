@@ -1,4 +1,4 @@
-"""Implements the pages of tasks and jobs, which show each step as a diff of the state, and the jobs in the outbox with
+"""Implements the task and job pages, which show each step as a diff of the state, and the jobs in the outbox with
 their errors."""
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MAX_JOBS = 500
 
 
 class JobsAsked(msgspec.Struct, forbid_unknown_fields=True):
-    """Holds the arguments of the page of jobs, which needs none."""
+    """Holds the arguments of the job page, which has none."""
 
 
 class TaskAsked(msgspec.Struct, forbid_unknown_fields=True):
@@ -62,7 +62,7 @@ async def _job(handle: AsyncMemory, job: Job) -> Row:
 
 
 async def task(handle: AsyncMemory, asked: TaskAsked) -> Row:
-    """Return a task, the owner of its lease, and its steps, newest first, each with its changes to the state."""
+    """Return a task, its lease owner, and its steps, newest first, each with its changes to the state."""
     row = await core_of(handle).get(Task, asked.id)
     checkpoint = await handle.tasks.resume(asked.id)
     if row is None or checkpoint is None:
@@ -89,7 +89,7 @@ async def task(handle: AsyncMemory, asked: TaskAsked) -> Row:
 
 
 def changed(before: object, after: object, path: str = "") -> list[Row]:
-    """Return what differs between two JSON values, by path."""
+    """Return the differences between two JSON values, by path."""
     if before == after:
         return []
     if isinstance(before, dict) and isinstance(after, dict):

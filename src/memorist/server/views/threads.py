@@ -1,4 +1,4 @@
-"""Implements the page of a thread, which shows its messages, the memories derived from each, and the summaries of its
+"""Implements the thread page, which shows a thread's messages, the memories derived from each, and the summaries of its
 older part."""
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 MAX_BARS = 120
 MAX_WHOLE_MESSAGES = 600
-"""In threads with up to this many messages, the ruler reads all of them. Longer threads are sampled."""
+"""If a thread has at most this many messages, the ruler reads all of them. Longer threads are sampled."""
 
 
 class ThreadAsked(msgspec.Struct, forbid_unknown_fields=True):
@@ -37,7 +37,8 @@ class Messages(msgspec.Struct, forbid_unknown_fields=True):
 
 
 async def thread(handle: AsyncMemory, asked: ThreadAsked) -> Row:
-    """Return the thread, its summaries, and a ruler: a bar of tokens per message, or per group in a long thread."""
+    """Return the thread, its summaries, and a ruler: a token bar for each message or, in a long thread, for each
+    group."""
     row = await handle.threads.get(asked.id)
     if row is None:
         raise NotFound("there is no such thread", thread=asked.id)
@@ -72,7 +73,7 @@ def _counted(links: list[Link]) -> dict[str, int]:
 
 
 async def _count_tokens(handle: AsyncMemory, summary: Summary) -> int | None:
-    """Return the tokens of the messages that a summary replaces, or None if there are too many to count."""
+    """Return the number of tokens in the messages that a summary replaces, or None if there are too many to count."""
     if summary.last - summary.first > MAX_WHOLE_MESSAGES:
         return None
     rows = await core_of(handle).scan(Message, summary.thread, after=(summary.first - 1,), before=(summary.last + 1,))
