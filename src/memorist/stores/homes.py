@@ -1,4 +1,5 @@
-"""Keeps a driver's clients once per process and event loop, because a connection belongs to the loop that opened it."""
+"""Keeps a separate set of a driver's clients for each process and event loop, because a connection belongs to the loop
+that opened it."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ instance of the parent's loop, so closing a connection in the child would unregi
 would wait for its reply forever.
 """
 _closing: set[object] = set()
-"""Tasks that close clients in other threads. They are kept here because an event loop has only weak references to its
+"""Tasks that close clients in other threads. They are kept here because an event loop holds only weak references to its
 tasks."""
 _collecting = threading.Lock()
 

@@ -1,8 +1,8 @@
 """Implements the reference store, which keeps plain sorted rows in RAM. Read this first, because the other stores are
 translations of it.
 
-A row is a dict from column name to cell, without empty cells. So a record type may have more or fewer columns than the
-row it reads. Missing cells get their default, and unknown cells are kept when the row is written again.
+A row is a dict from column name to cell, without empty cells. A record type may therefore have more or fewer columns
+than the row it reads. Missing cells get their default, and unknown cells are kept when the row is written again.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Undo: TypeAlias = "list[tuple[_Rows, Key, Cells | None]]"
 
 
 class MemoryStore:
-    """Keeps every row in the RAM of this process, so nothing survives its end."""
+    """Keeps every row in the RAM of this process, so nothing survives when the process ends."""
 
     name = "memory"
     owns_files = True
@@ -69,7 +69,7 @@ class MemoryStore:
         return None if row is None else _record(record_type, row)
 
     async def get_many(self, record_type: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
-        """Return the live rows under several keys, in the order of the keys."""
+        """Return the live rows under several keys, in the order of these keys."""
         return [await self.get(record_type, key, now=now) for key in keys]
 
     async def scan(self, scan: Scan[R], *, now: int) -> list[R]:
@@ -89,7 +89,7 @@ class MemoryStore:
         return out
 
     async def apply(self, changes: Sequence[Change], *, now: int) -> list[ChangeResult]:
-        """Apply all of the changes or none."""
+        """Apply the changes atomically."""
         with self._lock:
             undo: Undo = []
             try:
@@ -287,7 +287,7 @@ class MemoryStore:
 
 
 class Replayed(MemoryStore):
-    """Holds the rows that a batch touches. They are copied from another store, and then changed as this store would
+    """Holds the rows that a batch touches. They are copied from another store and then changed as that store would
     change them."""
 
     def __init__(self) -> None:
@@ -296,7 +296,7 @@ class Replayed(MemoryStore):
         """Keys of the rows that were copied, written or deleted here, by table."""
 
     def seed(self, record_type: type[Record], key: Key, record: Record | None) -> None:
-        """Copy a row of the other store. Return None if it has none under this key."""
+        """Copy a row of the other store. Return None if that store has no row under this key."""
         rows = self._rows(record_type)
         rows.put(key, None if record is None else _cells(record, None))
         self.touched.setdefault(rows.name, set()).add(key)

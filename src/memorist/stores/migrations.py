@@ -1,9 +1,9 @@
 """Reads numbered SQL migrations, and decides whether this version of the program may use a schema newer than its own.
 
-The first line of each file is `-- needs: N`. It means that a program which knows the schema up to migration N can still
+The first line of each file is `-- needs: N`. It means that a program that knows the schema up to migration N can still
 use the store after this migration. A migration that only adds something (a table, an index, a column that may be empty
-or has a default) keeps the number of the previous one, so that old and new programs work side by side. A migration that
-removes something or changes its meaning uses its own number.
+or has a default) keeps the number of the previous migration, so that old and new programs work side by side. A
+migration that removes something or changes its meaning uses its own number.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Migration(NamedTuple):
 
 
 def migrations_in(folder: Path) -> list[Migration]:
-    """Return every migration of a folder, in order."""
+    """Return every migration in a folder, in order."""
     migrations_ = []
     for item in folder.iterdir():
         if item.name.endswith(".sql") and item.name[0].isdigit():
@@ -36,7 +36,7 @@ def migrations_in(folder: Path) -> list[Migration]:
 
 
 def refuse_newer(schema: int, needs: int, newest: int) -> None:
-    """Raise SchemaError if a newer version changed the store in a way that this one cannot work with."""
+    """Raise SchemaError if a newer version changed the store in a way that is incompatible with this one."""
     if needs > newest:
         raise SchemaError(
             f"the store has schema {schema}, which needs a program that knows {needs}; this one knows up to {newest}; "

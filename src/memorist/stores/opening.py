@@ -13,7 +13,7 @@ from ..runtime import Runtime
 from .base import Store
 
 IN_RAM = ("memory://", ":memory:")
-"""`:memory:` is SQLite's name for RAM. Nobody who writes it wants a file with that name."""
+"""`:memory:` is SQLite's name for RAM. Nobody who uses it wants a file with that name."""
 
 
 _POSTGRES = ("postgresql", "postgres")
@@ -23,12 +23,12 @@ _REDIS = (
 
 
 class NothingLasts(UserWarning):
-    """Warns that a memory is only in RAM, because no file or server was named, and will be lost when the process
+    """Warns that a memory exists only in RAM, because no file or server was named, and will be lost when the process
     ends."""
 
 
 def open_store(url: object, hot: object, runtime: Runtime, durability: str, read_url: str | None = None) -> Store:
-    """Return the store that a URL names, behind a hot one if `hot` names one."""
+    """Return the store that a URL names, behind a hot store if `hot` names one."""
     if durability not in ("full", "normal"):
         raise UsageError("durability is 'full' (survives power loss) or 'normal' (survives a killed process)")
     if url is None:
@@ -50,9 +50,9 @@ def open_store(url: object, hot: object, runtime: Runtime, durability: str, read
 def open_beside(
     store: Store, url: object, hot: object, runtime: Runtime, durability: str, read_url: str | None = None
 ) -> Store:
-    """Return a second store over the same data for another runtime (blocking or async).
+    """Return a second store over the same data for the other runtime (blocking or async).
 
-    A store in RAM is shared itself.
+    A store in RAM is shared directly.
     """
     from .memory import MemoryStore
     from .tiered import TieredStore

@@ -47,7 +47,7 @@ Read = Callable[[Reply], ChangeResult]
 
 
 class Statements(NamedTuple):
-    """Holds the statements of one `apply`, the change that each belongs to, and the reply that contains each change's
+    """Holds the statements of one `apply`, the change to which each belongs, and the reply that contains each change's
     result."""
 
     steps: list[Step]
@@ -253,7 +253,8 @@ def _appended(reply: Reply, count: int) -> Appended:
 
 
 def refusal(failed: Failed, changes: Sequence[Change], owner: int | None) -> Appended:
-    """Turn a refusal of our SQL functions (SQLSTATE MM001 to MM005) into the result of a replayed append, or raise."""
+    """Turn a refusal from our SQL functions (SQLSTATE MM001 to MM005) into the result of a replayed append, or
+    raise."""
     change = None if owner is None else changes[owner]
     if failed.state == "MM003":
         first, count = failed.detail.split(",")

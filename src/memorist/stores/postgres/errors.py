@@ -18,11 +18,11 @@ from .options import Options
 from .pipeline import Failed, Lost
 
 _NO_WRITES = ("53100", "25006")
-"""SQLSTATEs of a server that cannot write, because its disk is full or because it is a standby or read-only."""
+"""SQLSTATEs of a server that cannot write because its disk is full or because it is a standby or read-only."""
 
 
 def broken(lost: Lost, options: Options, *, unsure: bool) -> MemoristError:
-    """Return the error for a connection that broke. `unsure` means that a write may have been committed."""
+    """Return the error for a broken connection. `unsure` means that a write may have been committed."""
     address = options.address
     if unsure:
         return UnknownOutcome(f"the connection to {address} broke while the reply was due; read before writing again")
@@ -32,7 +32,7 @@ def broken(lost: Lost, options: Options, *, unsure: bool) -> MemoristError:
 
 
 def refused(failed: Failed, options: Options) -> MemoristError:
-    """Return the error for a statement that failed, by its SQLSTATE."""
+    """Return the error for a failed statement, by its SQLSTATE."""
     state, address = failed.state, options.address
     if state == "57014":
         return StoreTimeout(f"Postgres ended a statement after {options.statement_timeout:g} s")

@@ -29,7 +29,7 @@ from ..codec import codec
 from .pipeline import Cell, Failed, array_cell, text_cell
 
 MAX_EXACT_INTEGER = 2**53
-"""Integers up to this are exact both as binary floats and as decimals."""
+"""Integers up to this value are exact both as binary floats and as decimals."""
 _OPERATORS = {"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
 _NUL = r"'\u0000'"
 _PARAMETER = re.compile(r"\$(\d+)")
@@ -62,9 +62,9 @@ class _Inexact(Exception):
 def translate(
     filter: Filter, record_type: type[Record], first: int, fields: Mapping[str, str] | None = None
 ) -> Condition:
-    """Return a filter over the rows of a kind, with parameters numbered from `first` on.
+    """Return a filter over the rows of a kind, whose parameters are numbered from `first`.
 
-    The filter sees the record's metadata and the fields passed here under their names, or all fields.
+    The filter can use the record's metadata, and either the fields named here or all fields.
     """
     translation = _Translation(record_type, first, fields)
     part = translation.part(filter)
@@ -133,7 +133,7 @@ class _Translation:
         return _Part(self._of(test, self._value(test.path)), True)
 
     def _value(self, path: Sequence[str]) -> str:
-        """Return the value at a path in the same way as `matches`, or NULL if it is missing."""
+        """Return the value at a path in the same way as `matches` does, or NULL if it is missing."""
         name, *rest = path
         field = self._field(name)
         walked = "NULL::jsonb" if field is None else self._walk(field, rest)
@@ -193,7 +193,7 @@ class _Translation:
     # -- comparisons
 
     def _of(self, test: Test, value: str) -> str:
-        """Return the test of a JSON value."""
+        """Return the test for a JSON value."""
         op, operand = test.op, test.operand
         if op == "$exists":
             return f"({value} IS {'NOT ' if operand else ''}NULL)"
@@ -233,7 +233,7 @@ class _Translation:
         return f"CASE jsonb_typeof({value}) WHEN 'number' THEN {typed} ELSE false END"
 
     def _of_time(self, test: Test, name: str) -> str:
-        """Return the test of a time, which is stored in microseconds."""
+        """Return the test for a time, which is stored in microseconds."""
         op, operand, column = test.op, test.operand, f't."{name}"'
         if op == "$exists":
             return "true" if operand else "false"
@@ -255,7 +255,7 @@ def cannot_compare(refused: MemoristError) -> bool:
 
 
 def _sendable(text: str) -> bool:
-    """Return whether Postgres can store a text. A text that it cannot store is in no row either."""
+    """Return whether Postgres can store a string. No row contains a string that it cannot store."""
     return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
 
 
@@ -266,7 +266,7 @@ def _text(operand: str) -> bytes:
 
 
 def _json_text(operand: object) -> str:
-    """Return an operand as JSON, if Postgres compares it with JSON in the same way as Python."""
+    """Return an operand as JSON if Postgres compares it with JSON in the same way as Python does."""
     _check(operand, 0)
     return msgspec.json.encode(operand).decode()
 

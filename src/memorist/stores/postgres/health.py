@@ -37,11 +37,12 @@ SELECT r.rolsuper OR r.rolbypassrls FROM pg_proc p JOIN pg_roles r ON r.oid = p.
 WHERE p.pronamespace = 'memorist'::regnamespace AND p.proname = 'search_terms'
 """
 _LOCKED_TABLES = 4
-"""How many tables an ordinary transaction uses. A generic plan, which serves any org, locks all their partitions."""
+"""The number of tables that an ordinary transaction uses. A generic plan, which serves any org, locks all their
+partitions."""
 _USED = b"SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'"
 _PAGE_ROWS = 1000
 MAX_COUNTED_ROWS = 10_000
-"""Tables with at most this many rows are counted. For larger ones, the server's estimate is reported."""
+"""Tables with at most this many rows are counted. For larger tables, the server's estimate is reported."""
 
 
 async def diagnose(session: Session, deep: bool, orgs: Callable[[], Awaitable[list[str]]]) -> JsonObject:
@@ -124,7 +125,7 @@ def _problems(session: Session, settings: dict[str, str], tables: list[Row], ser
 
 
 async def _damaged(session: Session, orgs: list[str]) -> dict[str, int]:
-    """Return how many rows do not match their checksum, by table."""
+    """Return the number of rows in each table that do not match their checksums."""
     counts: dict[str, int] = {}
     for org in orgs:
         for kind in (kind for kind in kinds() if kind.table.checksum):

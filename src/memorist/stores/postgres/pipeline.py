@@ -1,9 +1,9 @@
-"""Runs the statements of one transaction in pipeline mode. All are sent at once with one Sync, and then all replies are
-read.
+"""Runs the statements of one transaction in pipeline mode. They are all sent at once with one Sync, and then all
+replies are read.
 
-A pipeline without BEGIN is one implicit transaction, committed by its Sync. So a transaction costs one round trip. A
-failing statement undoes all before it, and so does a cancellation before the Sync is sent. The statements use psycopg's
-`pq` and its generators, because its cursors would more than double the time that a read takes.
+A pipeline without BEGIN is one implicit transaction, committed by its Sync. A transaction therefore takes one round
+trip. A failing statement undoes all statements before it, and so does a cancellation before the Sync is sent. The
+statements use psycopg's `pq` and its generators, because its cursors would more than double the time that a read takes.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from ...errors import InvalidValue
 
 Cell = bytes | None
 MAX_PREPARED = 500
-"""How many statements a connection keeps prepared. Ordinary use needs a few dozen. Statements from users' filters may
-take up at most half."""
+"""The number of statements that a connection keeps prepared. Ordinary use needs a few dozen. Statements from users'
+filters may account for at most half of them."""
 IDLE_CHECK_SECONDS = 60.0
 STALE_STATEMENT_SQLSTATES = ("0A000", "26000", "42P05")
-"""SQLSTATEs of prepared statements that can no longer be used, because the result type changed, or the statement does
-not exist or exists already."""
+"""SQLSTATEs of prepared statements that can no longer be used, because the result type has changed or the statement
+does not exist or already exists."""
 _OK = (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK)
 _BINARY = int(pq.Format.BINARY)
 
@@ -61,7 +61,7 @@ class Failed(Exception):
     def __init__(self, index: int, state: str, message: str, detail: str = "", fatal: bool = False) -> None:
         super().__init__(f"{state}: {message}")
         self.index = index
-        """The index of the step; the number of steps if the commit failed."""
+        """The index of the failed step, or the number of steps if the commit failed."""
         self.state = state
         self.message = message
         self.detail = detail
@@ -79,7 +79,8 @@ class Lost(Exception):
 
 
 class State:
-    """Holds the state of a connection: its prepared statements, how to read its results, and when it was last used."""
+    """Holds the state of a connection: its prepared statements, the way to read its results, and the time of its last
+    use."""
 
     def __init__(self, connection: psycopg.BaseConnection[TupleRow]) -> None:
         self.pgconn = connection.pgconn
@@ -90,10 +91,8 @@ class State:
         self._readable = _readable_test(self.pgconn.socket)
 
     def may_be_dead(self) -> bool:
-        """Return whether an idle connection has to be probed.
-
-        Raises an error if it is dead. A dead connection has something to read, because a server sends a message before
-        it closes a connection.
+        """Return whether an idle connection must be probed. Raises an error if it is dead. A dead connection has data
+        to read, because a server sends a message before it closes a connection.
         """
         # Nothing was sent, so a healthy connection has nothing to read.
         if self._readable():
@@ -130,7 +129,7 @@ class Exchange:
         self._sent = False
         self._results: list[Any] = []
         self._preparing: dict[int, bytes] = {}
-        """The results that answer a prepare, each with the text of the statement."""
+        """The results that answer a prepare, with the text of each statement."""
 
     def __enter__(self) -> Exchange:
         return self
@@ -153,7 +152,7 @@ class Exchange:
                 self._results.append(result)
 
     def _failure(self, error: psycopg.Error) -> Exception:
-        """Return the error of a connection that broke."""
+        """Return the error for a broken connection."""
         expected = len(self._steps) + len(self._preparing)
         fatal = self._results and self._results[-1].status == pq.ExecStatus.FATAL_ERROR
         if fatal and len(self._results) <= expected:
@@ -221,7 +220,7 @@ class Exchange:
 def statement_name(sql: bytes) -> bytes:
     """Return the name under which a statement is prepared, which is a hash of its text.
 
-    Behind a pooler many clients share one server connection, and a statement that another client prepared under this
+    Behind a pooler, many clients share one server connection, and a statement that another client prepared under this
     name is the same statement. psycopg uses numbers as names, so that one client could run another client's statement
     there.
     """
@@ -245,7 +244,8 @@ def cell(value: Any) -> Cell:
 
 
 def text_cell(value: str) -> bytes:
-    """Return a text encoded as a parameter. A NUL is refused, because libpq would silently cut the text there."""
+    """Return a string encoded as a parameter. A NUL is refused, because libpq would silently truncate the string
+    there."""
     try:
         data = value.encode()
     except UnicodeEncodeError as cause:
@@ -256,6 +256,6 @@ def text_cell(value: str) -> bytes:
 
 
 def array_cell(values: Sequence[str | int]) -> bytes:
-    """Return a one-dimensional array in Postgres' text form."""
+    """Return a one-dimensional array in Postgres's text format."""
     quoted = ('"' + str(value).replace("\\", "\\\\").replace('"', '\\"') + '"' for value in values)
     return text_cell("{" + ",".join(quoted) + "}")

@@ -25,7 +25,7 @@ from .options import Options
 from .pipeline import Exchange, Failed, Lost, Reply, State, Step
 
 LOOK_SECONDS = 1.0
-"""How long a caller waits for a connection before it checks whether the server refuses new ones."""
+"""The time that a caller waits for a connection before it checks whether the server refuses new ones."""
 _PROBE = [Step(b"SELECT 1", ())]
 
 
@@ -36,7 +36,7 @@ class BlockingConnection(psycopg.Connection[TupleRow]):
 
 
 class AsyncConnection(psycopg.AsyncConnection[TupleRow]):
-    """Represents a pooled connection of an async store. When its caller is cancelled, psycopg cancels the statement in
+    """Represents a pooled connection of an async store. When its caller is cancelled, psycopg cancels the statement on
     the server and reads the replies. If that fails, the connection is closed."""
 
     state: State
@@ -55,7 +55,7 @@ class Client(Protocol):
     async def close(self) -> None: ...
 
     async def take(self, seconds: float) -> Any:
-        """Return a connection of the pool, or raise PoolTimeout."""
+        """Return a connection from the pool, or raise PoolTimeout."""
         ...
 
     async def give_back(self, connection: Any) -> None: ...
@@ -63,7 +63,7 @@ class Client(Protocol):
     async def exchange(self, connection: Any, steps: Sequence[Step], prepare: bool, seconds: float) -> list[Reply]: ...
 
     def connect_errors(self) -> int:
-        """Return how many times the pool failed to connect."""
+        """Return the number of times that the pool failed to connect."""
         ...
 
     async def connect(self) -> Any:
@@ -71,7 +71,7 @@ class Client(Protocol):
         ...
 
     async def script(self, connection: Any, sql: str) -> None:
-        """Run several statements that are passed as one text."""
+        """Run several statements passed as one string."""
         ...
 
     async def end(self, connection: Any) -> None:
@@ -80,7 +80,7 @@ class Client(Protocol):
 
 
 class BlockingClient:
-    """Uses psycopg's blocking connections, and never suspends."""
+    """Uses psycopg's blocking connections and never suspends."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
@@ -139,7 +139,7 @@ class BlockingClient:
 
 
 class _LoopPool(AsyncConnectionPool[AsyncConnection]):
-    """Extends psycopg's pool, so that its workers also end if they are cancelled while they connect. Otherwise they
+    """Extends psycopg's pool, so that its workers also end if they are cancelled while connecting. Otherwise they
     would swallow the cancellation, and a loop that ends without `close` would wait for them forever."""
 
     runtime: Runtime
@@ -239,7 +239,7 @@ class Pools:
         self._homes.open()
 
     async def close(self) -> None:
-        """Close every pool of this process. Connections that are in use are closed when they are returned."""
+        """Close every pool of this process. Connections in use are closed when they are returned."""
         self._closed = True
         await self._homes.close()
 
@@ -302,7 +302,7 @@ class Pools:
             raise StoreUnavailable(f"Postgres at {address} cannot be reached: {reason}", place=address) from cause
 
     async def script(self, *texts: str) -> None:
-        """Run several scripts one after the other, on a separate connection. Raises Failed or Lost."""
+        """Run several scripts in sequence on a separate connection. Raises Failed or Lost."""
         client = await self.client()
         connection = await self.connect(client)
         try:
@@ -327,7 +327,7 @@ async def _close(client: Client) -> None:
 
 
 def _abandon(client: Client) -> None:
-    """Close the connections of a pool whose loop has ended, so that nobody can use it anymore."""
+    """Close the connections of a pool that can no longer be used because its loop has ended."""
     for connection in list(client.connections):
         # psycopg's own close has to be awaited on the loop, and that loop has ended. This closes the socket at once.
         connection.pgconn.finish()

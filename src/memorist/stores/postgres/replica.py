@@ -2,9 +2,9 @@
 
 Every read from the primary also asks for its write-ahead log position. After a write, the position is unknown until the
 next such read. A read that may come from the replica sends the known position, and the replica answers only if it has
-replayed up to there. Otherwise, and whenever the replica is unavailable, the primary answers. So a handle reads its own
-writes and never goes back in time, without an extra round trip. Writes by other processes appear with the replica's
-lag.
+replayed the log up to that position. Otherwise, and whenever the replica is unavailable, the primary answers. A handle
+therefore reads its own writes and never goes back in time, without an extra round trip. Writes by other processes
+appear with the replica's lag.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .pipeline import Reply, Step
 from .session import Session
 
 REPLICA_PAUSE_SECONDS = 5.0
-"""How long reads are not sent to a replica after it has failed."""
+"""The time for which no reads are sent to a replica after it has failed."""
 CONNECT_SECONDS = 2.0
 _POSITION = Step(b"SELECT pg_current_wal_insert_lsn()::text", ())
 _REPLAYED = (
@@ -47,14 +47,15 @@ class ReplicatedSession(Session):
         self._standby = Session(replace(standby, connect_timeout=timeout), runtime)
         self._guard = threading.Lock()
         self._writes = 0
-        """How many writes by this process have ended so far, committed or not."""
+        """The number of writes by this process that have ended so far, committed or not."""
         self._covered = -1
-        """How many writes had ended when `_position` was requested. A later write may be beyond that position."""
+        """The number of writes that had ended when `_position` was requested. A later write may be beyond that
+        position."""
         self._position = 0
         self._checked = False
         self._away_until = 0.0
         self.counts = {"served": 0, "behind": 0, "failed": 0}
-        """How many reads the standby answered, was too far behind to answer, or failed to answer."""
+        """The numbers of reads that the standby answered, was too far behind to answer, or failed to answer."""
 
     def assume(self, app: str | None, worker: str | None) -> None:
         super().assume(app, worker)

@@ -1,13 +1,13 @@
 """Turns stored rows into records, and verifies their checksums.
 
-The client computes the checksum over the columns that it sends. It leaves out the few that the server fills in (a
-message's sequence number and expiry, a row's version and first creation). So a message is written in one round trip,
-although only the server knows its position in the thread. The checksum covers everything that a person or a model
-wrote.
+The client computes the checksum over the columns that it sends. It omits the few that the server fills in (a
+message's sequence number and expiry, a row's version and first creation). A message can therefore be written in one
+round trip, although only the server knows its position in the thread. The checksum covers everything that a person or a
+model wrote.
 
-A version of the program with other columns may have written a row. Its checksum names the set of columns it
-covers (see `codec.Sum`). If that is not our set, the reader asks the server for the table's columns, and reads the row
-again with the unknown ones.
+A row may have been written by a version of the program with different columns. Its checksum identifies the set of
+columns it covers (see `codec.Sum`). If that is not our set, the reader asks the server for the table's columns, and
+reads the row again with the unknown columns.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ class Reader:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._summed: dict[tuple[str, int], tuple[str, ...]] = {}
-        """By table and shape: the columns that checksums of other versions cover."""
+        """The columns covered by the checksums of other versions, by table and shape."""
 
     async def records(self, record_type: type[Record], rows: list[Row]) -> list[Any]:
-        """Return records of fetched rows, whose last cell is the checksum.
+        """Return records from fetched rows, whose last cell is the checksum.
 
         Raises CorruptRecord for a row that was altered.
         """
@@ -67,7 +67,7 @@ class Reader:
         return records_of(record_type, rows)
 
     async def _of_another_version(self, record_type: type[Record], row: Row) -> Row:
-        """Return the row if it matches the checksum that a program with other columns computed. Otherwise raise
+        """Return the row if it matches the checksum computed by a program with different columns. Otherwise raise
         CorruptRecord."""
         key, positions, checksum = codec(record_type).key(row), codec(record_type).position_of, Sum.of(row[-1])
         if checksum.algorithm != CRC32 or checksum.shape == codec(record_type).shape:
@@ -100,7 +100,8 @@ class Reader:
     async def _with_unknown(
         self, record_type: type[Record], key: Key, names: Sequence[str]
     ) -> tuple[dict[str, Any], int] | None:
-        """Return the cells of a row by name, including unknown ones, and its checksum, or None if the row is gone."""
+        """Return the cells of a row by name, including unknown ones, and its checksum, or None if the row no longer
+        exists."""
         wanted = [*names, *(name for name in codec(record_type).names if name not in names), "checksum"]
         match = " AND ".join(f'"{name}" = ${i}' for i, name in enumerate(record_type.table.key, 1))
         columns = ", ".join(f'"{name}"' for name in wanted)
@@ -115,7 +116,7 @@ class Reader:
 
 
 def records_of(record_type: type[Record], rows: list[Row]) -> list[Any]:
-    """Return records of rows whose checksum, if any, was verified."""
+    """Return records from rows whose checksums, if any, have been verified."""
     decode = codec(record_type).decode
     try:
         return [decode(row) for row in rows]

@@ -44,7 +44,8 @@ _VERSION = b"SELECT coalesce(max(version), 0), coalesce(max(needs), 0) FROM memo
 
 
 class Server(NamedTuple):
-    """Holds the server's answers about itself, the connecting user's rights and the schema, in the order of `_LOOK`."""
+    """Holds the server's answers about itself, the connecting user's rights and the schema, in the same order as
+    `_LOOK`."""
 
     version: int
     encoding: str
@@ -60,7 +61,7 @@ class Server(NamedTuple):
     vector_home: str | None
     vectors: bool
     partitions: int
-    """This is the number of hash partitions of each table, or 0 if tables are not partitioned."""
+    """This is the number of hash partitions per table, or 0 if tables are not partitioned."""
     schema: int
     needs: int
 
@@ -84,7 +85,7 @@ async def look(session: Session) -> Server:
 
 async def prepare(session: Session, *, partitions: int = 0) -> Server:
     """Check the server, bring its schema up to date, and switch to the application's role. With `partitions`, the
-    schema must not exist yet, and is created with that many hash partitions of each table."""
+    schema must not exist yet, and it is created with that many hash partitions per table."""
     if not 0 <= partitions <= MAX_PARTITIONS:
         raise UsageError(f"a table can have 1 to {MAX_PARTITIONS} partitions")
     server = await look(session)
@@ -115,7 +116,7 @@ async def prepare(session: Session, *, partitions: int = 0) -> Server:
 def roles(server: Server) -> tuple[str | None, str | None]:
     """Return the roles to switch to.
 
-    An ordinary user, who is subject to row-level security and has the grants, needs none.
+    An ordinary user who is subject to row-level security and has the grants needs none.
     """
     if server.owner or server.superuser or server.bypasses:
         return (APP if server.app else None, WORKER if server.worker else None)
@@ -147,7 +148,7 @@ def _script(migration: Migration, partitions: int) -> str:
 
 
 def partitioned(sql: str, partitions: int) -> str:
-    """Return the same migration with each table that it creates split by org into hash partitions."""
+    """Return the same migration, but split each table that it creates into hash partitions by org."""
 
     def split(table: re.Match[str]) -> str:
         name, columns, options = table.groups(default="")

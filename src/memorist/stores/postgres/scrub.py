@@ -1,8 +1,8 @@
-"""Physically removes deleted bytes from a Postgres server, by rewriting tables without dead rows and removing the old
+"""Physically removes deleted bytes from a Postgres server by rewriting tables without dead rows and removing the old
 write-ahead log.
 
 This is for operators. It needs an exclusive lock on each table in turn, and as much free disk space as the largest
-table uses. For the log it needs a superuser, because segments belong to the whole server.
+table uses. Removing the log requires a superuser, because segments belong to the whole server.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ async def _drop_log(session: Session, runtime: Runtime) -> Scrubbed:
 async def _until_one_segment(session: Session, runtime: Runtime) -> Scrubbed:
     """Switch segments and create checkpoints until only the current segment is left. The checkpointer learns about the
     changed setting asynchronously, through a signal. Until then, a checkpoint renames segments instead of removing
-    them. So the segments are counted again after each round.
+    them. The segments are therefore counted again after each round.
     """
     waiting = old = 0
     for tries in range(1, _MAX_LOG_SWITCHES + 1):
@@ -93,7 +93,7 @@ async def _until_one_segment(session: Session, runtime: Runtime) -> Scrubbed:
 
 
 async def _copies(session: Session) -> Scrubbed:
-    """Report copies of the log outside this server. Replicas keep their own, and archived segments are files."""
+    """Report copies of the log outside this server. Replicas keep their own copies, and archived segments are files."""
     archives, replicas = await _row(
         session, "SELECT current_setting('archive_mode') <> 'off', (SELECT count(*) FROM pg_stat_replication)"
     )

@@ -22,8 +22,8 @@ T = TypeVar("T")
 MAX_EXACT_ENTRIES = 5_000
 """A namespace with at most this many entries is searched exactly, by comparing every vector."""
 MIN_INDEXED_FRACTION = 20
-"""A namespace with less than one in this many of all entries (or of its partition's entries, if tables are split) is
-also searched exactly, because the index covers all namespaces and would mostly find entries of others."""
+"""A namespace that contains less than one in this many of all entries (or of its partition's entries, if tables are
+split) is also searched exactly, because the index covers all namespaces and would mostly find entries from others."""
 INDEXED_DIMENSIONS = (256, 384, 512, 768, 1024, 1536)
 """The numbers of dimensions for which there is an index; see migrations/vectors.sql."""
 INDEX_TUPLES = 60_000
@@ -40,7 +40,7 @@ _FOUND = (
     "WITH ORDINALITY AS r(kind, parent, id, place) "
 )
 _FIRST_FILTER_PARAMETER = 8
-"""The number of the first parameter of a filter; both searches have seven parameters themselves."""
+"""The number of a filter's first parameter; both searches have seven parameters of their own."""
 _WIDER_INDEX_SCAN = Step(
     b"SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', $1, true), "
     b"set_config('hnsw.max_scan_tuples', '%d', true), set_config('enable_sort', 'off', true)" % INDEX_TUPLES,
@@ -49,7 +49,7 @@ _WIDER_INDEX_SCAN = Step(
 
 
 class Search:
-    """Runs the searches of one store, with a short-lived cache of how many entries each namespace has."""
+    """Runs the searches of one store, with a short-lived cache of the number of entries in each namespace."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -85,7 +85,7 @@ class Search:
     ) -> list[tuple[Entry, float]]:
         """Return live entries from the embedder, nearest first, with their cosine similarity.
 
-        The index is used first, even with a filter. The search continues to more distant entries until enough of them
+        The index is tried first, even with a filter. The search continues to more distant entries until enough of them
         pass, or until it has examined INDEX_TUPLES entries. If too few passed, the filter is selective, and every entry
         that passes is compared. The planner cannot choose, because it has no statistics about the contents of metadata.
         """
@@ -117,7 +117,7 @@ class Search:
         return (await self._session.read(org, *before, step)).rows
 
     async def _size(self, org: str, ns: str) -> tuple[int, int]:
-        """Return roughly how many entries a namespace has, and how many there are in total."""
+        """Return the approximate number of entries in a namespace, and in total."""
         at = time.monotonic()
         estimate = self._sizes.get((org, ns))
         if estimate is not None and at - estimate[0] < _SIZE_SECONDS:
@@ -138,7 +138,7 @@ async def _passing(
 ) -> list[T]:
     """Return the first results that pass a filter.
 
-    Conditions that the server cannot compare in the same way as Python are checked here, and more rows are fetched
+    Conditions that the server cannot evaluate in the same way as Python are checked here, and more rows are fetched
     while too few pass.
     """
     condition, count = _condition(only), limit
@@ -187,8 +187,8 @@ def _kinds(only: EntryFilter) -> Cell:
 def _whole(key: str, source: str = "", condition: str = "true") -> str:
     """Fetch whole rows, each by its key, if they pass.
 
-    OFFSET 0 prevents the planner from merging this into the outer query. Without statistics it would scan the namespace
-    once per row.
+    OFFSET 0 prevents the planner from merging this into the outer query. Without statistics, it would scan the
+    namespace once per row.
     """
     row = f"SELECT {_OWN} FROM memorist.entries AS t{source} WHERE {key} AND {condition} OFFSET 0"
     return f"CROSS JOIN LATERAL ({row}) AS e"

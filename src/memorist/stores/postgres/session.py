@@ -21,8 +21,8 @@ from .pools import Pools
 OUR_SQLSTATES = ("MM001", "MM002", "MM003", "MM004", "MM005")
 """SQLSTATEs that our SQL functions raise; the first migration lists them."""
 POOLER_SQLSTATES = ("26000", "42P05")
-"""SQLSTATEs for a prepared statement that does not exist, or exists already, because a pooler switched to another
-server connection."""
+"""SQLSTATEs for a prepared statement that does not exist or already exists because a pooler switched to another server
+connection."""
 _COLLISION_SQLSTATES = ("40001", "40P01", "23505")
 """SQLSTATEs for serialization failures, deadlocks and unique violations, which mean that another transaction was
 faster."""
@@ -79,7 +79,7 @@ class Session:
         """Run one transaction in one round trip.
 
         Raises Failed for our own refusals, and otherwise one of the library's errors. With `repeatable`, steps whose
-        reply was lost are sent again.
+        replies were lost are sent again.
         """
         tries, unsure, until = 0, False, time.monotonic() + self.options.connect_timeout
         while True:
@@ -121,6 +121,6 @@ class Session:
 
 
 def _worth_repeating(failed: Failed) -> bool:
-    """Return whether a failed transaction, which was rolled back, is likely to succeed when tried again."""
+    """Return whether a failed transaction, which was rolled back, is likely to succeed if retried."""
     stale_plan = failed.state == "0A000" and "cached plan" in failed.message
     return failed.state in _COLLISION_SQLSTATES or stale_plan or (failed.fatal and failed.state.startswith("57P"))

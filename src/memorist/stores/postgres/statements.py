@@ -13,7 +13,7 @@ from ..codec import codec
 
 
 class Writes(NamedTuple):
-    """Holds the fixed writing statements of one table. Their parameters are the row (its `put_cells`, except for
+    """Holds the fixed write statements of one table. Their parameters are the row (its `put_cells`, except for
     `load`), its checksum if the table has one, and the time if `ensure` and `fresh` need it."""
 
     put: bytes
@@ -23,14 +23,14 @@ class Writes(NamedTuple):
     ensure_takes_now: bool
     fresh: bytes
     """Does the same for a row that an Expect found to be absent. It raises a serialization failure if another
-    transaction created it."""
+    transaction has created the row."""
     load: bytes
     delete: bytes
     delete_expired: bytes
     """Deletes the row if it has expired. It also needs the time if rows expire."""
     expect: bytes
     binary: tuple[int, ...] | None
-    """This is the format (1 for binary) of each cell of a whole row, or None if all are text."""
+    """This is the format (1 for binary) of each cell in a whole row, or None if all cells are text."""
     put_binary: tuple[int, ...] | None
     """This is the format of each cell that a put needs."""
 
@@ -243,7 +243,7 @@ def _bounds(order: tuple[str, ...], shape: Shape) -> tuple[list[str], int]:
 
 
 LOADING = b"SELECT set_config('memorist.loading', $1, true)"
-"""Turns off the trigger that copies replaced rows into the history, during a Load."""
+"""Turns off, during a Load, the trigger that copies replaced rows into the history."""
 BEGIN_APPEND = b"SELECT * FROM memorist.begin_append($1, $2, $3, $4, $5, $6, $7, $8)"
 
 
