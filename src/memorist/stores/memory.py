@@ -287,8 +287,8 @@ class MemoryStore:
 
 
 class Replayed(MemoryStore):
-    """Holds the rows that a batch touches. They are copied from another store and then changed as that store would
-    change them."""
+    """Holds the rows that a batch touches. They are copied from another store and then changed in the same way as rows
+    of this store."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -296,7 +296,7 @@ class Replayed(MemoryStore):
         """Keys of the rows that were copied, written or deleted here, by table."""
 
     def seed(self, record_type: type[Record], key: Key, record: Record | None) -> None:
-        """Copy a row of the other store. Return None if that store has no row under this key."""
+        """Copy a row of the other store. `record` is None if that store has no row under this key."""
         rows = self._rows(record_type)
         rows.put(key, None if record is None else _cells(record, None))
         self.touched.setdefault(rows.name, set()).add(key)

@@ -8,7 +8,7 @@ from .base import Append, Expect
 
 
 def wrong_version(change: Expect, actual: int) -> Conflict:
-    """Return the error for an Expect whose row has another version. Version 0 means that there is no live row."""
+    """Return the error for an Expect whose row has a different version. Version 0 means that there is no live row."""
     return Conflict(
         f"a row of {change.kind.table.name} has version {actual}, expected {change.version}; read it again",
         expected=change.version,

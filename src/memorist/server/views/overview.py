@@ -78,8 +78,8 @@ def _gathered(events: list[AuditEvent]) -> list[tuple[AuditEvent, int]]:
 
 
 async def pulse(handle: AsyncMemory, asked: Pulse) -> Row:
-    """Return a fingerprint (`mark`) that changes when the memory does, the number of dead letters, and the installed
-    parts.
+    """Return a fingerprint (`mark`) that changes when the memory does, the number of dead letters, and whether the
+    analyser is installed.
     """
     core = core_of(handle)
     events = await handle.audit.list(limit=1, reverse=True)

@@ -64,7 +64,7 @@ def translate(
 ) -> Condition:
     """Return a filter over the rows of a kind, whose parameters are numbered from `first`.
 
-    The filter can use the record's metadata, and either the fields named here or all fields.
+    The filter can use the record's metadata and the `fields`, by their names there, or all fields by default.
     """
     translation = _Translation(record_type, first, fields)
     part = translation.part(filter)

@@ -54,8 +54,8 @@ def selected(record_type: type[Record]) -> str:
 
 @cache
 def put_cells(record_type: type[Record]) -> tuple[int, ...]:
-    """Return the positions in a row that a put passes as parameters. These are all but the version, which the server
-    assigns."""
+    """Return the positions in a row that a put passes as parameters. These are all positions except that of the
+    version, which the server assigns."""
     return tuple(
         i
         for i, c in enumerate(codec(record_type).columns)
@@ -65,7 +65,7 @@ def put_cells(record_type: type[Record]) -> tuple[int, ...]:
 
 @cache
 def writes(record_type: type[Record]) -> Writes:
-    """Return the writing statements of a kind of record, which are created on first use."""
+    """Return the write statements of a kind of record, which are created on first use."""
     columns, key, index = codec(record_type).columns, record_type.table.key, codec(record_type).position_of
     names = tuple(column.name for column in columns)
     preserved = {"version", "created_at"} & set(names) - set(key)
@@ -170,7 +170,7 @@ def get_sql(record_type: type[Record]) -> bytes:
 @cache
 def get_many_sql(record_type: type[Record]) -> bytes:
     """Return the statement that selects the live rows of an org under several keys, each with its position. The keys
-    are passed as one array per further column.
+    are passed as one array for each of the other columns.
 
     The org is a separate parameter, so that the planner knows the partition."""
     key = record_type.table.key
@@ -186,7 +186,7 @@ def get_many_sql(record_type: type[Record]) -> bytes:
 
 
 class Shape(NamedTuple):
-    """Describes which bounds a scan has and how many columns each bound has. Every shape has one statement."""
+    """Describes the bounds of a scan and the number of columns in each. Every shape has one statement."""
 
     along: str | None
     """This is the index to follow, or None for the key."""
@@ -201,14 +201,14 @@ class Shape(NamedTuple):
 
 @cache
 def scan_sql(record_type: type[Record], shape: Shape) -> bytes:
-    """Return the statement of a scan. Its parameters are the prefix, `after`, `before`, `starts`, the time if rows
+    """Return the statement for a scan. Its parameters are the prefix, `after`, `before`, `starts`, the time if rows
     expire, and the limit."""
     return filtered_sql(record_type, shape, "", "true")
 
 
 def filtered_sql(record_type: type[Record], shape: Shape, source: str, condition: str) -> bytes:
-    """Return the statement of a scan for rows (alias `t`) that pass a condition on the row and on what is joined to it
-    (`source`)."""
+    """Return the statement for a scan for rows (alias `t`) that pass a condition on the row and on the tables joined to
+    it (`source`)."""
     order = record_type.table.order(shape.along)
     parts, position = _bounds(order, shape)
     alive = _alive(record_type, position)
@@ -223,7 +223,7 @@ def filtered_sql(record_type: type[Record], shape: Shape, source: str, condition
 
 @cache
 def delete_range_sql(record_type: type[Record], shape: Shape) -> bytes:
-    """Return the statement that deletes the rows that a scan with the same bounds would return, and expired ones."""
+    """Return the statement that deletes expired rows and the rows that a scan with the same bounds would return."""
     parts, _ = _bounds(record_type.table.key, shape)
     return f"DELETE FROM {table(record_type)} WHERE {' AND '.join(parts) or 'true'}".encode()
 
@@ -256,7 +256,7 @@ _ORG, _THREAD = (1 + APPEND_CELLS.index(codec(Message).position_of[name]) for na
 @cache
 def append_first_sql() -> bytes:
     """Return the statement that locks the thread and inserts the first message. Its parameters are the cells, the CRC,
-    and those of begin_append."""
+    and the parameters of begin_append."""
     at = len(APPEND_CELLS) + 1
     marks = ", ".join(f"${i}" for i in range(at + 1, at + 7))
     source = f"memorist.begin_append(${_ORG}::text, ${_THREAD}::text, {marks}) AS b"
@@ -266,7 +266,7 @@ def append_first_sql() -> bytes:
 @cache
 def append_next_sql() -> bytes:
     """Return the statement that inserts a further message of an append, when the thread is already locked and includes
-    it in its count. Its parameters are the cells, the CRC, and how many messages of the append follow."""
+    it in its count. Its parameters are the cells, the CRC, and the number of messages in the append that follow."""
     back = f"${len(APPEND_CELLS) + 2}::bigint"
     source = f"memorist.threads AS t WHERE t.org = ${_ORG} AND t.id = ${_THREAD}"
     return _append(source, f"t.length - {back}", "t.expires_at").encode()

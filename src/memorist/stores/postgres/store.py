@@ -1,5 +1,5 @@
-"""Implements the Postgres store, with real tables. Each unit of work is one transaction, for one org, in one round
-trip."""
+"""Implements the Postgres store, which uses real tables. Each unit of work is one transaction, for one org, in one
+round trip."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class PostgresStore:
             await self._open(0)
 
     async def create_partitioned(self, partitions: int) -> None:
-        """Create the schema with this many hash partitions of each table, and open the store."""
+        """Create the schema with this many hash partitions per table, and open the store."""
         await self._open(partitions)
 
     async def _open(self, partitions: int) -> None:
@@ -149,7 +149,7 @@ class PostgresStore:
         return list(merged)[: scan.limit]
 
     async def apply(self, changes: Sequence[Change], *, now: int) -> list[ChangeResult]:
-        """Apply all of the changes or none, in one transaction and one round trip. A replayed append rolls that
+        """Apply the changes atomically, in one transaction and one round trip. A replayed append rolls that
         transaction back, and the other changes are then sent again without it."""
         left, done = list(changes), dict[int, Any]()
         while left:
@@ -200,7 +200,7 @@ class PostgresStore:
     async def search_text(
         self, org: str, ns: str, terms: Sequence[str], *, limit: int, now: int, only: EntryFilter = ALL_ENTRIES
     ) -> list[Entry]:
-        """Return live entries of a namespace that contain any of the terms, best first."""
+        """Return a namespace's live entries that contain any of the terms, best first."""
         return await self._search.text(org, ns, terms, limit, now, only)
 
     async def term_counts(self, org: str, ns: str, terms: Sequence[str]) -> dict[str, int]:
@@ -264,13 +264,13 @@ class PostgresStore:
 
 
 def _scan_step(scan: Scan[R], now: int) -> Step:
-    """Return the statement of a scan without its filter."""
+    """Return the statement for a scan without its filter."""
     shape, values = _scan_parts(scan, now)
     return Step(sql.scan_sql(scan.kind, shape), [cell(value) for value in values])
 
 
 def _filtered_step(scan: Scan[R], now: int) -> tuple[Step, int | None]:
-    """Return the statement of one page of a scan with a filter, and the maximum number of rows it returns."""
+    """Return the statement for one page of a filtered scan, and the maximum number of rows it returns."""
     assert scan.where is not None
     shape, values = _scan_parts(replace(scan, limit=_PAGE_ROWS), now)
     condition = translate(scan.where, scan.kind, len(values) + 1)

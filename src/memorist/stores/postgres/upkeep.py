@@ -1,4 +1,4 @@
-"""Runs scripts that change the schema. Each script is one transaction, which only one process runs at a time and which
+"""Runs scripts that change the schema. Each script is one transaction, which runs in only one process at a time and
 blocks nobody for long."""
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .pipeline import Failed
 from .session import Session
 
 LOCK_TIMEOUT_MS = 900
-"""The lock timeout of a statement that needs an exclusive lock. While it waits, others queue up behind it."""
+"""The lock timeout of a statement that needs an exclusive lock. While it waits, other statements queue up behind it."""
 RETRY_SECONDS = 3600.0
 _MIGRATION_LOCK_ID = 7_265_636_811
 """The advisory lock that a process holds during one script."""
@@ -62,7 +62,7 @@ COMMIT;
 
 
 async def patiently(session: Session, *sql: str) -> None:
-    """Run scripts on one connection. As long as a lock timeout shows that others have locked a table, all of them are
+    """Run scripts on one connection. As long as a lock timeout shows that a table is locked by others, all of them are
     repeated with back-off."""
     tries, until = 0, time.monotonic() + RETRY_SECONDS
     while True:
@@ -77,8 +77,8 @@ async def patiently(session: Session, *sql: str) -> None:
 
 @asynccontextmanager
 async def only_builder(session: Session) -> AsyncIterator[bool]:
-    """Make sure that only one process builds. The context yields False if another process is building. The lock belongs
-    to a transaction on its own connection, so it ends with the process."""
+    """Ensure that only one process builds. The context yields False if another process is building. The lock belongs to
+    a transaction on its own connection, so it is released when the process ends."""
     client = await session.pools.client()
     connection = await session.pools.connect(client)
     try:

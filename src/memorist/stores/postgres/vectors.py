@@ -18,9 +18,9 @@ from .session import Session
 from .upkeep import LOCK_TIMEOUT_MS, once, only_builder, patiently
 
 MAX_ENTRIES_AT_ONCE = 10_000
-"""The maximum number of entries that are copied in a single transaction."""
+"""The maximum number of entries copied in a single transaction."""
 BATCH_ENTRIES = 500
-"""How many entries of a large table to copy per transaction."""
+"""The number of entries of a large table to copy per transaction."""
 _FILE = Path(__file__).parent / "migrations" / "vectors.sql"
 _COLUMN = "SELECT FROM pg_attribute WHERE attrelid = to_regclass('memorist.entries') AND attname = 'embedding'"
 _AVAILABLE = Step(b"SELECT count(*) FROM pg_available_extensions WHERE name = 'vector'", ())
@@ -55,7 +55,7 @@ _log = logging.getLogger("memorist.postgres")
 
 
 async def add_vectors(session: Session, home: str | None) -> bool:
-    """Create the copy and its indexes. Return False if that is impossible or another process is doing it."""
+    """Create the copy and its indexes. Return False if this is impossible or another process is already doing it."""
     if not (await session.run([_AVAILABLE], repeatable=True))[0].rows[0][0]:
         return False
     schema = '"' + (home or "public").replace('"', '""') + '"'
@@ -84,7 +84,7 @@ async def add_vectors(session: Session, home: str | None) -> bool:
 
 
 async def _copy(session: Session) -> None:
-    """Fill the column for the existing rows, in the order of their keys."""
+    """Fill the column for the existing rows, in key order."""
     last: tuple[str, ...] | None = ("", "", "", "", "")
     while last is not None:
         step = Step(_COPY, [cell(value) for value in last])

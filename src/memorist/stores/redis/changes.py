@@ -33,7 +33,7 @@ from .rows import Argument, layout
 
 
 def one_org_of(changes: Sequence[Change]) -> str:
-    """Return the org of a batch, which must have only one."""
+    """Return the only org of a batch, or refuse a batch with several."""
     orgs = {org_of(change) for change in changes}
     if len(orgs) != 1:
         raise Unsupported("a batch on Redis must belong to one org, so that it is one atomic script; split it by org")
@@ -41,7 +41,7 @@ def one_org_of(changes: Sequence[Change]) -> str:
 
 
 def only_removes(changes: Sequence[Change]) -> bool:
-    """Return whether a batch writes no new row. Such a batch must succeed even when the server is out of memory."""
+    """Return whether a batch writes no new rows. Such a batch must succeed even when the server is out of memory."""
     return all(isinstance(change, Delete | DeleteRange | Expect) for change in changes)
 
 
@@ -65,7 +65,7 @@ Merges = dict[int, Merged]
 
 
 def merge(changes: Sequence[Change], merges: Merges, reply: list[Any]) -> Merges:
-    """Add the merged records that the script asked for. Its reply names rows with columns that we do not know."""
+    """Add the merged records that the script asked for. Its reply names rows with columns that are unknown to us."""
     more = dict(merges)
     for number, shape, body in zip(reply[1::3], reply[2::3], reply[3::3], strict=True):
         change = changes[int(number) - 1]

@@ -20,7 +20,7 @@ class DurabilityWarning(UserWarning):
 
 
 def check_option(on_risk: str) -> None:
-    """Refuse an unknown value of `on_risk` before anything is opened."""
+    """Refuse an unknown `on_risk` value before anything is opened."""
     if on_risk not in RISKS:
         raise UsageError(f"on_risk={on_risk!r} is not one of {', '.join(RISKS)}")
 
@@ -37,13 +37,13 @@ async def check(client: Client, *, durability: str, on_risk: str) -> None:
 
 
 async def read_settings(client: Client) -> list[tuple[str, dict[str, str] | None]]:
-    """Return each server's settings, or None if it does not reveal them."""
+    """Return each server's settings, or None if the server does not reveal them."""
     replies = await client.everywhere("CONFIG GET", *_WANTED)
     return [(name, None if isinstance(reply, ResponseError) else reply) for name, reply in replies]
 
 
 def risks(name: str, settings: dict[str, str] | None, durability: str) -> list[str]:
-    """Return the risks of one server's settings, one sentence for each."""
+    """Return the risks of one server's settings, in one sentence each."""
     if settings is None:
         return [
             f"Redis at {name} does not tell its settings (CONFIG is not allowed): "
@@ -69,6 +69,6 @@ def risks(name: str, settings: dict[str, str] | None, durability: str) -> list[s
 
 
 async def read_info(client: Client, section: str) -> list[tuple[str, JsonObject]]:
-    """Return each server's INFO as pairs, or no pairs if it refuses."""
+    """Return each server's INFO as pairs, or no pairs if the server refuses."""
     replies = await client.everywhere("INFO", section)
     return [(name, {} if isinstance(reply, ResponseError) else reply) for name, reply in replies]

@@ -2,7 +2,7 @@
 Cluster.
 
 redis-py's own retries are off, because a write repeated after a lost reply would be done twice. Its connections are
-extended so that errors while connecting are marked. This distinguishes "nothing was sent" from "the reply was lost".
+extended to mark errors that occur while connecting. This distinguishes "nothing was sent" from "the reply was lost".
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from .urls import Address, Servers
 
 _MAX_CONNECTIONS = 2**31
 _FOR_SENTINELS = ("socket_connect_timeout", "socket_timeout", "protocol", "retry")
-"""The settings that connections to Sentinels share with connections to servers. These are all but user, password and
-database."""
+"""The settings that connections to Sentinels share with connections to servers. These are all settings except user,
+password and database."""
 
 
 class _AsyncSentinelPool(redis.asyncio.sentinel.SentinelConnectionPool, redis.asyncio.BlockingConnectionPool):
@@ -70,15 +70,15 @@ class Factory:
             self._limits = {"max_connections": connections, "timeout": None}
 
     def client(self, address: Address | None = None) -> Any:
-        """Return a client of the server that the URL names, or of the server at a given address."""
+        """Return a client for the server that the URL names, or for the server at a given address."""
         settings = {**self._settings, **self._limits, "connection_class": self._extend(self._base, self._on_connect)}
         if address is not None:
             settings["host"], settings["port"] = address
         return self._driver.Redis(connection_pool=self._pool_types[0](**settings))
 
     def sentinel_client(self) -> tuple[object, list[object]]:
-        """Return a client of the primary of a service, which asks the Sentinels before each connection, and the clients
-        of the Sentinels."""
+        """Return the clients for the Sentinels, and a client for the primary of a service, which asks the Sentinels
+        before each connection."""
         shared = {name: self._settings[name] for name in _FOR_SENTINELS}
         manager = self._driver.Sentinel(self._servers.seeds, sentinel_kwargs=shared)
         sort = "SSL" if issubclass(self._base, self._driver.SSLConnection) else ""
@@ -90,7 +90,7 @@ class Factory:
         return self._driver.Redis(connection_pool=pool), list(manager.sentinels)
 
     def cluster_client(self) -> object:
-        """Return a client of the whole Cluster. The blocking one connects immediately."""
+        """Return a client for the whole Cluster. The blocking one connects immediately."""
         settings = {name: value for name, value in self._settings.items() if name not in ("host", "port")}
         return self._driver.RedisCluster(
             startup_nodes=[self._driver.cluster.ClusterNode(*seed) for seed in self._servers.seeds],
@@ -118,7 +118,7 @@ class Factory:
 
 
 def _extend(base: Any, on_connect: Callable[[], None]) -> object:
-    """Return a class of blocking connections that marks errors while connecting."""
+    """Return a class of blocking connections that marks errors that occur while connecting."""
 
     class Marked(base):  # type: ignore[misc]
         def connect(self) -> None:
@@ -135,8 +135,8 @@ def _extend(base: Any, on_connect: Callable[[], None]) -> object:
 
 
 def _extend_async(base: Any, on_connect: Callable[[], None]) -> object:
-    """Return a class of asyncio connections that marks errors while connecting, and detects a closed connection in
-    time."""
+    """Return a class of asyncio connections that marks errors that occur while connecting and detects closed
+    connections in time."""
 
     class Marked(base):  # type: ignore[misc]
         async def connect(self) -> None:
@@ -179,7 +179,7 @@ def _is_readable(fd: int) -> bool:
 def _check_role(connection: Any) -> None:
     """Refuse a server that is a replica.
 
-    A primary that died comes back at its old address as an empty replica of the new one. It refuses writes, but it
+    After a crash, a primary comes back at its old address as an empty replica of the new one. It refuses writes, but it
     answers reads (and scripts that write nothing) as if there had never been any data.
     """
     connection.on_connect()

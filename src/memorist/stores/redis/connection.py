@@ -46,11 +46,11 @@ class _Clients:
         self.main = main
         self.sentinels = sentinels
         self.nodes: dict[Address, Any] = {}
-        """Clients of single servers, by their address."""
+        """Clients for single servers, by address."""
 
 
 class _Attempt:
-    """Describes a command in progress: where it was sent, and what was tried before."""
+    """Describes a command in progress, including its destination and earlier attempts."""
 
     __slots__ = ("address", "deadline", "follow", "is_last", "is_script", "key", "write")
 
@@ -58,14 +58,14 @@ class _Attempt:
         self.key, self.is_script, self.write = key, is_script, write
         self.address: Address | None = None
         self.deadline: float | None = None
-        """When to stop waiting for keys that are being moved. The first redirection sets this."""
+        """The time at which to stop waiting for keys that are being moved. The first redirection sets this."""
         self.follow = False
-        """Whether redis-py's Cluster client sends the command and follows redirections."""
+        """Whether redis-py's Cluster client sends the command and follows redirects."""
         self.is_last = False
 
 
 class Client:
-    """Sends commands to the server that owns a key, follows redirections, and reports lost replies as such."""
+    """Sends commands to the server that owns a key, follows redirects, and reports lost replies as such."""
 
     def __init__(self, url: str, *, runtime: Runtime, connect_timeout: float, timeout: float, connections: int) -> None:
         self._runtime = runtime
@@ -88,7 +88,7 @@ class Client:
         """Changes with every new connection. The tiered store compares it to notice that a server may have
         restarted."""
         self.round_trips = 0
-        """How many requests have been sent so far."""
+        """The number of requests sent so far."""
 
     # -- requests
 
@@ -114,7 +114,7 @@ class Client:
         ]
 
     async def scripts(self, script: Script, keys: Sequence[bytes], args: Sequence[object]) -> list[Any]:
-        """Run a script that changes nothing on several keys, in one round trip per server."""
+        """Run a read-only script on several keys, in one round trip per server."""
         commands = [(key, ("EVALSHA", script.digest, 1, key, *args)) for key in keys]
         replies = await self._homes.use(lambda clients: self._pipeline(clients, commands))
         return [
@@ -123,11 +123,11 @@ class Client:
         ]
 
     async def everywhere(self, *command: object) -> list[tuple[str, Any]]:
-        """Return the reply of each server that contains data, with its name, or its refusal."""
+        """Return the name of each server that contains data, with the server's reply or refusal."""
         return [(self.name(address), await self.ask(address, *command)) for address in await self.servers()]
 
     async def ask(self, address: Address, *command: object) -> Any:
-        """Return the reply of one server, or its refusal."""
+        """Return one server's reply or refusal."""
         try:
             return await self._homes.use(lambda clients: self._execute(self._node(clients, address), command))
         except ResponseError as refusal:
@@ -148,7 +148,7 @@ class Client:
         return self._factory.path is None or address == self._factory.address
 
     def name(self, address: Address | None = None) -> str:
-        """Return a server's name in messages."""
+        """Return a server's name for use in messages."""
         if self._factory.path:
             return self._factory.path
         host, port = address or (self._seeds or (self._factory.address,))[0]
@@ -234,7 +234,7 @@ class Client:
             )
 
     async def _consider(self, error: Exception, attempt: _Attempt) -> None:
-        """Return normally if the command has to be sent again. Otherwise raise the error for the caller."""
+        """Return normally if the command must be sent again. Otherwise raise the error for the caller."""
         where = self._where(attempt)
         if isinstance(error, _REDIRECTIONS):
             if not self.cluster:
@@ -248,8 +248,8 @@ class Client:
             attempt.is_last = True
 
     async def _redirect(self, error: RedisError, attempt: _Attempt, where: str) -> None:
-        """Handle a redirection, which means that nothing was done. Find the new owner, or wait until the keys have
-        arrived there."""
+        """Handle a redirect, which means that nothing was done. Find the new owner, or wait until it has received the
+        keys."""
         # While a slot is migrating its keys are on two nodes. redis-py asks both for plain keys; a script needs all
         # that it touches on one, so it waits for the end.
         if isinstance(error, AskError) and not attempt.is_script:
@@ -265,7 +265,7 @@ class Client:
         await self._refresh()
 
     async def _may_repeat(self, error: Exception, attempt: _Attempt) -> bool:
-        """Return whether sending again is safe, and may help."""
+        """Return whether sending the command again is safe and may help."""
         sent = errors.was_sent(error)
         # A write that was sent may have been done, and would be done twice. A read that timed out would wait again.
         if sent and (attempt.write or isinstance(error, RedisTimeoutError)):
@@ -288,7 +288,7 @@ class Client:
         return True
 
     async def _owner(self, clients: _Clients, attempt: _Attempt) -> Any:
-        """Return the client of the server that owns a key."""
+        """Return the client for the server that owns a key."""
         if self.cluster:
             await self._initialize(clients)
             node = clients.main.get_node_from_key(attempt.key)
@@ -297,7 +297,7 @@ class Client:
         return clients.main
 
     def _where(self, attempt: _Attempt) -> str:
-        """Return the name of the server that a command was sent to."""
+        """Return the name of the server to which a command was sent."""
         clients = self._homes.peek()
         if self.service is not None and clients is not None:
             return self.name(clients.main.connection_pool.master_address)
@@ -319,14 +319,14 @@ class Client:
             await clients.main.initialize()
 
     def _node(self, clients: _Clients, address: Address) -> object:
-        """Return the client of one server."""
+        """Return the client for one server."""
         if not self.cluster and self.service is None and address == self._factory.address:
             return clients.main
         node = clients.nodes.get(address)
         return node or clients.nodes.setdefault(address, self._factory.client(address))
 
     async def _pipeline(self, clients: _Clients, commands: Sequence[tuple[bytes, Sequence[object]]]) -> list[object]:
-        """Return replies in the order of the commands, with an exception for each command that has to be sent
+        """Return replies in the order of the commands, with an exception for each command that must be sent
         separately."""
         replies: list[object] = [None] * len(commands)
         groups: dict[object, list[int]] = {}

@@ -1,4 +1,4 @@
-"""Translates driver errors into ours, which say what happened, where, and what to do, but never contain a password or
+"""Translates driver errors into ours, which say what happened, where, and what to do, but never contain passwords or
 written data."""
 
 from __future__ import annotations
@@ -33,11 +33,12 @@ _REFUSALS: dict[str, tuple[type[StoreError], str]] = {
 }
 
 _NO_WRITES = ("OOM", "MISCONF", "READONLY", "NOREPLICAS")
-"""Refusals of writes by a server that still answers reads."""
+"""Errors with which a server that still answers reads refuses writes."""
 
 
 def was_sent(error: BaseException) -> bool:
-    """Return whether a command may have been done even though this error was raised instead of its reply."""
+    """Return whether a command may have been carried out even though it raised this error instead of returning a
+    reply."""
     if isinstance(error, RedisClusterException | AuthenticationError | BusyLoadingError):
         return False
     # behind Sentinels redis-py raises a ConnectionError for a server that refused a write as a replica
@@ -45,7 +46,7 @@ def was_sent(error: BaseException) -> bool:
 
 
 def broken(error: BaseException, where: str, *, write: bool) -> StoreError:
-    """Return the error for a command that got no reply."""
+    """Return the error for a command that received no reply."""
     if not was_sent(error):
         return _not_sent(error, where)
     if write:

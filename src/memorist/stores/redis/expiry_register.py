@@ -1,10 +1,11 @@
-"""Keeps a register of when each org's rows expire, so that `purge` visits only the orgs that have something to remove.
+"""Keeps a register of the times at which each org's rows expire, so that `purge` visits only orgs that have expired
+rows.
 
 `mm:ending` contains the orgs by their earliest expiry, and `mm:{mm:ending}:seen` contains them by the time they were
 last entered. A writer enters its org before it writes a row that expires. `purge` then sets the next expiry, or removes
 the org. An org that was entered less than five minutes ago stays for that long, because its row may not be written yet.
-The rows and the register are in different slots of a Cluster and cannot change atomically. So a sweep over all orgs
-once a day finds the entries that a stalled writer or an older version left out.
+The rows and the register are in different slots of a Cluster and cannot change atomically. Therefore, a daily sweep
+over all orgs finds the entries that a stalled writer or an older version omitted.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from .work_register import ENTER_SECONDS, KEEP_SECONDS, SWEEP_SECONDS
 _SWEPT = b""
 """A member that is not the name of an org. Its score is the time of the last sweep."""
 DUE_ORGS = 1000
-"""How many orgs `purge` reads from the register at a time."""
+"""The number of orgs that `purge` reads from the register at a time."""
 
 SWEEP_PART_SECONDS = 0.5
 """After this time, a sweep stops at the end of a page and continues at the next purge."""
@@ -67,8 +68,8 @@ class ExpiryRegister:
         return [bytes(org).decode() for org in orgs]
 
     async def sweep(self) -> None:
-        """Enter every org that has rows which expire, unless that was done within the last day. If there are very many
-        orgs, each call handles a part of them, so that no purge takes long."""
+        """Enter every org that has rows with an expiry, unless this was done within the last day. If there are very
+        many orgs, each call handles only some of them, so that no purge takes long."""
         key, began = b"mm:{" + ENDING_KEY + b"}:seen", time.monotonic()
         if not self._cursor:
             last = await self._client.command(ENDING_KEY, "ZSCORE", key, _SWEPT)

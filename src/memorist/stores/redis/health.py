@@ -1,4 +1,4 @@
-"""Reports versions, settings and risks of the servers, and damaged rows, for `doctor`."""
+"""Reports the servers' versions, settings and risks, and damaged rows, for `doctor`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _node(name: str, info: JsonObject, settings: dict[str, str]) -> JsonObject:
 
 
 async def count_rows(client: Client, base: bytes, table: Layout) -> tuple[int, int]:
-    """Return how many rows of a table are intact, and how many are damaged."""
+    """Return the numbers of intact and damaged rows in a table."""
     good = bad = 0
     low = b""
     while True:

@@ -1,4 +1,5 @@
-"""Encodes record keys as Redis keys. The org is the hash tag, and the bytes of a key sort in the order of its columns.
+"""Encodes record keys as Redis keys. The org is the hash tag, and the bytes of a key sort in the same order as its
+columns.
 
 `mm:{org}:facts:user:ada␀name␀` is a row. The sorted sets `mm:{org}:@facts`, `mm:{org}:@jobs:1` and `mm:{org}:!facts`
 contain the rows of a table by key, by its first index, and by expiry. One org is one slot of a Cluster, so its batches
@@ -19,7 +20,8 @@ ORGS_KEY = b"mm:orgs"
 WORK_KEY = b"mm:work"
 ENDING_KEY = b"mm:ending"
 EMPTY_KEY = b"mm:{mm:orgs}:empty"
-"""The orgs that had no rows, by the time when this was found. The hash tag puts the key into the slot of `mm:orgs`."""
+"""The orgs that had no rows, with the time at which this was found. The hash tag puts the key in the same slot as
+`mm:orgs`."""
 _INT_OFFSET = 1 << 63
 _NUMBER_BYTES = 16
 _TIME_OFFSET = 10**18
@@ -87,7 +89,7 @@ def bounds(prefix: Key, after: Key | None, before: Key | None, starts: str | Non
 
 
 def stamp(micros: int) -> str:
-    """Return a time as digits of fixed width, so that comparing them as text compares the times."""
+    """Return a time as fixed-width digits, so that comparing them as text compares the times."""
     return f"{micros + _TIME_OFFSET:019d}"
 
 

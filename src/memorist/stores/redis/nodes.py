@@ -1,4 +1,4 @@
-"""Finds the servers that contain our rows, including replicas, and reads their INFO and settings, for `scrub`."""
+"""Finds the servers that contain our rows, including replicas, and reads their INFO and settings for `scrub`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MAX_POLLS = 30_000
 
 
 class Server(msgspec.Struct):
-    """Represents a server that contains our rows, which is a primary or a replica of one."""
+    """Represents a server that contains our rows: a primary or one of its replicas."""
 
     address: Address
     name: str
@@ -43,7 +43,7 @@ class Server(msgspec.Struct):
 
 
 async def servers_of(client: Client) -> tuple[list[Server], list[str]]:
-    """Return primaries and their replicas, and a sentence about each server that could not be reached."""
+    """Return primaries and their replicas, and a sentence about each unreachable server."""
     servers: dict[Address, Server] = {}
     unreachable: list[str] = []
     waiting = [(address, address) for address in await client.servers()]
@@ -99,6 +99,6 @@ async def until(
 
 
 async def info_of(client: Client, address: Address) -> JsonObject:
-    """Return a server's INFO as pairs, or nothing if it refuses."""
+    """Return a server's INFO as pairs, or no pairs if the server refuses."""
     reply = await client.ask(address, "INFO", "all")
     return {} if isinstance(reply, ResponseError) else reply

@@ -10,8 +10,8 @@ compute it.
 - `shape` is a hash of the writer's set of columns (see `codec.shape_of`). Before a script replaces a row of a shape
   that it does not know, it returns the body to the client, which merges the unknown cells into the new row
   (`Layout.merged`).
-- The body contains all other cells by name, without empty ones. So columns can be added, and rows of any version can be
-  read.
+- The body contains all other cells by name, without empty ones. Columns can therefore be added, and rows of any version
+can be read.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _CELL_TYPES: dict[str, object] = {"real": float | None, "bytes": bytes | None, "
 
 
 def _packed(part: Argument) -> bytes:
-    """Return a part of an encoded row that consists of bytes: its index members or its body."""
+    """Return a binary part of an encoded row: its index members or its body."""
     assert isinstance(part, bytes)
     return part
 
@@ -114,7 +114,7 @@ class Layout:
         return [*encoded[:-1], pack({**_unpack(_packed(encoded[-1])), **unknown})], old_shape
 
     def index_members(self, record: Record) -> bytes:
-        """Return the members of a row in the indexes, as the row contains them."""
+        """Return the index members of a row, as the row contains them."""
         return _packed(self.encode(record)[-2])
 
     def member(self, key: Key) -> bytes:
@@ -127,7 +127,7 @@ class Layout:
         return parts
 
     def decode(self, raw: bytes, now: int | None) -> Any:
-        """Return the record of a stored row, or None if it has expired by `now`."""
+        """Return the record from a stored row, or None if it has expired by `now`."""
         try:
             if raw[:1] != FORMAT:
                 raise self.damaged()
@@ -169,7 +169,7 @@ def layout(record_type: type[Record]) -> Layout:
 
 
 _Field = tuple[int | None, str]
-"""The column that a field contains, if any, and how it is written."""
+"""The column that a field contains, if any, and its format."""
 _SCOPE: dict[str, object] = {
     "pack": pack,
     "stamp": stamp,
@@ -250,7 +250,7 @@ def _unescaped(text: bytes) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return a text as a field. The leading quote distinguishes an empty text from NULL."""
+    """Return a string as a field. The leading quote distinguishes an empty string from NULL."""
     return "'" + _escaped(text)
 
 

@@ -1,4 +1,4 @@
-"""Records the schema version under one key of the server, so that an old program refuses data it cannot read."""
+"""Records the schema version under one key on the server, so that an old program refuses data it cannot read."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Physically removes deleted bytes from Redis. Every server, including replicas, rewrites its files without them.
 
-This is for operators, because each server rewrites all its data, including that of its other users. The
-files are in Redis' own formats and are not read here.
+This is for operators, because each server rewrites all its data, including other users' data. The files are in
+Redis's own formats and are not read here.
 """
 
 from __future__ import annotations
@@ -89,6 +89,6 @@ async def _start(client: Client, runtime: Runtime, server: Server, command: str)
 
 
 async def _idle(client: Client, runtime: Runtime, server: Server) -> JsonObject:
-    """Wait until a server is not writing files, and return its INFO then."""
+    """Wait until a server is not writing files, then return its INFO."""
     complaint = "Redis is still rewriting its files; deleted bytes may be left in the old ones"
     return await until(client, runtime, server, lambda info: all(info.get(name) != 1 for name in _BUSY), complaint)

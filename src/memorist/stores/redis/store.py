@@ -41,7 +41,7 @@ CACHE_SECONDS = 1.0
 REGISTER_SECONDS = 60.0
 _MAX_ATTEMPTS = 8
 ORGS_PER_LOOK = 2_000
-"""How many orgs in the register to check in one round trip."""
+"""The number of orgs in the register to check in one round trip."""
 LEAVE_SECONDS = 30.0
 
 
@@ -104,7 +104,7 @@ class RedisStore:
         )
 
     async def incarnation(self) -> str:
-        """Return the run ids of the servers as one text, which changes after a restart or a failover."""
+        """Return the run ids of the servers as one string, which changes after a restart or a failover."""
         infos = await checks.read_info(self._client, "server")
         return " ".join(sorted(str(info.get("run_id", "")) for _, info in infos))
 
@@ -144,7 +144,7 @@ class RedisStore:
         return out
 
     async def scan(self, scan: Scan[R], *, now: int) -> list[R]:
-        """Return the live rows within the bounds, in key (or index) order. One page costs one round trip."""
+        """Return the live rows within the bounds, in key (or index) order. Each page takes one round trip."""
         table = layout(scan.kind)
         number = 0 if scan.index is None else table.index_numbers[scan.index]
         if scan.columns[0] == "org" and scan.prefix:
@@ -159,7 +159,7 @@ class RedisStore:
         return _merged(scan, records)
 
     async def apply(self, changes: Sequence[Change], *, now: int) -> list[ChangeResult]:
-        """Apply all of the changes or none, in one script."""
+        """Apply the changes atomically, in one script."""
         if not changes:
             return []
         org = batch.one_org_of(changes)
@@ -248,13 +248,13 @@ class RedisStore:
         return await self._holders(b"@", tables, retire=True)
 
     async def scrub(self) -> Scrubbed:
-        """Rewrite the files of every server, so that they contain nothing deleted."""
+        """Rewrite the files of every server, so that they contain no deleted data."""
         from .scrub import scrub
 
         return await scrub(self._client, self._runtime)
 
     async def diagnose(self, *, deep: bool = False) -> JsonObject:
-        """Return versions, settings and durability risks of the servers, and with `deep` the number of damaged rows."""
+        """Return the servers' versions, settings and durability risks and, with `deep`, the number of damaged rows."""
         report = await health.diagnose(self._client, self._durability)
         if deep:
             await self._verify(report)
@@ -290,8 +290,8 @@ class RedisStore:
     async def _bring_in(self, org: str, table: Layout) -> None:
         """Add every row to the indexes that were added after the first release, before one of them is scanned.
 
-        Rows written by an older version are missing there. The first process that uses the new index queues them in the
-        sorted set `~table`. After that, older versions queue each row they write.
+        Rows written by an older version are missing from them. The first process that uses the new index queues them in
+        the sorted set `~table`. After that, older versions queue each row they write.
         """
         base = self._base(org)
         if (org, table.name) not in self._announced_indexes:
@@ -323,7 +323,7 @@ class RedisStore:
         raise unknown
 
     async def _purge(self, org: str, now: int, limits: dict[bytes, int]) -> tuple[dict[bytes, int], bytes]:
-        """Purge one org. Return how many rows of each table were removed, and the expiry of the next one (empty if
+        """Purge one org. Return the number of rows removed from each table, and the expiry of the next row (empty if
         there is none)."""
         args: list[Argument] = [stamp(now)]
         for name, limit in limits.items():
@@ -334,7 +334,7 @@ class RedisStore:
     async def _holders(self, mark: bytes, tables: Sequence[bytes], *, retire: bool = False) -> list[str]:
         """Return the orgs that have any of these keys.
 
-        With `retire`, those that have none are removed from the register later.
+        With `retire`, orgs that have none are removed from the register later.
         """
         held: set[str] = set()
         cursor = 0
@@ -426,7 +426,7 @@ def _ending_tables() -> dict[bytes, tuple[Argument, ...]]:
 
 
 def _merged(scan: Scan[R], records: Iterable[R]) -> list[R]:
-    """Return rows of several orgs in the order of the scan, within its bounds."""
+    """Return the rows of several orgs within the bounds of a scan, in its order."""
     low, high = bounds(scan.prefix, scan.after, scan.before, scan.starts)
     positions = [codec(scan.kind).position_of[name] for name in scan.columns]
 

@@ -63,7 +63,7 @@ def _address(host: str, port: int) -> Address:
 
 
 def _ours(rest: str) -> tuple[str, int, int]:
-    """Return the rest of a URL without our own options, the number of replicas, and the wait in milliseconds."""
+    """Return a URL without our own options, the number of replicas, and the waiting time in milliseconds."""
     body, mark, query = rest.partition("?")
     if not mark:
         return rest, 0, WAIT_MS

@@ -1,9 +1,10 @@
-"""Keeps a register of the orgs that have jobs, so that a worker examines only those, however many orgs there are.
+"""Keeps a register of the orgs that have jobs, so that a worker examines only these orgs, however many there are in
+total.
 
 An org is entered, with the time, before one of its jobs is written. A worker that finds no jobs for an org removes it,
 unless it was entered less than five minutes ago, because its job may not be written yet. The rows and the register are
-in different slots of a Cluster, so they cannot change atomically. A sweep over all orgs once a day finds the entries
-that a stalled writer or an older version left out. It examines one page at a time, so that no worker has to wait.
+in different slots of a Cluster, so they cannot change atomically. A daily sweep over all orgs finds the entries that a
+stalled writer or an older version omitted. It examines one page at a time, so that no worker has to wait.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ ENTER_SECONDS = 20.0
 KEEP_SECONDS = 300.0
 SWEEP_SECONDS = 24 * 3600.0
 _SWEPT = b""
-"""A member that is not the name of an org. A register without it was never swept, or was flushed."""
+"""A member that is not the name of an org. A register without it has never been swept or has been flushed."""
 
 
 class WorkRegister:
