@@ -266,7 +266,8 @@ def append_first_sql() -> bytes:
 @cache
 def append_next_sql() -> bytes:
     """Return the statement that inserts a further message of an append, when the thread is already locked and includes
-    it in its count. Its parameters are the cells, the CRC, and the number of messages in the append that follow."""
+    it in its count. Its parameters are the cells, the CRC, and the number of messages that still follow in the
+    append."""
     back = f"${len(APPEND_CELLS) + 2}::bigint"
     source = f"memorist.threads AS t WHERE t.org = ${_ORG} AND t.id = ${_THREAD}"
     return _append(source, f"t.length - {back}", "t.expires_at").encode()

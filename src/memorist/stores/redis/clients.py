@@ -77,8 +77,8 @@ class Factory:
         return self._driver.Redis(connection_pool=self._pool_types[0](**settings))
 
     def sentinel_client(self) -> tuple[object, list[object]]:
-        """Return the clients for the Sentinels, and a client for the primary of a service, which asks the Sentinels
-        before each connection."""
+        """Return a client for a service's primary that asks the Sentinels before each connection, and the Sentinels'
+        own clients."""
         shared = {name: self._settings[name] for name in _FOR_SENTINELS}
         manager = self._driver.Sentinel(self._servers.seeds, sentinel_kwargs=shared)
         sort = "SSL" if issubclass(self._base, self._driver.SSLConnection) else ""
@@ -179,7 +179,7 @@ def _is_readable(fd: int) -> bool:
 def _check_role(connection: Any) -> None:
     """Refuse a server that is a replica.
 
-    After a crash, a primary comes back at its old address as an empty replica of the new one. It refuses writes, but it
+    A crashed primary comes back at its old address as an empty replica of the new one. It refuses writes, but it
     answers reads (and scripts that write nothing) as if there had never been any data.
     """
     connection.on_connect()

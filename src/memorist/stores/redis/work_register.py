@@ -2,9 +2,10 @@
 total.
 
 An org is entered, with the time, before one of its jobs is written. A worker that finds no jobs for an org removes it,
-unless it was entered less than five minutes ago, because its job may not be written yet. The rows and the register are
-in different slots of a Cluster, so they cannot change atomically. A daily sweep over all orgs finds the entries that a
-stalled writer or an older version omitted. It examines one page at a time, so that no worker has to wait.
+unless it was entered less than five minutes ago, because its job may not have been written yet. The rows and the
+register are in different slots of a Cluster, so they cannot change atomically. A daily sweep over all orgs finds the
+entries that a stalled writer or an older version omitted. It examines one page at a time, so that no worker has to
+wait.
 """
 
 from __future__ import annotations

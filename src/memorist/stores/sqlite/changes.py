@@ -141,7 +141,7 @@ def _with_version(record_type: type[Record], row: Row, version: int, created: in
 
 
 def summed(record_type: type[Record], row: Row) -> Row:
-    """Return the row with its checksum, if its table has one."""
+    """Return the row, with its checksum if the table has one."""
     return (*row, codec(record_type).sum(row)) if record_type.table.checksum else row
 
 

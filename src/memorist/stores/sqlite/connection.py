@@ -24,7 +24,7 @@ from .schema import migrate
 T = TypeVar("T")
 APPLICATION_ID = 0x4D656D6F  # "Memo"
 _HEADER_BYTES, _MARK_AT = 100, 68
-"""The size of the header of an SQLite file, and the offset of the application id in it."""
+"""The size of an SQLite file's header, and the offset of the application id in it."""
 PAGE_BYTES = 8192
 """The page size, which is twice SQLite's default. Rows of a few hundred bytes then waste half as much space at the ends
 of pages, and an append takes 3 µs longer."""
@@ -37,12 +37,12 @@ _abandoned: list[object] = []
 """Connections inherited through a fork; the child keeps them referenced, unused and open, because closing them would
 break the parent's connections."""
 _open_here: dict[str, int] = {}
-"""How many connections this process has to each file. Opening a file a second time and closing that descriptor would
-drop all POSIX locks of the process on it."""
+"""The number of connections that this process has to each file. Opening a file a second time and closing that
+descriptor would drop all POSIX locks that the process holds on it."""
 
 
 _forks = 0
-"""The number of forks between the first process and this one. Comparing a number is cheaper than asking for the pid."""
+"""The number of forks between the first process and this one. Comparing a number is cheaper than querying the pid."""
 _living: WeakSet[Connections] = WeakSet()
 _connecting = threading.Lock()
 """Held while a connection is opened and during a fork, so that the two never overlap."""
@@ -51,17 +51,17 @@ _held: list[tuple[Connections, list[apsw.Cursor], bool]] = []
 _hurry = threading.local()
 """`now` is true in a thread that must not wait for a lock."""
 _FORK_SECONDS = 10.0
-"""How long a fork and `close()` wait for other threads that are inside SQLite."""
+"""The time that a fork and `close()` wait for other threads that are inside SQLite."""
 _SHARED_LOCK = (0x40000002, 510)
 _SHM_LOCK = (128, 1)
-"""The offset and length of the locks, in the database and in its `-shm` file, that tell SQLite that a file is in
+"""The offset and length of the locks, in the database and in its `-shm` file, that show SQLite that a file is in
 use."""
 
 
 def _before_fork() -> None:
     """Wait until no thread is inside SQLite, and keep threads out until the process has forked.
 
-    A child gets a copy of SQLite's table of locks. If the parent holds a lock at that moment, the lock stays in the
+    A child gets a copy of SQLite's table of locks. If the parent holds a lock at that moment, the lock remains in the
     copy forever, and the child can never write. If another thread holds a mutex, it is never released in the child.
     """
     # Lock order, to avoid a deadlock: a writer takes its own lock first and then, for a new connection, `_connecting`.
@@ -102,7 +102,8 @@ LOCKED = Locked()
 
 
 class Connections:
-    """Holds a writer connection and a pool of readers, one per concurrent read. A forked child opens its own."""
+    """Holds a writer connection and a pool of readers, one per concurrent read. A forked child opens its own
+    connections."""
 
     def __init__(self, path: str, durability: str) -> None:
         self.path = path
@@ -111,7 +112,7 @@ class Connections:
         self._file: tuple[int, ...] | None = None
         """The inode and device of the open file, used to notice when another file replaces it."""
         self._moved = array("i", (0,))
-        """The integer into which SQLite writes whether the file was moved, see `_check_file`."""
+        """The integer in which SQLite stores whether the file was moved; see `_check_file`."""
         self._moved_at = self._moved.buffer_info()[0]
         self._stale = ""
         self._shm = 0
@@ -128,7 +129,7 @@ class Connections:
         self._lock = threading.Lock()
 
     def _hold_readers(self) -> list[apsw.Cursor]:
-        """Take all readers' cursors from the pool, waiting for those that are in use."""
+        """Take all readers' cursors from the pool, waiting for those in use."""
         taken: list[apsw.Cursor] = []
         try:
             self._shm = os.stat(self._real + "-shm").st_ino
@@ -143,9 +144,9 @@ class Connections:
         return taken
 
     def _lock_as_child(self) -> None:
-        """Acquire the shared locks that tell other processes that this child uses the file.
+        """Acquire the shared locks that show other processes that this child uses the file.
 
-        POSIX locks are not inherited, although the child's copy of SQLite's table says that they are held. Without
+        POSIX locks are not inherited, although they are listed as held in the child's copy of SQLite's table. Without
         them, the parent would consider itself the last user when it closes the file, and remove the write-ahead log
         that the child uses.
         """
@@ -173,7 +174,7 @@ class Connections:
         self._reset()
 
     def open(self) -> None:
-        """Check, create and migrate the file under a lock on its folder. If it is already open, nothing changes."""
+        """Check, create and migrate the file under a lock on its folder. If it is already open, this has no effect."""
         if self._writer is not None and self._forks == _forks:
             return
         self._forks = _forks
@@ -246,8 +247,8 @@ class Connections:
             self._renew(cursor)
 
     def read_rows(self, sql: str, values: Sequence[object]) -> list[Any]:
-        """Return all rows of one statement. This is faster than `read`, and keeps the cursor because its statement has
-        ended."""
+        """Return all rows of one statement. This is faster than `read`, and it keeps the cursor because its statement
+        has ended."""
         if self._forks != _forks:
             self._after_fork()
         try:
@@ -272,14 +273,14 @@ class Connections:
     def _renew(self, cursor: apsw.Cursor) -> None:
         """Return a connection to the pool with a new cursor.
 
-        A statement that was not read to its end would keep its snapshot, and the log could never be reset.
+        A statement that was not read to the end would keep its snapshot, and the log could never be reset.
         """
         connection = cursor.connection
         cursor.close(True)
         self._idle.append(connection.cursor())
 
     def read_at_once(self, function: Callable[..., T], *args: object) -> T | Locked:
-        """Run a function that reads on the caller's thread. If the file is locked, return LOCKED instead of waiting,
+        """Run a read function on the caller's thread. If the file is locked, return LOCKED instead of waiting,
         which would block the event loop."""
         _hurry.now = True
         try:
@@ -355,7 +356,7 @@ class Connections:
             cursor.execute("ROLLBACK")
 
     def close(self) -> None:
-        """Close the connections that this process opened, once the threads that use them are done."""
+        """Close the connections that this process opened, once the threads that use them have finished."""
         if self._forks == _forks:
             with self._lock:
                 self._closed = True
@@ -393,8 +394,8 @@ class Connections:
                 self._writer.execute(f"PRAGMA secure_delete = {how}").fetchall()
 
     def release_ballast(self) -> bool:
-        """Remove the ballast file, whose space lets a deletion succeed on a full disk. Return False if there was
-        none."""
+        """Remove the ballast file, whose space lets a deletion succeed on a full disk. Return False if there was no
+        such file."""
         try:
             os.unlink(self._real + "-ballast")
         except FileNotFoundError:
@@ -412,7 +413,7 @@ class Connections:
 
 
 def _uncount(real: str, connections: list[apsw.Connection]) -> None:
-    """Subtract closed connections from `_open_here`. If a store was dropped without `close()`, its finalizer does
+    """Subtract closed connections from `_open_here`. If a store is dropped without `close()`, its finalizer does
     this."""
     left = _open_here.get(real, 0) - len(connections)
     if left > 0:
@@ -422,8 +423,8 @@ def _uncount(real: str, connections: list[apsw.Connection]) -> None:
 
 
 def _patience() -> Callable[[int], bool]:
-    """Return a busy handler with short random waits. SQLite's own handler sleeps for up to 100 ms, and some writers
-    starve."""
+    """Return a busy handler with short random waits. SQLite's own handler sleeps for up to 100 ms, which starves some
+    writers."""
     started = [0.0]
 
     def wait(count: int) -> bool:
@@ -486,8 +487,8 @@ def _create(path: str) -> bool:
 
 
 def _allocate(handle: int, size: int) -> bool:
-    """Reserve disk space, by writing zeros if there is no posix_fallocate (macOS, Windows). Return False if the disk is
-    full."""
+    """Reserve disk space, or write zeros if posix_fallocate is not available (macOS, Windows). Return False if the disk
+    is full."""
     try:
         if hasattr(os, "posix_fallocate"):
             os.posix_fallocate(handle, 0, size)
@@ -498,7 +499,7 @@ def _allocate(handle: int, size: int) -> bool:
 
 
 def _make_ballast(path: str) -> None:
-    """Create the ballast file, which reserves space for a full disk, because a DELETE needs space too."""
+    """Create the ballast file, which reserves space in case the disk is full, because a DELETE needs space too."""
     ballast = path + "-ballast"
     try:
         handle = os.open(ballast, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)

@@ -10,11 +10,11 @@ import apsw
 from ...errors import CorruptRecord, StoreError, StoreTimeout, StoreUnavailable
 
 BUSY_SECONDS = 60.0
-"""How long a connection waits for a locked file."""
+"""The time that a connection waits for a locked file."""
 
 
 def translated(cause: apsw.Error | UnicodeDecodeError, doing: str) -> StoreError:
-    """Return our error for one of apsw's, or for stored text that is not valid UTF-8."""
+    """Return our error for one of apsw's errors, or for stored text that is not valid UTF-8."""
     if isinstance(cause, apsw.BusyError | apsw.LockedError):
         return StoreTimeout(f"the file stayed locked for {BUSY_SECONDS:.0f} s while {doing}; another process holds it")
     if isinstance(cause, apsw.FullError):

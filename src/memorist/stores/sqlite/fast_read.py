@@ -1,8 +1,8 @@
 """Provides a fast path for reading pages of plain messages.
 
-Most messages have only text, or text and the original that an adapter stores (`raw`). Fetching 17 columns, nine of them
-empty, costs more than the message itself, so one computed flag replaces the nine. If a page contains a message with
-more than that, the page is read again in full.
+Most messages contain only text, or text and the original that an adapter stores (`raw`). Fetching 17 columns, nine of
+them empty, costs more than the message itself, so one computed flag replaces the nine. If any message on a page
+contains more than that, the page is read again in full.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def plain_columns(sql: str) -> str:
 def plain_messages(prefix: Row, rows: Sequence[Row]) -> list[Message] | None:
     """Return the messages of a page.
 
-    Return None if one of them has more than text and original, or a wrong checksum. The page then has to be read in
-    full.
+    Return None if one of them contains more than text and original, or has a wrong checksum. The page must then be read
+    in full.
     """
     org, thread = prefix
     if [row[6] for row in rows] != _sums(org, thread, rows):

@@ -1,11 +1,11 @@
-"""Provides a fast path for the most common batches, which append a message, or put a new record or a new fact. Each is
+"""Provides a fast path for the most common batches, which append a message or put a new record or fact. Each is
 one SQL statement.
 
-A new record is a plain insert, which fails if its key exists. The others insert into a temporary view whose trigger
-writes two or three rows under guards. A single statement is its own transaction and holds the write lock from its
-start, so it needs no BEGIN, no earlier read and no COMMIT. The caller's assumptions (the thread's length, that the job
-exists) are guards, which the statement checks, because other processes may have changed something. If a guard fails,
-nothing is written, and the changes use the general path, which also raises the proper error.
+A new record is a plain insert, which fails if its key exists. The other batches insert into a temporary view whose
+trigger writes two or three rows under guards. A single statement is its own transaction and holds the write lock from
+its start, so it needs no BEGIN, no earlier read and no COMMIT. The caller's assumptions (the thread's length, the
+existence of the job) are guards that the statement checks, because other processes may have made changes. If a guard
+fails, nothing is written, and the changes use the general path, which also raises the appropriate error.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _message_row = encoder(Message, "org", "thread", "seq", "expires_at")
 _record_row = encoder(StoredRecord, "version")
 _PUT_NEW = statements(StoredRecord).insert
 _NEW_FACT: list[type[Record]] = [Fact, Job, AuditEvent]
-"""The rows that setting a fact writes, in this order."""
+"""The rows written when a fact is set, in this order."""
 _fact_row, _job_row, _event_row = encoder(Fact, "version"), encoder(Job, "version"), codec(AuditEvent).encode
 
 _messages = column_names(Message)
@@ -88,9 +88,9 @@ CREATE TEMP TRIGGER set_fact INSTEAD OF INSERT ON fact_set BEGIN
   {_insert(AuditEvent)};
 END;
 """
-"""Temporary views and triggers of the writing connection; they are not in the file.
+"""Temporary views and triggers of the writer connection; they are not in the file.
 
-`+ns` keeps SQLite from using the index over `ns`, which would mean searching one more B-tree than the primary key
+`+ns` prevents SQLite from using the index on `ns`, which would mean searching one more B-tree than the primary key
 needs.
 """
 
@@ -99,7 +99,7 @@ _SET_NEW = f"INSERT INTO temp.fact_set VALUES ({', '.join('?' * len(_SET))})"
 
 
 Write = Callable[[str, Sequence[object]], bool]
-"""Runs one statement, and returns False if one of its guards failed."""
+"""Runs one statement, and returns False if one of its guards fails."""
 
 
 def within(cursor: apsw.Cursor) -> Write:
@@ -116,20 +116,20 @@ def within(cursor: apsw.Cursor) -> Write:
 
 
 class FastWrite:
-    """Tries the fast path, and caches the length of threads that only this process has been appending to."""
+    """Tries the fast path, and caches the lengths of threads to which only this process has been appending."""
 
     def __init__(self, connections: Connections) -> None:
         self._write = connections.write_one
         self._known: dict[tuple[str, str], tuple[int, bool]] = {}
-        """By thread: the last sequence number that this process assigned, and whether it also assigned the one
-        before."""
+        """The last sequence number that this process assigned in each thread, and whether it also assigned the previous
+        one."""
         self._facts: set[Key] = set()
-        """Facts that this process has set before. A new version of one of them uses the general path immediately."""
+        """Facts that this process has set before. A new version of any of them uses the general path immediately."""
 
     def apply(self, changes: Sequence[Change], write: Write | None = None) -> list[ChangeResult] | None:
         """Return the results. If the fast path does not apply or a guard failed, return None without writing anything.
 
-        `write` runs the statement. By default it is its own transaction.
+        `write` runs the statement. By default, it is its own transaction.
         """
         first, write = changes[0] if changes else None, write or self._write
         if type(first) is Append:
@@ -142,7 +142,7 @@ class FastWrite:
         return None
 
     def _put_new(self, record: StoredRecord, pieces: Change, write: Write) -> list[ChangeResult] | None:
-        """Insert a record under a new key. A new key has no pieces that would have to be deleted."""
+        """Insert a record under a new key. A new key has no pieces that need to be deleted."""
         if type(pieces) is not DeleteRange or pieces.kind is not RecordPiece or pieces.prefix != record.row_key:
             return None
         if pieces.after is not None or pieces.before is not None:
@@ -194,8 +194,8 @@ class FastWrite:
     def learn(self, changes: Sequence[Change], done: Sequence[ChangeResult]) -> None:
         """Cache the thread's length after an append that used the general path.
 
-        The fast path is tried after two consecutive appends by this process. On a thread that several processes append
-        to, its guard would usually fail, and the append would wait for the write lock twice.
+        The fast path is tried after two consecutive appends by this process. On a thread to which several processes
+        append, its guard would usually fail, and the append would wait for the write lock twice.
         """
         change = changes[0] if changes else None
         if type(change) is not Append or not isinstance(done[0], Appended):

@@ -1,4 +1,4 @@
-"""Locks a folder for one process at a time, with `flock` on the folder itself, or with a locked file on Windows."""
+"""Locks a folder for one process at a time, using `flock` on the folder itself or, on Windows, a locked file."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from .connection import Connections
 from .fast_write import FastWrite, within
 
 Unit = tuple[Sequence[Change], int]
-"""The changes of one caller, and their time."""
+"""One caller's changes and their time."""
 
 
 class GroupCommit:
@@ -28,8 +28,8 @@ class GroupCommit:
     def apply(self, units: Sequence[Unit]) -> list[Outcome[list[ChangeResult]]]:
         """Apply the units, and return the outcome of each once all of them are durable.
 
-        A refusal of ours (a failed guard, a missing thread) fails one unit and not the others. If the driver fails, the
-        whole transaction is rolled back and each unit is applied alone, so that each gets its own outcome.
+        A refusal of ours (a failed guard, a missing thread) affects only one unit. If the driver fails, the
+        whole transaction is rolled back and each unit is applied separately, so that each has its own outcome.
         """
         if len(units) > 1:
             try:

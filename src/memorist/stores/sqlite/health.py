@@ -27,7 +27,7 @@ _DAMAGE = apsw.CorruptError, apsw.SQLError
 def diagnose(connections: Connections, reader: Reader, durability: str, deep: bool) -> JsonObject:
     """Return a report on the file and its problems.
 
-    `deep` reads every page, and checks every row that has a checksum.
+    `deep` reads every page and checks every row that has a checksum.
     """
     check = "integrity_check" if deep else "quick_check"
     health, version, synchronous, journal = connections.read(lambda cursor: _look(cursor, check))
@@ -62,7 +62,7 @@ def diagnose(connections: Connections, reader: Reader, durability: str, deep: bo
 
 
 def _damaged_rows(connections: Connections, reader: Reader) -> list[str]:
-    """Return the tables in which rows do not match their checksum, with the number of rows."""
+    """Return the tables in which rows do not match their checksums, with the number of such rows."""
     problems = []
     for kind in (kind for kind in kinds() if kind.table.checksum):
         bad = connections.read(partial(_count_damaged, record_type=kind, decode=reader.decoder(kind)))
@@ -102,7 +102,7 @@ def _look(cursor: apsw.Cursor, check: str) -> tuple[list[str], int, str, str]:
 
 
 def _file_system(path: str) -> str:
-    """Return the type of file system that contains a path, or "unknown" without /proc/mounts."""
+    """Return the type of file system that contains a path, or "unknown" if there is no /proc/mounts."""
     best, kind = "", "unknown"
     try:
         mounts = Path("/proc/mounts").read_text("utf-8").splitlines()

@@ -1,8 +1,8 @@
 """Turns stored rows into records, and verifies their checksums.
 
-A version of the program with other columns may have written a row. Its checksum names the set of columns it
-covers (see `codec.Sum`). If that is not our set, the reader looks up the table's columns, and reads the row again with
-the unknown ones.
+A row may have been written by a version of the program with different columns. Its checksum identifies the set of
+columns it covers (see `codec.Sum`). If that is not our set, the reader looks up the table's columns, and reads the row
+again with the unknown columns.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ class Reader:
         self._connections = connections
         self._decoders: dict[type[Record], Callable[[Row], object]] = {}
         self._summed: dict[tuple[str, int], tuple[str, ...]] = {}
-        """By table and shape: the columns that checksums of other versions cover."""
+        """The columns covered by the checksums of other versions, by table and shape."""
 
     def decoder(self, record_type: type[Record]) -> Callable[[Row], Any]:
-        """Return the function that turns a stored row into a record, after checking its checksum."""
+        """Return the function that verifies a stored row's checksum and turns the row into a record."""
         decoder = self._decoders.get(record_type)
         if decoder is None:
             decoder = self._decoders[record_type] = (
@@ -37,7 +37,7 @@ class Reader:
         return decoder
 
     def decode_all(self, record_type: type[Record], rows: Sequence[Row]) -> list[Any]:
-        """Return the records of a page."""
+        """Return the records on a page."""
         decode = self.decoder(record_type)
         return [decode(row) for row in rows]
 
@@ -56,7 +56,7 @@ class Reader:
         return checked
 
     def _of_another_version(self, record_type: type[Record], row: Row, stored: int) -> Row:
-        """Return the row if it matches the checksum that a program with other columns computed. Otherwise raise
+        """Return the row if it matches the checksum computed by a program with different columns. Otherwise raise
         CorruptRecord."""
         key, positions = codec(record_type).key(row), codec(record_type).position_of
         if not isinstance(stored, int):
@@ -86,8 +86,8 @@ class Reader:
         return columns
 
     def _with_unknown(self, record_type: type[Record], key: Key, names: tuple[str, ...]) -> tuple[Row, int, Row] | None:
-        """Return the cells that a checksum covers, the checksum, and the row with our columns, or None if the row
-        is gone.
+        """Return the cells that a checksum covers, the checksum, and the row with our columns, or None if the row no
+        longer exists.
         """
         wanted = (*names, *(name for name in codec(record_type).names if name not in names), "crc")
         match = " AND ".join(f"{name} = ?" for name in record_type.table.key)

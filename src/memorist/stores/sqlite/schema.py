@@ -19,7 +19,7 @@ def migrations() -> list[Migration]:
 def migrate(connection: apsw.Connection) -> list[str]:
     """Apply the missing migrations, and return their names.
 
-    A file with more migrations than this version knows is not changed, and is used if they only added to it.
+    A file with more migrations than this version knows is not changed, and it is used if they only added to the schema.
     """
     all_migrations = migrations()
     version, newest = schema_version(connection), all_migrations[-1].number

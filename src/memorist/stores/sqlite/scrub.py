@@ -1,4 +1,4 @@
-"""Rewrites the file without deleted bytes, and searches the files for bytes that must be gone."""
+"""Rewrites the file without deleted bytes, and searches the files for bytes that must no longer exist."""
 
 from __future__ import annotations
 

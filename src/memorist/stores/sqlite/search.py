@@ -1,4 +1,4 @@
-"""Searches text with FTS5. Each term is prefixed with a code of its namespace, and no part of a query is FTS5
+"""Searches text with FTS5. Each term is prefixed with a code for its namespace, and no part of a query is FTS5
 syntax."""
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _ROWID = "SELECT rowid FROM entries WHERE org = ? AND ns = ? AND kind = ? AND pa
 
 @lru_cache(4096)
 def scope_code(org: str, ns: str) -> str:
-    """Return a hash of ten hex digits for a namespace of an org.
+    """Return a hash of ten hex digits for an org's namespace.
 
     Hashes may collide, so the rows are also compared by key.
     """
@@ -47,13 +47,13 @@ def scope_code(org: str, ns: str) -> str:
 
 @lru_cache(65536)
 def _safe(term: str) -> str:
-    """Return a term that the ascii tokenizer keeps whole, with ASCII letters and digits unchanged and anything else in
-    hex."""
+    """Return a term that the ascii tokenizer keeps whole, with ASCII letters and digits unchanged and all other
+    characters in hex."""
     return term if term.isascii() and term.isalnum() else f"0x{term.encode().hex()}"
 
 
 def coded(org: str, ns: str, terms: str) -> str:
-    """Return a string of terms, each prefixed with the code of its namespace."""
+    """Return a string of terms, each prefixed with the code for its namespace."""
     code = scope_code(org, ns)
     return " ".join([f"{code}{_safe(term)}" for term in terms.split()])
 

@@ -62,7 +62,7 @@ def column_names(record_type: type[Record]) -> tuple[str, ...]:
 def many_sql(record_type: type[Record], shared: int) -> str:
     """Select the rows of a JSON list of keys, each with its index in the list.
 
-    The first `shared` columns of the keys are equal and bound once.
+    The first `shared` columns are the same in all keys and are bound once.
     """
     columns = ", ".join(f"t.{name}" for name in column_names(record_type))
     key = record_type.table.key
@@ -76,7 +76,7 @@ def many_sql(record_type: type[Record], shared: int) -> str:
 def scan_sql(
     record_type: type[Record], index: str | None, prefix: int, after: int, before: int, starts: int, reverse: bool
 ) -> str:
-    """Return a scan over `prefix` fixed columns, with bounds on the next ones.
+    """Return a scan over `prefix` fixed columns, with bounds on the columns that follow.
 
     `starts` is 0, 1 (from) or 2 (from, to).
     """
@@ -93,7 +93,7 @@ def scan_sql(
 
 @cache
 def delete_range_sql(record_type: type[Record], prefix: int, after: int, before: int) -> str:
-    """Delete the rows that a scan with the same bounds would return, and expired ones."""
+    """Delete expired rows and the rows that a scan with the same bounds would return."""
     parts = bounds_sql(record_type.table.key, prefix, after, before, 0)
     return f"DELETE FROM {record_type.table.name}" + (f" WHERE {' AND '.join(parts)}" if parts else "")
 

@@ -1,5 +1,5 @@
-"""Implements the SQLite store, with one file in WAL mode and one writer. Each transaction is one plain function, from
-BEGIN to COMMIT."""
+"""Implements the SQLite store, which uses one file in WAL mode and one writer. Each transaction is one plain function,
+from BEGIN to COMMIT."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ class SqliteStore:
         return await self._runtime.call(self._scan, scan, now)
 
     async def apply(self, changes: Sequence[Change], *, now: int) -> list[ChangeResult]:
-        """Apply all of the changes or none, in one transaction."""
+        """Apply the changes atomically, in one transaction."""
         if self._runtime.blocking:
             done = self._fast.apply(changes)
             return self._apply_general(changes, now) if done is None else done
@@ -153,7 +153,7 @@ class SqliteStore:
     async def search_text(
         self, org: str, ns: str, terms: Sequence[str], *, limit: int, now: int, only: EntryFilter = ALL_ENTRIES
     ) -> list[Entry]:
-        """Return live entries of a namespace that contain any of the terms, best first."""
+        """Return a namespace's live entries that contain any of the terms, best first."""
         read = self._connections.read
         return await self._runtime.call(
             lambda: read(lambda cursor: search_text(cursor, org, ns, terms, limit, now, only))
@@ -340,7 +340,7 @@ class SqliteStore:
 
 
 def _misplaced(record_type: type[Record], key: Key) -> NoReturn:
-    """Raise the error for a damaged index, which led to a row with another key (whose checksum is correct)."""
+    """Raise the error for a damaged index, which led to a row with a different key (and a correct checksum)."""
     raise CorruptRecord(
         f"an index of {record_type.table.name} leads to another row than the one asked for; "
         "restore the file from a backup",
@@ -357,8 +357,7 @@ def _any_dead(cursor: apsw.Cursor, table: str, now: int) -> bool:
 def _is_removal(change: Delete | DeleteRange) -> bool:
     """Return whether a deletion removes stored data, or starts an erasure.
 
-    A worker deletes a job when it is done, which is ordinary work, and must not use the space that is reserved for
-    deleting.
+    When a worker deletes a completed job, that is ordinary work, which must not use the space reserved for deletions.
     """
     key = change.key if isinstance(change, Delete) else change.prefix
     return change.kind is not Job or "forget" in key[1:2]
@@ -390,6 +389,6 @@ def expiring_tables() -> list[tuple[str, tuple[str, ...]]]:
 
 
 def _shared(keys: Sequence[Key]) -> int:
-    """Return how many leading columns, except the last one, are the same in all keys."""
+    """Return the number of leading columns, excluding the last one, that are the same in all keys."""
     least, most = min(keys), max(keys)  # a prefix that these two share is shared by all between them
     return next((i for i, (a, b) in enumerate(zip(least, most, strict=True)) if a != b), len(least) - 1)

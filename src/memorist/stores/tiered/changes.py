@@ -1,4 +1,5 @@
-"""Determines what a batch does to hot copies, and reads rows back from copies. These are pure functions without I/O.
+"""Determines the effects of a batch on hot copies, and reads rows back from copies. These are pure functions without
+I/O.
 
 The value of a copy is a small dict. `{"b": body}` contains a body, `{"w": time}` marks a write in progress, and `{}` is
 empty. The body of a row is `{"r": cells, "s": shape}`, and that of a known absence is `{"a": time or None}`.
@@ -35,36 +36,36 @@ ROW_KINDS = (WorkingDocument, CachedEntity, StateEntry, Thread)
 WINDOW_MESSAGES = 200
 MAX_COPY_BYTES = 256 * 1024
 FILLED, NEWEST = "}", "~"
-"""The keys of two copies for a thread, which sort after those of its messages. They contain what a fill read, and the
-newest number."""
+"""The keys of two copies for a thread, which sort after those of its messages. They contain the extent of a fill and
+the newest number."""
 MISS = object()
 """Returned by `served` for a copy that cannot answer."""
 
 
 class Marks(msgspec.Struct, frozen=True):
-    """Holds the marks of a batch in progress: the generation they were written under, and the version of each marked
-    copy."""
+    """Holds the marks of a batch in progress: the generation under which they were written, and the version of each
+    marked copy."""
 
     generation: int | None
     versions: dict[Key, int]
 
 
 class CopyPlan:
-    """Describes what a batch does to the copies of one org. Each change has its index in the batch."""
+    """Describes the effects of a batch on the copies of one org. Each change has its index in the batch."""
 
     def __init__(self) -> None:
         self.rows: dict[Key, list[tuple[int, Change]]] = {}
         self.windows: dict[Key, list[tuple[int, Append]] | None] = {}
-        """By thread: its appends, or None if its messages are changed in another way."""
+        """The appends to each thread, or None if its messages are changed in another way."""
         self.wipe = False
         """Whether the batch deletes a range of hot rows, so that all copies of the org must be deleted."""
 
     def copy_keys(self) -> list[Key]:
-        """Return the keys of all copies that the batch touches."""
+        """Return the keys of all copies that the batch affects."""
         return [*self.rows, *self.windows]
 
     def settled(self, results: list[ChangeResult], hot: HotSide, now: int) -> list[Change]:
-        """Return the changes that bring the copies up to date once the batch is committed."""
+        """Return the changes that update the copies once the batch is committed."""
         out: list[Change] = []
         for copy_key, touches in self.rows.items():
             state, ends = (None, None) if len(touches) > 1 else _outcome(touches[0][1], results[touches[0][0]])
@@ -75,7 +76,7 @@ class CopyPlan:
 
 
 def touches(changes: Sequence[Change]) -> bool:
-    """Return whether a batch changes rows of kinds that are copied to the hot store."""
+    """Return whether a batch changes rows of the kinds that are copied to the hot store."""
     hot = (*ROW_KINDS, Message)
     return any(isinstance(change, Append | Increment) or _kind(change) in hot for change in changes)
 
@@ -89,7 +90,7 @@ def _kind(change: Change) -> type[Record] | None:
 
 
 def plans_of(changes: Sequence[Change], hot: HotSide) -> dict[str, CopyPlan]:
-    """Return the plan of each org that a batch touches."""
+    """Return the plan for each org that a batch affects."""
     plans: dict[str, CopyPlan] = {}
     for number, change in enumerate(changes):
         if isinstance(change, Append):
@@ -207,16 +208,15 @@ def window(copies: list[StateEntry], limit: int, now: int) -> list[Message] | No
 
 
 def number_key(seq: int) -> str:
-    """Return the key of a message's copy, which is its number with leading zeros, so that texts sort like numbers."""
+    """Return the key of a message's copy, which is its number with leading zeros, so that keys sort like numbers."""
     return f"{seq:016d}"
 
 
 def state_of(row: Record) -> object:
-    """Return the body of a row's copy, with the cells by name and the shape of the row, or None if it is too large to
-    be copied.
+    """Return the body of a row's copy (its cells by name and its shape), or None if the row is too large to be copied.
 
-    `served` refuses a copy of another shape, because a version with fewer columns created it without the cells it does
-    not know, and the durable row may have them.
+    `served` refuses a copy of another shape, because a version with fewer columns creates copies without the cells it
+    does not know, which the durable row may have.
     """
     kind = type(row)
     cells = cells_of(kind, codec(kind).encode(row))

@@ -2,12 +2,12 @@
 them up to date.
 
 A copy is a state entry of the hot store. A writer first marks the copy as being written, then writes to the durable
-store, and then replaces the mark by compare-and-set. If nobody touched the copy in between, it gets the new value, and
-otherwise it becomes empty. A reader that misses notes the copy's version, reads the durable store, and fills the copy
-only if it still has that version. So once a write has returned, no older copy is left. Each org has a generation, which
-is a random number that every fill and mark expects to be unchanged. It changes when the hot store is flushed or
-restarted, so all fills and marks in progress fail. An org whose marks could not be written is wiped before it is served
-hot again.
+store, and then replaces the mark by compare-and-set. If nobody touched the copy in between, it receives the new value;
+otherwise, it becomes empty. A reader that misses notes the copy's version, reads the durable store, and fills the copy
+only if it still has that version. Therefore, once a write has returned, no older copy is left. Each org has a
+generation, which is a random number that every fill and mark expects to be unchanged. It changes when the hot store is
+flushed or restarted, so all fills and marks in progress fail. An org whose marks could not be written is wiped before
+it is served hot again.
 
 There is one limitation. A wipe also deletes the marks of writes that have not returned yet. Until such a write returns,
 a reader may see its value in the durable store, and then the old one in a copy that was filled in the meantime.
@@ -37,12 +37,11 @@ _random = random.SystemRandom()
 
 
 class HotDown(Exception):
-    """Raised if the hot store cannot be used now, so that the durable one has to answer."""
+    """Raised if the hot store is currently unusable, so that the durable store must answer."""
 
 
 class Copy:
-    """Represents a copy as it was read, with its body, if it has one, and its version, which is needed to fill it by
-    compare-and-set."""
+    """Represents a copy as it was read: its body, if any, and the version needed to fill it by compare-and-set."""
 
     __slots__ = ("body", "fillable", "version")
 
@@ -79,7 +78,7 @@ class HotSide:
         return bool(self._prefix) and time.monotonic() >= self._until
 
     def serve(self, durable_id: str) -> None:
-        """Prefix all copies with the id of their durable store, because several stores may share a hot one."""
+        """Prefix all copies with the id of their durable store, because several stores may share a hot store."""
         self._prefix = f"hot:{durable_id}"
 
     async def close(self) -> None:
@@ -91,7 +90,7 @@ class HotSide:
         self._opened = False
 
     async def guarded(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Run something on the hot store. Raises HotDown if it fails or the circuit breaker is open."""
+        """Run an operation on the hot store. Raises HotDown if it fails or the circuit breaker is open."""
         if not self.up:
             raise HotDown
         try:
@@ -115,8 +114,8 @@ class HotSide:
         )
 
     def entry(self, copy_key: Key, state: Mapping[str, object], now: int, ends: int | None = None) -> StateEntry:
-        """Return a copy in the form in which the hot store keeps it. It expires with its row, and after `max_age` at
-        the latest."""
+        """Return a copy in the form in which it is kept in the hot store. It expires with its row, and after `max_age`
+        at the latest."""
         at, limit = to_datetime(now), now + self._max_age
         return StateEntry(
             org=str(copy_key[0]),
@@ -133,7 +132,8 @@ class HotSide:
         return Put(self.entry(copy_key, {}, now))
 
     def marked(self, copy_key: Key, now: int) -> Put:
-        """Return the change that marks a copy as being written. It is then not served and, for a while, not filled."""
+        """Return the change that marks a copy as being written. The copy is then not served and, for a while, not
+        filled."""
         return Put(self.entry(copy_key, {"w": now + WRITING_MICROS}, now))
 
     async def read(self, org: str, copy_keys: Sequence[Key], now: int) -> tuple[int, list[Copy]]:
@@ -150,8 +150,8 @@ class HotSide:
     async def fill(
         self, org: str, generation: int | None, versions: dict[Key, int], changes: Sequence[Change], now: int
     ) -> bool:
-        """Write copies if the generation and the versions of these copies are unchanged, and return whether that was
-        done."""
+        """Write copies if the generation and the versions of these copies are unchanged, and return whether they were
+        written."""
         if generation is None:
             return False
         expects = [Expect(StateEntry, self._generation_key(org), generation)]
@@ -203,7 +203,7 @@ class HotSide:
         self._generations.pop(org, None)
 
     async def wipe(self, org: str) -> None:
-        """Delete every copy of an org, and make fills that are in progress fail."""
+        """Delete every copy of an org, and make all fills in progress fail."""
         try:
             await self.guarded(lambda: self._rotate(org))
         except HotDown:
@@ -238,8 +238,8 @@ class HotSide:
             await self._rotate(org)
 
     async def _same_server(self) -> None:
-        """Check after a new connection whether the server was restarted, perhaps with old data. If so, distrust all
-        copies."""
+        """Check after a new connection whether the server has been restarted, perhaps with old data. If so, distrust
+        all copies."""
         count = getattr(self.store, "connections_made", 0)
         if count == self._connections:
             return
@@ -284,7 +284,7 @@ class HotSide:
             raise StoreUnavailable("the generation of the hot copies changed each time it was read")
 
     async def _rotate(self, org: str, *conditions: Change) -> None:
-        """Start a new generation and delete all copies, if the conditions hold."""
+        """Start a new generation and delete all copies if the conditions hold."""
         generation = _random.getrandbits(52) + 1
         at = to_datetime(0)
         _, ns, key = self._generation_key(org)

@@ -2,8 +2,8 @@
 hot store.
 
 The durable store is authoritative and is written before the copies are updated. If the hot store is flushed, restarted
-or unavailable, reads become slower, but no data is lost. It is used again once it answers. copies.py describes the
-protocol.
+or unavailable, reads become slower, but no data is lost. The hot store is used again once it answers. copies.py
+describes the protocol.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _TIER = StoreIdentity(org="memorist", name="tier", id="")
 
 
 class TieredStore:
-    """Puts any hot store in front of any durable one."""
+    """Puts any hot store in front of any durable store."""
 
     def __init__(self, durable: Store, hot: Store, *, max_age: float = 60.0) -> None:
         relax = getattr(hot, "as_cache", None)
@@ -72,7 +72,7 @@ class TieredStore:
         return getattr(self.durable, name)
 
     async def open(self) -> None:
-        """Open the durable store. The hot one is opened when it is first needed."""
+        """Open the durable store. The hot store is opened when it is first needed."""
         await self.durable.open()
         identity = await self.durable.get(StoreIdentity, _TIER.row_key, now=0)
         if identity is None:
@@ -167,7 +167,7 @@ class TieredStore:
         return all(isinstance(store, Scrubs) and store.owns_files for store in (self.durable, self.hot))
 
     async def scrub(self) -> Scrubbed:
-        """Scrub both stores, after deleting all copies in the hot one. Raises an error if the hot store is
+        """Scrub both stores after deleting all copies in the hot store. Raises an error if the hot store is
         unavailable."""
         # An emptied copy still has the key of the deleted row.
         await self._hot.erase()
@@ -179,7 +179,7 @@ class TieredStore:
         return report
 
     async def diagnose(self, *, deep: bool = False) -> JsonObject:
-        """Return the reports of both stores. An unavailable hot store is reported as a problem."""
+        """Return the reports on both stores. An unavailable hot store is reported as a problem."""
         report = await self.durable.diagnose(deep=deep) if isinstance(self.durable, Diagnoses) else {}
         problems = list(report.get("problems", ()))
         hot: JsonObject = {"store": self.hot.name}
