@@ -12,9 +12,9 @@ from typing import Literal
 from ..errors import UsageError
 
 Access = Literal["read", "write", "own", "org", "handle"]
-"""`read` works on namespaces that the handle may read, and `write` on those that it may write. `own` works only on rows
-of the handle's user. `org` is refused on a user's handle, because it also works on other users' rows. `handle` does not
-touch any rows."""
+"""`read` works on namespaces that the handle may read, and `write` on namespaces that it may write. `own` works only on
+rows of the handle's user. `org` is refused on a user's handle, because it also works on other users' rows. `handle`
+does not touch any rows."""
 
 ACCESS: dict[str, Access] = {
     "audit.expire": "org",
@@ -174,7 +174,7 @@ ACCESS: dict[str, Access] = {
 
 
 def access_of(name: str) -> Access:
-    """Return the access that an operation needs; without a row in the table, raise an error that says what to do.
+    """Return the access that an operation needs. If the table has no row for it, raise an error that says what to do.
     """
     try:
         return ACCESS[name]

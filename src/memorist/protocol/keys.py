@@ -1,4 +1,4 @@
-"""Represents API keys as data: where a request comes from, and what it may do."""
+"""Represents API keys as data: the origin of a request, and its rights."""
 
 from __future__ import annotations
 

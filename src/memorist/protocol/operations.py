@@ -1,4 +1,4 @@
-"""Contains the table of operations, with the verb, path and role of every method that is available over HTTP.
+"""Contains the table of operations, with the verb, path and role of every method available over HTTP.
 
 A row names a method of `AsyncMemory` or of one of its nouns (`memorist.protocol.surface` lists them), or of a noun that
 only a server has (`server_nouns.py`). Parameters, types and documentation come from the method's own signature and
@@ -90,7 +90,7 @@ class Parameter(msgspec.Struct, frozen=True):
     default: Any
     location: Literal["query", "body", "header"]
     kind: Literal["one", "many", "fields"] = "one"
-    """This is `many` for `*messages`, which is sent as a list, and `fields` for `**fields`, which are the body
+    """This is `many` for `*messages`, which is sent as a list, and `fields` for `**fields`, which form the body
     itself."""
 
 
@@ -375,7 +375,7 @@ def takes_key(operation: Operation) -> bool:
 
 
 _LOCAL = frozenset({"progress", "physical", "load", "request"})
-"""Parameters that are not sent: functions, the request itself, and options for a local file."""
+"""Parameters that are never sent: functions, the request itself, and options for a local file."""
 _WIRE: JsonObject = {
     "Ns": str, "Json": Any, "When": str, "Ttl": float, "Where": JsonObject, "FactRef": str, "Traceable": str,
     "Spaces": str | list[str] | None, "Given": str | JsonObject, "Place": int | str, "Keep": int | str,

@@ -33,7 +33,7 @@ _STATUS: dict[type[MemoristError], int] = {
     errors.ModelError: 502,
     errors.LeaseLost: 409,
 }
-"""The HTTP status of each error. A subclass that is not listed has the status of its nearest base class."""
+"""The HTTP status of each error. An unlisted subclass has the status of its nearest base class."""
 _PREFIX = "urn:memorist:"
 
 

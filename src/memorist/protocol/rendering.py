@@ -22,7 +22,7 @@ class RenderedRequest(msgspec.Struct, frozen=True, kw_only=True):
     tools: list[Any] = []
     tokens: int
     manifest: JsonObject | None = None
-    """This contains the cost of each section, and what was left out and why. It is sent only on request."""
+    """This contains the cost of each section and the omitted items, with the reasons. It is sent only on request."""
 
 
 def rendered(context: Context, format: Format, with_manifest: bool) -> RenderedRequest:

@@ -131,7 +131,7 @@ class SessionContext(msgspec.Struct, frozen=True):
 
 
 class MadeFrom(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Describes what an output is based on, as `recall` returned it. The client sends it back with the output."""
+    """Describes the sources of an output, as `recall` returned them. The client sends it back with the output."""
 
     since: str
     """This is the time when the recall began, by the server's clock. If a source was forgotten later, no fact is
@@ -158,7 +158,7 @@ class RememberAs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Forgetting(msgspec.Struct, frozen=True, kw_only=True):
-    """Contains a preview with the code that confirms it, or (if `done`) the report of what was deleted."""
+    """Contains a preview with the code that confirms it, or (if `done`) the report on the deletion."""
 
     erasure: Erasure
     code: str | None = None

@@ -142,7 +142,7 @@ class Client:
     async def events(self, last: str, headers: Mapping[str, str]) -> AsyncIterator[tuple[str, str, str]]:
         """Stream server-sent events as (name, id, data).
 
-        Lines that begin with a colon are heartbeats, which are skipped.
+        Lines that begin with a colon are heartbeats and are skipped.
         """
         wanted = {**headers, "accept": "text/event-stream", **({"last-event-id": last} if last else {})}
         fields: dict[str, str] = {}

@@ -107,13 +107,13 @@ class RemoteShared:
 
 
 class RemoteScope(Scope, frozen=True):
-    """Represents a scope on a server, where the key may have a user and grants that are not known here.
+    """Represents a scope on a server, where the key may have a user and grants that are unknown here.
 
     An empty list therefore has an effect only if it was passed explicitly. In that case, the key's grants are dropped.
     """
 
     named: tuple[str, ...] = ()
-    """These are the arguments (`read`, `write`) that were passed."""
+    """These are the arguments (`read`, `write`) that the caller passed."""
 
     def narrow(
         self,

@@ -1,5 +1,5 @@
-"""Forgets over HTTP. The first request counts what would be deleted and returns a code, and the second one confirms
-it."""
+"""Forgets over HTTP. The first request counts the items to delete and returns a code, and the second confirms the
+deletion."""
 
 from __future__ import annotations
 

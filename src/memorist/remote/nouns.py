@@ -2,7 +2,7 @@
 nouns.
 
 A method binds its arguments according to the engine's signature, sends them, and converts the answer to the type that
-the engine's method declares. So a program can move from a local store to a server without changes.
+the engine's method declares. A program can therefore move from a local store to a server without changes.
 """
 
 from __future__ import annotations

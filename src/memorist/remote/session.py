@@ -23,8 +23,8 @@ class RemoteSession(AsyncSession):
     """Represents one run of a conversation over a thread on a server."""
 
     _carried: tuple[str, JsonObject, str] | None = None
-    """This is the input, the recalled memory and the HMAC of the last context, to be sent with the turn that has this
-    input."""
+    """This is the input, the recalled memory and the HMAC of the last context, to be sent with the turn that contains
+    this input."""
 
     async def add(self, *messages: object, key: str | None = None) -> list[MessageReceipt]:
         """Append a turn, in one request."""

@@ -20,7 +20,7 @@ class Rate(msgspec.Struct, frozen=True):
 
 USUAL = Rate(50, 100)
 HEAVY = Rate(10, 20)
-"""The limit for recall and contexts, which cost more per request."""
+"""The limit for recall and contexts, which are more expensive per request."""
 BAD_KEYS = Rate(10 / 60, 10)
 """The limit on wrong keys per address, which makes guessing keys impractical."""
 

@@ -230,7 +230,7 @@ def _parameter(parameter: Parameter, shape: JsonObject) -> JsonObject:
 
 
 def _holds_more(shape: JsonObject) -> bool:
-    """Return whether a parameter may be a list or an object, which is sent as JSON in the query."""
+    """Return whether a parameter may be a list or an object, which would be sent as JSON in the query."""
     return any(choice.get("type") in ("array", "object") for choice in shape.get("anyOf", [shape]))
 
 

@@ -31,7 +31,7 @@ MAX_KEY_CHARACTERS = 200
 
 class AnswerGone(UnknownOutcome):
     """Raised if a repeated write cannot be answered again, because the answer named rows that it removed or moved
-    (`threads.pop`, `facts.unforget`, `review.approve`), or that have been deleted since then.
+    (`threads.pop`, `facts.unforget`, `review.approve`), or rows that have since been deleted.
     """
 
 

@@ -1,5 +1,4 @@
-"""Limits concurrent requests (backpressure): some run, some more wait in a queue, and the rest get a 503
-immediately.
+"""Limits concurrent requests (backpressure): some run, others wait in a queue, and the rest receive a 503 immediately.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ class Room:
         self._most = MAX_CONCURRENT_CALLS + MAX_WAITING_CALLS
         self._places = anyio.Semaphore(MAX_CONCURRENT_CALLS, fast_acquire=True)
         self.taken = 0
-        """The number of requests that are running or waiting."""
+        """The number of running or waiting requests."""
 
     async def __aenter__(self) -> None:
         if self.taken >= self._most:

@@ -21,7 +21,7 @@ class Malformed(UsageError):
 
 
 def strict_json(text: bytes) -> Json:
-    """Return the value of a JSON text. Raises `Malformed` if an object in it contains the same name twice."""
+    """Return the value of a JSON document. Raises `Malformed` if any object in it contains the same name twice."""
     value: Json = _loads(text)
     if len(_NAMES.findall(text)) > _names(value):
         # There are more ends of names than names: one is there twice, or within a text. This pass is exact, and slower.

@@ -36,8 +36,8 @@ R = TypeVar("R", bound=Record)
 class Put(msgspec.Struct, frozen=True):
     """Write a whole row.
 
-    The store keeps `created_at` of the row it replaces, and assigns the next version on tables that have one. On tables
-    with a history, the replaced row is kept there. With `absent`, an existing row is not changed.
+    The store keeps the `created_at` of the row it replaces, and assigns the next version on tables that have one. On
+    tables with a history, the replaced row is kept there. With `absent`, an existing row is not changed.
     """
 
     record: Record
@@ -334,9 +334,9 @@ class Scrubbed(msgspec.Struct, frozen=True):
     to_dict = as_dict
 
     done: list[str] = []
-    """These are files and tables that were rewritten without deleted bytes."""
+    """These are the files and tables that were rewritten without deleted bytes."""
     left: list[str] = []
-    """These are places that may still contain deleted bytes, each with the reason why it was not rewritten."""
+    """These are the places that may still contain deleted bytes, each with the reason why it was not rewritten."""
 
     def __add__(self, other: Scrubbed) -> Scrubbed:
         return Scrubbed(self.done + other.done, self.left + other.left)
@@ -370,11 +370,11 @@ class Absence(msgspec.Struct, frozen=True):
     never content."""
 
     found: list[str] = []
-    """These are files and tables that still contain a piece."""
+    """These are the files and tables that still contain a piece."""
     checked: list[str] = []
-    """These are files and tables that were searched."""
+    """These are the files and tables that were searched."""
     unchecked: list[str] = []
-    """These are places that could not be searched, each with the reason."""
+    """These are the places that could not be searched, each with the reason."""
 
     @property
     def verified(self) -> bool | None:

@@ -207,7 +207,7 @@ def cells_of(record_type: type[Record], row: Row) -> dict[str, object]:
 
 
 def row_of(record_type: type[Record], cells: Mapping[str, object]) -> Row:
-    """Return the row for cells by name. Missing cells get their default, and unknown ones are ignored."""
+    """Return the row for cells by name. Missing cells are set to their defaults, and unknown ones are ignored."""
     return tuple(map(cells.get, codec(record_type).names, codec(record_type).missing))
 
 
@@ -296,7 +296,7 @@ def _encoder(column: Column, field: msgspec.structs.FieldInfo) -> str:
 def _decoder(index: int, column: Column, field: msgspec.structs.FieldInfo) -> str:
     """Return the source code that reads one cell.
 
-    An empty cell in a column that was added later gets the field's default.
+    An empty cell in a column added later is replaced by the field's default.
     """
     cell = f"row[{index}]"
     source = _filled_decoder(cell, column, field)

@@ -2,7 +2,8 @@
 translations of it.
 
 A row is a dict from column name to cell, without empty cells. A record type may therefore have more or fewer columns
-than the row it reads. Missing cells get their default, and unknown cells are kept when the row is written again.
+than the row it reads. Missing cells are set to their defaults, and unknown cells are kept when the row is written
+again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Forgets in two requests. The first counts what would be deleted and returns a code, and the second confirms it."""
+"""Forgets in two requests. The first counts the items to delete and returns a code, and the second confirms the
+deletion."""
 
 from __future__ import annotations
 

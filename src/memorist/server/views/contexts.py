@@ -120,12 +120,12 @@ class Chosen(msgspec.Struct, frozen=True):
     fold_tokens: int | None = None
     """This is the history size, in tokens, at which the program's session folds the thread."""
     absent_tokens: int = 0
-    """This is the number of tokens in the program's system prompt and tools, whose texts are not stored. This much room
+    """This is the number of tokens in the program's system prompt and tools, whose text is not stored. This much room
     stays free."""
 
 
 def choose(asked: ContextAsked, stored: RequestSettings | None, thread: Thread | None) -> Chosen:
-    """Return the options that were requested, or those that the program used, or the defaults."""
+    """Return the requested options, the program's options or the defaults, in this order of preference."""
     used = stored or RequestSettings(budget={"total": DEFAULT_BUDGET}, at=EPOCH)
     policy = policy_in(used.policy) if used.policy is not None else None
     recall: Recall | Literal[False] = False
@@ -144,7 +144,7 @@ def choose(asked: ContextAsked, stored: RequestSettings | None, thread: Thread |
 
 
 def _budget(asked: ContextAsked, used: RequestSettings, absent: int) -> TokenBudget:
-    """Return the budget with its ceilings. A model's name stands for its context window."""
+    """Return the budget with its ceilings. A model's name represents its context window."""
     total: int | str | None = used.budget["total"] if asked.budget is None else asked.budget
     if isinstance(total, str) and total.strip().isdecimal():
         total = int(total)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ...memory import AsyncMemory
 
 MAX_SEARCHED_HITS = 300
-"""The number of hits that are searched for an expected item."""
+"""The number of hits searched for an expected item."""
 
 
 class Search(msgspec.Struct, forbid_unknown_fields=True):
@@ -36,7 +36,7 @@ class Search(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class WhyNot(Search, kw_only=True):
-    """Represents a search, and the id of an item that was expected among its hits."""
+    """Represents a search, and the id of an item expected among its hits."""
 
     id: str
 

@@ -37,7 +37,8 @@ _BINARY = int(pq.Format.BINARY)
 
 
 class Step(NamedTuple):
-    """Holds a statement and its encoded parameters. `binary` contains a 1 for each parameter that is raw bytes."""
+    """Holds a statement and its encoded parameters. `binary` contains a 1 for each parameter that consists of raw
+    bytes."""
 
     sql: bytes
     cells: Sequence[Cell]

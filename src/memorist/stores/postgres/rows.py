@@ -38,8 +38,7 @@ def server_columns(record_type: type[Record]) -> tuple[str, ...]:
 
 @cache
 def summed(record_type: type[Record]) -> Callable[[Row], Row]:
-    """Empty the cells of a row that the server fills in. The function is compiled, because it runs for each row that is
-    read."""
+    """Empty the cells of a row that the server fills in. The function is compiled because it runs for each row read."""
     hidden = server_columns(record_type)
     cells = ("None" if c.name in hidden else f"r[{i}]" for i, c in enumerate(codec(record_type).columns))
     empty: Callable[[Row], Row] = eval(f"lambda r: ({', '.join(cells)},)")
@@ -57,7 +56,7 @@ class Reader:
     async def records(self, record_type: type[Record], rows: list[Row]) -> list[Any]:
         """Return records from fetched rows, whose last cell is the checksum.
 
-        Raises CorruptRecord for a row that was altered.
+        Raises CorruptRecord for an altered row.
         """
         if record_type.table.checksum:
             strip, base = summed(record_type), codec(record_type).sum_base

@@ -1,4 +1,4 @@
-"""Adds the vector index if pgvector is available, even to a large table that is in use.
+"""Adds the vector index if pgvector is available, even to a large table in use.
 
 A small table is converted in one transaction. On a large table, the column is added empty, with a trigger that fills it
 for new rows. Existing rows follow in batches, in short transactions that lock only their own rows. Then the indexes are

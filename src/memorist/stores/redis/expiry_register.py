@@ -88,7 +88,7 @@ class ExpiryRegister:
                 return
 
     async def leave(self, ends: Sequence[tuple[str, bytes]], now: int) -> None:
-        """Set the next expiry of each org that was purged. An empty expiry removes the org."""
+        """Set the next expiry of each purged org. An empty expiry removes the org."""
         if not ends:
             return
         for org, _ in ends:

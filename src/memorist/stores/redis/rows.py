@@ -11,7 +11,7 @@ compute it.
   that it does not know, it returns the body to the client, which merges the unknown cells into the new row
   (`Layout.merged`).
 - The body contains all other cells by name, without empty ones. Columns can therefore be added, and rows of any version
-can be read.
+  can be read.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ _LOGS = (("SLOWLOG", "RESET"), *(("COMMANDLOG", "RESET", log) for log in ("large
 
 
 async def scrub(client: Client, runtime: Runtime) -> Scrubbed:
-    """Rewrite the append-only file and the snapshot of every server, and wait until that is done."""
+    """Rewrite the append-only file and the snapshot of every server, and wait until this is complete."""
     servers, unreachable = await servers_of(client)
     await _caught_up(client, runtime, servers)
     report = Scrubbed(left=unreachable)

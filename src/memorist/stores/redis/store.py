@@ -209,7 +209,7 @@ class RedisStore:
     async def claim(
         self, queue: str, *, owner: str, now: int, lease: int, limit: int = 1, org: str | None = None
     ) -> list[Job]:
-        """Lease due jobs to one worker, starting with those that have been due longest."""
+        """Lease due jobs to one worker, starting with those that have been due the longest."""
         if org is not None:
             return await self._claim(org, queue, owner, now, lease, limit)
         orgs = await self._work.orgs()
@@ -233,7 +233,7 @@ class RedisStore:
         return sorted(jobs, key=lambda job: (job.run_at, job.row_key))
 
     async def _leave(self, quiet: set[str]) -> None:
-        """Remove orgs without jobs from the register of work, at most once every LEAVE_SECONDS, because it costs a
+        """Remove orgs without jobs from the work register, at most once every LEAVE_SECONDS, because this takes a
         request."""
         if time.monotonic() - self._left < LEAVE_SECONDS:
             return
@@ -288,7 +288,7 @@ class RedisStore:
         return out if limit is None else out[:limit]
 
     async def _bring_in(self, org: str, table: Layout) -> None:
-        """Add every row to the indexes that were added after the first release, before one of them is scanned.
+        """Add every row to the indexes introduced after the first release before one of them is scanned.
 
         Rows written by an older version are missing from them. The first process that uses the new index queues them in
         the sorted set `~table`. After that, older versions queue each row they write.
@@ -332,7 +332,7 @@ class RedisStore:
         return {name: count for name, count in zip(limits, gone, strict=True) if count}, bytes(ends)
 
     async def _holders(self, mark: bytes, tables: Sequence[bytes], *, retire: bool = False) -> list[str]:
-        """Return the orgs that have any of these keys.
+        """Return the orgs in which any of these keys exist.
 
         With `retire`, orgs that have none are removed from the register later.
         """

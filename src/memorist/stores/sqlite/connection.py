@@ -61,7 +61,7 @@ use."""
 def _before_fork() -> None:
     """Wait until no thread is inside SQLite, and keep threads out until the process has forked.
 
-    A child gets a copy of SQLite's table of locks. If the parent holds a lock at that moment, the lock remains in the
+    A child receives a copy of SQLite's lock table. If the parent holds a lock at that moment, the lock remains in the
     copy forever, and the child can never write. If another thread holds a mutex, it is never released in the child.
     """
     # Lock order, to avoid a deadlock: a writer takes its own lock first and then, for a new connection, `_connecting`.
@@ -487,8 +487,8 @@ def _create(path: str) -> bool:
 
 
 def _allocate(handle: int, size: int) -> bool:
-    """Reserve disk space, or write zeros if posix_fallocate is not available (macOS, Windows). Return False if the disk
-    is full."""
+    """Reserve disk space; where posix_fallocate is not available (macOS, Windows), write zeros. Return False if the
+    disk is full."""
     try:
         if hasattr(os, "posix_fallocate"):
             os.posix_fallocate(handle, 0, size)

@@ -357,7 +357,7 @@ def _any_dead(cursor: apsw.Cursor, table: str, now: int) -> bool:
 def _is_removal(change: Delete | DeleteRange) -> bool:
     """Return whether a deletion removes stored data, or starts an erasure.
 
-    When a worker deletes a completed job, that is ordinary work, which must not use the space reserved for deletions.
+    A worker's deletion of a completed job is ordinary work and must not use the space reserved for deletions.
     """
     key = change.key if isinstance(change, Delete) else change.prefix
     return change.kind is not Job or "forget" in key[1:2]

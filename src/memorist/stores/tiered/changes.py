@@ -36,8 +36,8 @@ ROW_KINDS = (WorkingDocument, CachedEntity, StateEntry, Thread)
 WINDOW_MESSAGES = 200
 MAX_COPY_BYTES = 256 * 1024
 FILLED, NEWEST = "}", "~"
-"""The keys of two copies for a thread, which sort after those of its messages. They contain the extent of a fill and
-the newest number."""
+"""The keys of two copies for a thread, which sort after those of its messages. They contain the extent of the last fill
+and the newest number."""
 MISS = object()
 """Returned by `served` for a copy that cannot answer."""
 
