@@ -1,5 +1,5 @@
-"""Lists the access that each public method needs on a user's handle. The table in `docs/security.md` is generated from
-it.
+"""Lists the access that each public method requires on a user's handle. The table in `docs/security.md` is generated
+from it.
 
 The engine enforces it at the start of each method (`Scope.readable`, `writable`, `whole_org`). A test calls every
 method with every kind of handle and compares the outcome with this table.

@@ -16,7 +16,7 @@ from ..errors import InvalidValue
 from ..values import JsonMapping, JsonObject
 
 BYTES, PLAIN = "$bytes", "$json"
-"""Bytes are sent as `{"$bytes": "<base64>"}`. JSON data that looks like either of these is wrapped in `{"$json":
+"""Bytes are sent as `{"$bytes": "<base64>"}`. JSON data that resembles either of these forms is wrapped in `{"$json":
 …}`."""
 
 
@@ -58,7 +58,7 @@ def data_in(sent: Any) -> object:
 
 
 def with_file_bytes(arguments: Mapping[str, object]) -> JsonMapping:
-    """Return the arguments of `documents.add` with the bytes of a file instead of its path, which means nothing on
+    """Return the arguments of `documents.add` with the bytes of a file instead of its path, which is meaningless on
     another machine.
     """
     path = arguments.get("text")

@@ -23,7 +23,7 @@ class Unauthorized(MemoristError):
 
 
 class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
-    """Represents a stored key with all its properties and the digest of its secret, but not the secret."""
+    """Represents a stored key with all its properties and the digest of its secret, but not the secret itself."""
 
     id: str
     digest: bytes

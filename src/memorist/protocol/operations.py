@@ -369,7 +369,7 @@ _ONCE = frozenset({"batches", "leases", "entity_cache", "turns", "functions", "e
 def takes_key(operation: Operation) -> bool:
     """Return whether an operation accepts an idempotency key.
 
-    Operations for operators do not, because they are safe to repeat.
+    Operator operations do not, because they are safe to repeat.
     """
     return operation.writes and (operation.noun in _ONCE or operation.role == "writer")
 

@@ -34,7 +34,7 @@ class Host(Protocol):
         ...
 
     async def beside(self, work: Callable[[], Coroutine[object, None, T]]) -> T:
-        """Run work that may take a long time outside the loop that answers connections, and return its result."""
+        """Run potentially long work outside the loop that answers connections, and return its result."""
         ...
 
     def count_bad(self, request: Request, wrong: Unauthorized) -> None:

@@ -55,7 +55,7 @@ def name_of(error_type: type[MemoristError]) -> str:
 
 
 def error_tree() -> dict[str, JsonObject]:
-    """Return every error that a problem may represent, by name, with its type, base and status, bases first."""
+    """Return the type, base and status of every error that a problem may represent, by name, with bases first."""
     problem = {
         kind.__name__: {"type": f"{_PREFIX}{name_of(kind)}", "base": kind.__mro__[1].__name__, "status": status}
         for kind, status in _STATUS.items()

@@ -13,7 +13,7 @@ Format = Literal["context", "openai", "anthropic"]
 
 
 class RenderedRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """Represents a request that can be sent to a provider unchanged."""
+    """Represents a request that can be sent unchanged to a provider."""
 
     format: Format
     messages: list[JsonObject]

@@ -73,7 +73,7 @@ class Committed(msgspec.Struct, frozen=True):
     """This is the result of each operation, in order. The commit assigns sequence numbers, so they are not included
     yet."""
     replayed: bool = False
-    """This is True if the idempotency key was used before, so that nothing was done this time."""
+    """This is True if the idempotency key had been used before, so nothing was done this time."""
 
 
 class Held(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,7 +122,7 @@ class Carried(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SessionContext(msgspec.Struct, frozen=True):
-    """Represents a context, and the recalled memory to send back with its turn."""
+    """Represents a context and the recalled memory to send back with its turn."""
 
     context: Context
     kept: JsonObject | None
@@ -134,8 +134,8 @@ class MadeFrom(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Describes the sources of an output, as `recall` returned them. The client sends it back with the output."""
 
     since: str
-    """This is the time when the recall began, by the server's clock. If a source was forgotten later, no fact is
-    stored."""
+    """This is the time when the recall began, by the server's clock. If a source has been forgotten since then, no fact
+    is stored."""
     sources: list[str] = []
     trust: str | None = None
     """This is the lowest trust of the sources. It can lower the trust of the output, but never raise it."""
@@ -174,7 +174,7 @@ class Checkout(msgspec.Struct, frozen=True):
 
 
 class Watched(msgspec.Struct, frozen=True):
-    """Holds the changes, and the cursor (`seen`) to send with the next request."""
+    """Holds the changes and the cursor (`seen`) to send with the next request."""
 
     notices: list[Notice]
     seen: dict[str, int]
@@ -204,7 +204,7 @@ class KeyRing(ABC):
     async def rotate(self, id: str) -> NewKey:
         """Replace the secret of a key.
 
-        The old one stops working immediately here, and within 30 seconds on other servers.
+        The old secret stops working immediately on this server, and within 30 seconds on others.
         """
 
     @abstractmethod
@@ -298,7 +298,7 @@ class EntityCache(ABC):
 
 
 class Turns(ABC):
-    """Stores the turns of sessions, and builds their requests."""
+    """Stores session turns and builds their requests."""
 
     @abstractmethod
     async def add(
@@ -315,9 +315,9 @@ class Turns(ABC):
     ) -> list[MessageReceipt]:
         """Append a turn to the thread, which is created if it does not exist. `number` counts the turns of the session.
 
-        A new thread belongs to the `user`, otherwise to the `agent`, otherwise to everyone (`global`). The call is
-        idempotent, because session and number form its key. With `keep=false`, no facts or learnings are derived from
-        it.
+        A new thread belongs to the `user` if there is one, otherwise to the `agent`, and otherwise to everyone
+        (`global`). The call is idempotent, because session and number form its key. With `keep=false`, no facts or
+        learnings are derived from it.
         """
 
     @abstractmethod
@@ -446,7 +446,7 @@ class Transfers(ABC):
         strict: bool = False,
         request: Any = None,
     ) -> ImportReport:
-        """Import a file from another tool, sent as the body; `name` is its file name."""
+        """Import a file from another tool. The file is sent as the body, and `name` is its file name."""
 
 
 class EventStream(ABC):

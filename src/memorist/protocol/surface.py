@@ -54,7 +54,7 @@ class Operation(msgspec.Struct, frozen=True):
 
     @property
     def group(self) -> str:
-        """This is `facts` for `facts.set`, or empty for a method of the memory itself."""
+        """This is `facts` for `facts.set`; it is empty for a method of the memory itself."""
         return self.name.rpartition(".")[0]
 
 

@@ -53,7 +53,7 @@ _OWN: Mapping[Callable[..., object], Callable[[RemoteCore], object]] = {
     Entities: RemoteEntities, Forgetting: RemoteForgetting, Portable: RemotePortable, Importing: RemotePortable,
     Exporting: RemoteExporting, Waiting: RemoteWaiting,
 }  # fmt: skip
-"""Parts with their own remote implementation, since they need several requests or run code on the client."""
+"""Parts that have their own remote implementation because they need several requests or run code on the client."""
 _KINDS: Mapping[type, type] = {AsyncSession: RemoteSession, Injection: RemoteInjection, AsyncWatch: RemoteWatch}
 
 

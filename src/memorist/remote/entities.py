@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class RemoteEntities(Entities):
-    """Implements a read-through cache. Rows and leases are on the server, and the loader functions are on the
+    """Implements a read-through cache. Rows and leases are kept on the server, and loader functions run on the
     client."""
 
     def __init__(self, core: RemoteCore) -> None:

@@ -182,7 +182,8 @@ async def _request_once(core: RemoteCore, operation: Operation, arguments: JsonM
 
 
 async def _collect(core: RemoteCore, operation: Operation, options: JsonMapping) -> object:
-    """Collect a write in a batch, or send a read together with the writes collected so far, so that it sees them."""
+    """Collect a write in a batch, or send a read together with the writes collected so far, so that the read sees
+    them."""
     names = {parameter.name: parameter for parameter in parameters_of(operation)}
     arguments: JsonObject = {}
     for name, value in options.items():

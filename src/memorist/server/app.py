@@ -110,7 +110,7 @@ class Server:
         return handle
 
     async def beside(self, work: Callable[[], Coroutine[object, None, T]]) -> T:
-        """Run work that may take a long time on the lane, within the limit of concurrent requests."""
+        """Run potentially long work on the lane, within the limit on concurrent requests."""
         async with self.room:
             return await self.lane.run(work)
 
@@ -130,7 +130,7 @@ class Server:
         return self._telemetry.request(Headers(scope=scope))
 
     async def who(self, request: Request) -> ApiKey:
-        """Authenticate a request by its Authorization header or, without one, by its cookie."""
+        """Authenticate a request by its Authorization header or, if there is none, by its cookie."""
         header = headers_of(request.scope).get("authorization")
         cookie = cookie_of(request) if header is None else None
         if cookie is None:

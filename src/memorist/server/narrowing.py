@@ -1,8 +1,9 @@
 """Narrows a request's rights according to its `Memorist-Scope` header, to one user of the org or to fewer grants. It
 never widens them.
 
-The remote client sends the header for `memory.scope(user="ada")`. The engine does the narrowing (`Scope.narrow`), and
-refuses another org, another user, and grants that the key does not have. An actor other than the key's is refused here.
+The remote client sends the header for `memory.scope(user="ada")`. The engine performs the narrowing (`Scope.narrow`),
+and refuses another org, another user, and grants that the key does not have. An actor other than the key's is refused
+here.
 """
 
 from __future__ import annotations

@@ -245,7 +245,7 @@ class EntryFilter(msgspec.Struct, frozen=True):
     """Match only entries newer than this time (microseconds)."""
     before: int | None = None
     where: Filter | None = None
-    """This is a filter on the entry's FILTERED fields and its metadata, which has priority."""
+    """This is a filter on the entry's FILTERED fields and its metadata, which takes precedence."""
 
     @property
     def beyond_kinds(self) -> bool:
@@ -281,7 +281,7 @@ def _filtered(entry: Entry) -> dict[str, object]:
 
 @runtime_checkable
 class SearchesText(Protocol):
-    """Represents a store with a text index over the terms of entries. The engine analyses the terms, and they are never
+    """Represents a store with a text index over the terms of entries. The engine analyses the terms, which are never
     interpreted as query syntax.
 
     For a store without one, the engine keeps an index in the process, filled by `scan(Entry, index="by_stamp")`.

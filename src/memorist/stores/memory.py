@@ -1,9 +1,9 @@
 """Implements the reference store, which keeps plain sorted rows in RAM. Read this first, because the other stores are
 translations of it.
 
-A row is a dict from column name to cell, without empty cells. A record type may therefore have more or fewer columns
-than the row it reads. Missing cells are set to their defaults, and unknown cells are kept when the row is written
-again.
+A row is a dict that maps column names to cells, without empty cells. A record type may therefore have more or fewer
+columns than the row it reads. Missing cells are set to their defaults, and unknown cells are kept when the row is
+written again.
 """
 
 from __future__ import annotations

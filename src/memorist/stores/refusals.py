@@ -1,4 +1,4 @@
-"""Defines the errors for changes that every store refuses, so that all stores raise the same ones."""
+"""Defines the errors for changes that every store refuses, so that all stores raise the same errors."""
 
 from __future__ import annotations
 

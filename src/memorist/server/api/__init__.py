@@ -1,4 +1,4 @@
-"""Implements the nouns that only a server has, over the memory of a request."""
+"""Implements the nouns that only a server has, using the memory of a request."""
 
 from __future__ import annotations
 

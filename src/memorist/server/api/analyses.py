@@ -16,7 +16,7 @@ LIMIT_SECONDS = 120.0
 
 
 def installed_analyzer() -> EntryPoint | None:
-    """Return the entry point of the function that analyses a folder, if the package `memorist-analyze` is installed."""
+    """Return the entry point of the function that analyses a folder if the `memorist-analyze` package is installed."""
     return next(iter(entry_points(group="memorist.analyzers")), None)
 
 

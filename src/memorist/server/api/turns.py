@@ -33,7 +33,7 @@ def _as(converted: object) -> Any:
 
 
 class Turns(ServerNoun, server_nouns.Turns):
-    """Stores the turns of sessions, and builds their requests."""
+    """Stores session turns and builds their requests."""
 
     async def add(
         self,
@@ -122,8 +122,7 @@ class Turns(ServerNoun, server_nouns.Turns):
         return ResumedSession(self._core, thread, id=session, turns=number - 1, persisted=persisted, keep=keep, **whose)
 
     async def _carrying(self, messages: list[Message], carried: Carried) -> list[Message]:
-        """Return the messages with recalled memory stored in one of them, if the HMAC shows that this server created
-        it.
+        """Return the messages, one of which contains the recalled memory if the HMAC shows that this server created it.
         """
         if not 0 <= carried.place < len(messages) or not hmac.compare_digest(
             carried.proof, await self._proof(carried.kept)
@@ -134,7 +133,7 @@ class Turns(ServerNoun, server_nouns.Turns):
         return [carrier if position == carried.place else message for position, message in enumerate(messages)]
 
     async def _proof(self, memory: object) -> str:
-        """Return an HMAC over recalled memory, bound to the org and user that received it."""
+        """Return an HMAC of recalled memory, bound to the org and user that received it."""
         scope = self._core.scope
         signed = msgspec.json.encode([scope.org, scope.user, memory])
         secret = await self._server.keys.secret()

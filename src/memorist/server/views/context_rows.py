@@ -94,8 +94,8 @@ class NamedTool(TypedDict):
 
 
 class Drawn(TypedDict, total=False):
-    """Holds everything that the page shows about a context. Without a context, `error` says why, and `tokens` is
-    None."""
+    """Holds everything that the page shows about a context. If there is no context, `error` contains the reason, and
+    `tokens` is None."""
 
     thread: Row | None
     error: Row | None
@@ -148,7 +148,7 @@ class Pair(TypedDict):
 
 
 class Changes(TypedDict):
-    """Holds the items of two requests in pairs, and how many pairs differ."""
+    """Holds the items of two requests in pairs, and the number of pairs that differ."""
 
     pairs: list[Pair]
     changed: int

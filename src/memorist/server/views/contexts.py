@@ -1,5 +1,5 @@
-"""Implements the context viewer, which assembles a context as it would be sent and shows, for every item, whether it is
-included and why."""
+"""Implements the context viewer, which assembles a context as it would be sent and shows whether each item is included
+and why."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Supposition(msgspec.Struct, forbid_unknown_fields=True):
 class ContextAsked(msgspec.Struct, forbid_unknown_fields=True):
     """Describes the context to show: the thread or user, the input, and the options of the assembly.
 
-    If an option is not set, the value from the program's last request for the thread is used or, without one, the
+    If an option is not set, the value from the program's last request for the thread is used or, if there was none, the
     default of `memory.context`.
     """
 

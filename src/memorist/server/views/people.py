@@ -149,7 +149,7 @@ class ProfileRow(TypedDict):
 
 
 async def profile(handle: AsyncMemory, user: str) -> ProfileRow:
-    """Return the lines of a user's profile block that fit its default ceiling, with their tokens."""
+    """Return the lines of a user's profile block that fit within its default ceiling, with their token counts."""
     from ...context.budget import TokenBudget
     from ...context.profile import fit_profile
 

@@ -1,5 +1,5 @@
-"""Implements the search page, which shows the hits of recall with the share of each signal in the score, and why an
-item was not found."""
+"""Implements the search page, which shows each recall hit with the share of each signal in its score, and explains why
+an item was not found."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ Every read from the primary also asks for its write-ahead log position. After a 
 next such read. A read that may come from the replica sends the known position, and the replica answers only if it has
 replayed the log up to that position. Otherwise, and whenever the replica is unavailable, the primary answers. A handle
 therefore reads its own writes and never goes back in time, without an extra round trip. Writes by other processes
-appear with the replica's lag.
+become visible after the replica's lag.
 """
 
 from __future__ import annotations

@@ -78,8 +78,8 @@ class Session:
     async def run(self, steps: Sequence[Step], *, repeatable: bool) -> list[Reply]:
         """Run one transaction in one round trip.
 
-        Raises Failed for our own refusals, and otherwise one of the library's errors. With `repeatable`, steps whose
-        replies were lost are sent again.
+        Raises Failed for our own refusals, and one of the library's errors in all other cases. With `repeatable`, steps
+        whose replies were lost are sent again.
         """
         tries, unsure, until = 0, False, time.monotonic() + self.options.connect_timeout
         while True:

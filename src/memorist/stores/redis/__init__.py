@@ -1,4 +1,4 @@
-"""Implements the Redis store on plain Redis 7 or Valkey, for one server or a Cluster, blocking and async."""
+"""Implements the blocking and async Redis store on plain Redis 7 or Valkey, for one server or a Cluster."""
 
 from __future__ import annotations
 

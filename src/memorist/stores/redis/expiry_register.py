@@ -1,11 +1,11 @@
 """Keeps a register of the times at which each org's rows expire, so that `purge` visits only orgs that have expired
 rows.
 
-`mm:ending` contains the orgs by their earliest expiry, and `mm:{mm:ending}:seen` contains them by the time they were
-last entered. A writer enters its org before it writes a row that expires. `purge` then sets the next expiry, or removes
-the org. An org that was entered less than five minutes ago is kept for that long, because its row may not have been
-written yet. The rows and the register are in different slots of a Cluster and cannot change atomically. Therefore, a
-daily sweep over all orgs finds the entries that a stalled writer or an older version omitted.
+`mm:ending` contains the orgs by their earliest expiry, and `mm:{mm:ending}:seen` contains them by the time at which
+they were last entered. A writer enters its org before it writes a row that expires. `purge` then sets the next expiry,
+or removes the org. An org that was entered less than five minutes ago is kept for that long, because its row may not
+have been written yet. The rows and the register are in different slots of a Cluster and cannot change atomically.
+Therefore, a daily sweep over all orgs finds the entries that a stalled writer or an older version omitted.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 columns.
 
 `mm:{org}:facts:user:ada␀name␀` is a row. The sorted sets `mm:{org}:@facts`, `mm:{org}:@jobs:1` and `mm:{org}:!facts`
-contain the rows of a table by key, by its first index, and by expiry. One org is one slot of a Cluster, so its batches
-are atomic there too. Org names are percent-encoded, so that none can contain the braces of another's tag.
+contain the rows of a table by key, by its first index, and by expiry. Each org occupies one slot of a Cluster, so its
+batches are atomic there too. Org names are percent-encoded, so that none can contain the braces of another's tag.
 """
 
 from __future__ import annotations

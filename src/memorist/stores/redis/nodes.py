@@ -34,8 +34,8 @@ class Server(msgspec.Struct):
 
     @property
     def saves(self) -> bool:
-        """This is True if a snapshot file may exist, according to the settings or because the server wrote or loaded
-        one, as every replica does."""
+        """This is True if a snapshot file may exist, either according to the settings or because the server has written
+        or loaded one, as every replica does."""
         if self.settings.get("save", "unknown") or self.address != self.primary:
             return True
         loaded = not self.appends and self.info.get("rdb_last_load_keys_loaded", 0) != 0

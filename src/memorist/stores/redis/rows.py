@@ -53,7 +53,7 @@ def _packed(part: Argument) -> bytes:
 
 
 class Layout:
-    """Describes how one kind of record is stored: its fields, indexes and body, with compiled functions to encode and
+    """Describes the stored form of one kind of record (fields, indexes and body), with compiled functions to encode and
     decode it."""
 
     def __init__(self, record_type: type[Record]) -> None:
@@ -90,7 +90,7 @@ class Layout:
         self._body = msgspec.defstruct(f"{record_type.__name__}Body", body, omit_defaults=True)
         self._unpack_body = msgspec.msgpack.Decoder(self._body).decode
         self.keys_only = {*record_codec.names} <= {*table.key, "expires_at"}
-        """Whether this is a view of keys only, so that scans fetch members instead of rows."""
+        """Whether this is a key-only view, so that scans fetch members instead of rows."""
         self._key = key
         self._key_is_text = [record_codec.columns[position].kind == "text" for position in key]
         self._missing = record_codec.missing
@@ -105,7 +105,7 @@ class Layout:
         return (*self._head, shape, ";" + "".join(f"{shape_number};" for shape_number in sorted(self.replaceable)))
 
     def merged(self, encoded: list[Argument], old_shape: int, old_body: bytes) -> tuple[list[Argument], int]:
-        """Return an encoded record with the unknown cells of an old body added, and the shape it then has."""
+        """Return an encoded record with the unknown cells of an old body added, and its resulting shape."""
         unknown = unknown_cells(self.kind, _unpack(old_body))
         if not unknown:
             self.replaceable.add(old_shape)
@@ -147,7 +147,7 @@ class Layout:
             raise self.damaged() from cause
 
     def decode_member(self, raw: bytes, org: str) -> Any:
-        """Return the record of a view of keys, from the expiry and the member of a row."""
+        """Return the record of a key view, built from the expiry and the member of a row."""
         expires, _, member = raw.partition(b";")
         row = list(self._missing)
         row[self._org] = org

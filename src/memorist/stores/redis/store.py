@@ -348,7 +348,7 @@ class RedisStore:
         self, cursor: int, mark: bytes, tables: Sequence[bytes], *, retire: bool = False
     ) -> tuple[int, list[str]]:
         """Return the next cursor, and the orgs with rows on one page of all orgs. A single reply with a million names
-        would block everyone else."""
+        would block all other clients."""
         following, members = await self._client.command(ORGS_KEY, "SSCAN", ORGS_KEY, cursor, "COUNT", ORGS_PER_LOOK)
         names = sorted(bytes(member).decode() for member in members)
         bases = [self._base(name) for name in names]

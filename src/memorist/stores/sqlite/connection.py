@@ -232,7 +232,7 @@ class Connections:
         ).fetchall()  # apsw runs each statement only when the rows of the one before it have been fetched
 
     def read(self, work: Callable[[apsw.Cursor], T]) -> T:
-        """Run a read transaction on a connection that no other thread uses in the meantime."""
+        """Run a read transaction on a connection that no other thread uses at the same time."""
         if self._forks != _forks:
             self._after_fork()
         try:
@@ -332,9 +332,9 @@ class Connections:
                 raise translated(cause, "writing") from cause
 
     def _check_file(self, cursor: apsw.Cursor) -> None:
-        """Raise StoreUnavailable after a commit if the open file is no longer the one under its path.
+        """Raise StoreUnavailable after a commit if the open file is no longer the file at its path.
 
-        SQLite compares the inode under the path with that of the open file, in less time than os.stat() takes.
+        SQLite compares the inode at the path with that of the open file, in less time than os.stat() takes.
         """
         cursor.connection.file_control("main", apsw.SQLITE_FCNTL_HAS_MOVED, self._moved_at)
         if self._moved[0]:
@@ -378,8 +378,8 @@ class Connections:
             raise translated(failed, "closing it") from failed
 
     def delete_on_full_disk(self, work: Callable[[apsw.Cursor], T]) -> T:
-        """Run a deletion on a full disk, using the space that the ballast file frees. Freed pages are not zeroed,
-        because that would need space too."""
+        """Run a deletion on a full disk, using the space freed by removing the ballast file. Freed pages are not
+        zeroed, because that would need space too."""
         self.release_ballast()
         self._secure_delete("FAST")
         try:

@@ -1,11 +1,12 @@
 """Provides a fast path for the most common batches, which append a message or put a new record or fact. Each is
 one SQL statement.
 
-A new record is a plain insert, which fails if its key exists. The other batches insert into a temporary view whose
-trigger writes two or three rows under guards. A single statement is its own transaction and holds the write lock from
-its start, so it needs no BEGIN, no earlier read and no COMMIT. The caller's assumptions (the thread's length, the
-existence of the job) are guards that the statement checks, because other processes may have made changes. If a guard
-fails, nothing is written, and the changes use the general path, which also raises the appropriate error.
+A new record is written with a plain insert, which fails if its key already exists. The other batches insert into a
+temporary view whose trigger writes two or three rows under guards. A single statement is its own transaction and holds
+the write lock from its start, so it needs no BEGIN, no earlier read and no COMMIT. The caller's assumptions (the
+thread's length, the existence of the job) are guards that the statement checks, because other processes may have made
+changes. If a guard fails, nothing is written, and the changes use the general path, which also raises the appropriate
+error.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ _SET = [f"{kind.table.name}_{name}" for kind in _NEW_FACT for name in column_nam
 _NEVER_HELD = """CASE WHEN NOT EXISTS (
     SELECT 1 FROM main.fact_versions WHERE org = new.facts_org AND ns = new.facts_ns AND key = new.facts_key
   ) THEN new.facts_crc END"""
-"""The checksum, or NULL if there are older versions, because the number of a new version must follow theirs."""
+"""The checksum, or NULL if there are older versions, because the number of a new version must follow their numbers."""
 SCHEMA = f"""
 {_view("appended", (*_messages, "grown_at", "queue", "ns", "item"))};
 CREATE TEMP TRIGGER append_message INSTEAD OF INSERT ON appended BEGIN
@@ -151,7 +152,7 @@ class FastWrite:
         return [Stored(1, record.created_at), 0] if write(_PUT_NEW, (*row, _RECORD_SUM | crc32(pack(row)))) else None
 
     def _set_new(self, changes: Sequence[Change], write: Write) -> list[ChangeResult] | None:
-        """Insert a fact that never existed, with its index job and its audit event. Each insert fails if its key is
+        """Insert a fact that has never existed, with its index job and its audit event. Each insert fails if its key is
         taken."""
         records: list[Any] = [change.record for change in changes if type(change) is Put and not change.absent]
         if [type(record) for record in records] != _NEW_FACT:

@@ -17,7 +17,7 @@ from .statements import column_names
 
 _COLUMNS = ", ".join(f"e.{name}" for name in column_names(Entry))
 _RANK = "bm25(entries_text, 1.0, 0.5)"
-"""A term from the context (the previous turn) counts half."""
+"""A term from the context (the previous turn) has half the weight."""
 _FIND = (
     f"SELECT {_COLUMNS} FROM (SELECT rowid AS at, {_RANK} AS score FROM entries_text WHERE entries_text MATCH ? "
     "ORDER BY score LIMIT ?) JOIN entries AS e ON e.rowid = at WHERE e.org = ? AND e.ns = ? ORDER BY score, at"

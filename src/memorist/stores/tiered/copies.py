@@ -1,5 +1,4 @@
-"""Implements a write-through cache, which consists of copies of durable rows in a hot store and the protocol that keeps
-them up to date.
+"""Implements a write-through cache: copies of durable rows in a hot store, and the protocol that keeps them up to date.
 
 A copy is a state entry of the hot store. A writer first marks the copy as being written, then writes to the durable
 store, and then replaces the mark by compare-and-set. If nobody touched the copy in between, it receives the new value;
