@@ -151,7 +151,7 @@ class Server:
             raise
 
     def count_bad(self, request: Request, wrong: Unauthorized) -> None:
-        """Limit the rate of failed authentication attempts per address, to prevent guessing."""
+        """Limit the rate of failed authentication attempts per address to prevent guessing."""
         address = request.client.host if request.client else "?"
         if isinstance(self.buckets.take(f"bad:{address}", self.options.bad_keys), Refused):
             raise Limited("too many requests with a wrong key; wait a minute") from wrong
@@ -204,7 +204,7 @@ def make_app(memory: AsyncMemory, options: Options | None = None, parts: Iterabl
 
 
 class Application(Starlette):
-    """Extends Starlette, with our gate instead of its own outer layers, because the gate answers every error itself."""
+    """Extends Starlette, but replaces its outer layers with our gate, which answers every error itself."""
 
     def build_middleware_stack(self) -> ASGIApp:
         """Return the gate, then the operations, then all other routes."""

@@ -1,8 +1,8 @@
 """Handles browser logins, which exchange a one-time link or an API key for an HttpOnly session cookie.
 
-The cookie is 256 random bits, stored as their SHA-256 for twelve hours. It has the rights that its key has at the time
-of a request, so revoking the key ends the session. A session from a one-time link has the rights of the operator who
-created the link.
+The cookie consists of 256 random bits, whose SHA-256 is stored for twelve hours. It has the rights that its key has at
+the time of a request, so revoking the key ends the session. A session from a one-time link has the rights of the
+operator who created the link.
 
 To prevent cross-site request forgery, the cookie is SameSite=Strict, and a write with a cookie must also contain our
 own Origin and the header `X-Memorist: 1`. Neither forms nor pages on other sites can send these.
@@ -60,7 +60,7 @@ class Sessions:
         self._cache: dict[str, tuple[float, Session]] = {}
 
     async def link(self, operator: ApiKey) -> str:
-        """Return a code that can be exchanged once, within ten minutes, for a session of this operator."""
+        """Return a code that can be exchanged once for a session of this operator within ten minutes."""
         code = secrets.token_urlsafe(32)
         await self._put("code", code, Session(operator=operator), LINK_SECONDS)
         return code

@@ -160,7 +160,7 @@ def _body(body: bytes) -> JsonObject:
 
 
 def _take_expect(call: Call, headers: Mapping[str, str]) -> None:
-    """Read the expected version: `If-Match: "3"` is `expect=3`, `If-None-Match: *` is `expect=0`."""
+    """Read the expected version: `If-Match: "3"` means `expect=3`, and `If-None-Match: *` means `expect=0`."""
     match, none = headers.get("if-match"), headers.get("if-none-match")
     if match is not None:
         text = match.strip().removeprefix("W/").strip('"')

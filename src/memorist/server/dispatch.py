@@ -33,7 +33,7 @@ Endpoint = Callable[[Request], Awaitable[ASGIApp]]
 
 
 class Dispatch:
-    """Provides ASGI middleware that answers API operations and passes every other path on."""
+    """Provides ASGI middleware that answers API operations and forwards requests for all other paths."""
 
     def __init__(self, app: ASGIApp, server: Server) -> None:
         self._app = app

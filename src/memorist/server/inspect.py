@@ -1,8 +1,9 @@
-"""Serves the inspector's own endpoints under `/v1/inspect/`: views, and a few writes that the public API does not have.
+"""Serves the inspector's own endpoints under `/v1/inspect/`: views, and a few writes that are not part of the public
+API.
 
-A view reads everything that one page needs, so that a page needs few requests. It uses a memory narrowed to the access
-rights of the caller's key. Its arguments are sent in the body, never in the URL, so that text typed by users does not
-end up in access logs.
+A view reads everything needed for one page, so that a page requires few requests. It uses a memory narrowed to the
+access rights of the caller's key. Its arguments are sent in the body, never in the URL, so that text typed by users
+does not end up in access logs.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ ReadBody = Callable[[Request], Awaitable[bytes]]
 
 
 class View(msgspec.Struct, frozen=True):
-    """Represents one endpoint: its name, the type of its arguments, its handler and the role it needs."""
+    """Represents one endpoint: its name, the type of its arguments, its handler and the required role."""
 
     name: str
     asked: type[msgspec.Struct]
@@ -70,7 +71,7 @@ VIEWS: tuple[View, ...] = (
 
 
 def inspect_routes(server: Server, read_body: ReadBody) -> list[Route]:
-    """Return one POST route per view, with its arguments as JSON, and the event stream for open pages."""
+    """Return one POST route per view, which accepts its arguments as JSON, and the event stream for open pages."""
     views = [
         Route(f"/v1/inspect/{view.name}", _endpoint(server, view, read_body), methods=["POST"], name=view.name)
         for view in VIEWS

@@ -1,4 +1,4 @@
-"""Logs one line per request with ids, status and duration, as text or JSON, but never content."""
+"""Logs one line per request, as text or JSON, with ids, status and duration but never content."""
 
 from __future__ import annotations
 

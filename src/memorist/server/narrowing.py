@@ -1,4 +1,4 @@
-"""Narrows a request's rights according to its `Memorist-Scope` header, to one user of the org or to fewer grants. It
+"""Narrows a request's rights to one user of the org, or to fewer grants, according to its `Memorist-Scope` header. It
 never widens them.
 
 The remote client sends the header for `memory.scope(user="ada")`. The engine performs the narrowing (`Scope.narrow`),

@@ -139,8 +139,8 @@ def _renamed(schemas: JsonObject) -> JsonObject:
 
 
 def _short(name: str, taken: Mapping[str, object]) -> str:
-    """Return a short name: `Problem` of `protocol.problems` keeps its name, and that of `importing.report` is
-    `ReportProblem`.
+    """Return a short name: `Problem` from `protocol.problems` keeps its name, and the one from `importing.report`
+    becomes `ReportProblem`.
     """
     *_, module, last = name.split(".")
     return last if module == f"{last.lower()}s" else f"{module.title().replace('_', '')}{last}"

@@ -1,5 +1,4 @@
-"""Limits concurrent requests (backpressure): some run, others wait in a queue, and the rest receive a 503 immediately.
-"""
+"""Limits concurrent requests (backpressure): some run, others wait in a queue, and the rest receive a 503 immediately."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ _NAMES = re.compile(rb'"[ \t\r\n]*:')
 
 
 class Malformed(UsageError):
-    """Raised if the request cannot be decoded: its query, a header or the JSON of its body."""
+    """Raised if a request's query, one of its headers or its JSON body cannot be decoded."""
 
 
 def strict_json(text: bytes) -> Json:

@@ -112,7 +112,7 @@ def refused_row(conflict: Conflict) -> tuple[object, object]:
 
 
 class Scan(msgspec.Struct, Generic[R], frozen=True):
-    """Asks for rows whose key (or index) starts with `prefix`, in key (or index) order."""
+    """Requests rows whose key (or index) starts with `prefix`, in key (or index) order."""
 
     kind: type[R]
     prefix: Key = ()
@@ -160,8 +160,8 @@ Change = Put | Load | Append | Delete | DeleteRange | Increment | Expect
 
 
 class Stored(msgspec.Struct, frozen=True):
-    """Holds the result of a Put: the assigned version, and the time when the row was first created. A result of `None`
-    means that the Put was `absent` and the row existed.
+    """Holds the result of a Put: the assigned version, and the time at which the row was first created. A result of
+    `None` means that the Put was `absent` and the row existed.
     """
 
     version: int
@@ -284,7 +284,7 @@ class SearchesText(Protocol):
     """Represents a store with a text index over the terms of entries. The engine analyses the terms, which are never
     interpreted as query syntax.
 
-    For a store without one, the engine keeps an index in the process, filled by `scan(Entry, index="by_stamp")`.
+    For a store without a text index, the engine keeps an in-process index, filled by `scan(Entry, index="by_stamp")`.
     """
 
     async def search_text(
@@ -308,7 +308,7 @@ class SearchesText(Protocol):
 class SearchesVectors(Protocol):
     """Represents a store that can search for the nearest vectors.
 
-    For other stores, the engine keeps a matrix of vectors in the process.
+    For other stores, the engine keeps an in-process matrix of vectors.
     """
 
     async def search_vector(
@@ -378,8 +378,8 @@ class Absence(msgspec.Struct, frozen=True):
 
     @property
     def verified(self) -> bool | None:
-        """This is False if a piece was found, True if everything was searched and none was found, and None if not
-        everything was searched."""
+        """This is False if a piece was found, True if everything was searched and no piece was found, and None if the
+        search was incomplete."""
         if self.found:
             return False
         return True if self.checked and not self.unchecked else None
@@ -387,7 +387,7 @@ class Absence(msgspec.Struct, frozen=True):
 
 @runtime_checkable
 class Verifies(Protocol):
-    """Represents a store that can search everything it contains for certain bytes after a scrub."""
+    """Represents a store that can search all its contents for certain bytes after a scrub."""
 
     async def verify_absent(self, needles: Sequence[bytes], *, org: str) -> Absence:
         """Search the live rows of an org and the store's files for any of these bytes."""

@@ -1,5 +1,4 @@
-"""Searches the live rows of an org for bytes, through the store's own reads, to find rows that a search of files cannot
-see."""
+"""Searches an org's live rows for bytes through the store's own reads, to find rows that a file search cannot see."""
 
 from __future__ import annotations
 

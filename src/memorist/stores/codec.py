@@ -59,7 +59,7 @@ class Codec(NamedTuple):
     shape: int
     """This is a hash of the column names. See `shape_of`."""
     sum_base: int
-    """These are the upper bits (algorithm and shape) of the checksum of a row over these columns. The CRC fills the
+    """These are the upper bits (algorithm and shape) of a row's checksum over these columns. The CRC fills the
     lower 32 bits."""
     versioned: bool
     """This is True if the store assigns each row its version."""
@@ -164,7 +164,7 @@ def _decode_source(columns: tuple[Column, ...], fields: dict[str, msgspec.struct
     """Return the source of a decoder. It uses a short constructor call for rows without optional cells, and the full
     call for all others.
 
-    Most rows are of the first kind, and the short call takes a third of the time."""
+    Most rows are of the first kind, for which the short call takes a third of the time."""
     whole, brief, empty = [], [], []
     created = next((i for i, column in enumerate(columns) if column.name == "created_at" and not column.nullable), None)
     for i, column in enumerate(columns):

@@ -37,8 +37,9 @@ class _Home(Generic[C]):
 class Homes(Generic[C]):
     """Creates clients where they are first used, and closes them everywhere.
 
-    `dispose` closes a client that `make` created, on the loop where it was used. If that loop has ended, `abandon`
-    closes it without awaiting. Without `abandon`, their sockets are closed when the clients are garbage collected.
+    `dispose` closes a client created by `make` on the loop where it was used. If that loop has ended, `abandon`
+    closes it without awaiting. Without `abandon`, the clients' sockets are closed when the clients are
+    garbage-collected.
     """
 
     def __init__(

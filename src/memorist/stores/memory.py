@@ -44,7 +44,7 @@ from .refusals import counter_overflow, no_thread, not_an_integer, wrong_version
 
 Cells = dict[str, Any]
 Undo: TypeAlias = "list[tuple[_Rows, Key, Cells | None]]"
-"""The undo log of one `apply`: the previous row under each key that was written, for a rollback."""
+"""The undo log of one `apply`, which contains the previous row under each written key for a rollback."""
 
 
 class MemoryStore:
@@ -370,7 +370,7 @@ class _Rows:
 
 
 class _Order:
-    """Keeps keys sorted within partitions (given by all columns but the last), so that appending to a partition is
+    """Keeps keys sorted within partitions (defined by all columns except the last), so that appending to a partition is
     cheap."""
 
     def __init__(self, columns: tuple[str, ...], missing: Cells) -> None:

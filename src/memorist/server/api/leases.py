@@ -67,7 +67,7 @@ class Leases(ServerNoun, server_nouns.Leases):
         return _held(run.saved)
 
     async def again(self, call: str, task_id: str, owner: str, **rest: object) -> Any:
-        """Answer a request whose idempotency key was used before with the current task, if the lease is still ours."""
+        """Return the current task for a request whose idempotency key was used before, if the lease is still ours."""
         if call == "release":
             return True
         saved = await load(self._core, task_id)

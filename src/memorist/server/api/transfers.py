@@ -20,7 +20,7 @@ MAX_IMPORT_BYTES = 4 * 1024 * 1024 * 1024
 
 
 class DamagedUpload(CorruptRecord):
-    """Raised if the uploaded file is damaged (422), as opposed to the stored data (500)."""
+    """Raised with status 422 if the uploaded file is damaged; damage to stored data has status 500."""
 
 
 class Transfers(ServerNoun, server_nouns.Transfers):

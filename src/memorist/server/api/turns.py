@@ -122,7 +122,8 @@ class Turns(ServerNoun, server_nouns.Turns):
         return ResumedSession(self._core, thread, id=session, turns=number - 1, persisted=persisted, keep=keep, **whose)
 
     async def _carrying(self, messages: list[Message], carried: Carried) -> list[Message]:
-        """Return the messages, one of which contains the recalled memory if the HMAC shows that this server created it.
+        """Verify with the HMAC that this server created the recalled memory, and return the messages with it stored in
+        one.
         """
         if not 0 <= carried.place < len(messages) or not hmac.compare_digest(
             carried.proof, await self._proof(carried.kept)

@@ -1,2 +1,2 @@
-"""Implements the inspector's views. Each function reads the data for one page, from a memory narrowed to the caller's
-key."""
+"""Implements the inspector's views. Each function reads the data for one page from a memory narrowed to the rights of
+the caller's key."""

@@ -342,7 +342,7 @@ def _repaired(fix: Repair) -> Span:
 
 
 def _memory(context: Context, hits: Mapping[str, Row]) -> list[Shown]:
-    """Return one row per recalled item, best first: whether it was sent, and the hit it came from."""
+    """Return one row per recalled item, best first, which shows whether it was sent and the hit it came from."""
     shown: list[Shown] = []
     for fate in context.recalled:
         item = fate.item

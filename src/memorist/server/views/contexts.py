@@ -189,7 +189,7 @@ class Assembled(TypedDict):
 
 
 class Built(msgspec.Struct, frozen=True):
-    """Holds an assembled context (or the error), with everything else that the page shows."""
+    """Holds an assembled context (or the error) and everything else that the page shows."""
 
     context: Context | None
     hits: list[Hit]

@@ -1,4 +1,4 @@
-"""Finds users, threads, facts and ids by prefix, for the search box that `/` opens."""
+"""Finds users, threads, facts and ids by prefix, for the search box that opens with `/`."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ class PlansAsked(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Analyses(msgspec.Struct, forbid_unknown_fields=True):
-    """Asks for the list of the analyser's reports, or for one report by name."""
+    """Requests the list of the analyser's reports, or one report by name."""
 
     name: str | None = None
 
@@ -165,7 +165,7 @@ KINDS: dict[str, tuple[type[Record], Callable[[Any], Row], str | None]] = {
     "events": (Event, _event, None),
     "candidates": (Candidate, _candidate, None),
 }
-"""For each kind: its record, the function that builds its row, and its index by namespace if its key contains no
+"""The record of each kind, the function that builds its row, and its namespace index if its key contains no
 namespace."""
 
 

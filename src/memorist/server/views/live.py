@@ -2,8 +2,7 @@
 contain no content.
 
 It watches the store, so it also reports changes made by other processes, but only those that the key may read. The
-first event is the current pulse (see `overview.pulse`), so that a page that reconnects knows whether it missed a
-change.
+first event is the current pulse (see `overview.pulse`), so that a reconnecting page knows whether it missed a change.
 """
 
 from __future__ import annotations

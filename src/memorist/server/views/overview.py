@@ -27,7 +27,7 @@ class Pulse(msgspec.Struct, forbid_unknown_fields=True):
 
 
 async def overview(handle: AsyncMemory, asked: Overview) -> Row:
-    """Return counts, the doctor's findings, the newest events and details of the store."""
+    """Return counts, the doctor's findings, the newest events and details about the store."""
     core = core_of(handle)
     stats = await handle.stats()
     users = sum(ns.startswith("user:") for ns in stats.namespaces)

@@ -84,8 +84,8 @@ async def hit_row(handle: AsyncMemory, hit: Hit) -> Row:
 
 
 async def why_not(handle: AsyncMemory, asked: WhyNot) -> Row:
-    """Return why an expected item is not among the hits: its rank, the filter that excludes it, or that it does not
-    exist.
+    """Return the reason why an expected item is not among the hits: its rank, the filter that excludes it, or its
+    absence.
     """
     own = as_user(handle, asked.user)
     shown = await _search_hits(own, asked, MAX_SEARCHED_HITS if not asked.trusts else 100)
@@ -126,7 +126,7 @@ async def _hidden(own: AsyncMemory, asked: WhyNot) -> str | None:
 
 
 async def _absent(own: AsyncMemory, id: str) -> str:
-    """Return why an item is not found even without filters."""
+    """Return the reason why an item is not found even without filters."""
     thread, _, seq = id.rpartition("#")
     if seq.isdecimal() and thread:
         if await own.threads.get(thread) is None:

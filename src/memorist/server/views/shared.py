@@ -24,7 +24,7 @@ MAX_CHARACTERS = 20_000
 
 
 class EventRow(TypedDict):
-    """Represents an audit event, or a thread in a timeline: what happened, when, to what, and by whom."""
+    """Represents an audit event, or a thread in a timeline: the action, its time, its target and its actor."""
 
     id: str
     at: datetime

@@ -8,7 +8,7 @@ means the same here as on every other store, even where SQL differs:
 - `jsonb` cannot contain `\\u0000`, so a row whose JSON contains it is accepted.
 - Tests of raw bytes, and operands that are not JSON, accept all rows.
 
-A part that accepts too much is not `exact`, and its negation accepts all rows.
+A part that accepts too many rows is not `exact`, and its negation accepts all rows.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Condition(NamedTuple):
     """Represents a translated filter."""
 
     source: str
-    """This is joined to the table. It contains the JSON columns that the condition reads, as `jsonb`."""
+    """This is joined to the table. It contains, as `jsonb`, the JSON columns that the condition reads."""
     sql: str
     cells: list[Cell]
     exact: bool

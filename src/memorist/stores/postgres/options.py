@@ -1,4 +1,4 @@
-"""Parses the address of the server, a libpq URL with our own options as `memorist_…` parameters."""
+"""Parses the server's address, which is a libpq URL with our own options as `memorist_…` parameters."""
 
 from __future__ import annotations
 

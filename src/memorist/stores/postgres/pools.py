@@ -1,4 +1,5 @@
-"""Manages psycopg's connection pools, one per process and event loop, and a blocking and an async client over them.
+"""Manages psycopg's connection pools, one per process and event loop, and provides a blocking and an async client for
+them.
 
 A connection and the locks of a pool belong to the event loop that created them. A pool shared by two loops would wait
 forever. A connection inherited through a fork belongs to the parent, and using or closing it would break the parent's
@@ -139,7 +140,7 @@ class BlockingClient:
 
 
 class _LoopPool(AsyncConnectionPool[AsyncConnection]):
-    """Extends psycopg's pool, so that its workers also end if they are cancelled while connecting. Otherwise they
+    """Extends psycopg's pool, so that its workers also end if they are cancelled while connecting. Otherwise, they
     would swallow the cancellation, and a loop that ends without `close` would wait for them forever."""
 
     runtime: Runtime

@@ -1,6 +1,6 @@
 """Reads from a hot standby if it has replayed everything that this process has seen on the primary.
 
-Every read from the primary also asks for its write-ahead log position. After a write, the position is unknown until the
+Every read from the primary also requests its write-ahead log position. After a write, the position is unknown until the
 next such read. A read that may come from the replica sends the known position, and the replica answers only if it has
 replayed the log up to that position. Otherwise, and whenever the replica is unavailable, the primary answers. A handle
 therefore reads its own writes and never goes back in time, without an extra round trip. Writes by other processes

@@ -32,7 +32,8 @@ FROM pg_ls_waldir() WHERE name ~ '^[0-9A-F]{24}$'
 
 
 async def scrub(session: Session, runtime: Runtime) -> Scrubbed:
-    """Rewrite all of our tables, then remove the log that still contains the dead rows, if this user is allowed to."""
+    """Rewrite all of our tables, then remove the log that still contains the dead rows, if this user is allowed to do
+    so."""
     tables = (await session.run([Step(_TABLES, ())], repeatable=True))[0].rows
     if not all(owned for _, owned in tables):
         raise Unsupported("only the owner of the tables can rewrite them; run `memorist scrub` as their owner")
@@ -56,7 +57,8 @@ async def _rewrite(session: Session, name: str) -> None:
 
 
 async def _drop_log(session: Session, runtime: Runtime) -> Scrubbed:
-    """Turn off recycling of log segments, then use up those already recycled. The setting is restored afterwards."""
+    """Turn off the recycling of log segments, then use up those already recycled. The setting is restored
+    afterwards."""
     setting = (await _row(session, "SELECT current_setting('wal_recycle')"))[0]
     if setting == "on":
         await _statement(session, "ALTER SYSTEM SET wal_recycle = off")

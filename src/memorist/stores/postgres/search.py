@@ -1,4 +1,4 @@
-"""Searches entries by terms with a `tsvector` index, and by vectors with pgvector if the server has it."""
+"""Searches entries by terms with a `tsvector` index, and by vectors with pgvector if it is installed on the server."""
 
 from __future__ import annotations
 
@@ -162,8 +162,7 @@ async def _passing(
 
 
 def _condition(only: EntryFilter) -> Condition:
-    """Return a filter as SQL over the entry `t`, without its kinds, because both statements have a parameter for
-    these."""
+    """Return a filter as SQL over the entry `t`, without its kinds, for which both statements have a parameter."""
     if not only.beyond_kinds:
         return _NONE
     parts: list[str] = []

@@ -1,5 +1,5 @@
 """Runs transactions. Each runs for one org (row-level security), under the application's role and with time limits, and
-is retried if that is safe."""
+is retried if this is safe."""
 
 from __future__ import annotations
 

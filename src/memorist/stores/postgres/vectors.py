@@ -1,9 +1,9 @@
 """Adds the vector index if pgvector is available, even to a large table in use.
 
 A small table is converted in one transaction. On a large table, the column is added empty, with a trigger that fills it
-for new rows. Existing rows follow in batches, in short transactions that lock only their own rows. Then the indexes are
-built concurrently. Until the last of them is valid, every program searches vectors in its own process. An interrupted
-conversion continues at the next open.
+for new rows. Existing rows are then filled in batches, in short transactions that lock only their own rows. Then the
+indexes are built concurrently. Until the last of them is valid, every program searches vectors in its own process. An
+interrupted conversion continues at the next open.
 """
 
 from __future__ import annotations
@@ -120,8 +120,8 @@ def _index(width: int) -> str:
 
 
 def _what(schema: str, width: int) -> str:
-    """Return the expressions to index. An index needs a fixed number of dimensions, so there is one for each common
-    number. Other vectors are searched exactly."""
+    """Return the expressions to index. An index requires a fixed number of dimensions, so there is one index for each
+    common number. Other vectors are searched exactly."""
     return (
         f"USING hnsw ((embedding::{schema}.halfvec({width})) {schema}.halfvec_cosine_ops) "
         f"WITH (m = 12, ef_construction = 48) WHERE {schema}.vector_dims(embedding) = {width}"

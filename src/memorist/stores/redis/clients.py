@@ -180,7 +180,7 @@ def _check_role(connection: Any) -> None:
     """Refuse a server that is a replica.
 
     A crashed primary comes back at its old address as an empty replica of the new one. It refuses writes, but it
-    answers reads (and scripts that write nothing) as if there had never been any data.
+    answers reads (and read-only scripts) as if there had never been any data.
     """
     connection.on_connect()
     connection.send_command("ROLE", check_health=False)

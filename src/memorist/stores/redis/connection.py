@@ -1,7 +1,7 @@
 """Sends commands to one server, to the primary that Sentinels name, or to the nodes of a Cluster.
 
 Every process and every event loop has its own redis-py clients, because a connection belongs to the loop that opened
-it. With `memorist_replicas=N` in the URL, a write is acknowledged once N replicas have it (`WAIT`).
+it. With `memorist_replicas=N` in the URL, a write is acknowledged once N replicas have received it (`WAIT`).
 """
 
 from __future__ import annotations
@@ -276,7 +276,7 @@ class Client:
         return sent or isinstance(error.__context__, ReadOnlyError)
 
     async def _refresh(self) -> bool:
-        """Ask any node which node owns which slots, and return whether one has answered."""
+        """Query any node for the owners of the slots, and return whether one has answered."""
 
         async def refresh(clients: _Clients) -> None:
             await self._result(clients.main.nodes_manager.initialize())

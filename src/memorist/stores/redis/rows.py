@@ -3,9 +3,9 @@ change, followed by MessagePack.
 
 A row is `1 [checksum] field; … shape; length; index members, body`:
 
-- `1` is the number of this format. It determines the checksum, which is the first 8 hex digits of the SHA-1 of
-everything after it, in tables that declare one. SHA-1 is used because a script, which fills in sequence numbers, can
-compute it.
+- `1` is the number of this format. It determines the checksum, which consists of the first 8 hex digits of the SHA-1 of
+  everything after it, in tables that declare one. SHA-1 is used because a script, which fills in sequence numbers, can
+  compute it.
 - The fields are columns that scripts must read or change. They are fixed for each table.
 - `shape` is a hash of the writer's set of columns (see `codec.shape_of`). Before a script replaces a row of a shape
   that it does not know, it returns the body to the client, which merges the unknown cells into the new row

@@ -1,5 +1,5 @@
-"""Implements the Redis store, with rows as strings, keys and indexes as sorted sets, and one Lua script per batch of
-changes."""
+"""Implements the Redis store, which keeps rows as strings, and keys and indexes as sorted sets, and runs one Lua script
+per batch of changes."""
 
 from __future__ import annotations
 

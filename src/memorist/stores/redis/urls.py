@@ -21,7 +21,7 @@ class Servers(NamedTuple):
     """redis-py parses this URL to connect to any of the servers that contain data."""
     cluster: bool = False
     service: str | None = None
-    """This is the name under which Sentinels know the primary, or None without Sentinels."""
+    """This is the name under which Sentinels know the primary, or None if there are no Sentinels."""
     seeds: tuple[Address, ...] = ()
     """These are the nodes or Sentinels that the URL names."""
     replicas: int = 0

@@ -1,11 +1,11 @@
 """Keeps a register of the orgs that have jobs, so that a worker examines only these orgs, however many there are in
 total.
 
-An org is entered, with the time, before one of its jobs is written. A worker that finds no jobs for an org removes it,
-unless it was entered less than five minutes ago, because its job may not have been written yet. The rows and the
-register are in different slots of a Cluster, so they cannot change atomically. A daily sweep over all orgs finds the
-entries that a stalled writer or an older version omitted. It examines one page at a time, so that no worker has to
-wait.
+An org is entered with the current time before one of its jobs is written. A worker that finds no jobs for an org
+removes it, unless it was entered less than five minutes ago, because its job may not have been written yet. The rows
+and the register are in different slots of a Cluster, so they cannot change atomically. A daily sweep over all orgs
+finds the entries that a stalled writer or an older version omitted. It examines one page at a time, so that no worker
+has to wait.
 """
 
 from __future__ import annotations

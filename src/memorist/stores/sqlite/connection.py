@@ -34,7 +34,7 @@ _UNKNOWN = "the disk failed while committing; read back before writing it again"
 _MOVED = "the file was deleted or replaced while it was open: what was written is not in the file that lies there now"
 _CLOSED = "the parent process closed the file while this one was forked from it; open the memory again in the child"
 _abandoned: list[object] = []
-"""Connections inherited through a fork; the child keeps them referenced, unused and open, because closing them would
+"""Connections inherited through a fork. The child keeps them referenced, unused and open, because closing them would
 break the parent's connections."""
 _open_here: dict[str, int] = {}
 """The number of connections that this process has to each file. Opening a file a second time and closing that
@@ -110,7 +110,7 @@ class Connections:
         self._real = os.path.realpath(path)
         self._synchronous = "FULL" if durability == "full" else "NORMAL"
         self._file: tuple[int, ...] | None = None
-        """The inode and device of the open file, used to notice when another file replaces it."""
+        """The inode and device of the open file, used to detect when another file replaces it."""
         self._moved = array("i", (0,))
         """The integer in which SQLite stores whether the file was moved; see `_check_file`."""
         self._moved_at = self._moved.buffer_info()[0]

@@ -1,8 +1,8 @@
 """Provides a fast path for reading pages of plain messages.
 
 Most messages contain only text, or text and the original that an adapter stores (`raw`). Fetching 17 columns, nine of
-them empty, costs more than the message itself, so one computed flag replaces the nine. If any message on a page
-contains more than that, the page is read again in full.
+them empty, takes longer than reading the message itself, so one computed flag replaces the nine. If any message on a
+page contains more than that, the page is read again in full.
 """
 
 from __future__ import annotations

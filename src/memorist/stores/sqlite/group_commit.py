@@ -1,4 +1,4 @@
-"""Commits in groups. Writes that wait for the file at the same time share one transaction, and therefore one fsync."""
+"""Commits in groups. Writes that wait for the file at the same time share one transaction and therefore one fsync."""
 
 from __future__ import annotations
 

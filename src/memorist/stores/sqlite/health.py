@@ -1,4 +1,4 @@
-"""Reports the version of SQLite, the settings and size of the file, and whether its content is intact, for `doctor`."""
+"""Reports SQLite's version, the file's settings and size, and the integrity of its content, for `doctor`."""
 
 from __future__ import annotations
 
