@@ -174,7 +174,7 @@ ACCESS: dict[str, Access] = {
 
 
 def access_of(name: str) -> Access:
-    """Return the access that an operation needs. If the table has no row for it, raise an error that says what to do."""
+    """Return the access that an operation needs. If the table has no row for it, raise an error with advice."""
     try:
         return ACCESS[name]
     except KeyError:

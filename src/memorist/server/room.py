@@ -1,4 +1,4 @@
-"""Limits concurrent requests (backpressure): some run, others wait in a queue, and the rest receive a 503 immediately."""
+"""Limits concurrent requests (backpressure): some run, others wait in a queue, and the rest receive a 503 at once."""
 
 from __future__ import annotations
 
