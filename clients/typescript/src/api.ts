@@ -2,7 +2,7 @@
 
 import { Http, type CallOptions, type Listed, type ServerEvent, type Settings, type Upload } from "./http.ts";
 
-/** Represents a request that can be sent to a provider unchanged. */
+/** Represents a request that can be sent unchanged to a provider. */
 export type RenderedRequest = {
   format: "anthropic" | "context" | "openai";
   messages: Record<string, unknown>[];
@@ -65,7 +65,7 @@ export type Thread = {
 };
 
 /**
- * Represents one message of a thread. You set the role and the content. The thread, the sequence number and the
+ * Represents one message in a thread. You set the role and the content. The thread, the sequence number and the
  *     token count are set when it is appended.
  */
 export type Message = {
@@ -88,7 +88,7 @@ export type Message = {
   expires_at?: string | null;
 };
 
-/** Represents a long text that was stored, and the preview to send instead of it. */
+/** Represents a stored long text and the preview to send in its place. */
 export type Stashed = {
   id: string;
   text: string;
@@ -133,7 +133,10 @@ export type Break = {
   cost: number | null;
 };
 
-/** Holds the state of an appended message: whether it is durable and indexed, and how far derivation has come. */
+/**
+ * Holds the state of an appended message: whether it is durable and indexed, and how far derivation has
+ *     progressed.
+ */
 export type MessageReceipt = {
   message: Message;
   durable: boolean;
@@ -162,7 +165,7 @@ export type Summary = {
   version: number;
 };
 
-/** Represents a line of a summary, and the ids of the messages it is about, the most related first. */
+/** Represents a line of a summary, and the ids of the messages it is about, the most closely related first. */
 export type SummaryLine = {
   text: string;
   messages: string[];
@@ -313,7 +316,7 @@ export type Gate = {
 };
 
 /**
- * Deletes records that are older than a given age. If you set several conditions, all of them must be met.
+ * Deletes records older than a given age. If you set several conditions, all of them must be met.
  *
  *     Attributes:
  *         kind: `message`, `fact`, `event`, `learning`, `document` or `candidate`.
@@ -330,7 +333,7 @@ export type Retention = {
   namespace: string;
 };
 
-/** Holds what the gate finds in a text. */
+/** Holds the gate's findings for a text. */
 export type GateCheck = {
   text: string;
   secrets: string[];
@@ -359,7 +362,7 @@ export type Plan = {
   applied?: boolean;
 };
 
-/** Holds one proposal of a plan: what happens to which memories, and why. */
+/** Holds one proposal in a plan: what happens to which memories, and why. */
 export type PlanLine = {
   op: string;
   ids: string[];
@@ -377,7 +380,7 @@ export type UserProfile = {
   learnings: Learning[];
 };
 
-/** Represents a line about a user, and its source. */
+/** Represents a line about a user and its source. */
 export type ProfileLine = {
   text: string;
   lane: string;
@@ -519,7 +522,7 @@ export type Checkpoint = {
   version: number;
 };
 
-/** A record as it was put. `data` is bytes or a JSON value, and `key` is the tuple it is stored under. */
+/** A record as it was written. `data` is bytes or a JSON value, and `key` is the tuple under which it is stored. */
 export type OpaqueRecord = {
   ns: string;
   key: (string | number)[];
@@ -533,7 +536,7 @@ export type OpaqueRecord = {
   expires_at: string | null;
 };
 
-/** Represents one of several records that are put in one call. */
+/** Represents one of several records put in one call. */
 export type RecordItem = {
   key: (string | number)[];
   data?: unknown;
@@ -561,7 +564,10 @@ export type AuditEvent = {
   expires_at: string | null;
 };
 
-/** Describes the state of one queue: how many jobs are waiting, failing or dead, and how long they have waited. */
+/**
+ * Describes the state of one queue: how many jobs are waiting, failing or dead, and how long they have been
+ *     waiting.
+ */
 export type Backlog = {
   queue: string;
   waiting: number;
@@ -610,7 +616,7 @@ export type Hit = {
   page: number | null;
 };
 
-/** Describes one signal behind a hit: its share of the score, and the hit's rank by that signal alone. */
+/** Describes one signal behind a hit: its share of the score and the hit's rank by that signal alone. */
 export type Reason = {
   signal: string;
   weight: number;
@@ -629,15 +635,15 @@ export type Understood = {
 };
 
 /**
- * Describes something in a message that did not become a memory, such as a secret or a model's note that failed the
- *     checks.
+ * Describes something in a message that did not become a memory, such as a secret or a model's note that failed
+ *     validation.
  */
 export type Refusal = {
   message: string;
   reason: string;
 };
 
-/** Holds the request to the model, assembled to a token budget. */
+/** Holds a request to a model, assembled to fit a token budget. */
 export type Context = {
   tokens: number;
   layout: string;
@@ -696,13 +702,13 @@ export type Unit = {
   last: number;
 };
 
-/** Represents a unit that is dropped or shortened, and the reason. */
+/** Represents a dropped or shortened unit and the reason. */
 export type Left = {
   unit: Unit;
   reason: string;
 };
 
-/** Represents a change to a message in the request, so that a provider accepts it. */
+/** Represents a change to a message in the request that makes a provider accept it. */
 export type Repair = {
   position: number;
   reason: string;
@@ -718,7 +724,7 @@ export type Fate = {
   reason: string;
 };
 
-/** Represents a recalled item, with its text, its source and how much to trust it. */
+/** Represents a recalled item, with its text, its source and its level of trust. */
 export type MemoryItem = {
   text: string;
   kind: string;
@@ -767,7 +773,7 @@ export type WhyStep = {
   message: Message | null;
 };
 
-/** Describes the correction that set a fact's current value: what it replaced, who made it, when and why. */
+/** Describes the correction that set a fact's current value: what it replaced, and who made it, when and why. */
 export type WhyCorrection = {
   before: unknown;
   value: unknown;
@@ -776,7 +782,7 @@ export type WhyCorrection = {
   reason: string | null;
 };
 
-/** Represents a processor's report: how many items it examined and changed, with counts and notes. */
+/** Represents a processor's report: how many items it examined and changed, along with counts and notes. */
 export type Report = {
   processor: string;
   seen: number;
@@ -785,13 +791,13 @@ export type Report = {
   notes: string[];
 };
 
-/** Holds the report of a scrub: names of files, tables and servers, never content. */
+/** Holds the report on a scrub, which contains names of files, tables and servers, but never content. */
 export type Scrubbed = {
   done: string[];
   left: string[];
 };
 
-/** Counts the stored records by kind, and the indexed ones. */
+/** Counts the stored records by kind, and how many of them are indexed. */
 export type Stats = {
   org: string;
   threads: number;
@@ -817,7 +823,7 @@ export type Turns = {
   passing: number;
 };
 
-/** Reports what it cost to extract memories with a model, for all threads that still exist. */
+/** Reports the cost of extracting memories with a model, for all threads that still exist. */
 export type ReadingCost = {
   calls: number;
   messages: number;
@@ -833,7 +839,7 @@ export type ReadingCost = {
   tokens_today: number;
 };
 
-/** Holds the report of `doctor` about the store, the embedder, the queues, and every problem. */
+/** Holds the `doctor` report on the store, the embedder, the queues and all problems. */
 export type Diagnosis = {
   store: string;
   details: Record<string, unknown>;
@@ -843,7 +849,7 @@ export type Diagnosis = {
   problems: string[];
 };
 
-/** Represents a retention rule, with the number of rows that the collector will delete in its next run. */
+/** Represents a retention rule, and the number of rows that the collector will delete in its next run. */
 export type RetentionState = {
   rule: string;
   due: number;
@@ -935,7 +941,7 @@ export type Carried = {
   proof: string;
 };
 
-/** Represents a context, and the recalled memory to send back with its turn. */
+/** Represents a context and the recalled memory to send back with its turn. */
 export type SessionContext = {
   context: Context;
   kept: Record<string, unknown> | null;
@@ -956,14 +962,14 @@ export type Recalled = {
   made: MadeFrom;
 };
 
-/** Describes what an output is based on, as `recall` returned it. The client sends it back with the output. */
+/** Describes the sources of an output, as `recall` returned them. The client sends it back with the output. */
 export type MadeFrom = {
   since: string;
   sources?: string[];
   trust?: string | null;
 };
 
-/** Describes the fact that an output is stored as. */
+/** Describes the fact in which an output is stored. */
 export type RememberAs = {
   namespace: string;
   key: string;
@@ -971,7 +977,7 @@ export type RememberAs = {
   confidence?: number;
 };
 
-/** Contains a preview with the code that confirms it, or (if `done`) the report of what was deleted. */
+/** Contains a preview with the code that confirms it, or (if `done`) the report on the deletion. */
 export type Forgetting = {
   erasure: Erasure;
   code: string | null;
@@ -979,8 +985,8 @@ export type Forgetting = {
 };
 
 /**
- * Reports what `forget` did: the number of deleted rows by table, and what a search of the files found
- *     afterwards.
+ * Reports the result of `forget`: the number of deleted rows by table, and what a subsequent search of the files
+ *     found.
  */
 export type Erasure = {
   kind: string;
@@ -996,7 +1002,7 @@ export type Erasure = {
   complete: boolean;
 };
 
-/** Reports the rows of an export or import by table. */
+/** Reports the number of rows in an export or import, by table. */
 export type Transfer = {
   rows: number;
   counts: Record<string, number>;
@@ -1034,19 +1040,19 @@ export type Sample = {
   at: string | null;
 };
 
-/** Holds the changes, and the cursor (`seen`) to send with the next request. */
+/** Holds the changes and the cursor (`seen`) to send with the next request. */
 export type Watched = {
   notices: Notice[];
   seen: Record<string, number>;
 };
 
-/** Reports that a record of a certain kind changed in a namespace. */
+/** Reports that a record of a given kind changed in a namespace. */
 export type Notice = {
   kind: string;
   namespace: string;
 };
 
-/** Represents a folder that can be analysed, and whether there is a report on it. */
+/** Describes a folder that can be analysed, and whether a report on it exists. */
 export type Checkout = {
   name: string;
   analysed: boolean;
@@ -1107,7 +1113,7 @@ export class FactsNoun {
   }
 
   /**
-   * Delete all facts whose key starts with `prefix`, as `delete` does, and return how many.
+   * Delete all facts whose key starts with `prefix`, as `delete` does, and return how many were deleted.
    *
    * Args:
    *     ns: The namespace. On a user's handle, it defaults to the user's own.
@@ -1127,7 +1133,7 @@ export class FactsNoun {
   }
 
   /**
-   * Return several facts at once, in the order of the keys, with None for those that do not exist.
+   * Return several facts at once, in the order of the keys, and None for each one that does not exist.
    *
    * Args:
    *     ns: The namespace. On a user's handle, it defaults to the user's own.
@@ -1146,8 +1152,7 @@ export class FactsNoun {
   }
 
   /**
-   * Delete the expired facts of this org now, instead of waiting for the collector, and return how many were
-   * deleted.
+   * Delete this org's expired facts now instead of waiting for the collector, and return how many were deleted.
    *
    * Returns:
    *     How many facts were deleted.
@@ -1159,7 +1164,7 @@ export class FactsNoun {
   }
 
   /**
-   * Return a fact, or None if there is none.
+   * Return a fact, or None if it does not exist.
    *
    * Args:
    *     ns: The namespace. On a user's handle, it defaults to the user's own.
@@ -1179,10 +1184,10 @@ export class FactsNoun {
   }
 
   /**
-   * Write a value. The last write wins, unless you pass the version to replace as `expect`.
+   * Write a value. The last write wins unless you pass the version to replace as `expect`.
    *
-   * A value that was rejected is not written again from the same `source`, except by the user; the rejected version
-   * is returned instead. The same applies to a fact whose `source` was forgotten, whoever writes it.
+   * A rejected value is not written again from the same `source`, except by the user; the rejected version is
+   * returned instead. The same applies to a fact whose `source` was forgotten, regardless of who writes it.
    *
    * Args:
    *     ns: The namespace, such as `user:ada`. On a user's handle you can leave it out in all methods:
@@ -1219,7 +1224,7 @@ export class FactsNoun {
   }
 
   /**
-   * Delete a fact. Memories derived from it stay; `forget` deletes them too.
+   * Delete a fact. Memories derived from it stay; use `forget` to delete them too.
    *
    * Args:
    *     ns: The namespace. On a user's handle, it defaults to the user's own.
@@ -1269,7 +1274,7 @@ export class FactsNoun {
   }
 
   /**
-   * Change how long a fact is kept, counted from now, without a new version.
+   * Change how long a fact is kept, counting from now, without creating a new version.
    *
    * Args:
    *     ns: The namespace. On a user's handle, it defaults to the user's own.
@@ -1311,7 +1316,7 @@ export class FactsNoun {
   /**
    * Replace a wrong value with the right one.
    *
-   * The wrong value stays in the history, and is not derived again from the same sources.
+   * The wrong value stays in the history but is not derived again from the same sources.
    *
    * Args:
    *     ns: The namespace. On a user's handle, it defaults to the user's own.
@@ -1333,7 +1338,7 @@ export class FactsNoun {
   }
 
   /**
-   * End a fact that was true and no longer is. Its history stays, and the same value may be stated again.
+   * End a fact that used to be true. Its history is kept, and the same value may be stated again.
    *
    * Args:
    *     ns: The namespace. On a user's handle, it defaults to the user's own.
@@ -1356,9 +1361,9 @@ export class FactsNoun {
   }
 
   /**
-   * Reject a fact that was never true. It is removed, and not derived again from the same sources.
+   * Reject a fact that was never true. It is removed and is not derived again from the same sources.
    *
-   * If the user states it again, that is a new source, and it is remembered.
+   * If the user states it again, that counts as a new source, and the fact is remembered.
    *
    * Args:
    *     ns: The namespace. On a user's handle, it defaults to the user's own.
@@ -1404,7 +1409,7 @@ export class FactsNoun {
   /**
    * Make an earlier version of a fact the current one again, with its value, confidence, sources and expiry.
    *
-   * A value that was rejected may be derived from its sources again.
+   * A rejected value may then be derived from its sources again.
    *
    * Args:
    *     ns: The namespace. On a user's handle, it defaults to the user's own.
@@ -1485,7 +1490,7 @@ export class ThreadsNoun {
   }
 
   /**
-   * Return several threads at once, in the order of the ids, with None for those that do not exist.
+   * Return several threads at once, in the order of the ids, and None for each one that does not exist.
    *
    * Args:
    *     ids: The ids of the threads.
@@ -1500,7 +1505,7 @@ export class ThreadsNoun {
   }
 
   /**
-   * Return a thread without its messages, or None if there is none.
+   * Return a thread without its messages, or None if it does not exist.
    *
    * Args:
    *     id: The id of the thread.
@@ -1515,7 +1520,7 @@ export class ThreadsNoun {
   }
 
   /**
-   * Change the title or the metadata of a thread.
+   * Change a thread's title or metadata.
    *
    * Args:
    *     id: The thread.
@@ -1537,7 +1542,7 @@ export class ThreadsNoun {
   }
 
   /**
-   * Delete a thread with its messages, summaries and index entries, and return whether it existed.
+   * Delete a thread and its messages, summaries and index entries, and return whether it existed.
    *
    * Args:
    *     id: The id of the thread.
@@ -1614,7 +1619,7 @@ export class ThreadsNoun {
   }
 
   /**
-   * Record what a request for this thread cost, and find out what broke the provider's prompt cache.
+   * Record the cost of a request for this thread, and find out what broke the provider's prompt cache.
    *
    * Args:
    *     id: The thread.
@@ -1635,7 +1640,7 @@ export class ThreadsNoun {
   }
 
   /**
-   * List what the last requests of a thread cost, oldest first, as `report` recorded it.
+   * List the costs of a thread's last requests, oldest first, as recorded by `report`.
    *
    * Args:
    *     id: The id of the thread.
@@ -1719,8 +1724,8 @@ export class ThreadsNoun {
   }
 
   /**
-   * Delete messages from a thread, and return how many were deleted. `forget` also deletes what was derived from
-   * them.
+   * Delete messages from a thread, and return how many were deleted. `forget` also deletes everything derived
+   * from them.
    *
    * Args:
    *     id: The thread.
@@ -1737,7 +1742,7 @@ export class ThreadsNoun {
   }
 
   /**
-   * Return the newest `n` messages, the newest last.
+   * Return the newest `n` messages, newest last.
    *
    * Args:
    *     id: The id of the thread.
@@ -1792,7 +1797,7 @@ export class ThreadsNoun {
   }
 
   /**
-   * List the parts of a thread that a provider compacted, oldest first, each with the message that contains its
+   * List the parts of a thread compacted by a provider, oldest first, each with the message that contains its
    * item.
    *
    * Args:
@@ -1811,7 +1816,7 @@ export class ThreadsNoun {
   }
 
   /**
-   * Return one message by its id, or None if there is none.
+   * Return one message by its id, or None if it does not exist.
    *
    * Args:
    *     id: The id of the message, such as `talk#12`.
@@ -1844,7 +1849,7 @@ export class ThreadsNoun {
   }
 
   /**
-   * Pin a message, so that every later context of its thread contains it, or unpin it.
+   * Pin a message so that every later context of its thread contains it, or unpin it.
    *
    * Args:
    *     message: The message, or its id.
@@ -1863,7 +1868,7 @@ export class ThreadsNoun {
   }
 }
 
-/** Reads and writes learnings of the handle's user, or of the user you name. */
+/** Reads and writes the learnings of the handle's user, or of a user that you name. */
 export class LearningsNoun {
   readonly #http: Http;
 
@@ -1872,7 +1877,7 @@ export class LearningsNoun {
   }
 
   /**
-   * List learnings by use, then by confidence, then by age, with the most used first.
+   * List learnings by use (most used first), then by confidence, then by age.
    *
    * Args:
    *     min_confidence: Leave out learnings with a lower confidence.
@@ -1893,7 +1898,8 @@ export class LearningsNoun {
   }
 
   /**
-   * Add a learning. If the same content exists (apart from case, width and spacing), it is reinforced instead.
+   * Add a learning. If the same content already exists (apart from case, width and spacing), it is reinforced
+   * instead.
    *
    * A deleted learning is not derived again from the same source, and one whose source was forgotten is not stored
    * at all; both are returned with the status `rejected`.
@@ -1918,7 +1924,7 @@ export class LearningsNoun {
   }
 
   /**
-   * Return several learnings at once, in the order of the ids, with None for those that do not exist.
+   * Return several learnings at once, in the order of the ids, and None for each one that does not exist.
    *
    * Args:
    *     ids: The ids of the learnings.
@@ -1950,7 +1956,7 @@ export class LearningsNoun {
   }
 
   /**
-   * Return a learning by its id, or None if there is none.
+   * Return a learning by its id, or None if it does not exist.
    *
    * Args:
    *     id: The id of the learning.
@@ -1966,7 +1972,7 @@ export class LearningsNoun {
   }
 
   /**
-   * Delete a learning, so that it is not derived again from the same sources, and return whether there was one.
+   * Delete a learning so that it is not derived again from the same sources, and return whether it existed.
    *
    * Args:
    *     id: The id of the learning.
@@ -2007,7 +2013,7 @@ export class LearningsNoun {
   }
 
   /**
-   * Raise the confidence of a learning that proved right, and return it.
+   * Raise the confidence of a learning that proved right, and return the learning.
    *
    * Args:
    *     id: The id of the learning.
@@ -2026,7 +2032,7 @@ export class LearningsNoun {
   }
 
   /**
-   * Lower the confidence of a learning that proved wrong, and return it.
+   * Lower the confidence of a learning that proved wrong, and return the learning.
    *
    * Args:
    *     id: The id of the learning.
@@ -2045,7 +2051,7 @@ export class LearningsNoun {
   }
 }
 
-/** Reads and writes events of the handle's user, or of the namespace you name. */
+/** Reads and writes the events of the handle's user, or those in a namespace that you name. */
 export class EventsNoun {
   readonly #http: Http;
 
@@ -2054,7 +2060,7 @@ export class EventsNoun {
   }
 
   /**
-   * Return events in the order in which they begin.
+   * Return events, ordered by when they begin.
    *
    * Args:
    *     status: Return only events that are `planned`, `done` or `cancelled`.
@@ -2078,7 +2084,7 @@ export class EventsNoun {
   }
 
   /**
-   * Store an event and return it. Adding the same text for the same day again changes nothing.
+   * Store an event and return it. Adding the same text again for the same day changes nothing.
    *
    * Args:
    *     text: A sentence that makes sense on its own ("Ada flies to Porto").
@@ -2109,7 +2115,7 @@ export class EventsNoun {
   }
 
   /**
-   * Return several events at once, in the order of the ids, with None for those that do not exist.
+   * Return several events at once, in the order of the ids, and None for each one that does not exist.
    *
    * Args:
    *     ids: The ids of the events.
@@ -2128,7 +2134,7 @@ export class EventsNoun {
   }
 
   /**
-   * Return an event by its id, or None if there is none.
+   * Return an event by its id, or None if it does not exist.
    *
    * Args:
    *     id: The id of the event.
@@ -2177,7 +2183,7 @@ export class EventsNoun {
   }
 
   /**
-   * Delete an event with its history, and return whether there was one.
+   * Delete an event and its history, and return whether it existed.
    *
    * Args:
    *     id: The id of the event.
@@ -2196,7 +2202,7 @@ export class EventsNoun {
   }
 
   /**
-   * Mark an event as cancelled and return it. It stays stored, and is no longer recalled.
+   * Mark an event as cancelled and return it. It stays in the store but is no longer recalled.
    *
    * Args:
    *     id: The event.
@@ -2267,7 +2273,7 @@ export class MemoriesNoun {
   }
 
   /**
-   * Return the memories that are most relevant to a query, best first, each with its score.
+   * Return the memories most relevant to a query, best first, each with its score.
    *
    * Args:
    *     query: A question or a few words.
@@ -2289,7 +2295,7 @@ export class MemoriesNoun {
   }
 
   /**
-   * Return a memory by its id, or None if there is none.
+   * Return a memory by its id, or None if it does not exist.
    *
    * You can pass a bare key if only one memory has it: `city` for `fact:city`.
    *
@@ -2341,7 +2347,7 @@ export class MemoriesNoun {
   }
 
   /**
-   * Delete a memory, and return whether there was one. `forget` also deletes what was derived from it.
+   * Delete a memory, and return whether it existed. `forget` also deletes everything derived from it.
    *
    * Args:
    *     id: The id, such as `fact:city`.
@@ -2381,8 +2387,8 @@ export class MemoriesNoun {
   /**
    * Undo the last change to a memory, and return the resulting memory, or None if it no longer exists.
    *
-   * The undo is itself a new version, so it can be undone. If the last change added a fact, the fact is rejected,
-   * and is not derived from the same message again. If the change was approved in the review queue, it waits there
+   * The undo is itself a new version, so it can be undone. If the last change added a fact, the fact is rejected and
+   * is not derived from the same message again. If the change was approved in the review queue, it waits there
    * again.
    *
    * Args:
@@ -2402,7 +2408,7 @@ export class MemoriesNoun {
   }
 }
 
-/** Lists, approves, edits and rejects memories that are waiting for approval. */
+/** Lists, approves, edits and rejects memories waiting for approval. */
 export class ReviewNoun {
   readonly #http: Http;
 
@@ -2411,7 +2417,7 @@ export class ReviewNoun {
   }
 
   /**
-   * Return the candidates that are waiting for approval, in the order of their ids.
+   * Return the candidates waiting for approval, in the order of their ids.
    *
    * Args:
    *     limit: The maximum number to return.
@@ -2431,7 +2437,7 @@ export class ReviewNoun {
   }
 
   /**
-   * Return a candidate by its id, or None if there is none.
+   * Return a candidate by its id, or None if it does not exist.
    *
    * Args:
    *     id: The id of the candidate.
@@ -2493,7 +2499,7 @@ export class ReviewNoun {
   }
 
   /**
-   * Delete a candidate, so that it is not proposed again from the same message, and return whether there was one.
+   * Delete a candidate so that it is not proposed again from the same message, and return whether it existed.
    *
    * Args:
    *     id: The id of the candidate.
@@ -2522,7 +2528,7 @@ export class GateNoun {
   }
 
   /**
-   * Return the policy of this org: the stored one, or the one that the memory was opened with.
+   * Return the policy of this org: the stored one, or the one with which the memory was opened.
    *
    * Returns:
    *     The policy.
@@ -2536,7 +2542,7 @@ export class GateNoun {
   /**
    * Store the policy of this org.
    *
-   * Parts that you leave out stay unchanged. Other processes notice it within two seconds.
+   * Parts that you leave out stay unchanged. Other processes notice the change within two seconds.
    *
    * Args:
    *     secrets: What happens to secrets in memory, by kind, by group or for all (`*`): `mask`, `refuse` or `allow`.
@@ -2558,7 +2564,7 @@ export class GateNoun {
   }
 
   /**
-   * Delete the stored policy of this org. The policy that the memory was opened with then applies again.
+   * Delete the stored policy of this org. The policy with which the memory was opened then applies again.
    *
    * Returns:
    *     Whether there was a stored policy.
@@ -2588,7 +2594,7 @@ export class GateNoun {
   }
 
   /**
-   * Count what the gate did, and how many memories contain personal data, by kind and class.
+   * Count the gate's actions and the memories that contain personal data, by kind and class.
    *
    * Returns:
    *     The counts.
@@ -2612,7 +2618,7 @@ export class PlansNoun {
   }
 
   /**
-   * Look for memories that can be tidied up in a namespace, and return a plan. Nothing changes.
+   * Look for memories in a namespace that can be tidied up, and return a plan. Nothing changes.
    *
    * Args:
    *     ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
@@ -2713,8 +2719,8 @@ export class ProfileNoun {
    * Return the profile lines that every context of a user contains, in order, each with its source.
    *
    * The lines are about safety, who the user is, preferences, corrections, other important facts, and the current
-   * page and plan. Only certain and current lines are included. The block changes only when one of them changes, so
-   * it stays in prompt caches.
+   * page and plan. Only lines that are certain and current are included. The block changes only when one of them
+   * changes, so it stays in prompt caches.
    *
    * Args:
    *     user: The user it is about. Defaults to the user of this handle.
@@ -2748,7 +2754,7 @@ export class ProfileNoun {
   }
 }
 
-/** Reads and writes the working memory of a user: one document, which expires a day after the last write. */
+/** Reads and writes a user's working memory: one document, which expires a day after the last write. */
 export class WorkingNoun {
   readonly #http: Http;
 
@@ -2811,7 +2817,7 @@ export class WorkingNoun {
   }
 
   /**
-   * Delete the document, and return whether there was one.
+   * Delete the document, and return whether it existed.
    *
    * Args:
    *     user: The user whose document it is. Defaults to the user of this handle.
@@ -2827,7 +2833,7 @@ export class WorkingNoun {
   }
 
   /**
-   * Return the documents of several sessions, in order, with None for those that do not exist.
+   * Return the documents of several sessions, in order, and None for each one that does not exist.
    *
    * Args:
    *     sessions: The sessions; None means the document that belongs to no session.
@@ -2921,7 +2927,7 @@ export class StateNoun {
   }
 
   /**
-   * Return several values at once, in the order of the keys, with `default` for those that do not exist.
+   * Return several values at once, in the order of the keys, and `default` for each one that does not exist.
    *
    * Args:
    *     keys: The keys to read.
@@ -3040,7 +3046,7 @@ export class DocumentsNoun {
   }
 
   /**
-   * Add a document, or replace the one with the same source or id. Chunks that did not change are kept.
+   * Add a document, or replace the one with the same source or id. Unchanged chunks are kept.
    *
    * Args:
    *     ns: The namespace it belongs to.
@@ -3068,7 +3074,7 @@ export class DocumentsNoun {
   }
 
   /**
-   * Return several documents at once, in the order of the ids, with None for those that do not exist.
+   * Return several documents at once, in the order of the ids, and None for each one that does not exist.
    *
    * Args:
    *     ns: The namespace. On a user's handle, it defaults to the user's own.
@@ -3087,7 +3093,7 @@ export class DocumentsNoun {
   }
 
   /**
-   * Return a document with its text, or None if there is none.
+   * Return a document with its text, or None if it does not exist.
    *
    * Args:
    *     ns: The namespace. On a user's handle, it defaults to the user's own.
@@ -3106,7 +3112,7 @@ export class DocumentsNoun {
   }
 
   /**
-   * Delete a document with its chunks and their index entries, and return whether it existed.
+   * Delete a document, its chunks and their index entries, and return whether it existed.
    *
    * Args:
    *     ns: The namespace. On a user's handle, it defaults to the user's own.
@@ -3125,7 +3131,7 @@ export class DocumentsNoun {
   }
 
   /**
-   * List the chunks of a document, in the order of its text.
+   * List the chunks of a document, in the order of the text.
    *
    * Args:
    *     ns: The namespace. On a user's handle, it defaults to the user's own.
@@ -3174,7 +3180,8 @@ export class TasksNoun {
   }
 
   /**
-   * Return the last checkpoints of several tasks, in the order of the ids, with None for those that do not exist.
+   * Return the last checkpoints of several tasks, in the order of the ids, and None for each one that does not
+   * exist.
    *
    * Args:
    *     task_ids: The ids of the tasks.
@@ -3224,7 +3231,7 @@ export class TasksNoun {
   }
 
   /**
-   * Delete a task with its saved steps, and return whether there was one.
+   * Delete a task and its saved steps, and return whether it existed.
    *
    * Args:
    *     task_id: The id of the task.
@@ -3239,7 +3246,7 @@ export class TasksNoun {
   }
 
   /**
-   * List the last `n` saved steps of a task, the newest last.
+   * List the last `n` saved steps of a task, newest last.
    *
    * Args:
    *     task_id: The id of the task.
@@ -3258,7 +3265,7 @@ export class TasksNoun {
   }
 }
 
-/** Reads and writes bytes and JSON values under keys that are tuples of texts and numbers. */
+/** Reads and writes bytes and JSON values under keys, which are tuples of texts and numbers. */
 export class RecordsNoun {
   readonly #http: Http;
 
@@ -3338,7 +3345,7 @@ export class RecordsNoun {
   }
 
   /**
-   * Return the records under several keys, in order, with None for those that do not exist.
+   * Return the records under several keys, in order, and None for each one that does not exist.
    *
    * Args:
    *     ns: The namespace. On a user's handle, it defaults to the user's own.
@@ -3357,7 +3364,7 @@ export class RecordsNoun {
   }
 
   /**
-   * Return the record under a key, or None if there is none.
+   * Return the record under a key, or None if it does not exist.
    *
    * Args:
    *     ns: The namespace. On a user's handle, it defaults to the user's own.
@@ -3467,7 +3474,7 @@ export class AuditNoun {
   }
 }
 
-/** Shows the jobs that writes leave behind, such as the failed ones, and runs them. */
+/** Shows the jobs that writes leave behind, including failed ones, and runs them. */
 export class JobsNoun {
   readonly #http: Http;
 
@@ -3488,7 +3495,7 @@ export class JobsNoun {
   }
 
   /**
-   * List the jobs that were given up and that this handle can see, with the reasons.
+   * List the abandoned jobs that this handle can see, and why they were abandoned.
    *
    * Returns:
    *     The jobs, each with its error.
@@ -3500,7 +3507,7 @@ export class JobsNoun {
   }
 
   /**
-   * Retry jobs that were given up, and return how many.
+   * Retry abandoned jobs, and return how many there were.
    *
    * Args:
    *     item: Retry only the jobs of this item, such as `thread:<id>`; all by default.
@@ -3584,7 +3591,7 @@ export class KeysNoun {
   /**
    * Replace the secret of a key.
    *
-   * The old one stops working immediately here, and within 30 seconds on other servers.
+   * The old secret stops working immediately on this server, and within 30 seconds on others.
    *
    * Role: `admin`.
    */
@@ -3602,7 +3609,7 @@ export class BatchesNoun {
   }
 
   /**
-   * Commit several writes in one transaction, or none of them if one fails.
+   * Commit several writes in one transaction. If one fails, nothing is committed.
    *
    * Role: `writer`.
    */
@@ -3620,7 +3627,7 @@ export class BatchesNoun {
   }
 }
 
-/** Acquires, renews and releases leases of tasks, and saves steps under them. */
+/** Acquires, renews and releases task leases, and saves steps under them. */
 export class LeasesNoun {
   readonly #http: Http;
 
@@ -3629,7 +3636,7 @@ export class LeasesNoun {
   }
 
   /**
-   * Acquire the lease of a task and get its state. Returns 409 while another worker holds it.
+   * Acquire the lease on a task and return its state. Returns 409 while another worker holds it.
    *
    * `owner` is a token chosen by the caller, unique to this run.
    *
@@ -3697,7 +3704,7 @@ export class EntityCacheNoun {
   }
 
   /**
-   * Remove one entity, or all of a type, and return how many were removed.
+   * Remove one entity, or all entities of a type, and return how many were removed.
    *
    * Role: `writer`.
    */
@@ -3706,7 +3713,7 @@ export class EntityCacheNoun {
   }
 
   /**
-   * Acquire the lease to load an entity. `owner` is set if you got it; otherwise try again in a moment.
+   * Acquire the lease to load an entity. `owner` is set if you acquired it; otherwise, try again in a moment.
    *
    * Role: `writer`.
    */
@@ -3724,7 +3731,7 @@ export class EntityCacheNoun {
   }
 }
 
-/** Stores the turns of sessions, and builds their requests. */
+/** Stores session turns and builds their requests. */
 export class TurnsNoun {
   readonly #http: Http;
 
@@ -3735,9 +3742,9 @@ export class TurnsNoun {
   /**
    * Append a turn to the thread, which is created if it does not exist. `number` counts the turns of the session.
    *
-   * A new thread belongs to the `user`, otherwise to the `agent`, otherwise to everyone (`global`). The call is
-   * idempotent, because session and number form its key. With `keep=false`, no facts or learnings are derived from
-   * it.
+   * A new thread belongs to the `user` if there is one, otherwise to the `agent`, and otherwise to everyone
+   * (`global`). The call is idempotent, because session and number form its key. With `keep=false`, no facts or
+   * learnings are derived from it.
    *
    * Role: `writer`.
    */
@@ -3796,7 +3803,7 @@ export class FunctionsNoun {
   /**
    * Store a function's output as a fact, and the exchange in a thread, in one commit, with all their sources.
    *
-   * Returns False if no fact is stored, because one of its sources was forgotten in the meantime.
+   * Returns False if no fact was stored because one of its sources was forgotten in the meantime.
    *
    * Role: `writer`.
    */
@@ -3814,7 +3821,8 @@ export class ErasingNoun {
   }
 
   /**
-   * Forget one item and everything derived from it. Without a code, only count it and return a code.
+   * Forget one item and everything derived from it. Without a code, items are only counted, and a code is
+   * returned.
    *
    * The code can be used once within five minutes, for this key and this target. `physical` also removes the bytes
    * from the store's files, which needs the operator role. `shred` also destroys the key of an encrypted user.
@@ -3874,7 +3882,7 @@ export class TransfersNoun {
   }
 
   /**
-   * Import a file from another tool, sent as the body; `name` is its file name.
+   * Import a file from another tool. The file is sent as the body, and `name` is its file name.
    *
    * Role: `operator`.
    */
@@ -3892,10 +3900,10 @@ export class StreamNoun {
   }
 
   /**
-   * Stream the events of this org as server-sent events, each with ids and sizes, without content.
+   * Stream the events of this org as server-sent events, which contain ids and sizes but no content.
    *
-   * `names` selects some of them, separated by commas. A client that reconnects with `Last-Event-ID` gets the events
-   * it missed, or a `missed` event if they are no longer buffered; it should then read its data again.
+   * `names` is a comma-separated list of the events to send. A client that reconnects with `Last-Event-ID` gets the
+   * events it missed, or a `missed` event if they are no longer buffered; it should then read its data again.
    *
    * Role: `reader`.
    */
@@ -3915,7 +3923,7 @@ export class WatchingNoun {
   /**
    * Return the changes since the cursor `seen`, waiting up to `timeout` seconds (20 at most) for one.
    *
-   * Without `seen`, it returns a first cursor. If the next request comes within a minute, no change is missed.
+   * Without `seen`, it returns an initial cursor. If the next request comes within a minute, no change is missed.
    *
    * Role: `reader`.
    */
@@ -3933,7 +3941,7 @@ export class AnalysesNoun {
   }
 
   /**
-   * Return the folders that can be analysed, and whether there is a report on each.
+   * Return the folders that can be analysed, and whether a report on each exists.
    *
    * Role: `operator`.
    */
@@ -4025,7 +4033,7 @@ export class Memorist {
   }
 
   /**
-   * Find the memories that matter most for a query, best first. Everything written before the call is searched.
+   * Find the memories most relevant to a query, best first. Everything written before the call is searched.
    *
    * Args:
    *     query: A question or a few words.
@@ -4079,7 +4087,8 @@ export class Memorist {
   }
 
   /**
-   * Build a request for an input, with recalled memory. It fits the token budget and is valid for the provider.
+   * Build a request for an input, including recalled memory. It fits the token budget and is valid for the
+   * provider.
    *
    * Args:
    *     input: What the user says now; None to continue after a tool result.
@@ -4114,7 +4123,7 @@ export class Memorist {
   }
 
   /**
-   * Find the tools that do what a query asks for, best first, by their names, descriptions and parameters.
+   * Find the tools whose names, descriptions and parameters best match a query, best first.
    *
    * Args:
    *     query: What the tool should do.
@@ -4131,7 +4140,7 @@ export class Memorist {
   }
 
   /**
-   * Trace a fact, learning, summary, hit or id back to the messages it was derived from.
+   * Trace a fact, learning, summary, hit or id back to the messages from which it was derived.
    *
    * Args:
    *     item: The record, a hit, or an id such as `user:ada/city`.
@@ -4149,7 +4158,7 @@ export class Memorist {
   }
 
   /**
-   * List the namespaces that are not empty and that this handle may read, in order.
+   * List the non-empty namespaces that this handle may read, in order.
    *
    * Args:
    *     kind: List only this kind: `user`, `agent`, `workflow` or `global`.
@@ -4189,7 +4198,7 @@ export class Memorist {
   /**
    * Rewrite the store's files without the bytes of deleted rows. This is an operator's command.
    *
-   * On a server it slows down or locks out all tenants, so it needs a handle opened with `all_orgs=True`.
+   * On a server, it slows down or locks out all tenants, so it needs a handle opened with `all_orgs=True`.
    *
    * Returns:
    *     The files that were rewritten, and those that were not.
@@ -4204,7 +4213,7 @@ export class Memorist {
   }
 
   /**
-   * Count what is stored, by kind, and how much of it is indexed.
+   * Count the stored records by kind, and how many of them are indexed.
    *
    * Returns:
    *     The counts.

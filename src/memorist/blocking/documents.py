@@ -34,7 +34,7 @@ class Documents:
         id: str | None = None,
         ttl: Ttl | None = None,
     ) -> Document:
-        """Add a document, or replace the one with the same source or id. Chunks that did not change are kept.
+        """Add a document, or replace the one with the same source or id. Unchanged chunks are kept.
 
         Args:
             ns: The namespace it belongs to.
@@ -63,7 +63,7 @@ class Documents:
         return run_blocking(self._engine.add(ns, text, title=title, source=source, metadata=metadata, id=id, ttl=ttl))
 
     def get(self, ns: Ns | None = None, id: str = OMITTED) -> Document | None:
-        """Return a document with its text, or None if there is none.
+        """Return a document with its text, or None if it does not exist.
 
         Args:
             ns: The namespace. On a user's handle, it defaults to the user's own.
@@ -83,7 +83,7 @@ class Documents:
         return run_blocking(self._engine.get(ns, id))
 
     def get_many(self, ns: Ns | Iterable[str] | None = None, ids: Iterable[str] = OMITTED) -> list[Document | None]:
-        """Return several documents at once, in the order of the ids, with None for those that do not exist.
+        """Return several documents at once, in the order of the ids, and None for each one that does not exist.
 
         Args:
             ns: The namespace. On a user's handle, it defaults to the user's own.
@@ -103,7 +103,7 @@ class Documents:
         return run_blocking(self._engine.get_many(ns, ids))
 
     def chunks(self, ns: Ns | None = None, id: str = OMITTED) -> list[Chunk]:
-        """List the chunks of a document, in the order of its text.
+        """List the chunks of a document, in the order of the text.
 
         Args:
             ns: The namespace. On a user's handle, it defaults to the user's own.
@@ -123,7 +123,7 @@ class Documents:
         return run_blocking(self._engine.chunks(ns, id))
 
     def delete(self, ns: Ns | None = None, id: str = OMITTED) -> bool:
-        """Delete a document with its chunks and their index entries, and return whether it existed.
+        """Delete a document, its chunks and their index entries, and return whether it existed.
 
         Args:
             ns: The namespace. On a user's handle, it defaults to the user's own.

@@ -22,7 +22,7 @@ class Entities:
         self._engine = engine
 
     def register(self, type: str, load: Loader, ttl: Ttl = ENTITY_TTL_SECONDS, *, stale: Ttl | None = None) -> None:
-        """Register the loader of a type, so that `get` needs no `load`.
+        """Register the loader for a type, so that `get` does not need `load`.
 
         Args:
             type: The type, such as `customer`.
@@ -106,7 +106,7 @@ class Entities:
         return run_blocking(self._engine.invalidate(type, id))
 
     def stats(self) -> EntityStats:
-        """Count the hits, misses and loads of this process, over all handles of this memory.
+        """Count this process's hits, misses and loads across all handles on this memory.
 
         Returns:
             The counts.

@@ -17,7 +17,7 @@ from ..values import JsonMapping
 
 
 class Events:
-    """Reads and writes events of the handle's user, or of the namespace you name."""
+    """Reads and writes the events of the handle's user, or those in a namespace that you name."""
 
     def __init__(self, engine: EngineEvents) -> None:
         self._engine = engine
@@ -39,7 +39,7 @@ class Events:
         ttl: Ttl | None = None,
         ns: Ns | None = None,
     ) -> Event:
-        """Store an event and return it. Adding the same text for the same day again changes nothing.
+        """Store an event and return it. Adding the same text again for the same day changes nothing.
 
         Args:
             text: A sentence that makes sense on its own ("Ada flies to Porto").
@@ -87,7 +87,7 @@ class Events:
         )
 
     def get(self, id: str, *, ns: Ns | None = None) -> Event | None:
-        """Return an event by its id, or None if there is none.
+        """Return an event by its id, or None if it does not exist.
 
         Args:
             id: The id of the event.
@@ -107,7 +107,7 @@ class Events:
         return run_blocking(self._engine.get(id, ns=ns))
 
     def get_many(self, ids: Iterable[str], *, ns: Ns | None = None) -> list[Event | None]:
-        """Return several events at once, in the order of the ids, with None for those that do not exist.
+        """Return several events at once, in the order of the ids, and None for each one that does not exist.
 
         Args:
             ids: The ids of the events.
@@ -187,7 +187,7 @@ class Events:
         )
 
     def cancel(self, id: str, *, reason: str | None = None, ns: Ns | None = None) -> Event:
-        """Mark an event as cancelled and return it. It stays stored, and is no longer recalled.
+        """Mark an event as cancelled and return it. It stays in the store but is no longer recalled.
 
         Args:
             id: The event.
@@ -229,7 +229,7 @@ class Events:
         return run_blocking(self._engine.history(id, ns=ns))
 
     def delete(self, id: str, *, ns: Ns | None = None) -> bool:
-        """Delete an event with its history, and return whether there was one.
+        """Delete an event and its history, and return whether it existed.
 
         Args:
             id: The id of the event.
@@ -259,7 +259,7 @@ class Events:
         reverse: bool = False,
         ns: Ns | None = None,
     ) -> list[Event]:
-        """Return events in the order in which they begin.
+        """Return events, ordered by when they begin.
 
         Args:
             status: Return only events that are `planned`, `done` or `cancelled`.

@@ -42,10 +42,10 @@ class Facts:
         tags: Iterable[str] = (),
         metadata: JsonMapping | None = None,
     ) -> Fact:
-        """Write a value. The last write wins, unless you pass the version to replace as `expect`.
+        """Write a value. The last write wins unless you pass the version to replace as `expect`.
 
-        A value that was rejected is not written again from the same `source`, except by the user; the rejected version
-        is returned instead. The same applies to a fact whose `source` was forgotten, whoever writes it.
+        A rejected value is not written again from the same `source`, except by the user; the rejected version is
+        returned instead. The same applies to a fact whose `source` was forgotten, regardless of who writes it.
 
         Args:
             ns: The namespace, such as `user:ada`. On a user's handle you can leave it out in all methods:
@@ -135,7 +135,7 @@ class Facts:
         return run_blocking(self._engine.set_many(ns, items, ttl=ttl, index=index))
 
     def get(self, ns: Ns | None = None, key: str = OMITTED, *, as_of: When | None = None) -> Fact | None:
-        """Return a fact, or None if there is none.
+        """Return a fact, or None if it does not exist.
 
         Args:
             ns: The namespace. On a user's handle, it defaults to the user's own.
@@ -158,7 +158,7 @@ class Facts:
         return run_blocking(self._engine.get(ns, key, as_of=as_of))
 
     def get_many(self, ns: Ns | Iterable[str] | None = None, keys: Iterable[str] = OMITTED) -> list[Fact | None]:
-        """Return several facts at once, in the order of the keys, with None for those that do not exist.
+        """Return several facts at once, in the order of the keys, and None for each one that does not exist.
 
         Args:
             ns: The namespace. On a user's handle, it defaults to the user's own.
@@ -244,7 +244,7 @@ class Facts:
         reason: str | None = None,
         expect: int | None = None,
     ) -> Fact:
-        """End a fact that was true and no longer is. Its history stays, and the same value may be stated again.
+        """End a fact that used to be true. Its history is kept, and the same value may be stated again.
 
         Args:
             ns: The namespace. On a user's handle, it defaults to the user's own.
@@ -268,7 +268,7 @@ class Facts:
         return run_blocking(self._engine.end(ns, key, since=since, reason=reason, expect=expect))
 
     def touch(self, ns: Ns | None = None, key: str | Ttl | None = OMITTED, ttl: Ttl | None = OMITTED) -> Fact | None:
-        """Change how long a fact is kept, counted from now, without a new version.
+        """Change how long a fact is kept, counting from now, without creating a new version.
 
         Args:
             ns: The namespace. On a user's handle, it defaults to the user's own.
@@ -291,7 +291,7 @@ class Facts:
     def delete(
         self, ns: Ns | None = None, key: str = OMITTED, *, expect: int | None = None, history: bool = True
     ) -> bool:
-        """Delete a fact. Memories derived from it stay; `forget` deletes them too.
+        """Delete a fact. Memories derived from it stay; use `forget` to delete them too.
 
         Args:
             ns: The namespace. On a user's handle, it defaults to the user's own.
@@ -313,7 +313,7 @@ class Facts:
         return run_blocking(self._engine.delete(ns, key, expect=expect, history=history))
 
     def delete_range(self, ns: Ns | None = None, prefix: str = "", *, history: bool = True) -> int:
-        """Delete all facts whose key starts with `prefix`, as `delete` does, and return how many.
+        """Delete all facts whose key starts with `prefix`, as `delete` does, and return how many were deleted.
 
         Args:
             ns: The namespace. On a user's handle, it defaults to the user's own.
@@ -336,9 +336,9 @@ class Facts:
     def reject(
         self, ns: Ns | None = None, key: str = OMITTED, *, reason: str | None = None, expect: int | None = None
     ) -> Fact:
-        """Reject a fact that was never true. It is removed, and not derived again from the same sources.
+        """Reject a fact that was never true. It is removed and is not derived again from the same sources.
 
-        If the user states it again, that is a new source, and it is remembered.
+        If the user states it again, that counts as a new source, and the fact is remembered.
 
         Args:
             ns: The namespace. On a user's handle, it defaults to the user's own.
@@ -373,7 +373,7 @@ class Facts:
     ) -> Fact:
         """Replace a wrong value with the right one.
 
-        The wrong value stays in the history, and is not derived again from the same sources.
+        The wrong value stays in the history but is not derived again from the same sources.
 
         Args:
             ns: The namespace. On a user's handle, it defaults to the user's own.
@@ -400,7 +400,7 @@ class Facts:
     ) -> Fact:
         """Make an earlier version of a fact the current one again, with its value, confidence, sources and expiry.
 
-        A value that was rejected may be derived from its sources again.
+        A rejected value may then be derived from its sources again.
 
         Args:
             ns: The namespace. On a user's handle, it defaults to the user's own.
@@ -470,8 +470,7 @@ class Facts:
         return run_blocking(self._engine.history(ns, key))
 
     def delete_expired(self) -> int:
-        """Delete the expired facts of this org now, instead of waiting for the collector, and return how many were
-        deleted.
+        """Delete this org's expired facts now instead of waiting for the collector, and return how many were deleted.
 
         Returns:
             How many facts were deleted.

@@ -21,7 +21,7 @@ class Gating:
         self._engine = engine
 
     def get(self) -> Gate:
-        """Return the policy of this org: the stored one, or the one that the memory was opened with.
+        """Return the policy of this org: the stored one, or the one with which the memory was opened.
 
         Returns:
             The policy.
@@ -43,7 +43,7 @@ class Gating:
     ) -> Gate:
         """Store the policy of this org.
 
-        Parts that you leave out stay unchanged. Other processes notice it within two seconds.
+        Parts that you leave out stay unchanged. Other processes notice the change within two seconds.
 
         Args:
             secrets: What happens to secrets in memory, by kind, by group or for all (`*`): `mask`, `refuse` or `allow`.
@@ -69,7 +69,7 @@ class Gating:
         )
 
     def reset(self) -> bool:
-        """Delete the stored policy of this org. The policy that the memory was opened with then applies again.
+        """Delete the stored policy of this org. The policy with which the memory was opened then applies again.
 
         Returns:
             Whether there was a stored policy.
@@ -95,7 +95,7 @@ class Gating:
         return run_blocking(self._engine.check(text))
 
     def report(self) -> GateReport:
-        """Count what the gate did, and how many memories contain personal data, by kind and class.
+        """Count the gate's actions and the memories that contain personal data, by kind and class.
 
         Returns:
             The counts.

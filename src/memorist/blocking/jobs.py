@@ -12,7 +12,7 @@ from ..runtime import run_blocking
 
 
 class Jobs:
-    """Shows the jobs that writes leave behind, such as the failed ones, and runs them."""
+    """Shows the jobs that writes leave behind, including failed ones, and runs them."""
 
     def __init__(self, engine: EngineJobs) -> None:
         self._engine = engine
@@ -31,7 +31,7 @@ class Jobs:
         return run_blocking(self._engine.backlog())
 
     def dead(self) -> list[Job]:
-        """List the jobs that were given up and that this handle can see, with the reasons.
+        """List the abandoned jobs that this handle can see, and why they were abandoned.
 
         Returns:
             The jobs, each with its error.
@@ -43,7 +43,7 @@ class Jobs:
         return run_blocking(self._engine.dead())
 
     def retry_dead(self, *, item: str | None = None) -> int:
-        """Retry jobs that were given up, and return how many.
+        """Retry abandoned jobs, and return how many there were.
 
         Args:
             item: Retry only the jobs of this item, such as `thread:<id>`; all by default.

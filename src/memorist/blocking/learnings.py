@@ -15,7 +15,7 @@ from ..values import JsonMapping
 
 
 class Learnings:
-    """Reads and writes learnings of the handle's user, or of the user you name."""
+    """Reads and writes the learnings of the handle's user, or of a user that you name."""
 
     def __init__(self, engine: EngineLearnings) -> None:
         self._engine = engine
@@ -32,7 +32,8 @@ class Learnings:
         metadata: JsonMapping | None = None,
         user: str | None = None,
     ) -> Learning:
-        """Add a learning. If the same content exists (apart from case, width and spacing), it is reinforced instead.
+        """Add a learning. If the same content already exists (apart from case, width and spacing), it is reinforced
+        instead.
 
         A deleted learning is not derived again from the same source, and one whose source was forgotten is not stored
         at all; both are returned with the status `rejected`.
@@ -69,7 +70,7 @@ class Learnings:
         )
 
     def get(self, id: str, *, user: str | None = None) -> Learning | None:
-        """Return a learning by its id, or None if there is none.
+        """Return a learning by its id, or None if it does not exist.
 
         Args:
             id: The id of the learning.
@@ -86,7 +87,7 @@ class Learnings:
         return run_blocking(self._engine.get(id, user=user))
 
     def get_many(self, ids: Iterable[str], *, user: str | None = None) -> list[Learning | None]:
-        """Return several learnings at once, in the order of the ids, with None for those that do not exist.
+        """Return several learnings at once, in the order of the ids, and None for each one that does not exist.
 
         Args:
             ids: The ids of the learnings.
@@ -151,7 +152,7 @@ class Learnings:
         )
 
     def reinforce(self, id: str, *, user: str | None = None) -> Learning:
-        """Raise the confidence of a learning that proved right, and return it.
+        """Raise the confidence of a learning that proved right, and return the learning.
 
         Args:
             id: The id of the learning.
@@ -171,7 +172,7 @@ class Learnings:
         return run_blocking(self._engine.reinforce(id, user=user))
 
     def weaken(self, id: str, *, user: str | None = None) -> Learning:
-        """Lower the confidence of a learning that proved wrong, and return it.
+        """Lower the confidence of a learning that proved wrong, and return the learning.
 
         Args:
             id: The id of the learning.
@@ -208,7 +209,7 @@ class Learnings:
         return run_blocking(self._engine.used(ids, user=user))
 
     def delete(self, id: str, *, user: str | None = None) -> bool:
-        """Delete a learning, so that it is not derived again from the same sources, and return whether there was one.
+        """Delete a learning so that it is not derived again from the same sources, and return whether it existed.
 
         Args:
             id: The id of the learning.
@@ -234,7 +235,7 @@ class Learnings:
         reverse: bool = False,
         user: str | None = None,
     ) -> list[Learning]:
-        """List learnings by use, then by confidence, then by age, with the most used first.
+        """List learnings by use (most used first), then by confidence, then by age.
 
         Args:
             min_confidence: Leave out learnings with a lower confidence.

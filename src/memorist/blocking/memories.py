@@ -22,7 +22,7 @@ class Memories:
         self._engine = engine
 
     def get(self, id: str, *, ns: Ns | None = None) -> Remembered | None:
-        """Return a memory by its id, or None if there is none.
+        """Return a memory by its id, or None if it does not exist.
 
         You can pass a bare key if only one memory has it: `city` for `fact:city`.
 
@@ -52,7 +52,7 @@ class Memories:
         min_score: float | None = None,
         ns: Ns | None = None,
     ) -> list[Remembered]:
-        """Return the memories that are most relevant to a query, best first, each with its score.
+        """Return the memories most relevant to a query, best first, each with its score.
 
         Args:
             query: A question or a few words.
@@ -133,7 +133,7 @@ class Memories:
         )
 
     def delete(self, id: str, *, ns: Ns | None = None) -> bool:
-        """Delete a memory, and return whether there was one. `forget` also deletes what was derived from it.
+        """Delete a memory, and return whether it existed. `forget` also deletes everything derived from it.
 
         Args:
             id: The id, such as `fact:city`.
@@ -175,8 +175,8 @@ class Memories:
     def undo(self, id: str, *, ns: Ns | None = None) -> Remembered | None:
         """Undo the last change to a memory, and return the resulting memory, or None if it no longer exists.
 
-        The undo is itself a new version, so it can be undone. If the last change added a fact, the fact is rejected,
-        and is not derived from the same message again. If the change was approved in the review queue, it waits there
+        The undo is itself a new version, so it can be undone. If the last change added a fact, the fact is rejected and
+        is not derived from the same message again. If the change was approved in the review queue, it waits there
         again.
 
         Args:

@@ -116,8 +116,8 @@ class Memory(Listens):
         """Open a memory in RAM, or on the file, server or cluster that `url` names. The README explains each option.
 
         `org` is the tenant, `user` creates a handle for one of its users, and `all_orgs` creates a handle that can open
-        any org. With `embedder=None`, recall uses words only; without a `model`, local rules extract facts from
-        messages. `gate` is the policy for orgs without their own; `encryption` encrypts content at rest.
+        any org. With `embedder=None`, recall uses only words; without a `model`, local rules extract facts from
+        messages. `gate` is the policy for orgs that do not have their own; `encryption` encrypts content at rest.
         """
         opening = Opening(
             url,
@@ -159,12 +159,12 @@ class Memory(Listens):
 
     @property
     def org(self) -> str:
-        """This is the tenant that this handle works for."""
+        """This is the tenant that this handle belongs to."""
         return self._engine.org
 
     @property
     def user(self) -> str | None:
-        """This is the user that this handle is limited to, or None for a handle on the whole org."""
+        """This is the user to whom this handle is limited, or None for a handle on the whole org."""
         return self._engine.user
 
     @property
@@ -222,7 +222,7 @@ class Memory(Listens):
         after: str | None = None,
         reverse: bool = False,
     ) -> list[str]:
-        """List the namespaces that are not empty and that this handle may read, in order.
+        """List the non-empty namespaces that this handle may read, in order.
 
         Args:
             kind: List only this kind: `user`, `agent`, `workflow` or `global`.
@@ -258,7 +258,7 @@ class Memory(Listens):
         hops: int = 1,
         as_of: When | None = None,
     ) -> list[Hit]:
-        """Find the memories that matter most for a query, best first. Everything written before the call is searched.
+        """Find the memories most relevant to a query, best first. Everything written before the call is searched.
 
         Args:
             query: A question or a few words.
@@ -324,7 +324,8 @@ class Memory(Listens):
         as_of: When | None = None,
         stash: int | None = None,
     ) -> Context:
-        """Build a request for an input, with recalled memory. It fits the token budget and is valid for the provider.
+        """Build a request for an input, including recalled memory. It fits the token budget and is valid for the
+        provider.
 
         Args:
             input: What the user says now; None to continue after a tool result.
@@ -376,7 +377,7 @@ class Memory(Listens):
         )
 
     def find_tools(self, query: str, tools: Sequence[Tool], *, top_k: int = 5) -> list[Tool]:
-        """Find the tools that do what a query asks for, best first, by their names, descriptions and parameters.
+        """Find the tools whose names, descriptions and parameters best match a query, best first.
 
         Args:
             query: What the tool should do.
@@ -454,7 +455,7 @@ class Memory(Listens):
         )
 
     def watch(self, namespaces: Sequence[Ns] | None = None, *, kinds: Sequence[str] | None = None) -> Watch:
-        """Watch for changes that this and other processes make from now on. Notices contain the kind and the namespace,
+        """Start watching for changes made by this and other processes. Notices contain the kind and the namespace,
         never content.
 
         Args:
@@ -491,7 +492,7 @@ class Memory(Listens):
     def wait(
         self, receipts: MessageReceipt | Iterable[MessageReceipt], *, timeout: float | None = 30.0
     ) -> list[MessageReceipt]:
-        """Wait until messages are indexed and facts are extracted from them, and return their updated receipts.
+        """Wait until messages have been indexed and facts extracted from them, and return the updated receipts.
 
         Args:
             receipts: The receipts that `append` returned.
@@ -510,7 +511,7 @@ class Memory(Listens):
     def task(
         self, *, recall: Recall | Spaces | bool = None, remember: Remember | None = None, thread: str | None = None
     ) -> BlockingTask:
-        """Wrap a function so that it receives recalled items, and its result is stored if it succeeds.
+        """Wrap a function so that it receives recalled items and its result is stored if it succeeds.
 
         Args:
             recall: What to recall for the function's input. The items are passed as `recalled` if it has that
@@ -532,7 +533,7 @@ class Memory(Listens):
         return stepped(self._engine.task(recall=recall, remember=remember, thread=thread))
 
     def stats(self) -> Stats:
-        """Count what is stored, by kind, and how much of it is indexed.
+        """Count the stored records by kind, and how many of them are indexed.
 
         Returns:
             The counts.
@@ -565,7 +566,7 @@ class Memory(Listens):
         return run_blocking(self._engine.doctor(deep=deep))
 
     def batch(self) -> Batch:
-        """Collect changes of any kind, and commit all of them or none at the end of the block.
+        """Collect changes of any kind, and commit them atomically at the end of the block.
 
         Returns:
             The batch, to use in a `with` block.
@@ -611,10 +612,10 @@ class Memory(Listens):
         return run_blocking(self._engine.remember(messages, user=user, thread=thread, infer=infer, key=key))
 
     def tidy(self, *, user: str | None = None, dry_run: bool = True) -> TidyPlan:
-        """Make a plan that tidies up the memories of a user. Nothing changes until you call `plan.apply()`.
+        """Make a plan for tidying up a user's memories. Nothing changes until you call `plan.apply()`.
 
-        The plan merges duplicates. With a model it also ends memories that are no longer true, shortens long ones, and
-        states habits that several memories show. `plan.undo()` restores everything.
+        The plan merges duplicates. With a model, it also ends memories that are no longer true, shortens long ones, and
+        states habits evident from several memories. `plan.undo()` restores everything.
 
         Args:
             user: The user whose memories to tidy up. Defaults to the user of this handle.
@@ -685,7 +686,7 @@ class Memory(Listens):
     def scrub(self) -> Scrubbed:
         """Rewrite the store's files without the bytes of deleted rows. This is an operator's command.
 
-        On a server it slows down or locks out all tenants, so it needs a handle opened with `all_orgs=True`.
+        On a server, it slows down or locks out all tenants, so it needs a handle opened with `all_orgs=True`.
 
         Returns:
             The files that were rewritten, and those that were not.
@@ -699,7 +700,7 @@ class Memory(Listens):
         return run_blocking(self._engine.scrub())
 
     def why(self, item: Traceable) -> Why:
-        """Trace a fact, learning, summary, hit or id back to the messages it was derived from.
+        """Trace a fact, learning, summary, hit or id back to the messages from which it was derived.
 
         Args:
             item: The record, a hit, or an id such as `user:ada/city`.
@@ -725,7 +726,7 @@ class Memory(Listens):
         namespace: Ns | None = None,
         progress: Progress | None = None,
     ) -> Transfer:
-        """Write every row of this org to a file of JSON lines for `import_`, or to another tool's format.
+        """Write every row of this org to a file: as JSON lines for `import_`, or in another tool's format.
 
         Args:
             path: The file or folder to write.
@@ -758,7 +759,7 @@ class Memory(Listens):
         return Export(self._engine.export_lines())
 
     def import_(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Transfer:
-        """Load a file that `export` wrote. If the file is damaged, nothing is changed.
+        """Load a file written by `export`. If the file is damaged, nothing is changed.
 
         Args:
             path: The file.
@@ -791,7 +792,7 @@ class Memory(Listens):
         strict: bool = False,
         progress: Progress | None = None,
     ) -> ImportReport:
-        """Import another tool's conversations, facts and documents, with their times, ids and authors.
+        """Import another tool's conversations, facts and documents, including their times, ids and authors.
 
         Everything is read before anything is written. If you import again, even after an interruption, only the missing
         items are added. `forget(source=report.source)` undoes the import.

@@ -18,7 +18,7 @@ class Plans:
         self._engine = engine
 
     def make(self, *, ns: Ns | None = None) -> Plan:
-        """Look for memories that can be tidied up in a namespace, and return a plan. Nothing changes.
+        """Look for memories in a namespace that can be tidied up, and return a plan. Nothing changes.
 
         Args:
             ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.

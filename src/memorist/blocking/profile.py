@@ -80,8 +80,8 @@ class Profile:
         """Return the profile lines that every context of a user contains, in order, each with its source.
 
         The lines are about safety, who the user is, preferences, corrections, other important facts, and the current
-        page and plan. Only certain and current lines are included. The block changes only when one of them changes, so
-        it stays in prompt caches.
+        page and plan. Only lines that are certain and current are included. The block changes only when one of them
+        changes, so it stays in prompt caches.
 
         Args:
             user: The user it is about. Defaults to the user of this handle.

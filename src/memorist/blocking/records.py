@@ -18,7 +18,7 @@ from ..values import Json
 
 
 class Records:
-    """Reads and writes bytes and JSON values under keys that are tuples of texts and numbers."""
+    """Reads and writes bytes and JSON values under keys, which are tuples of texts and numbers."""
 
     def __init__(self, engine: EngineRecords) -> None:
         self._engine = engine
@@ -93,7 +93,7 @@ class Records:
     def get(
         self, ns: Ns | Sequence[str | int | float] | None = None, key: Sequence[str | int | float] = OMITTED
     ) -> OpaqueRecord | None:
-        """Return the record under a key, or None if there is none.
+        """Return the record under a key, or None if it does not exist.
 
         Args:
             ns: The namespace. On a user's handle, it defaults to the user's own.
@@ -117,7 +117,7 @@ class Records:
         ns: Ns | Iterable[Sequence[str | int | float]] | None = None,
         keys: Iterable[Sequence[str | int | float]] = OMITTED,
     ) -> list[OpaqueRecord | None]:
-        """Return the records under several keys, in order, with None for those that do not exist.
+        """Return the records under several keys, in order, and None for each one that does not exist.
 
         Args:
             ns: The namespace. On a user's handle, it defaults to the user's own.

@@ -14,13 +14,13 @@ from ..values import Json
 
 
 class Review:
-    """Lists, approves, edits and rejects memories that are waiting for approval."""
+    """Lists, approves, edits and rejects memories waiting for approval."""
 
     def __init__(self, engine: EngineReview) -> None:
         self._engine = engine
 
     def get(self, id: str, *, ns: Ns | None = None) -> Candidate | None:
-        """Return a candidate by its id, or None if there is none.
+        """Return a candidate by its id, or None if it does not exist.
 
         Args:
             id: The id of the candidate.
@@ -79,7 +79,7 @@ class Review:
         return run_blocking(self._engine.edit(id, text=text, value=value, key=key, subject=subject, ns=ns))
 
     def reject(self, id: str, *, reason: str | None = None, ns: Ns | None = None) -> bool:
-        """Delete a candidate, so that it is not proposed again from the same message, and return whether there was one.
+        """Delete a candidate so that it is not proposed again from the same message, and return whether it existed.
 
         Args:
             id: The id of the candidate.
@@ -99,7 +99,7 @@ class Review:
         return run_blocking(self._engine.reject(id, reason=reason, ns=ns))
 
     def list(self, *, limit: int | None = None, after: str | None = None, ns: Ns | None = None) -> list[Candidate]:
-        """Return the candidates that are waiting for approval, in the order of their ids.
+        """Return the candidates waiting for approval, in the order of their ids.
 
         Args:
             limit: The maximum number to return.

@@ -33,7 +33,7 @@ class Session:
 
     @property
     def id(self) -> str:
-        """The id of this run of the conversation, which is stored in its thread's metadata."""
+        """The id of this run of the conversation. It is stored in the thread's metadata."""
         return self._engine.id
 
     @property
@@ -56,10 +56,10 @@ class Session:
         return self
 
     def add(self, *messages: Given | Sequence[Given], key: str | None = None) -> list[MessageReceipt]:
-        """Store a turn: the user's message, the assistant's, and any tool calls and results between them.
+        """Store a turn: the user's message, the assistant's message, and any tool calls and results between them.
 
-        Plain texts alternate between user and assistant. The whole turn is one transaction, which also creates the
-        thread if it is new.
+        Plain texts alternate between user and assistant. The whole turn is stored in one transaction, which also
+        creates the thread if it is new.
 
         Args:
             messages: Texts, or messages in OpenAI's or Anthropic's format.
@@ -146,10 +146,10 @@ class Session:
         stash: int | None = None,
         isolated: bool = True,
     ) -> Session:
-        """Start a session for a sub-agent, with its own thread that begins with a brief.
+        """Start a session for a sub-agent in its own thread, which begins with a brief.
 
-        Its contexts contain the brief and its own turns, and nothing from this conversation. Forgetting this thread
-        also forgets the child's. Use `result` to return the child's answer to the parent.
+        Its contexts contain the brief and its own turns, but nothing from this conversation. Forgetting this thread
+        also forgets the child's thread. Use `result` to return the child's answer to the parent.
 
         Args:
             brief: The sub-agent's task, which is in every context of the child.
@@ -187,7 +187,7 @@ class Session:
         )
 
     def result(self, text: str) -> ChildResult:
-        """Return the answer of this child session to its parent, with the messages that it is based on.
+        """Return this child session's answer to its parent, and the messages on which it is based.
 
         Args:
             text: The answer.
@@ -206,7 +206,7 @@ class Session:
         return run_blocking(self._engine.result(text))
 
     def usage(self, reported: Reported, *, model: str | None = None) -> RequestReport:
-        """Record what the last request of this session cost, and return a report that says what broke the prompt cache.
+        """Record the cost of this session's last request, and return a report on what broke the prompt cache.
 
         Args:
             reported: The response from OpenAI, Anthropic or Gemini, or its `usage`.

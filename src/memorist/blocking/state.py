@@ -37,7 +37,7 @@ class State:
         return run_blocking(self._engine.get(key, default))
 
     def get_many(self, keys: Iterable[str], default: Json = None) -> list[Json]:
-        """Return several values at once, in the order of the keys, with `default` for those that do not exist.
+        """Return several values at once, in the order of the keys, and `default` for each one that does not exist.
 
         Args:
             keys: The keys to read.

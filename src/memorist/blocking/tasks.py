@@ -68,7 +68,8 @@ class Tasks:
         return run_blocking(self._engine.resume(task_id))
 
     def get_many(self, task_ids: Iterable[str]) -> list[Checkpoint | None]:
-        """Return the last checkpoints of several tasks, in the order of the ids, with None for those that do not exist.
+        """Return the last checkpoints of several tasks, in the order of the ids, and None for each one that does not
+        exist.
 
         Args:
             task_ids: The ids of the tasks.
@@ -83,7 +84,7 @@ class Tasks:
         return run_blocking(self._engine.get_many(task_ids))
 
     def history(self, task_id: str, n: int = 10) -> list[Checkpoint]:
-        """List the last `n` saved steps of a task, the newest last.
+        """List the last `n` saved steps of a task, newest last.
 
         Args:
             task_id: The id of the task.
@@ -103,7 +104,7 @@ class Tasks:
         return run_blocking(self._engine.history(task_id, n))
 
     def delete(self, task_id: str) -> bool:
-        """Delete a task with its saved steps, and return whether there was one.
+        """Delete a task and its saved steps, and return whether it existed.
 
         Args:
             task_id: The id of the task.
@@ -127,7 +128,7 @@ class Tasks:
         state: Json = None,
         wait: float = 0,
     ) -> TaskRun:
-        """Run a task as a context manager, which acquires the lease and continues from the last saved state.
+        """Run a task as a context manager that acquires the lease and continues from the last saved state.
 
         Args:
             task_id: The name of the task.
@@ -179,8 +180,8 @@ class Tasks:
 class TaskRun:
     """Represents a task while this worker runs it. `tasks.run` returns one, for use in a `with` block.
 
-    You can change `state` in place or replace it. `complete` and `checkpoint` save it, and so does the end of the block
-    unless there is an error. Every save also renews the lease.
+    You can change `state` in place or replace it. `complete` and `checkpoint` save it, as does the end of the block
+    unless there was an error. Every save also renews the lease.
     """
 
     def __init__(self, engine: AsyncTaskRun) -> None:
@@ -203,7 +204,7 @@ class TaskRun:
 
     @property
     def fence(self) -> int:
-        """This is a number that grows with every run. Pass it to other systems, so that they can reject an older
+        """This is a number that grows with every run. Pass it to other systems so that they can reject an older
         worker.
         """
         return self._engine.fence
@@ -214,7 +215,7 @@ class TaskRun:
         return self._engine.completed
 
     def is_complete(self, item: object) -> bool:
-        """Return whether a subtask has been completed, in this run or an earlier one.
+        """Return whether a subtask has been completed in this run or an earlier one.
 
         Args:
             item: The subtask.
@@ -231,7 +232,7 @@ class TaskRun:
         return self._engine.is_complete(item)
 
     def remaining(self, items: Iterable[T], *, key: Callable[[T], str] = str) -> Iterator[T]:
-        """Iterate over the items that are not complete yet, in order.
+        """Iterate over the incomplete items, in order.
 
         Args:
             items: All items.
@@ -273,7 +274,7 @@ class TaskRun:
         extend: Mapping[str, list[Json]] | None = None,
         step: int | None = None,
     ) -> None:
-        """Mark a subtask as complete and save, in one transaction with everything in the task's batch.
+        """Mark a subtask as complete and save the task, in one transaction with everything in its batch.
 
         Args:
             item: The subtask.
@@ -302,7 +303,7 @@ class TaskRun:
         extend: Mapping[str, list[Json]] | None = None,
         step: int | None = None,
     ) -> None:
-        """Save the task's state, in one transaction with everything in the task's batch.
+        """Save the task's state in one transaction with everything in its batch.
 
         Args:
             state: The new state, if you replace it.
@@ -334,9 +335,9 @@ class TaskRun:
         run_blocking(self._engine.heartbeat())
 
     def batch(self) -> Memory:
-        """Return a memory that collects changes, which the task's next save commits.
+        """Return a memory that collects changes for the task's next save to commit.
 
-        Calling it again starts a new batch, and drops collected changes that were not saved.
+        Calling it again starts a new batch and drops any collected changes that were not saved.
 
         Returns:
             The memory that collects the changes.

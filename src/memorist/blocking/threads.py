@@ -68,7 +68,7 @@ class Threads:
         return run_blocking(self._engine.create(ns, title, id=id, metadata=metadata, ttl=ttl, new=new, parent=parent))
 
     def get(self, id: str) -> Thread | None:
-        """Return a thread without its messages, or None if there is none.
+        """Return a thread without its messages, or None if it does not exist.
 
         Args:
             id: The id of the thread.
@@ -83,7 +83,7 @@ class Threads:
         return run_blocking(self._engine.get(id))
 
     def get_many(self, ids: Iterable[str]) -> list[Thread | None]:
-        """Return several threads at once, in the order of the ids, with None for those that do not exist.
+        """Return several threads at once, in the order of the ids, and None for each one that does not exist.
 
         Args:
             ids: The ids of the threads.
@@ -160,7 +160,7 @@ class Threads:
         return run_blocking(self._engine.messages(id, limit, before=before, after=after, roles=roles))
 
     def recent(self, id: str, n: int = 10) -> list[Message]:
-        """Return the newest `n` messages, the newest last.
+        """Return the newest `n` messages, newest last.
 
         Args:
             id: The id of the thread.
@@ -179,7 +179,7 @@ class Threads:
         return run_blocking(self._engine.recent(id, n))
 
     def message(self, id: str) -> Message | None:
-        """Return one message by its id, or None if there is none.
+        """Return one message by its id, or None if it does not exist.
 
         Args:
             id: The id of the message, such as `talk#12`.
@@ -201,7 +201,7 @@ class Threads:
         metadata: Mapping[str, Json] | msgspec.UnsetType = msgspec.UNSET,
         expect: int | None = None,
     ) -> Thread:
-        """Change the title or the metadata of a thread.
+        """Change a thread's title or metadata.
 
         Args:
             id: The thread.
@@ -286,7 +286,7 @@ class Threads:
         return run_blocking(self._engine.redact(message))
 
     def pin(self, message: str | Message, *, pinned: bool = True) -> Message:
-        """Pin a message, so that every later context of its thread contains it, or unpin it.
+        """Pin a message so that every later context of its thread contains it, or unpin it.
 
         Args:
             message: The message, or its id.
@@ -368,7 +368,7 @@ class Threads:
     def report(
         self, id: str, usage: Reported, *, pieces: Sequence[Piece] | None = None, model: str | None = None
     ) -> RequestReport:
-        """Record what a request for this thread cost, and find out what broke the provider's prompt cache.
+        """Record the cost of a request for this thread, and find out what broke the provider's prompt cache.
 
         Args:
             id: The thread.
@@ -391,7 +391,7 @@ class Threads:
         return run_blocking(self._engine.report(id, usage, pieces=pieces, model=model))
 
     def requests(self, id: str) -> list[RequestReport]:
-        """List what the last requests of a thread cost, oldest first, as `report` recorded it.
+        """List the costs of a thread's last requests, oldest first, as recorded by `report`.
 
         Args:
             id: The id of the thread.
@@ -409,8 +409,8 @@ class Threads:
         return run_blocking(self._engine.requests(id))
 
     def delete_messages(self, id: str, *, ids: Sequence[str] | None = None, before: Place | None = None) -> int:
-        """Delete messages from a thread, and return how many were deleted. `forget` also deletes what was derived from
-        them.
+        """Delete messages from a thread, and return how many were deleted. `forget` also deletes everything derived
+        from them.
 
         Args:
             id: The thread.
@@ -427,7 +427,7 @@ class Threads:
         return run_blocking(self._engine.delete_messages(id, ids=ids, before=before))
 
     def delete(self, id: str) -> bool:
-        """Delete a thread with its messages, summaries and index entries, and return whether it existed.
+        """Delete a thread and its messages, summaries and index entries, and return whether it existed.
 
         Args:
             id: The id of the thread.
@@ -460,7 +460,7 @@ class Threads:
         return run_blocking(self._engine.summaries(id))
 
     def compactions(self, id: str) -> list[Compaction]:
-        """List the parts of a thread that a provider compacted, oldest first, each with the message that contains its
+        """List the parts of a thread compacted by a provider, oldest first, each with the message that contains its
         item.
 
         Args:

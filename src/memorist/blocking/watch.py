@@ -13,7 +13,7 @@ from ..runtime import run_blocking
 
 
 class Watch:
-    """Waits for changes by this and other processes. You can iterate over its notices without end."""
+    """Waits for changes by this and other processes. You can iterate over its notices indefinitely."""
 
     def __init__(self, engine: AsyncWatch) -> None:
         self._engine = engine

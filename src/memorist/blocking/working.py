@@ -15,7 +15,7 @@ from ..values import Json, JsonMapping
 
 
 class WorkingMemory(Generic[W]):
-    """Reads and writes the working memory of a user: one document, which expires a day after the last write."""
+    """Reads and writes a user's working memory: one document, which expires a day after the last write."""
 
     def __init__(self, engine: EngineWorkingMemory[W]) -> None:
         self._engine = engine
@@ -55,7 +55,7 @@ class WorkingMemory(Generic[W]):
         return run_blocking(self._engine.get(user, session))
 
     def get_many(self, sessions: Iterable[str | None], *, user: str | None = None) -> list[W | None]:
-        """Return the documents of several sessions, in order, with None for those that do not exist.
+        """Return the documents of several sessions, in order, and None for each one that does not exist.
 
         Args:
             sessions: The sessions; None means the document that belongs to no session.
@@ -164,7 +164,7 @@ class WorkingMemory(Generic[W]):
         return run_blocking(self._engine.add_turn(*messages, user=user, session=session))
 
     def clear(self, *, user: str | None = None, session: str | None = None) -> bool:
-        """Delete the document, and return whether there was one.
+        """Delete the document, and return whether it existed.
 
         Args:
             user: The user whose document it is. Defaults to the user of this handle.
