@@ -60,7 +60,7 @@ class MemoristHistoryProvider(HistoryProvider):
     async def get_messages(
         self, session_id: str | None, *, state: dict[str, object] | None = None, **kwargs: object
     ) -> list[FrameworkMessage]:
-        """Return the messages of a session, exactly as they were saved."""
+        """Return a session's messages, exactly as they were saved."""
         try:
             rows = await self._handles.awaited.threads.messages(self.thread_of(session_id))
         except NotFound:
@@ -100,7 +100,7 @@ class MemoristContextProvider(ContextProvider):
         self._top_k = top_k
 
     async def before_run(self, *, agent: object, session: object, context: Any, state: dict[str, object]) -> None:
-        """Recall for the user's messages and extend the instructions."""
+        """Recall memories for the user's messages, and add them to the instructions."""
         asked = " ".join(message.text for message in context.input_messages if message.role == "user")
         memories = await recalled(self._handles.awaited, asked, namespaces=self._namespaces, top_k=self._top_k)
         if memories:
@@ -110,8 +110,8 @@ class MemoristContextProvider(ContextProvider):
 class MemoristCheckpointStorage:
     """Stores the checkpoints of workflows as records.
 
-    The framework encodes values, and pickles those that are not JSON. When reading, only its safe types and those in
-    `allowed` are unpickled. `save` refuses a checkpoint that could not be read back.
+    The framework encodes values as JSON where possible, and pickles the others. On reading, only the framework's safe
+    types and those in `allowed` are unpickled. `save` refuses a checkpoint that could not be read back.
     """
 
     def __init__(self, memory: Source, *, namespace: str | None = None, allowed: Sequence[str] = ()) -> None:
@@ -142,7 +142,7 @@ class MemoristCheckpointStorage:
         return [await self._decode_row(record) for record in await self._rows(workflow_name)]
 
     async def list_checkpoint_ids(self, *, workflow_name: str) -> list[str]:
-        """Return the ids of the checkpoints of a workflow, oldest first."""
+        """Return the ids of a workflow's checkpoints, oldest first."""
         return [str(record.key[-1]) for record in await self._rows(workflow_name, keys_only=True)]
 
     async def get_latest(self, *, workflow_name: str) -> WorkflowCheckpoint | None:
@@ -221,7 +221,7 @@ def message_of(message: FrameworkMessage) -> Message:
 
 
 def _newest(messages: list[FrameworkMessage], limit: int) -> list[FrameworkMessage]:
-    """Return the newest messages, starting where no tool result is separated from its call."""
+    """Return the newest messages, starting at a point where no tool result is separated from its call."""
     for start in range(max(0, len(messages) - limit), len(messages)):
         rest = messages[start:]
         called = {c.call_id for m in rest for c in m.contents if c.type == "function_call"}

@@ -42,7 +42,7 @@ Edit = Callable[[str], tuple[str, str]]
 
 
 class _Files:
-    """Implements the tool's commands over the files of one namespace, for the blocking and the async tool."""
+    """Implements the commands of the blocking and the async tool on the files of one namespace."""
 
     def __init__(self, memory: AsyncMemory, space: str) -> None:
         self._memory = memory
@@ -72,7 +72,7 @@ class _Files:
         return f"File created successfully at: {command.path}"
 
     async def str_replace(self, command: StrReplaceCommand) -> str:
-        """Replace a text that must occur exactly once in a file."""
+        """Replace text that must occur exactly once in a file."""
 
         def edit(content: str) -> tuple[str, str]:
             _check_unique(content, command)
@@ -87,7 +87,7 @@ class _Files:
         return await self._edit(command.path, edit)
 
     async def insert(self, command: InsertCommand) -> str:
-        """Insert a text after a line."""
+        """Insert text after a line."""
 
         def edit(content: str) -> tuple[str, str]:
             lines = content.split("\n")
@@ -186,7 +186,7 @@ class _Options:
 class MemoristMemoryTool(_Options, BetaAbstractMemoryTool):
     """This is the memory tool for a blocking client. It stores Claude's files as facts, with their history.
 
-    `memory` is a `Memory`, an `AsyncMemory` or a URL; `namespace` is where the files are, such as `user:ada`.
+    `memory` is a `Memory`, an `AsyncMemory` or a URL; `namespace` contains the files, for example `user:ada`.
     """
 
     def _do(self, work: Callable[[_Files], Awaitable[str]]) -> str:

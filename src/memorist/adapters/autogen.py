@@ -1,4 +1,4 @@
-"""Provides AutoGen with a memory that has recall. It needs the `autogen` extra."""
+"""Provides AutoGen with a memory that it can search with recall. It needs the `autogen` extra."""
 
 from __future__ import annotations
 

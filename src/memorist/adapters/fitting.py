@@ -41,7 +41,7 @@ def _numbered(original: Given, index: int) -> Message:
 
 
 async def recalled(memory: AsyncMemory, query: str, *, namespaces: Spaces = None, top_k: int = 5) -> str:
-    """Return memories recalled for a question, fenced and labelled as data, or an empty text if there are none."""
+    """Return memories recalled for a question, fenced and labelled as data, or an empty string if there are none."""
     if not query.strip():
         return ""
     hits = await memory.recall(query, namespaces=namespaces, top_k=top_k)

@@ -37,8 +37,8 @@ MAX_ATTEMPTS = 40
 class MemoristSessionService(BaseSessionService):
     """Stores a session as a thread of its user, events as messages and state as records. Each event is one transaction.
 
-    `memory` is a `Memory`, an `AsyncMemory` or a URL. If another writer changed the session in the meantime, a writer
-    gets `StaleSessionError`. This is detected by record versions (compare-and-set), not by timestamps.
+    `memory` is a `Memory`, an `AsyncMemory` or a URL. A write raises `StaleSessionError` if another writer changed the
+    session in the meantime. This is detected by record versions (compare-and-set), not by timestamps.
     """
 
     def __init__(self, memory: Source) -> None:
@@ -73,9 +73,7 @@ class MemoristSessionService(BaseSessionService):
     async def get_session(
         self, *, app_name: str, user_id: str, session_id: str, config: GetSessionConfig | None = None
     ) -> Session | None:
-        """Return a session with its events (all, or as `config` limits them) and the merged app, user and session
-        state.
-        """
+        """Return a session with its events (as limited by `config`) and the merged app, user and session state."""
         id = session_id.strip() if session_id else session_id
         stored = await self._stored(app_name, user_id, id)
         if stored is None:
@@ -85,7 +83,7 @@ class MemoristSessionService(BaseSessionService):
         return await self._merged(session)
 
     async def list_sessions(self, *, app_name: str, user_id: str | None = None) -> ListSessionsResponse:
-        """Return sessions without their events, with the most recently used last."""
+        """Return sessions without their events, the most recently used last."""
         users = [user_id] if user_id is not None else await self._users()
         sessions: list[Session] = []
         for user in users:
@@ -130,7 +128,7 @@ class MemoristSessionService(BaseSessionService):
     async def _appended(
         self, session: Session, stored: OpaqueRecord, event: Event, message: Message, left: int
     ) -> bool:
-        """Commit an event by compare-and-set on the session that was read, and return False after a conflict."""
+        """Commit an event by compare-and-set on the session as it was read, and return False after a conflict."""
         app, user, id = session.app_name, session.user_id, session.id
         delta = event.actions.state_delta if event.actions else {}
         deltas = _split_state(delta or {})
@@ -224,7 +222,7 @@ class MemoristSessionService(BaseSessionService):
 class MemoristMemoryService(BaseMemoryService):
     """Searches messages and facts with recall in the user's own namespace.
 
-    Sessions of a `MemoristSessionService` on the same memory do not have to be added.
+    You do not have to add the sessions of a `MemoristSessionService` on the same memory.
     """
 
     def __init__(self, memory: Source, *, top_k: int = 10) -> None:
@@ -346,7 +344,7 @@ def _json(value: JsonObject) -> JsonObject:
 
 
 def _split_state(state: Mapping[str, object]) -> dict[str, dict[str, object]]:
-    """Return the parts of a state that belong to the app, to the user and to the session.
+    """Split a state into the parts that belong to the app, to the user and to the session.
 
     Temporary state is left out.
     """

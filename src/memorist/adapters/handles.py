@@ -15,7 +15,7 @@ Source = Memory | AsyncMemory | str | os.PathLike[str]
 
 
 class Handles:
-    """Provides a blocking and an async side of one memory, so that an adapter can be written once, as coroutines.
+    """Provides blocking and async access to one memory, so that an adapter can be written once, as coroutines.
 
     A blocking method runs them over `stepped` with `run_blocking`, without an event loop; an async method runs them
     over `awaited`.
@@ -47,8 +47,8 @@ class Handles:
         return self._awaited
 
     def space(self, name: str) -> str:
-        """Return an adapter's default namespace: `workflow:<name>`, or the user's own, which is the only one that a
-        user may write to.
+        """Return an adapter's default namespace: `workflow:<name>`, or for a user's handle the only namespace it may
+        write to.
         """
         user = self.memory.user
         return f"workflow:{name}" if user is None else f"user:{user}"

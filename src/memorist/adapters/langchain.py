@@ -128,7 +128,7 @@ class MemoristStash(AgentMiddleware):
 
 
 def _conversation(config: Any) -> str:
-    """Return the thread id of a run, or a common one for runs without an id."""
+    """Return a run's thread id, or a shared one for runs without an id."""
     return str(((config or {}).get("configurable") or {}).get("thread_id") or "default")
 
 

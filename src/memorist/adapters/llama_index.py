@@ -54,7 +54,7 @@ class MemoristChatStore(AsyncDBChatStore):
         limit: int | None = None,
         offset: int | None = None,
     ) -> list[ChatMessage]:
-        """Return the messages of a key in order, with any status if `status=None`."""
+        """Return the messages of a key in order, whatever their status if `status=None`."""
         rows = (await self._rows(key, status))[offset or 0 :]
         return [_chat(message) for message in (rows if limit is None else rows[:limit])]
 
@@ -90,7 +90,7 @@ class MemoristChatStore(AsyncDBChatStore):
         return _chat(rows[idx])
 
     async def delete_messages(self, key: str, status: MessageStatus | None = None) -> None:
-        """Delete the messages of a key, or only those with one status."""
+        """Delete the messages of a key, or only those with a given status."""
         rows = await self._rows(key, status)
         if rows:
             await self._memory.threads.delete_messages(self.thread_of(key), ids=[row.id for row in rows])

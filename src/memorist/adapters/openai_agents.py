@@ -35,7 +35,7 @@ class CompactionSnapshot:
 
     items: list[TResponseInputItem]
     complete: bool
-    """This is True if these are all items."""
+    """This is True if the session has no other items."""
     replace_suffix: Callable[[int, list[TResponseInputItem]], Awaitable[bool]]
 
 
@@ -72,7 +72,7 @@ class MemoristSession:
         return self._thread
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
-        """Return the items in order, or only the newest if there is a limit."""
+        """Return the items in order, or only the newest ones if there is a limit."""
         wanted = resolve_session_limit(limit, self.session_settings)
         return await self._run(lambda memory: self._items(memory, wanted))
 
@@ -88,7 +88,7 @@ class MemoristSession:
         return whole_exchanges(items, limit) if self._whole else items
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
-        """Append items in one transaction. They are durable when this returns."""
+        """Append items in one transaction. They are durable when this method returns."""
         self._check_open()
         if items:
             messages = [message_of(item) for item in items]

@@ -1,4 +1,4 @@
-"""Provides Pydantic AI with a conversation store over records, and with history processors. It needs the `pydantic-ai`
+"""Provides Pydantic AI with a conversation store over records and with history processors. It needs the `pydantic-ai`
 extra."""
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from .stashing import DEFINITIONS, READ_TOOLS, Stashing
 
 ROOT = "pydantic-ai"
 STORED_ANCESTORS = 32
-"""How many ancestors to store with an entry, so that a history can be read in a few round trips."""
+"""The number of ancestors to store with an entry, so that a history can be read in a few round trips."""
 MAX_ATTEMPTS = 40
 _records: TypeAdapter[ConversationRecord] = TypeAdapter(ConversationRecord)
 _entries: TypeAdapter[ConversationEntry] = TypeAdapter(ConversationEntry)
@@ -54,7 +54,7 @@ class MemoristConversationStore(ConversationStore):
     """Stores conversations as records, each message once, and copies their text into a thread for recall.
 
     `memory` is a `Memory`, an `AsyncMemory` or a URL. Deleting a conversation also deletes its thread and the entries
-    that no other conversation uses. With `mirror=False` there is no thread.
+    that no other conversation uses. With `mirror=False`, there is no thread.
     """
 
     def __init__(self, memory: Source, *, namespace: str | None = None, mirror: bool = True) -> None:
@@ -87,7 +87,7 @@ class MemoristConversationStore(ConversationStore):
     ) -> None:
         """Store a record and its new entries in one transaction, by compare-and-set on its revision.
 
-        Raises `ConversationConflict`, and stores nothing, if the revision is different.
+        If the revision is different, it raises `ConversationConflict` and stores nothing.
         """
         memory, space = self._memory, self._space
         key = _record_key(record.conversation_id)
@@ -113,7 +113,8 @@ class MemoristConversationStore(ConversationStore):
     async def _expected_head(
         self, record: ConversationRecord, new: Sequence[ConversationEntry]
     ) -> list[tuple[RecordKey, int]]:
-        """Return the entry a record points to, with its version: it must still exist when the record is written."""
+        """Return the entry that a record points to, with its version, as it must still exist when the record is
+        written."""
         if record.head_id is None or record.head_id in {entry.id for entry in new}:
             return []
         row = await self._memory.records.get(self._space, _entry_key(record.head_id))
@@ -184,7 +185,7 @@ class MemoristConversationStore(ConversationStore):
                 await batch.records.delete(self._space, _entry_key(id))
 
     async def read_entry(self, entry_id: str) -> ConversationEntry:
-        """Return one entry, or raise `KeyError` if there is none."""
+        """Return one entry, or raise `KeyError` if it does not exist."""
         record = await self._memory.records.get(self._space, _entry_key(entry_id))
         if record is None:
             raise KeyError(entry_id)
@@ -210,7 +211,7 @@ class MemoristConversationStore(ConversationStore):
 
 
 def budgeted(budget: Budget, *, counter: CounterSpec = None) -> Callable[[list[ModelMessage]], list[ModelMessage]]:
-    """Return a history processor that keeps the newest messages that fit.
+    """Return a history processor that keeps as many of the newest messages as fit.
 
     A tool call is always kept with its results.
     """

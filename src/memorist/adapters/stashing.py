@@ -24,9 +24,9 @@ class Stashing:
         self._over_tokens = check_stash(over_tokens) or over_tokens
 
     async def shorten(self, memory: AsyncMemory, conversation: str, text: str, *, key: str | None = None) -> str:
-        """Return the text itself, or the preview of a long text.
+        """Return the text itself, or a preview if it is long.
 
-        Pass a call's id as `key` to make it safe to repeat.
+        Pass the id of the tool call as `key` to make repeating it safe.
         """
         options: dict[str, Any] = {"over_tokens": self._over_tokens, "key": key, "create": self._space}
         return (await memory.threads.stash(self._thread(conversation), text, **options)).text

@@ -158,7 +158,8 @@ class MemoristSessionRepository(SessionRepository):
 
 
 class MemoristMemoryStore:
-    """Implements a store for Strands' `MemoryManager`. It stores facts and messages, and uses recall to search them."""
+    """Implements a memory store for Strands' `MemoryManager`. It stores facts and messages, and uses recall to search
+    them."""
 
     def __init__(
         self,
@@ -205,7 +206,7 @@ class MemoristMemoryStore:
 
 
 def _convert_message(message: JsonMapping) -> Message:
-    """Convert a Strands message to ours, with only its text."""
+    """Convert a Strands message to ours, keeping only its text."""
     parts = [part["text"] for part in message.get("content", ()) if isinstance(part, dict) and "text" in part]
     role = "assistant" if message.get("role") == "assistant" else "user"
     return Message(role=role, content="\n".join(parts))

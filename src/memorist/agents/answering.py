@@ -38,7 +38,7 @@ LABELS = {
 
 
 _Group = tuple[str, list[str]]
-"""A label and the lines below it."""
+"""A label, and the lines to show below it."""
 
 
 class HookResult(msgspec.Struct, frozen=True):
@@ -50,7 +50,7 @@ class HookResult(msgspec.Struct, frozen=True):
 
 class Nouns:
     """Provides the parts of a memory that the hooks use, each imported on first use. Importing a whole `Memory` would
-    take longer than everything else a hook does."""
+    take longer than everything else that a hook does."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -120,7 +120,7 @@ class _Turn:
         return self._fenced(groups, BRIEF_TOKENS)
 
     async def _remembered_preferences(self) -> list[str]:
-        """Return the user's preferences that were not stored by hooks, but remembered over MCP or by a program."""
+        """Return the user's preferences that were remembered over MCP or by a program, not stored by hooks."""
         learnings = await self._memory.learnings.list(
             type="preference", limit=MAX_NOTES_PER_KIND, user=self._user.removeprefix("user:")
         )
@@ -267,7 +267,7 @@ class _Turn:
         return "Before the compaction:", [state] if state else []
 
     async def _is_first(self, prompt: str) -> bool:
-        """Return whether nobody has answered this prompt yet, because some hosts also run the hooks of other hosts."""
+        """Return whether this prompt is still unanswered, because some hosts also run the hooks of other hosts."""
         digest = hashlib.sha256(f"{self._hook.session}\0{prompt}".encode()).hexdigest()[:24]
         try:
             await self._memory.state.set(f"hook/once/{digest}", 1, ttl=REPEAT_SECONDS, expect=0)

@@ -1,5 +1,5 @@
-"""Stores the last errors of hooks in a small file. A hook must never make its host fail, so `memorist doctor` shows the
-errors."""
+"""Stores the most recent hook errors in a small file. A hook must never make its host fail, so `memorist doctor` shows
+the errors instead."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Runs one hook: `python -m memorist.agents.hook EVENT --agent claude-code --url memory.db --user me`.
 
-Installations write this command into an agent's configuration. `memorist hook EVENT` does the same, and also does not
-load the rest of the command line.
+Installations write this command into an agent's configuration. `memorist hook EVENT` does the same, also without
+loading the rest of the command line.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DEFAULT_USER = "me"
 def run_hook(
     event: str, payload: str, *, agent: str, url: str, user: str, org: str = "default", clock: Clock | None = None
 ) -> str:
-    """Return the text that a hook prints. After an error the text is empty, and the error is recorded for `memorist
+    """Return the text that a hook prints. After an error, the text is empty and the error is recorded for `memorist
     doctor`."""
     if os.environ.get(GUARD):
         return ""
@@ -113,7 +113,7 @@ def absolute_url(url: str) -> str:
 
 
 def _import_msgspec() -> None:
-    """Import msgspec without `typing_extensions`, which it uses only if it is installed. Importing that would take a
+    """Import msgspec without `typing_extensions`, which it uses only if it is installed. Importing it would take a
     tenth of a hook's time."""
     if "typing_extensions" in sys.modules:
         return
@@ -135,7 +135,7 @@ class Options(NamedTuple):
 
 
 def read_options(arguments: Sequence[str]) -> Options | None:
-    """Parse the command line of a hook. Return None if it contains anything else, such as `--help`."""
+    """Parse the command line of a hook. Return None if it contains other options, such as `--help`."""
     values: dict[str, str] = {}
     words = list(arguments)
     while words:

@@ -46,7 +46,7 @@ class ConfigFile(msgspec.Struct, frozen=True):
     path: Path
     add: Callable[[str], str]
     remove: Callable[[str], str]
-    """This function removes our entries from a text that others changed after the installation."""
+    """This function removes our entries from a text that was changed by others after the installation."""
 
 
 class NotJson(ValueError):
@@ -102,7 +102,7 @@ def _merged(data: JsonObject, entries: JsonMapping) -> JsonObject:
 
 
 def _without(data: JsonObject, entries: JsonMapping) -> JsonObject:
-    """Return the data without our entries, and without the objects and lists that contained only those."""
+    """Return the data without our entries, and without the objects and lists that contained nothing else."""
     left = dict(data)
     for name, entry in entries.items():
         if name not in left:
@@ -317,4 +317,4 @@ AFTERWARDS: Mapping[Agent, str] = {
     "opencode": "opencode loads the plugin at its next start.",
     "copilot": "Copilot runs hooks of a repository only in a trusted folder.",
 }
-"""What the user has to do after an installation."""
+"""The steps that the user has to take after an installation."""

@@ -1,7 +1,7 @@
 """Installs memory into a coding agent's configuration, and removes it again, byte for byte.
 
 Before the installer changes a file, it saves the original bytes in a backup, together with a digest of the new content.
-Uninstalling restores the original bytes if nobody has changed the file since. Otherwise it removes only our entries.
+Uninstalling restores the original bytes if the file has not been changed since. Otherwise it removes only our entries.
 """
 
 from __future__ import annotations

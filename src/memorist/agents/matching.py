@@ -14,13 +14,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from ..languages.stop import stop_words
 
 MIN_SHARE = 0.34
-"""The minimum share of the prompt's weight that a note must match, if the prompt is short."""
+"""The minimum share of a short prompt's weight that a note must match."""
 MIN_SHARED_WEIGHT = 2.2
-"""Alternatively, the minimum total weight, which is that of about two words that few other notes contain."""
+"""The alternative minimum total weight: about that of two words that few other notes contain."""
 MIN_SINGLE_SHARE = 0.5
-"""The minimum share of the prompt's weight for a single shared word."""
+"""The minimum share of the prompt's weight if only one word is shared."""
 MIN_BEST_SHARE = 0.5
-"""Notes that score less than this share of the best score are left out."""
+"""Notes that score below this share of the best score are left out."""
 MAX_PROMPT_WORDS = 60
 _PART = re.compile(r"(?<=[.!?;])\s+|\n+")
 _ASKED_KINDS = {

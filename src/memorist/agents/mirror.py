@@ -1,9 +1,9 @@
 """Reads agents' instruction files (AGENTS.md, CLAUDE.md and MEMORY.md), and mirrors notes into a marked section of
 them.
 
-The section has one line per note. A comment in the line contains the note's key and a digest of the text that was last
-written. The digest shows whether a person changed the line or the note changed in the memory. If both changed, the
-command shows both versions and changes neither until somebody chooses one.
+The section has one line per note. A comment in the line contains the note's key and a digest of the last text written.
+The digest shows whether a person changed the line or the note changed in the memory. If both changed, the command shows
+both versions and changes neither until somebody chooses one.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ class Mirrored(msgspec.Struct, frozen=True):
     imported: list[str] = []
     """These texts were imported from the file."""
     deleted: list[str] = []
-    """These are the texts of notes whose line was deleted in the file."""
+    """These are the texts of notes whose lines were deleted from the file."""
     refused: list[str] = []
-    """These lines stay only in the file, because they contain a secret or name an ignored path."""
+    """These lines stay in the file only, because they contain a secret or name an ignored path."""
     written: int = 0
     """This is the number of lines in the section now."""
     conflicts: list[Conflict] = []
     diff: str = ""
-    """This is the change to the file, as a unified diff."""
+    """This is the change to the file as a unified diff."""
 
 
 class _State(msgspec.Struct, frozen=True):
@@ -222,7 +222,7 @@ class _Mirroring:
             self._rows[key] = _Row(kind, words, key, base)
 
     def _find_deleted_lines(self, section: str) -> None:
-        """Delete the notes whose line was removed, unless they changed in the memory since then."""
+        """Delete the notes whose lines were removed, unless they have changed in the memory since then."""
         matches = [match for line in section.splitlines() if (match := _LINE.match(line.strip()))]
         keys = {match["key"] or _key(match["text"]) for match in matches}
         for key, digest in self._last.digests.items():

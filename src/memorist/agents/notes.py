@@ -18,7 +18,7 @@ from ..gate.secrets import has_secret
 from .projects import Project
 
 NoteKind = Literal["decision", "convention", "failure", "open", "note", "preference"]
-"""A `note` is a statement about the repository that an agent remembered itself, over MCP."""
+"""A `note` is a statement about the repository that an agent itself stored over MCP."""
 NOTE_KINDS: tuple[NoteKind, ...] = ("decision", "convention", "failure", "open", "note", "preference")
 MIN_WORDS, MAX_CHARACTERS = 3, 320
 _PRIVATE = r"(?is)<private\b[^<>]{0,80}>.*?(?:</private\s*>|\Z)"
@@ -33,7 +33,7 @@ _FAILED = (
 class _Rule(NamedTuple):
     kind: NoteKind
     hints: tuple[str, ...]
-    """A sentence can match only if it contains one of these, so the patterns of the other rules are not compiled."""
+    """A sentence can match only if it contains one of these words, so patterns that cannot match are not compiled."""
     pattern: str
     is_for_users: bool = False
     """This is True if the rule reads only what the user says, not the agent's answers."""
@@ -77,14 +77,14 @@ class Note(msgspec.Struct, frozen=True):
 
 
 def cleaned(text: str) -> str:
-    """Return a text without its private parts, and without text that the memory itself inserted."""
+    """Return a text without its private parts or text that the memory itself inserted."""
     if "<" in text:
         text = re.sub(_INJECTED, " ", re.sub(_PRIVATE, " ", text))
     return text.strip()
 
 
 def normal_text(text: str) -> str:
-    """Return a text without differences in case and spacing."""
+    """Return a text with its case and spacing normalised."""
     return " ".join(cleaned(text).casefold().split())
 
 
@@ -101,7 +101,7 @@ def storable(text: str, project: Project) -> str:
 
 
 def find_notes(text: str, project: Project, *, by_user: bool) -> list[Note]:
-    """Return the notes in a prompt or in a final answer, in order."""
+    """Return the notes found in a prompt or in a final answer, in order."""
     plain = storable(text, project)
     plain = re.sub(_CODE, " ", plain) if "```" in plain else plain
     notes: list[Note] = []

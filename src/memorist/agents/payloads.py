@@ -23,7 +23,7 @@ MOMENTS: Mapping[str, Moment] = {
     "beforesubmitprompt": "prompt", "afteragentresponse": "stop",
     "userpromptsubmitted": "prompt", "agentstop": "stop",
 }  # fmt: skip
-"""The moments by the hosts' names for them, in small letters and without underscores."""
+"""The moments by the hosts' names for them, in lower case and without underscores."""
 _GEMINI_FAILURE = r"(?s)(?:\A|\n)Output: (?P<output>.*)\nExit Code: (?P<code>[1-9]\d*)(?:\n|\Z)"
 _EVENT_NAMES: Mapping[str, str] = {
     "sessionstart": "SessionStart", "userpromptsubmit": "UserPromptSubmit", "pretooluse": "PreToolUse",
@@ -50,7 +50,7 @@ class Hook(msgspec.Struct, frozen=True, kw_only=True):
     failure: str = ""
     """This is the report of a tool that failed."""
     has_succeeded: bool = False
-    """This is True if the host says that the tool succeeded. Codex does not say what became of a command."""
+    """This is True if the host says that the tool succeeded. Codex does not report whether a command succeeded."""
     summary: str = ""
     transcript: str = ""
     is_repeated: bool = False
@@ -89,7 +89,7 @@ _RESULTS = ("tool_response", "toolResult", "tool_result", "tool_output")
 
 
 def _object_at(payload: JsonMapping, *names: str) -> JsonMapping:
-    """Return the first object among some fields. Cursor and Copilot send some of them as a string of JSON."""
+    """Return the first object among the given fields. Cursor and Copilot send some of them as JSON strings."""
     for name in names:
         value = payload.get(name)
         if isinstance(value, str) and value.startswith("{"):
@@ -107,7 +107,7 @@ def _has_succeeded(payload: JsonMapping) -> bool:
 
 
 def _is_cancelled(payload: JsonMapping) -> bool:
-    """Return whether the user stopped the tool or did not allow it, which says nothing about the command."""
+    """Return whether the user stopped or refused the tool, which says nothing about the command."""
     result = _object_at(payload, *_RESULTS)
     return (
         payload.get("is_interrupt") is True

@@ -74,7 +74,8 @@ def _git_folder(root: Path) -> Path:
 
 
 def _plain_remote(url: str) -> str:
-    """Return the remote without protocol, login and suffix, so that https and ssh URLs identify the same repository."""
+    """Return the remote without its protocol, login and suffix, so that https and ssh URLs identify the same
+    repository."""
     plain = re.sub(r"^\w+://", "", url)
     plain = plain.rpartition("@")[2].removesuffix("/").removesuffix(".git")
     return re.sub(r"^([^/:]+):(?!\d+/)", r"\1/", plain).lower()

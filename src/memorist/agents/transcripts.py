@@ -18,7 +18,7 @@ MAX_READ_BYTES = 262_144
 
 
 def last_answer(path: str) -> str:
-    """Return the text of the agent's last message in a transcript of JSON lines, or an empty text if there is none."""
+    """Return the text of the agent's last message in a JSON Lines transcript, or an empty string if there is none."""
     for line in reversed(_last_lines(path)):
         if b"assistant" in line and (text := _answer_in(line)):
             return text
@@ -26,8 +26,8 @@ def last_answer(path: str) -> str:
 
 
 def command_reports(path: str) -> dict[str, str]:
-    """Return the commands of the last turn in a transcript of Codex. A command that failed has its output as a report,
-    and one that succeeded has an empty report."""
+    """Return the commands of the last turn in a Codex transcript. The report of a failed command is its output, and
+    that of a successful one is empty."""
     commands: dict[str, str] = {}
     reports: dict[str, str] = {}
     for line in _last_lines(path):

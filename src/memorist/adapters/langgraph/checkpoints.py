@@ -37,7 +37,7 @@ Channel = tuple[str, str, str]
 
 
 class KnownLists:
-    """Implements an LRU cache of the list values that this process wrote last. New versions are compared with them."""
+    """Caches the list values that this process wrote last (LRU). New versions are compared with the cached ones."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[Channel, Known] = OrderedDict()
@@ -169,7 +169,7 @@ class Checkpoints:
         return stored, bases
 
     async def _last(self, row: CheckpointRow, channel: str) -> Known | None:
-        """Return the base version for the delta of a list, which is the cached one or the newest one in the store."""
+        """Return the base version for a list's delta, which is either the cached one or the newest one in the store."""
         key = (row.thread, row.ns, channel)
         entry = self._known.get(key)
         if entry is not None or row.parent is None:
@@ -187,7 +187,8 @@ class Checkpoints:
     async def put_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, object]], task_id: str, task_path: str
     ) -> None:
-        """Store the writes of a task. An existing write is kept, except special ones such as errors and interrupts."""
+        """Store the writes of a task. Existing writes are kept, except for special ones such as errors and
+        interrupts."""
         thread, ns, id = place_of(config)
         if id is None:
             raise KeyError("checkpoint_id")
@@ -272,7 +273,7 @@ class Checkpoints:
     async def rows_of(
         self, thread: str | None, ns: str | None, *, before: str | None = None
     ) -> AsyncIterator[CheckpointRow]:
-        """Yield checkpoints of a thread and namespace, or of all, newest first within each."""
+        """Yield the checkpoints of one thread and namespace, or of all of them, newest first within each."""
         prefix = rows.checkpoints_prefix(thread, ns)
         last = None if before is None or ns is None else (*prefix, before)
         while True:
@@ -361,13 +362,13 @@ class Checkpoints:
 
 
 def place_of(config: RunnableConfig) -> tuple[str, str, str | None]:
-    """Return (thread, namespace, checkpoint id or None) of a config."""
+    """Return a config's (thread, namespace, checkpoint id or None)."""
     named = config["configurable"]
     return str(named["thread_id"]), named.get("checkpoint_ns") or "", named.get("checkpoint_id")
 
 
 def config_of(row: CheckpointRow, id: str | None = None) -> RunnableConfig:
-    """Return the config of a checkpoint, or of another one in the same thread and namespace."""
+    """Return the config of this checkpoint, or of another one in the same thread and namespace."""
     return {
         "configurable": {"thread_id": row.thread, "checkpoint_ns": row.ns, "checkpoint_id": id or row.id},
     }

@@ -6,7 +6,7 @@ ancestor that is still needed is hidden. It is no longer listed or found, but th
 read it.
 
 Each commit is a compare-and-set on the thread's head record, which every new checkpoint rewrites. After a conflict,
-everything is computed again, so that no row is deleted that a new checkpoint needs.
+everything is computed again, so that rows that a new checkpoint needs are not deleted.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from .checkpoints import Checkpoints
 from .rows import CheckpointRow, checkpoint_row
 
 ROWS_PER_COMMIT = 400
-"""How many records to delete or copy in one transaction."""
+"""The number of records to delete or copy in one transaction."""
 MAX_ATTEMPTS = 20
 Going = Callable[[Sequence[CheckpointRow]], set[tuple[str, str]]]
-"""Selects the checkpoints of a thread to delete, as (namespace, id)."""
+"""Selects which of a thread's checkpoints to delete, as (namespace, id)."""
 
 
 class Pruning:
@@ -174,7 +174,7 @@ def _of_run(run: str, all: Sequence[CheckpointRow]) -> set[tuple[str, str]]:
 
 
 def _parts(thread: str) -> tuple[RecordKey, RecordKey]:
-    """Return the key prefixes of the values and of the writes of a thread."""
+    """Return the key prefixes of a thread's values and writes."""
     name = rows.short(thread)
     return (rows.ROOT, "value", name), (rows.ROOT, "write", name)
 

@@ -6,7 +6,7 @@
     (langgraph, write, thread, ns, checkpoint id, task, index)     a pending write
     (langgraph, run, run id, thread)                               an index of the threads a run wrote to
 
-Long names are replaced by a digest in keys, and the rows contain them in full.
+In keys, long names are replaced by a digest; the rows contain them in full.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .values import Version
 
 ROOT = "langgraph"
 MAX_NAME_BYTES = 300
-"""The maximum number of bytes of one name in a key. A whole key can have 1,536 bytes."""
+"""The maximum size of one name in a key, in bytes. A whole key can be up to 1,536 bytes long."""
 Typed = tuple[str, bytes]
 
 
@@ -103,7 +103,7 @@ def head_key(thread: str) -> RecordKey:
 
 
 def checkpoints_prefix(thread: str | None = None, ns: str | None = None) -> RecordKey:
-    """Return the key prefix of all checkpoints, of a thread, or of one namespace of it."""
+    """Return the key prefix of all checkpoints, of those in a thread, or of those in one of its namespaces."""
     if thread is None:
         return (ROOT, "checkpoint")
     return (ROOT, "checkpoint", short(thread)) if ns is None else (ROOT, "checkpoint", short(thread), short(ns))

@@ -40,7 +40,7 @@ BESIDE = "langgraph"
 """The beginning of the key of the record that is stored next to an item. It contains the item's time to live and its
 vectors."""
 MAX_HITS = 1000
-"""How many hits to recall if a filter is applied to them afterwards."""
+"""The number of hits to recall if they are filtered afterwards."""
 DEFAULT_ROOT = "workflow:store"
 _PLAIN = re.compile(r"[\w.\-]+\Z")
 
@@ -49,7 +49,7 @@ class MemoristStore(BaseStore):
     """Stores items as facts, with text and vector search and a history. Each LangGraph namespace is one of ours.
 
     `memory` is a `Memory`, an `AsyncMemory` or a URL. With `score="hybrid"`, a query is answered by recall, with
-    recall's score. With `score="cosine"` items are ranked by the cosine similarity of their vectors, as in LangGraph's
+    recall's score. With `score="cosine"`, items are ranked by the cosine similarity of their vectors, as in LangGraph's
     own stores. `index` names the fields to embed and, with a URL or for cosine, the embedding function.
     """
 
@@ -127,14 +127,14 @@ class MemoristStore(BaseStore):
 
 
 class _Items:
-    """Reads and writes the items of a store, over its blocking or async memory."""
+    """Reads and writes the items of a store through its blocking or async memory."""
 
     def __init__(self, memory: AsyncMemory, store: MemoristStore) -> None:
         self._memory = memory
         self._store = store
 
     async def read(self, op: GetOp | SearchOp | ListNamespacesOp) -> Result:
-        """Return the result of one reading operation."""
+        """Return the result of one read operation."""
         if isinstance(op, GetOp):
             return await self._get(op)
         if isinstance(op, SearchOp):
@@ -242,7 +242,7 @@ class _Items:
     def _indexing(self, op: PutOp) -> bool | list[str]:
         """Return which fields of an item recall indexes: none, some or all of them.
 
-        Paths into lists work only for cosine.
+        Paths into lists work only with cosine scores.
         """
         if op.index is False:
             return False

@@ -1,6 +1,6 @@
 """Stores a channel's value whole, or as a delta to an earlier version of the same channel.
 
-A graph that appends to a list writes the whole list with every step, so a file would grow with the square of the number
+A graph that appends to a list writes the whole list at every step, so a file would grow with the square of the number
 of steps. Here a list is serialised item by item. A delta contains the items that are missing from its base, which is an
 earlier version, and the numbers of the base's first and last items that surround them. When the deltas since a whole
 version are larger than that version, the next version is stored whole again. So a file is at most three times the size
@@ -46,8 +46,8 @@ class Stored(msgspec.Struct, array_like=True, frozen=True):
     size: int = 0
     """This is the size of the whole version, in bytes."""
     wrapper: Item | None = None
-    """This is the serialised named tuple that contains the list, with an empty list in it, or None if nothing contains
-    it."""
+    """This is the serialised named tuple that contained the list, with the list emptied, or None if there was no
+    tuple."""
 
 
 LIST = "memorist.list"

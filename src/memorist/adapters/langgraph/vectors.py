@@ -39,7 +39,7 @@ def embedder_of(memory: AsyncMemory, embeddings: Any) -> Embeds:
 
 
 def texts_of(value: object, fields: Sequence[str]) -> list[str]:
-    """Return the texts of some fields. Missing fields are skipped, and lists yield one text per element."""
+    """Return the texts of the given fields. Missing fields are skipped, and lists yield one text per element."""
     return [
         text for field in fields for text in get_text_at_path(value, field if field == "$" else tokenize_path(field))
     ]
