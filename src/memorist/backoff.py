@@ -1,8 +1,8 @@
 """Computes exponential back-off with jitter, for every retry in the package.
 
-The maximum wait doubles with each try, up to a limit. The actual wait is random, between half of the maximum and all of
-it, so that two contenders that failed at the same moment do not collide again. The module has its own random generator,
-so `random.seed` in a program does not affect it, and a forked child gets a new seed.
+The maximum wait doubles with each try, up to a limit. The actual wait is a random time between half the maximum and the
+maximum, so that two contenders that failed at the same moment do not collide again. The module has its own random
+generator, so `random.seed` in a program does not affect it, and a forked child gets a new seed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def pause(tries: int, *, first: float, longest: float) -> float:
-    """Return the seconds to wait after a number of failed tries."""
+    """Return the seconds to wait after the given number of failed tries."""
     top = min(first * 2.0 ** min(tries - 1, 60), longest)
     return float(top * _random.uniform(0.5, 1.0))
 

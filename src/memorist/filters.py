@@ -52,7 +52,7 @@ Where = JsonMapping
 
 
 def parse_filter(where: Where | None) -> Filter | None:
-    """Parse and check a filter. Return None for an empty one."""
+    """Parse and check a filter. Return None for an empty filter."""
     if where is None or where == {}:
         return None
     return _parse(where, 1)

@@ -10,7 +10,7 @@ import hashlib
 ENTITY = "entity/"
 RELATION = "relation/"
 _MAX_NAME_BYTES = 400
-"""The maximum length of a name, in bytes, that is written into its key. A key has at most 512 bytes."""
+"""The maximum length, in bytes, of a name that is written into its key. A key is at most 512 bytes long."""
 
 
 def entity_key(name: str) -> str:

@@ -23,7 +23,7 @@ def new_id() -> str:
 
 
 def digest(data: bytes, size: int = 16) -> str:
-    """Return an id for content: the BLAKE2b hash of some bytes, `size` bytes long, in hexadecimal."""
+    """Return an id for content: the hexadecimal BLAKE2b hash, `size` bytes long, of its bytes."""
     import hashlib  # imported lazily, because it loads OpenSSL, which takes longer than most of our modules
 
     return hashlib.blake2b(data, digest_size=size).hexdigest()

@@ -61,8 +61,8 @@ from .scope import Namespace
 from .values import decode_json, encode_json
 
 Owner = Literal["ns", "thread", "fact", "event", "document", "record", "user", "task", "org"]
-"""What a row belongs to and is deleted with: its namespace, thread, fact, event, document, record, user or task, or
-`org` for bookkeeping."""
+"""The owner that a row belongs to and is deleted with: its namespace, thread, fact, event, document, record, user or
+task, or `org` for bookkeeping."""
 
 
 class Findable(msgspec.Struct, frozen=True):

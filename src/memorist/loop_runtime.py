@@ -21,7 +21,7 @@ from .runtime import Background, Failed, Outcome, run_blocking
 T = TypeVar("T")
 A = TypeVar("A")
 CALLS_BEFORE_YIELD = 16
-"""After this many calls in place, the coroutine yields to the event loop once."""
+"""After this many calls in the calling thread, the coroutine yields to the event loop once."""
 MAX_BATCH_CALLS = 64
 """The maximum number of items in one batch for the worker thread. The first item of a batch waits for the last."""
 

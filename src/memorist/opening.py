@@ -169,7 +169,7 @@ class Twin:
         self._lock = threading.Lock()
 
     def of(self, *, blocking: bool) -> Shared:
-        """Return the shared parts for callers that block, or for those that await."""
+        """Return the shared parts for blocking or for async callers."""
         if self._first.runtime.blocking == blocking:
             return self._first
         with self._lock:

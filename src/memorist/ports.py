@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 MAX_EXACT_FLOAT_MICROS = (1 << 33) * 1_000_000
-"""Below this many microseconds (the year 2242), a float of seconds round-trips to the microsecond."""
+"""Below this many microseconds (the year 2242), a time in seconds as a float is exact to the microsecond."""
 
 Clock = Callable[[], datetime]
 """A function without arguments that returns an aware datetime. Stores never order rows by its times."""
@@ -163,12 +163,12 @@ class Completion(msgspec.Struct, frozen=True):
     usage: Usage = Usage()
     model: str = ""
     stop: str = "end"
-    """This is the reason why the answer ended: `end`, `length` (cut off at max_tokens) or `refusal`."""
+    """This is the reason the answer ended: `end`, `length` (cut off at max_tokens) or `refusal`."""
 
 
 @runtime_checkable
 class Model(Protocol):
-    """Represents a language model. Its methods are coroutines, and those of a blocking model never suspend."""
+    """Represents a language model. Its methods are coroutines; those of a blocking model never suspend."""
 
     @property
     def name(self) -> str:

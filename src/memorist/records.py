@@ -31,7 +31,7 @@ class Table(msgspec.Struct, frozen=True):
     """These are the columns of each index that a scan may follow. Each index ends with enough of the key to be
     unique."""
     history: str | None = None
-    """This is the table that receives a copy of every version that a Put replaces."""
+    """This table receives a copy of every version that a Put replaces."""
     checksum: bool = False
     """This is True if each row has a CRC over all its columns, which is checked on read. Tables whose content cannot be
     derived again have one."""
@@ -509,7 +509,7 @@ class Derivation(Record, frozen=True, kw_only=True):
     ended: dict[str, list[str]] = {}
     """These are the ids of memories that each message ended, by the number of the message as text."""
     refused: dict[str, list[str]] = {}
-    """These are the reasons why items were refused, by the number of the message as text."""
+    """These are the reasons for refusing items, by the number of the message as text."""
     by_rules: tuple[int, ...] = ()
     """These are the numbers of messages that the rules read instead of the model."""
     cost: dict[str, int] = {}

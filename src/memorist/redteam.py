@@ -63,7 +63,7 @@ class RedteamReport(msgspec.Struct, frozen=True):
 
 
 def load_attempts(families: Collection[str] = ()) -> list[Attempt]:
-    """Return the attempts of some families, or all of them."""
+    """Return the attempts of the given families, or all of them."""
     from pathlib import Path
 
     lines = (Path(__file__).parent / "gate" / "planting.jsonl").read_bytes().splitlines()

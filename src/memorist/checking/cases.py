@@ -18,13 +18,13 @@ FIRST_MOMENT = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 """The default time of the first message in a case. It is fixed, so that requests are the same in every run."""
 BETWEEN_MESSAGES = timedelta(minutes=1)
 FILE_ENDINGS = (".memory.yaml", ".memory.yml", ".memory.json", ".memory.py")
-"""How the names of case files end."""
+"""The suffixes of case files' names."""
 _ROLES = ("user", "assistant", "system", "tool")
 _FIXTURE_FIELDS = ("user", "conversation", "conversations", "facts", "documents")
 
 
 class Piece(msgspec.Struct, frozen=True, kw_only=True):
-    """Holds one thing that a case stores before it asks its question: a message, a fact or a document."""
+    """Holds one item that a case stores before it asks its question: a message, a fact or a document."""
 
     kind: str
     """This is `message`, `fact` or `document`."""
@@ -62,7 +62,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     documents: Sequence[Any] = ()
     """The documents are texts, or mappings with `title` and `text`."""
     fixture: str | Sequence[str] = ()
-    """These are names of fixtures in the file, or `module:function`, which is called with the memory."""
+    """These are the names of fixtures in the file, or of functions to call with the memory, as `module:function`."""
     store: str | None = None
     """This is an existing store: a file, which is copied first, or the URL of a server, which is only read."""
     at: Any = None

@@ -1,5 +1,4 @@
-"""Reads public datasets of conversations with questions and known evidence: LoCoMo, LongMemEval, or the neutral
-format."""
+"""Reads datasets of conversations, questions and known evidence, in the LoCoMo, LongMemEval or neutral format."""
 
 from __future__ import annotations
 

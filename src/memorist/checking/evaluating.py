@@ -48,7 +48,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Holds one line of a file of questions."""
+    """Holds one line of a question file."""
 
     question: str
     evidence: list[str] = []
@@ -109,7 +109,7 @@ def evaluate(name: str, asked: Iterable[tuple[Question, Memory]], budgets: Seque
 
 
 def ask_lines(memory: Memory, path: Path) -> Iterator[tuple[Question, Memory]]:
-    """Yield the questions in a file of JSON lines about an existing store. The user named in each question asks it."""
+    """Yield the questions about an existing store from a JSON Lines file. The user named in each question asks it."""
     for number, text in enumerate(path.read_bytes().splitlines(), start=1):
         if not text.strip():
             continue
@@ -127,7 +127,7 @@ def ask_lines(memory: Memory, path: Path) -> Iterator[tuple[Question, Memory]]:
 def ask_set(
     path: Path, *, sample: float = 1.0, skip: Sequence[str] = ("adversarial",), embedder: str | None = "default"
 ) -> Iterator[tuple[Question, Memory]]:
-    """Yield the questions of a public set. Each question is asked of a memory that contains everything said before
+    """Yield the questions of a public dataset. Each question is asked of a memory that contains everything said before
     it."""
     data = load(path)
     for talk in data.conversations:
@@ -244,7 +244,7 @@ def _is_sent(part: Evidence, request: str, sources: set[str]) -> bool:
 
 
 def _is_part_of(item: str, part: Evidence) -> bool:
-    """Return whether a recalled item is a text of the evidence, or a passage of it."""
+    """Return whether a recalled item is one of the evidence texts, or a passage from one."""
     return any(plain(item) in plain(text) or holds(plain(item), text) for text in part.texts)
 
 

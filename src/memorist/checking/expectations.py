@@ -110,7 +110,7 @@ def _unextracted(asked: Asked, key: str, value: str, current: object) -> Loss:
 
 
 def _source(asked: Asked, wanted: Any) -> Iterator[Failure]:
-    """Check that a statement in the request comes from a certain message, and yield the failures."""
+    """Check that a statement in the request comes from a given message, and yield the failures."""
     text, message = str(wanted["of"]), str(wanted["message"])
     name = f"source of {text!r} is {shorten(message)!r}"
     parts = asked.parts_with(text)

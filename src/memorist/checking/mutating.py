@@ -29,7 +29,7 @@ class Mutant(msgspec.Struct, frozen=True):
 
 
 class MutationReport(msgspec.Struct, frozen=True):
-    """Reports what the mutations showed about the cases."""
+    """Reports what the mutations revealed about the cases."""
 
     mutants: tuple[Mutant, ...]
     untested: tuple[tuple[str, str], ...]
@@ -104,7 +104,7 @@ def _leave_out(pieces: Material, index: int) -> Material:
 
 
 def _age(pieces: Material, index: int) -> Material:
-    """Move the piece ten years back, before everything else."""
+    """Move the piece back ten years, before everything else."""
     aged = msgspec.structs.replace(pieces[index], at=pieces[index].at - AGE)
     if aged.thread:
         # A message of an earlier time in the midst of a thread would be no earlier conversation.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .running import Options
 
 ENDINGS = (".memory.yaml", ".memory.yml", ".memory.json")
-"""The endings of case files' names. `.memory.py` is left to pytest's own tests in Python."""
+"""The suffixes of case files' names. `.memory.py` is left to pytest's own tests in Python."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -44,7 +44,7 @@ def failure_lines(failure: Failure) -> Iterator[str]:
 
 
 def summary_line(results: Sequence[CaseResult]) -> str:
-    """Return a line that says how many cases passed."""
+    """Return a line stating how many cases passed."""
     counts = {status: sum(result.status == status for result in results) for status in ("passed", "failed", "error")}
     seconds = sum(result.seconds for result in results)
     return ", ".join(f"{count} {status}" for status, count in counts.items() if count) + f" in {seconds:.1f} s"

@@ -42,7 +42,7 @@ class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int = 0
     failures: tuple[Failure, ...] = ()
     error: str | None = None
-    """This is the reason why the case could not be run."""
+    """This is the reason the case could not be run."""
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):

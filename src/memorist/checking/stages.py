@@ -13,11 +13,11 @@ from .request import Asked, plain, shorten
 
 Stage = Literal["never stored", "not extracted", "not retrieved", "ranked out", "below the floor", "over budget"]
 MAX_HITS = 300
-"""How far down the ranking to look for an item."""
+"""The lowest rank at which to look for an item."""
 
 
 class Loss(msgspec.Struct, frozen=True):
-    """Describes where a text was lost, with the stage, what was found there, and commands to reproduce it."""
+    """Describes where a text was lost: the stage, what was found there, and the commands that reproduce the loss."""
 
     stage: Stage | None
     """This is None if the request says the same in other words."""
@@ -147,6 +147,6 @@ def _is_indexed(asked: Asked, carrier: Carrier) -> bool:
 
 
 def memorist_command(asked: Asked, *words: str) -> str:
-    """Return a command on the store of a case, as the user who asks."""
+    """Return a command that reads the store of a case, as the user who asks."""
     user = () if asked.memory.user is None else ("--user", asked.memory.user)
     return shlex.join(["memorist", "--url", asked.store, *words, *user])

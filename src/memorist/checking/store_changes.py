@@ -16,7 +16,7 @@ from .running import Options, ask_case
 
 Change = Callable[[Memory, FakeClock], object]
 COPY_THREAD = "mutated-copy"
-"""The thread of messages that a change adds."""
+"""The thread for messages added by a change."""
 
 
 def store_changes(case: Case) -> Iterator[tuple[str, str, Change]]:

@@ -71,13 +71,13 @@ def message_of(turn: Turn) -> JsonObject:
 
 
 def aware(when: datetime) -> datetime:
-    """Return the time with a zone. The files contain no time zones, so their times are treated as UTC."""
+    """Return the time with a time zone. The files contain no time zones, so their times are treated as UTC."""
     return when if when.tzinfo else when.replace(tzinfo=UTC)
 
 
 @contextmanager
 def fresh(embedder: str | None = "default") -> Iterator[Store]:
-    """Return an empty store in RAM, for conversations with questions that are asked while they continue."""
+    """Return an empty store in RAM, for conversations in which questions are asked midway."""
     clock = Hands()
     org = f"bench-{uuid.uuid4().hex[:12]}"
     with warnings.catch_warnings():

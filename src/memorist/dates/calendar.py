@@ -78,7 +78,8 @@ _LENGTHS = {
 
 
 def number(text: str, lang: str = "en") -> int | None:
-    """Return the number in a short text, written in digits or in words of a language, or None if there is none."""
+    """Return the number in a short text, written in digits or in a language's number words, or None if there is
+    none."""
     word = " ".join(text.lower().replace(",", "").split())
     if word.isdecimal():
         return int(word) if len(word) <= 15 else None

@@ -23,7 +23,7 @@ class DateRange(msgspec.Struct, frozen=True):
     text: str
     span: tuple[int, int]
     relation: Relation = "in"
-    """This is the preposition before it: "since March" is the interval March with the relation `since`."""
+    """This is the preposition before the interval: "since March" is the interval March with the relation `since`."""
     approximate: bool = False
     yearless: bool = False
     """This is True if the text names only the month and day, so that the year was inferred."""

@@ -188,7 +188,7 @@ def _slashes(match: re.Match[str], now: datetime, prefer: Prefer) -> Found | Non
 
 
 def _day_of_month(match: re.Match[str], now: datetime, prefer: Prefer) -> Found | None:
-    """Parse phrases such as "on the 19th", which is in this month or in the one before or after it."""
+    """Parse phrases such as "on the 19th", which may be in this month, the previous one or the next one."""
     day = int(match[1])
     day_range = period(month_start(now).replace(day=day), "day")
     if prefer == "future" and day_range[1] <= now:

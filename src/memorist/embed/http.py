@@ -41,7 +41,7 @@ def post(
 
 
 def rows(answer: Any, count: int, url: str) -> list[list[float]]:
-    """Return the vectors in an answer, in the order of the texts."""
+    """Return the vectors from a response, in the order of the texts."""
     try:
         items: Sequence[Any] = sorted(answer["data"], key=lambda item: int(item["index"]))
         vectors = [item["embedding"] for item in items]

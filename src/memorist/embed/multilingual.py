@@ -20,7 +20,7 @@ Floats = NDArray[np.float32]
 
 
 class MultilingualEncoder:
-    """Embeds sentences in about a hundred languages as vectors of 384 dimensions. A question finds answers in other
+    """Embeds sentences in about a hundred languages as 384-dimensional vectors. A question also finds answers in other
     languages."""
 
     name = "multilingual-e5-small-q4"

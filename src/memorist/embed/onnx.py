@@ -1,4 +1,4 @@
-"""Runs a transformer in ONNX, which is in a folder or on the Hugging Face hub.
+"""Runs an ONNX transformer from a folder or from the Hugging Face hub.
 
 Sentence encoders (`sentences.py`) and cross-encoders (`crossing.py`) build on it. A hub name is looked up in the local
 cache first, and downloaded only if it is missing and `HF_HUB_OFFLINE` is not set. Nothing is loaded before the first
@@ -57,7 +57,8 @@ class Source(msgspec.Struct, frozen=True):
 
 
 def source(text: str, names: Sequence[str]) -> Source:
-    """Parse the text after `onnx:`. Raises UsageError for a wrong location, an unknown option or missing packages."""
+    """Parse the text after `onnx:`. Raises UsageError for an invalid location, an unknown option or missing
+    packages."""
     path, _, rest = text.partition("?")
     options = dict(parse_qsl(rest, keep_blank_values=True))
     unknown = sorted(set(options) - {"file", "quantized", "max_tokens", "threads", *names})
@@ -84,7 +85,7 @@ class Settings(msgspec.Struct, frozen=True):
     files: Mapping[str, JsonMapping]
 
     def get(self, file: str, key: str) -> Any:
-        """Return one value of one file, or None."""
+        """Return one value from one file, or None."""
         return self.files.get(file, {}).get(key)
 
 
@@ -115,8 +116,8 @@ class OnnxModel:
 
     @property
     def max_tokens(self) -> int:
-        """This is the maximum number of tokens that are read from a text. It is the option, or the model's own limit,
-        which is at most 512."""
+        """This is the maximum number of tokens read from a text. It is the value of the option, or the model's own
+        limit, which is at most 512."""
         asked = self._where.options.get("max_tokens")
         if asked:
             return int(asked)
@@ -209,7 +210,7 @@ def _json(path: Path) -> JsonMapping:
 
 
 def _fetched(where: Source) -> Path:
-    """Return the folder of a hub model in the local cache, downloaded if it is missing."""
+    """Return the folder of a hub model in the local cache, after downloading the model if it is missing."""
     if find_spec("huggingface_hub") is None:
         raise ModelError(f"a name on the hub needs a package that is not installed; run: {INSTALL}")
     from huggingface_hub import snapshot_download

@@ -161,7 +161,7 @@ def _plugged(spec: object, call: Callable[..., object], blocking: bool) -> OpenE
 
 
 def _refuse_awaitables(name: str, call: Callable[..., object]) -> Callable[[Sequence[str]], object]:
-    """Wrap the function so that it raises an error if it returns an awaitable, which only becomes apparent when it is
+    """Wrap the function so that it raises an error if it returns an awaitable, which is only apparent once it is
     called."""
 
     def guarded(texts: Sequence[str]) -> Any:

@@ -24,8 +24,8 @@ from memorist.errors import ModelError, UsageError
 
 SPECS = '"onnx:FOLDER_OR_NAME", "https://…/rerank[#MODEL]", "model", a function or an object with rerank()'
 TIME_LIMIT_SECONDS = 2.0
-"""How many seconds a recall waits for a reranker before it uses the first ranking. The reranker's own `time_limit`
-overrides this."""
+"""The number of seconds that a recall waits for a reranker before it uses the first ranking. The reranker's own
+`time_limit` overrides this."""
 KEY = "RERANK_API_KEY"
 MAX_CHARS = 4_000
 _OTHER_SHAPE = frozenset({400, 422})

@@ -3,7 +3,7 @@ was trained with.
 
     onnx:FOLDER_OR_HUB_NAME[?pooling=mean|cls|max|last&query=PREFIX&passage=PREFIX&quantized=true&file=…&max_tokens=…]
 
-Missing options are read from the files next to the model. Some model families name their prefixes only in their
+Missing options are read from the files next to the model. Some model families specify their prefixes only in their
 documentation; those are in `PREFIXES`.
 """
 
@@ -64,7 +64,7 @@ class SentenceEncoder:
 
     @property
     def _reading(self) -> tuple[str, str, str]:
-        """Return the pooling, the prefix of questions and the prefix of passages."""
+        """Return the pooling method, and the prefixes for questions and for passages."""
         if self._read is None:
             self._read = _read(self._model, self._where)
         return self._read

@@ -23,12 +23,12 @@ _BATCH_TEXTS = 256
 MAX_CHARS = 8_192
 """Longer texts are cut, because more words would hardly change the mean."""
 CACHED_WORDS = 8_192
-"""How many word vectors are cached, at about a kilobyte each. When the cache is full, it is cleared."""
+"""The number of word vectors to cache, at about a kilobyte each. When the cache is full, it is cleared."""
 _UNBROKEN = re.compile(r"([!-~]{64})[!-~]++")
 
 
 class WordLlamaEmbedder:
-    """Averages token vectors of 256 dimensions, for about 20,000 short texts a second."""
+    """Averages 256-dimensional token vectors, and embeds about 20,000 short texts a second."""
 
     name = "wordllama-l2-supercat-256"
     dimensions = 256
@@ -118,5 +118,5 @@ class _Table:
             raise ModelError("the default embedder's files cannot be read; reinstall `memorist`") from error
 
     def rows(self, ids: NDArray[np.intp]) -> NDArray[np.float32]:
-        """Return the vectors of some tokens."""
+        """Return the vectors of the given tokens."""
         return np.multiply(self._vectors[ids], self._scales[ids, None], dtype=np.float32)

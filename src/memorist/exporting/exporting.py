@@ -1,4 +1,4 @@
-"""Writes threads, facts and documents in formats of other tools."""
+"""Writes threads, facts and documents in the formats of other tools."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class Exporting:
             yield thread
 
     async def _rows(self, record_type: type[R], space: str | None, ns: Callable[[R], str]) -> AsyncIterator[R]:
-        """Yield the rows of a kind, from one namespace or from all, a page at a time."""
+        """Yield the rows of one kind, from one namespace or from all of them, a page at a time."""
         after = None
         while True:
             rows = await self._core.scan(record_type, after=after, limit=PAGE_ROWS)

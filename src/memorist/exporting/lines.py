@@ -55,7 +55,8 @@ async def write_anthropic(file: BinaryIO, thread: Thread, pages: Pages) -> int:
 
 
 def _begin(thread: Thread) -> bytes:
-    """Return the start of a line's JSON object, without its closing brace: id, title and namespace of the thread."""
+    """Return the start of a line's JSON object, up to the thread's id, title and namespace, without the closing
+    brace."""
     fields: JsonObject = {"id": thread.id, "title": thread.title, "namespace": thread.ns}
     if thread.ns.startswith("user:"):
         fields["user"] = thread.ns.removeprefix("user:")

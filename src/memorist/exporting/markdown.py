@@ -1,4 +1,4 @@
-"""Writes a folder of Markdown: a file per thread and document, and one file of facts per namespace."""
+"""Writes a folder of Markdown files: one per thread and document, and one with the facts of each namespace."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def file_name(id: str) -> str:
 
 
 def folder_of(root: Path, ns: str, kind: str) -> Path:
-    """Return the folder for one kind of records of a namespace, and create it if needed."""
+    """Return the folder for one kind of record in a namespace, and create it if needed."""
     folder = root / file_name(ns.replace(":", "-", 1)) / kind
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     return folder
@@ -46,7 +46,7 @@ def heading(thread: Thread) -> str:
 
 
 def spoken(message: Message) -> str:
-    """Return a message as a heading with speaker and time, followed by its text and tool calls."""
+    """Return a message as a heading with its speaker and time, followed by its text and tool calls."""
     who = message.name or message.role
     at = f" · {message.created_at:%Y-%m-%d %H:%M:%S}" if message.created_at is not None else ""
     calls = "".join(f"\n\n> called `{call.name}` with `{compact_json(call.arguments)}`" for call in message.tool_calls)
@@ -54,7 +54,7 @@ def spoken(message: Message) -> str:
 
 
 def written(document: Document) -> str:
-    """Return a document with front matter. A document that already has its own is unchanged."""
+    """Return a document with front matter. A document that already has front matter is left unchanged."""
     if document.text.startswith("---"):
         return document.text
     fields = {"id": document.id, "title": document.title, "source": document.source, "created": document.created_at}

@@ -13,7 +13,7 @@ from .mapping import Places
 OURS = ("metadata", "created_at", "importance", "pinned", "trust", "raw")
 """Fields of our messages that a file must not set. For example, a pinned message would be in every request."""
 MAX_SPACES = 100_000
-"""For how many threads to remember the namespace, for messages that follow later."""
+"""The number of threads whose namespaces are remembered, for messages that follow later."""
 _replace = msgspec.structs.replace
 
 

@@ -36,7 +36,7 @@ class FactChanges:
         added: Counter[str],
         unchanged: Counter[str],
     ) -> None:
-        """Add the changes for some facts. Items with the same key are merged."""
+        """Add the changes for the given facts. Items with the same key are merged."""
         merged = _merged(items)
         keys = list(merged)
         held = await self._core.get_many(Fact, keys)

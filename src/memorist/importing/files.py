@@ -22,7 +22,7 @@ import msgspec
 from ..errors import CorruptRecord, UsageError
 
 HEAD_BYTES = 65_536
-"""How many bytes are read to recognise a file's format."""
+"""The number of bytes to read in order to recognise a file's format."""
 MAX_ITEM_BYTES = 32 * 1024 * 1024
 """The maximum number of bytes in one line, one conversation or one record."""
 READ_BYTES = 65_536
@@ -169,7 +169,7 @@ class _Checked(io.RawIOBase):
 
 
 def damaged(position: str, why: str, cause: Exception | None = None) -> NoReturn:
-    """Raise CorruptRecord with position and reason. A ValueError is not kept as the cause, because it may quote
+    """Raise CorruptRecord with the position and the reason. A ValueError is not kept as the cause, because it may quote
     content."""
     raise CorruptRecord(f"{position} cannot be imported: {why}; nothing was imported", place=position) from (
         None if isinstance(cause, ValueError) else cause
@@ -213,7 +213,7 @@ class JsonStream:
         self._scan = json.JSONDecoder(parse_constant=_no_constant).raw_decode
 
     def peek(self) -> str:
-        """Return the next character that is not white space, or an empty text at the end."""
+        """Return the next character that is not white space, or an empty string at the end."""
         while True:
             while self._at < len(self._text):
                 if self._text[self._at] not in " \t\n\r":

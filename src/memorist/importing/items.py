@@ -94,7 +94,7 @@ _LATEST_SECONDS = 253_402_300_799.0
 
 
 def named(fields: Mapping[str, object], *names: str) -> str | None:
-    """Return the first of some fields that is a non-empty text or an integer, as text."""
+    """Return the first of the given fields that is a non-empty text or an integer, as text."""
     for name in names:
         value = fields.get(name)
         if value is None or value == "" or type(value) is bool:

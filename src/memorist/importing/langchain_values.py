@@ -96,7 +96,7 @@ def _revived(value: object) -> object:
 
 
 def as_messages(value: object) -> list[JsonObject]:
-    """Return the LangChain messages of a channel as dicts, or nothing if the channel contains anything else."""
+    """Return the LangChain messages in a channel as dicts, or nothing if the channel contains anything else."""
     listed = value if isinstance(value, list) else [value]
     messages = [_fields(message) for message in listed]
     return (

@@ -28,7 +28,7 @@ ROLES = {"user": "user", "assistant": "assistant", "system": "system", "tool": "
 
 
 def recognises(source: SourceFiles) -> bool:
-    """Return whether the source's name ends in `.af`, or it begins like an agent file."""
+    """Return whether the source's name ends in `.af`, or its content begins like an agent file."""
     if not source.is_file:
         return False
     head = source.head()

@@ -27,7 +27,7 @@ def recognises(source: SourceFiles) -> bool:
 
 
 def read(source: SourceFiles) -> Iterator[Item]:
-    """Yield a fact per entity and relation. The file contains no times."""
+    """Yield one fact per entity and per relation. The file contains no times."""
     for part in source.parts():
         for number, line in lines(part):
             position = f"line {number}"
@@ -38,7 +38,7 @@ def read(source: SourceFiles) -> Iterator[Item]:
 
 
 def _fact(entry: Any, line: int) -> FactItem:
-    """Return the fact of a line.
+    """Return the fact that a line contains.
 
     Its line number is the `order`, which is lower than that of any entity added later.
     """

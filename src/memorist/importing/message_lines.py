@@ -26,7 +26,7 @@ IDS = ("id", "message_id", "uuid")
 APART = frozenset((*THREADS, *TIMES, *OWNERS, *IDS))
 """Fields that are not part of the message itself."""
 MAX_THREADS = 100_000
-"""How many threads to remember as already yielded. Yielding one twice is harmless."""
+"""The number of threads to remember as already yielded. Yielding one twice is harmless."""
 
 
 def recognises(source: SourceFiles) -> bool:

@@ -19,7 +19,7 @@ _HEADING = re.compile(r"^#{1,2}[ \t]+(\S[^\n]{0,300})$", re.MULTILINE)
 _LINK = re.compile(r"\[\[([^\[\]|#\n]{1,200})")
 _TAG = re.compile(r"(?:^|\s)#([\w/-]{1,100})")
 MAX_NAMED_NOTES = 200
-"""The maximum number of links and of tags that are stored with a note."""
+"""The maximum number of links, and of tags, stored with a note."""
 
 
 def recognises(source: SourceFiles) -> bool:

@@ -18,7 +18,7 @@ MAIN = "main"
 
 
 def recognises(source: SourceFiles) -> bool:
-    """Return whether the source is a database with a table of session items, whatever its name is."""
+    """Return whether the source is a database with a table of session items, whatever the table's name."""
     if not is_database(source):
         return False
     with opened(source) as database:

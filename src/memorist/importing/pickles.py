@@ -15,7 +15,7 @@ MAX_PICKLE_BYTES = 16 * 1024 * 1024
 
 
 class Point:
-    """Replaces Qdrant's classes, and only stores the fields of the pickled object."""
+    """Replaces Qdrant's classes; it only holds the fields of the pickled object."""
 
     def __init__(self, *arguments: object) -> None:
         self.fields: JsonObject = {}

@@ -43,7 +43,7 @@ class ImportReport(msgspec.Struct, frozen=True):
     known: dict[str, int] = {}
     """This is the number of items that an earlier import had already added."""
     problems: tuple[Problem, ...] = ()
-    """These are the first hundred items that could not be imported, with position and reason."""
+    """These are the first hundred items that could not be imported, with their positions and the reasons."""
     failed: int = 0
     """This is the number of items that could not be imported."""
     namespaces: dict[str, int] = {}
@@ -51,7 +51,7 @@ class ImportReport(msgspec.Struct, frozen=True):
     samples: tuple[Sample, ...] = ()
     first_at: datetime | None = None
     last_at: datetime | None = None
-    """These are the oldest and the newest time of a message, fact or document."""
+    """These are the oldest and newest times of any message, fact or document."""
     dry_run: bool = False
 
 

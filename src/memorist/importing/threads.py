@@ -98,11 +98,11 @@ class KnownThreads:
         return {link.target_key for link in links if link is not None}
 
     def _link(self, id: str) -> Link:
-        """Return the link from the source to a thread that came from it."""
+        """Return the link from the source to a thread imported from it."""
         return Link.of(self._core.org, Ref("source", key=self._source), thread_ref(id), self._core.at(), "imported")
 
     async def _read(self, state: State) -> State:
-        """Load the digests of the messages imported into a thread before."""
+        """Load the digests of the messages previously imported into a thread."""
         for row in await self._core.scan(ImportedDigests, state.id):
             state.tail = [row.digests[at : at + BLOCK_DIGITS] for at in range(0, len(row.digests), BLOCK_DIGITS)]
             state.seen.update(state.tail)

@@ -11,7 +11,7 @@ from .stop import stop_words
 _KANA = re.compile("[\u3041-\u30ff]")
 _LATIN = re.compile("[^\\W\\d_]+(?:['’][^\\W\\d_]+)?")
 _HEAD_CHARACTERS = 300
-"""How many characters of a sentence to examine."""
+"""The number of characters of a sentence to examine."""
 
 
 def language_of(sentence: str) -> str | None:
@@ -50,7 +50,7 @@ def _parts(word: str) -> tuple[str, ...]:
 
 @cache
 def _scripts() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Return patterns of Chinese characters and of other non-Latin scripts.
+    """Return patterns for Chinese characters and for other non-Latin scripts.
 
     They are compiled on first use, because compiling them is slow.
     """

@@ -35,7 +35,7 @@ def _phrases(code: str) -> frozenset[str]:
 
 @cache
 def _longest_phrase(code: str) -> int:
-    """Return the number of words of the longest phrase. This is computed only once, because every context needs it."""
+    """Return the number of words in the longest phrase. This is computed only once, because every context needs it."""
     return max(phrase.count(" ") for phrase in _phrases(code)) + 1
 
 

@@ -30,15 +30,15 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """This is a one-line description for people."""
     lane: Lane = "fact"
     importance: float = 0.5
-    """This is the priority if not all facts fit, from 0 to 1."""
+    """This is the priority, from 0 to 1, that decides which facts are kept if not all of them fit."""
     tell: str = "{thing}: {value}"
     """This is the wording of the fact in a prompt."""
     tell_not: str = ""
     """This is the wording if the value is false."""
     tell_only: str = ""
-    """This is the wording if the value is true, so that only the thing is known."""
+    """This is the wording if the value is just true, so that only the thing is known."""
     dated: bool = False
-    """This is True if the prompt says when the fact was stated, because it does not stay true, such as an age."""
+    """This is True if the prompt says when the fact was stated, because facts such as an age do not stay true."""
     ask: tuple[str, ...] = ()
     """These are questions that the fact answers."""
 
@@ -103,7 +103,7 @@ def topics() -> tuple[Topic, ...]:
 
 
 def topic_named(name: str) -> Topic | None:
-    """Return the topic with a name."""
+    """Return the topic with the given name."""
     return next((topic for topic in topics() if topic.name == name), None)
 
 

@@ -44,7 +44,8 @@ class Words:
 
 
 def any_of(wordings: Iterable[str]) -> str:
-    """Return a regular expression for one of some wordings, longest first. It is empty if there are none."""
+    """Return a regular expression that matches any of the given wordings, longest first. It is empty if there are
+    none."""
     return "|".join(re.escape(word) for word in sorted(wordings, key=len, reverse=True))
 
 

@@ -30,7 +30,7 @@ class Answer(msgspec.Struct, frozen=True):
     listed: str = ""
     """This is the list field whose last items are dropped first if the answer is too long."""
     cursor: Callable[[JsonObject], str] | None = None
-    """This creates the cursor for the next page from the last item that was kept."""
+    """This function creates the cursor for the next page from the last item that was kept."""
 
 
 class Fitted(msgspec.Struct, frozen=True):
@@ -42,7 +42,7 @@ class Fitted(msgspec.Struct, frozen=True):
 
 
 def fitted(answer: Answer, max_tokens: int = MAX_TOKENS) -> Fitted:
-    """Return the answer as structured content and as text, in at most `max_tokens`.
+    """Return the answer as structured content and as text, in at most `max_tokens` tokens.
 
     The answer says how many items were dropped.
     """
@@ -127,5 +127,5 @@ def _escape(character: str) -> str:
 
 
 def tokens_of(text: str) -> int:
-    """Return the tokens of a text in the default encoding."""
+    """Return the number of tokens in a text, in the default encoding."""
     return open_counter().count(text)

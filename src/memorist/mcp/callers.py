@@ -36,7 +36,7 @@ class Caller(msgspec.Struct, frozen=True, eq=False):
     """This is the id of the key, for the log."""
     org: str = "default"
     run: Callable[[Work, bool], Coroutine[object, None, Any]] = run_here
-    """This runs work within the limits of the caller's key. The flag says whether the work counts as heavy."""
+    """This function runs work within the limits of the caller's key. The flag says whether the work counts as heavy."""
     project: Project | None = None
     """This is the repository whose notes the caller shares with the hooks of a coding agent."""
 

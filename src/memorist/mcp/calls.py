@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 DEFAULT_BUDGET = 2_000
 DEFAULT_HITS = 10
 MIN_SCORE_SHARE = 0.2
-"""Hits whose score is a smaller share of the best score are left out."""
+"""Hits that score below this share of the best score are left out."""
 CONFIRM_SECONDS = 300
 """The length of the time window for confirmation codes. Codes from this window and the previous one are valid."""
 _SECRET = "it contains a secret ({}); secrets are never stored"
@@ -248,7 +248,7 @@ async def _recall(caller: Caller, arguments: Searching) -> Answer:
 async def _covered_notes(caller: Caller, spaces: list[str]) -> frozenset[str]:
     """Return the messages whose words a memory repeats or has replaced since.
 
-    Recalled next to that memory, they say nothing new.
+    Next to that memory, they would add nothing new to a recall.
     """
     memories = [memory for space in spaces for memory in await caller.memory.memories.list(ns=space)]
     return frozenset(
@@ -406,8 +406,8 @@ async def _build_context(caller: Caller, arguments: Building) -> Answer:
 
 
 async def _about(caller: Caller, thread: str | None) -> bool | list[ProfileLine]:
-    """Return the user whose profile the context gets: the memory's user, or, for a whole org, the thread's user or the
-    caller's.
+    """Return the user whose profile is added to the context: the memory's user, or, for a whole org, the thread's user
+    or the caller's.
     """
     memory = caller.memory
     if memory.user is not None:

@@ -110,7 +110,7 @@ class Graph:
         self._clock = max(time.time_ns() // 1000, *used, 0)
 
     def next_order(self) -> int:
-        """Return a number higher than all in use."""
+        """Return a number higher than any in use."""
         self._clock += 1
         return self._clock
 
@@ -140,7 +140,7 @@ class Graph:
         }
 
     def around(self, nodes: list[Node]) -> Part:
-        """Return some nodes with all their relations."""
+        """Return the named nodes with all their relations."""
         names = {node.name for node in nodes}
         return self.shown(nodes, [edge for edge in self.edges if edge.start in names or edge.end in names])
 

@@ -16,7 +16,7 @@ from ..errors import NotFound, UsageError
 from .callers import Caller
 
 MIN_PREFIX_CHARACTERS = 6
-"""How many characters of a generated id are enough."""
+"""The number of leading characters of a generated id that are enough to identify it."""
 MAX_SUGGESTIONS = 5
 _MESSAGE = re.compile(r"(?P<thread>.+)#\d+")
 _WORD = re.compile(r"[^\W_]+")

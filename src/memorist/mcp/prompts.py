@@ -26,7 +26,7 @@ class Prompt(msgspec.Struct, frozen=True, eq=False):
     """This is the description of the argument."""
     required: bool
     read: Callable[[Caller, str, int], Awaitable[str]]
-    """This reads the stored part and fences it."""
+    """This function reads the stored part and fences it."""
 
 
 async def _profile(caller: Caller, user: str, max_tokens: int) -> str:

@@ -28,7 +28,7 @@ _PRIVATE = "it is marked as private"
 REJECTED = "the user rejected or corrected this before; if they insist, use update"
 NOTHING = "it states nothing that could be remembered"
 _PROJECT_KEYS = frozenset({"project", "decision", "uses", "goal", "team", "my", "number", "date", "owns"})
-"""Known keys for facts about a user that describe the project as often as the user."""
+"""Known keys for facts about a user that are used for the project just as often."""
 _USER_KEYS = frozenset(
     "city country home birth_date hometown partner wife husband child children sister brother preference food editor "
     "pronouns".split()
@@ -77,7 +77,7 @@ def _note_in(sentence: str, user: str, project: Project) -> Note | None:
 
 
 def refusal(text: str, project: Project | None) -> str:
-    """Return why a text about a repository may not be stored, or an empty text if it may."""
+    """Return the reason a text about a repository may not be stored, or an empty string if it may."""
     if project is None:
         return ""
     if cleaned(text) != text.strip():

@@ -138,7 +138,7 @@ class Handlers:
     async def listen(
         self, ctx: Context, params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
-        """Return a stream of changes of those URIs that the caller may read (newer protocol)."""
+        """Return a stream of changes to those URIs that the caller may read (newer protocol)."""
         caller = await self._reader(ctx)
         asked = params.notifications.resource_subscriptions or []
         allowed = [uri for uri in asked if await self._may_read(caller, uri)]

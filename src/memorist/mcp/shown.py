@@ -27,7 +27,7 @@ class Item(Shown, frozen=True, kw_only=True):
     speaker: str = ""
     """For a message from somebody other than the user, this is the speaker."""
     replaced_by: str = ""
-    """This is the current state in words, if this is out of date."""
+    """This describes the current state in words, if the memory is out of date."""
 
 
 class Refusal(Shown, frozen=True, kw_only=True):
@@ -43,7 +43,7 @@ class Remembered(Shown, frozen=True, kw_only=True):
     understood: list[Item]
     refused: list[Refusal] = []
     waiting: list[Item] = []
-    """These memories have to be approved by a person first."""
+    """These memories must first be approved by a person."""
     ended: list[str] = []
     """These are the ids of memories that the text ended; `undo` with the last one restores them."""
 
@@ -101,7 +101,7 @@ class Candidate(Shown, frozen=True, kw_only=True):
     """This is `add`, `update` or `end`."""
     text: str
     reason: str
-    """This is the reason why it is waiting."""
+    """This is the reason it is waiting."""
     quote: str = ""
 
 
@@ -125,7 +125,7 @@ class PlannedChange(Shown, frozen=True, kw_only=True):
 
 
 class Tidied(Shown, frozen=True, kw_only=True):
-    """Holds a plan that tidies up, or its result."""
+    """Holds a clean-up plan, or its result."""
 
     lines: list[PlannedChange] = []
     applied: bool = False

@@ -241,7 +241,7 @@ def _root(kind: type) -> JsonObject:
 
 
 def _short(schema: JsonObject) -> JsonObject:
-    """Return the schema without defaults, titles and the alternative null."""
+    """Return the schema without defaults, titles or the null alternative."""
     shortened = {name: value for name, value in schema.items() if name not in ("default", "title")}
     if "enum" in shortened:
         # Some clients require `type` beside `enum`.

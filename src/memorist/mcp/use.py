@@ -1,4 +1,4 @@
-"""Logs the use of tools: name, duration, and tokens in and out, but never content."""
+"""Logs each use of a tool: its name, its duration, and its tokens in and out, but never content."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ log = logging.getLogger("memorist.mcp")
 
 
 class Use(msgspec.Struct, frozen=True, kw_only=True):
-    """Describes one call of a tool."""
+    """Describes one tool call."""
 
     tool: str
     outcome: str

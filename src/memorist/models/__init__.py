@@ -24,8 +24,8 @@ __all__ = [
 
 
 def answer_seconds(spec: object) -> float:
-    """Return how long a model may take for one answer, which is its own `timeout`, or 15 minutes on your own server. A
-    model on your own machine reads a few hundred tokens per second and writes ten, and a provider's model is fifty
+    """Return how long a model may take for one answer: its own `timeout`, or 15 minutes if it runs on your own server.
+    A model on your own machine reads a few hundred tokens per second and writes ten, and a provider's model is fifty
     times faster.
     """
     if isinstance(spec, str):

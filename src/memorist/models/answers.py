@@ -30,7 +30,7 @@ async def ask(
 ) -> T:
     """Return the model's answer as a `kind` in which `check` finds no problems, or raise ModelError.
 
-    With `repair`, a text that contains `{problems}`, the model learns what was wrong and is asked once more. Problems
+    With `repair` (a text that contains `{problems}`), the model is told what was wrong and is asked once more. Problems
     name positions and types, never content. `heard` is called with every answer, and `options` are passed to the model.
     """
     for last in (not repair, True):

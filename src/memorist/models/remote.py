@@ -1,4 +1,4 @@
-"""Calls a model over HTTP with a provider's SDK, with the same coroutine methods for the blocking and the async client.
+"""Calls a model over HTTP through a provider's SDK. The blocking and the async client share the same coroutine methods.
 
 The SDK handles addresses, headers and credentials. The SDK's own retries are off. Ours share one deadline, limit the
 wait that a server may ask for, and report the number of attempts. Answers are read in chunks with limits on time and
@@ -32,8 +32,7 @@ _quiet: ContextVar[bool] = ContextVar("memorist_quiet", default=False)
 
 
 class Wire(Protocol):
-    """Defines the wire format of a provider, with methods that encode requests, and decode answers and stream
-    events."""
+    """Defines a provider's wire format: how to encode requests, and how to decode answers and stream events."""
 
     provider: str
 
@@ -49,7 +48,7 @@ class Wire(Protocol):
 
 
 class RemoteModel:
-    """Represents a language model over an SDK client. `create` is its streaming-response call."""
+    """Represents a language model that is called through an SDK client. `create` is its streaming-response call."""
 
     def __init__(
         self,
@@ -154,7 +153,7 @@ class RemoteModel:
         return answer
 
     async def _chunks(self, request: JsonObject, left: float) -> AsyncGenerator[bytes, None]:
-        """Yield the raw bytes of an answer, within the limits of time and size."""
+        """Yield the raw bytes of an answer, within the limits on time and size."""
         deadline, size = monotonic() + left, 0
         with self._errors():
             async with aclosing(self._read(request, left)) as chunks:

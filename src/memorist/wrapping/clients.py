@@ -208,7 +208,7 @@ def _async_client(base: type, turns: Turns, inner: Any) -> object:
 
 
 def _content(request: httpx.Request) -> bytes:
-    """Return the JSON body of a request, or nothing for other requests, such as an upload that is streamed."""
+    """Return the JSON body of a request, or nothing for other requests, such as a streamed upload."""
     kind = request.headers.get("content-type", "")
     return bytes(request.read()) if kind.startswith("application/json") else b""
 

@@ -21,7 +21,7 @@ class Dialect(msgspec.Struct, frozen=True, eq=False):
 
     name: str
     path: str
-    """The path of a request ends with this."""
+    """This is how the path of a request ends."""
     field: str
     """This is the field of the request that contains the messages."""
     text_type: str

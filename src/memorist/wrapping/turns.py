@@ -132,7 +132,7 @@ def _answer(dialect: Dialect, content_type: str, content: bytes) -> list[Body]:
 
 
 def _thread_id(user: str, messages: list[Body]) -> str:
-    """Return the thread of a conversation without an id. Its first message distinguishes it from others."""
+    """Return the thread for a conversation without an id. Its first message distinguishes it from others."""
     first = next((index for index, message in enumerate(messages) if message.get("role") == "user"), 0)
     return f"wrapped/{user}/{_digest(messages[: first + 1])[:16]}"
 
