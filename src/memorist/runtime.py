@@ -30,7 +30,7 @@ class Failed:
 
 
 def run_blocking(coro: Coroutine[object, None, T]) -> T:
-    """Run a coroutine that never suspends to its end, without an event loop."""
+    """Run to completion a coroutine that never suspends, without an event loop."""
     try:
         coro.send(None)
     except StopIteration as done:
@@ -74,7 +74,7 @@ class Runtime(Protocol):
     async def gather(self, coros: Iterable[Coroutine[object, None, T]]) -> list[T]: ...
 
     async def resolve(self, value: T | Awaitable[T]) -> T:
-        """Return the value that a user's function returned, awaited if it is awaitable."""
+        """Return the result of a user's function, awaiting it if it is awaitable."""
         ...
 
     def lock(self) -> AbstractAsyncContextManager[object]: ...
@@ -85,7 +85,7 @@ class Runtime(Protocol):
         ...
 
     async def run_other(self, work: Callable[[], Coroutine[object, None, T]]) -> T:
-        """Run a coroutine that belongs to the other runtime to its end."""
+        """Run to completion a coroutine that belongs to the other runtime."""
         ...
 
     def home(self) -> object:

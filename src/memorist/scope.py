@@ -14,7 +14,7 @@ from .values import as_list, check_name
 Kind = Literal["workflow", "agent", "user", "global"]
 KINDS = ("workflow", "agent", "user", "global")
 Actor = str
-"""Who makes a change: one of ACTORS, or an agent such as `agent:planner`."""
+"""The author of a change: one of ACTORS, or an agent such as `agent:planner`."""
 _seen: set[str] = set()
 """A cache of valid namespaces, because checking one takes longer than reading a fact."""
 _MAX_CHECKED_NAMES = 10_000
@@ -105,7 +105,7 @@ class Scope(msgspec.Struct, frozen=True):
         read: Sequence[Ns] | None = None,
         write: Sequence[Ns] | None = None,
     ) -> Scope:
-        """Return the same or a smaller scope. Another org or user, or a grant that this scope does not have, is
+        """Return the same scope or a narrower one. Another org or user, or a grant that this scope does not have, is
         refused."""
         acts = self.actor if actor is None else actor
         if org is not None and org != self.org:
@@ -127,8 +127,8 @@ class Scope(msgspec.Struct, frozen=True):
 
     @property
     def trust(self) -> str:
-        """This is the trust in text that this handle writes. An agent is trusted like the assistant, never like the
-        user."""
+        """This is the trust level of text that this handle writes. An agent is trusted like the assistant, never like
+        the user."""
         if self.actor in ("user", "import"):
             return "user"
         return self.actor if self.actor in ACTORS else "assistant"
@@ -213,7 +213,7 @@ class Scope(msgspec.Struct, frozen=True):
         return f"user:{self.user}" if self.user else "global"
 
     def namespace(self, ns: Ns | None) -> Ns:
-        """Return the namespace of a call, which is the one that was passed or that of the handle's user.
+        """Return the namespace of a call: the one that was passed, or that of the handle's user.
 
         Raises InvalidNamespace if the handle has no user, because everyone would see a value that was put into `global`
         by accident.
@@ -233,7 +233,7 @@ class Scope(msgspec.Struct, frozen=True):
         return self.readable(ns), *rest
 
     def resolve_writable(self, *arguments: object) -> tuple[Any, ...]:
-        """Do the same for a call that writes, such as `facts.set(ns, key, value)`."""
+        """Do the same for a write, such as `facts.set(ns, key, value)`."""
         ns, *rest = self._with_namespace(arguments)
         return self.writable(ns), *rest
 
@@ -250,7 +250,7 @@ class Scope(msgspec.Struct, frozen=True):
         return self.namespace(None), *passed
 
     def subject(self, user: str | None) -> str:
-        """Return the user that a call is about, which is the named one or the handle's own."""
+        """Return the user that a call is about: the named one, or the handle's own."""
         if user is None:
             user = self.user
         if user is None:

@@ -34,7 +34,7 @@ class Telemetry:
 
     @contextmanager
     def span(self, name: str, **attributes: Any) -> Iterator[None]:
-        """Return a span around an operation. After a failure it contains the error's type, never its message."""
+        """Return a span around an operation. After a failure, it contains the error's type, but never its message."""
         with self._tracer.start_as_current_span(
             f"memorist.{name}", attributes=attributes, record_exception=False, set_status_on_exception=False
         ) as span:

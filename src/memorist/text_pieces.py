@@ -12,7 +12,7 @@ from collections.abc import Iterator
 PIECE_CHARACTERS = 50_000
 _BETWEEN_WORDS = re.compile(r"(?<=[a-z])(?= [a-z])", re.IGNORECASE | re.ASCII)
 _LOOK_CHARACTERS = 2_000
-"""How far from the end of a piece to look for a gap between two words."""
+"""The distance from the end of a piece within which to look for a gap between two words."""
 
 
 def text_pieces(text: str, size: int = PIECE_CHARACTERS) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Initialises struct types under a lock before threads share them.
 
 msgspec analyses a struct's fields on its first decode, in Python code, during which other threads may run. If two
-threads do so for the same type at once, the interpreter can crash. So the first decode of a type happens under a lock.
+threads initialise the same type at once, the interpreter can crash. So the first decode of a type happens under a lock.
 """
 
 from __future__ import annotations

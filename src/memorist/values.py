@@ -77,7 +77,7 @@ def check_confidence(value: object) -> float:
 
 
 def encode_json(value: object, what: str = "value") -> str:
-    """Return the JSON text of a value, in which the order of keys is kept. Values that would not come back the same are
+    """Return the JSON text of a value, preserving the order of keys. Values that would not come back unchanged are
     refused."""
     return json_bytes(value, what, MAX_VALUE_BYTES).decode()
 
@@ -191,7 +191,7 @@ def as_list(value: object, what: str) -> list[Any]:
 
 
 def check_prefix(prefix: object) -> str | None:
-    """Return the beginning of the keys to list, or None for all of them."""
+    """Return the prefix of the keys to list, or None for all of them."""
     return None if prefix is None or prefix == "" else check_name(prefix, "prefix")
 
 

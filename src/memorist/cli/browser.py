@@ -1,5 +1,5 @@
-"""Implements the terminal view of `memorist browse`, with namespaces on the left, and their facts or a thread's
-messages on the right."""
+"""Implements the terminal view of `memorist browse`: namespaces on the left, and their facts or a thread's messages on
+the right."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .. import Memory
 
 SHOWN_MESSAGES = 200
-"""The maximum number of messages of a thread to show."""
+"""The maximum number of a thread's messages to show."""
 
 
 class Place(NamedTuple):

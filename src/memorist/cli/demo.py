@@ -1,4 +1,4 @@
-"""Implements `memorist demo`, a guided tour over one temporary file, without a key, a network or any questions."""
+"""Implements `memorist demo`, a guided tour on one temporary file that needs no key, no network and no input."""
 
 from __future__ import annotations
 

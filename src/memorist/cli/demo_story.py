@@ -1,4 +1,4 @@
-"""Writes the demo file, which covers ten weeks at a hospital and the cases that an operator meets when inspecting a
+"""Writes the demo file, which covers ten weeks at a hospital and the cases that operators meet when they inspect a
 memory.
 
 It contains several users and sessions, a corrected fact that a later message about a trip overwrote, a long thread with
@@ -108,7 +108,7 @@ def _memory(
 
 
 def _settle(memory: Memory, clock: StoryClock) -> None:
-    """Run the waiting jobs, a few seconds later."""
+    """Move the clock by a few seconds, and run the waiting jobs."""
     clock.on(3)
     memory.jobs.drain()
 
@@ -144,7 +144,7 @@ def _first_talk(memory: Memory, clock: StoryClock) -> None:
 
 
 def _passers_by(memory: Memory, clock: StoryClock, dice: random.Random, people: int) -> None:
-    """Write the occasional chats of colleagues."""
+    """Write occasional chats by colleagues."""
     for number, (user, name, city, work, wish) in enumerate(PEOPLE[:people]):
         clock.at(60 - number * 2, 8 + number % 9, dice.randrange(60))
         thread = _thread(memory, user, f"{dice.choice(WARDS)}, week {40 + number % 6}")
@@ -289,7 +289,7 @@ def _sent(memory: Memory, thread: str, text: str) -> None:
 
 
 def _report(memory: Memory, thread: str, context: Context) -> None:
-    """Report the usage that a provider would report, in which the part shared with the previous request came from its
+    """Report the usage that a provider would report if the part shared with the previous request came from its
     cache."""
     log = run_blocking(core_of(memory).get(RequestLog, thread))
     before = [] if log is None else msgspec.convert(log.pieces, list[Piece])

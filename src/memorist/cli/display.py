@@ -26,7 +26,7 @@ MIN_COLUMN_WIDTH = 8
 PIPED_COLUMNS = 100
 _GENERATED = re.compile(r"[0-9a-hjkmnp-tv-z]{20}|[0-9a-f]{24,64}")
 SHORT_ID_CHARACTERS = 8
-"""How many characters of a generated id to show; commands accept them instead of the whole id."""
+"""The number of characters of a generated id to show; commands accept these instead of the whole id."""
 BAR_WIDTH = 24
 """The width of a progress bar."""
 
@@ -128,7 +128,7 @@ def ago(moment: datetime, now: datetime) -> str:
 
 
 def url_without_password(url: str) -> str:
-    """Return a URL for display, without user, password and query."""
+    """Return a URL for display, without its user, password or query."""
     scheme, separator, rest = url.partition("://")
     return f"{scheme}://{rest.rpartition('@')[2].partition('?')[0]}" if separator else url
 
@@ -142,8 +142,8 @@ def cell(value: object) -> str:
 
 
 def measure(text: str) -> int:
-    """Return the number of columns of a text's longest line. Wide characters take two columns, and combining characters
-    take none."""
+    """Return the number of columns that a text's longest line takes up. Wide characters take two columns, and combining
+    characters take none."""
     return max((sum(map(_columns_of, line)) for line in text.split("\n")), default=0)
 
 
@@ -205,7 +205,7 @@ def _row(names: Sequence[str], parts: Sequence[str], widths: Sequence[int], righ
 
 
 def _coloured(name: str, text: str) -> str:
-    """Return the text with its colour: by column for ids and times, by meaning for words that describe a state."""
+    """Return the text in its colour, which depends on the column for ids and times, and on the meaning for states."""
     if not text:
         return text
     if name == "heading":

@@ -22,7 +22,7 @@ class Suggesting(click.Group):
         return super().resolve_command(ctx, args)
 
     def elsewhere(self, ctx: click.Context, name: str) -> list[str]:
-        """Return commands with that name in other groups."""
+        """Return the commands with that name in other groups."""
         return []
 
 

@@ -97,7 +97,8 @@ def doctor(session: Session, deep: bool, retry_dead: bool, clear_hooks: bool) ->
 
 
 def _existing(session: Session) -> Session:
-    """Return the session of the memory to check: the one that was named or is here, or that of the coding agents."""
+    """Return the session for the memory to check: the one that was named or is in this folder, or that of the coding
+    agents."""
     if session.url_option is not None or os.path.exists(session.url):
         return session
     if os.path.exists(default_url()):
@@ -108,7 +109,7 @@ def _existing(session: Session) -> Session:
 
 
 def _hook_problems() -> list[str]:
-    """Return the errors in hooks of coding agents, which do not show errors themselves."""
+    """Return the errors in the hooks of coding agents, because the agents themselves do not show them."""
     return [
         f"hook {error['event']} of {error['agent']} at {error['at']}: {error['error']}" for error in last_errors()[-5:]
     ]

@@ -110,7 +110,7 @@ def worker(session: Session, once: bool, lease: float, every: float, names: tupl
 
 
 _TURN_SECONDS = 5.0
-"""How long a worker drains jobs before it checks for signals and due maintenance."""
+"""The time that a worker spends on jobs before it checks for signals and due maintenance."""
 
 
 def _say(session: Session, what: str) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 DEFAULT_FILE = "memorist.db"
 SETTLE_SECONDS = 10.0
-"""The maximum number of seconds that a reading command spends on waiting jobs before it reads."""
+"""The maximum number of seconds that a read command spends on waiting jobs before it reads."""
 _FILES = ("", "-wal", "-shm", "-journal", "-ballast")
 
 
@@ -176,7 +176,7 @@ class Session:
             echo(cell(text))
 
     def wrote_nothing(self) -> None:
-        """Record that the command only read, so that a file created for it is removed again."""
+        """Record that the command only read data, so that a file created for it is removed again."""
         self._wrote_nothing = True
 
     def gone(self, was_there: bool, what: str, *, missing: str) -> None:

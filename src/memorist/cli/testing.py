@@ -89,7 +89,7 @@ def test(
 
 
 def _choose(paths: tuple[Path, ...], only: str | None) -> list[tuple[CaseFile, Case]]:
-    """Return the cases in files whose names contain a text."""
+    """Return the cases in the files whose names contain a given text."""
     from ..checking.reading import find_files, read_cases
 
     files = [read_cases(path) for path in find_files(paths or (Path("."),))]
@@ -183,7 +183,8 @@ def eval(
 
 
 def _fell(before: Any, after: Any, tolerance: float) -> bool:
-    """Return whether the share of evidence over all questions fell by more than a number of points at any budget."""
+    """Return whether the share of evidence over all questions fell by more than the given number of points at any
+    budget."""
     earlier = {row.budget: row.evidence for row in before.rows if row.category == "ALL"}
     rows = [row for row in after.rows if row.category == "ALL" and earlier.get(row.budget) is not None]
     return any(100 * (earlier[row.budget] - (row.evidence or 0.0)) > tolerance for row in rows)

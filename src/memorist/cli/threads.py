@@ -109,7 +109,7 @@ def append(session: Session, thread: str, text: str | None, role: str, name: str
 
 
 def _message(line: str, role: str) -> dict[str, object]:
-    """Return the message of a line of standard input, which is JSON or plain text."""
+    """Return the message in a line of standard input, which is JSON or plain text."""
     value = read_json(line.rstrip("\n"))
     return {**value} if isinstance(value, dict) else {"role": role, "content": line.rstrip("\n")}
 

@@ -1,4 +1,4 @@
-"""Analyses statically how agent frameworks manage memory, with `analyze(path)` and its reports."""
+"""Provides `analyze(path)` and its reports, a static analysis of how agent frameworks manage memory."""
 
 from __future__ import annotations
 

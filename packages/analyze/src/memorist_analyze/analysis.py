@@ -56,7 +56,7 @@ def analyze(
 ) -> Analysis:
     """Analyse a checkout statically. Its files are parsed, but never imported or run.
 
-    Raises `UsageError` when `path` is not a folder or reading takes longer than `time_limit` seconds.
+    Raises `UsageError` if `path` is not a folder or if reading it takes longer than `time_limit` seconds.
     """
     root = Path(path)
     if not root.is_dir():

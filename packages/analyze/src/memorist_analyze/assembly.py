@@ -1,4 +1,4 @@
-"""Determines which slots the model's context contains, in which order, and how it is built.
+"""Determines which slots the model's context contains, their order, and how the context is built.
 
 The order is that of a backward slice from the main model call (`slices.py`). A slot that is filled near a model call
 but is not on the slice is inserted at its position in the conventional order (`slots.ORDER`). Without a slice, the

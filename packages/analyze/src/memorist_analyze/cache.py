@@ -1,5 +1,5 @@
 """Caches a model's verdicts on disk between runs. The cache is in one folder (`MEMORIST_CACHE`, or the user's cache
-folder). You can safely delete it, because its contents are computed again.
+folder). You can safely delete it, because its contents are recomputed when they are needed.
 """
 
 from __future__ import annotations

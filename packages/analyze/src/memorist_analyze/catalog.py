@@ -1,5 +1,5 @@
-"""Contains tables of libraries, which map imports to storage and say how data is retrieved from it. To add a storage,
-add one row with its module prefixes in Python and in npm, and a test in `tests/analyze`.
+"""Contains tables of libraries that map imports to storage and to the ways of retrieving data from it. To add a storage
+technology, add one row with its module prefixes in Python and npm, and a test in `tests/analyze`.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ def storages_of(packages: set[str]) -> dict[str, str]:
 
 @lru_cache(maxsize=65536)
 def libraries(modules: tuple[str, ...]) -> tuple[list[str], list[tuple[str, str]]]:
-    """Return the ways of counting and the storage that some modules indicate. Storage comes with a word that the file
-    must contain."""
+    """Return the ways of counting and the storage that the given modules indicate. Storage comes with a word that the
+    file must contain."""
 
     def named(table: dict[str, tuple[str, ...]]) -> list[str]:
         return [name for name, prefixes in table.items() if any(is_module(m, prefixes) for m in modules)]
@@ -115,5 +115,5 @@ NOTE_WORDS = bag(
 
 
 def is_module(module: str, prefixes: tuple[str, ...]) -> bool:
-    """Return whether an imported module is one of these modules, or inside one of them."""
+    """Return whether an imported module is one of these modules or a submodule of one."""
     return any(module == p or module.startswith((p + ".", p + "/")) for p in prefixes)

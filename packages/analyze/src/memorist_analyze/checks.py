@@ -19,8 +19,7 @@ _BOUNDING = ("fifo_message_count", "token_window", "summarization", "vector_swap
 @dataclass(frozen=True, slots=True)
 class Check:
     """Describes a property that a framework should have. `find` yields (message, location) for each violation. If there
-    are violations, `doubt` may return a reason why they cannot be trusted. The verdict is then "cannot tell" instead of
-    "fails".
+    are violations, `doubt` may return a reason not to trust them. The verdict is then "cannot tell" instead of "fails".
     """
 
     id: str

@@ -21,7 +21,8 @@ _SAVE_NAME = re.compile(r"^_?a?(save|set|update|replace|write|put|store|overwrit
 
 @dataclass(slots=True)
 class Case:
-    """Represents what a condition is tested on: one effect of one function, with the whole checkout as context."""
+    """Represents the case that a condition is tested on: one effect of one function, with the whole checkout as
+    context."""
 
     world: World
     function: Function

@@ -166,7 +166,7 @@ def _aside_root(path: str) -> str:
 
 
 def _imported(root: Path, paths: list[str], roots: set[str]) -> set[str]:
-    """Return the folders that a file outside them imports, which means that the product needs them."""
+    """Return the folders that files outside them import, which means that the product needs them."""
     tails: dict[str, str] = {}
     for folder in sorted(roots):
         parts = folder.split("/")

@@ -124,9 +124,9 @@ class ContentEffects(EffectBase):
         return last_name(value.kids[0]) in ("join", "concat") and bool(self.text_cuts(value))
 
     def shrunk(self, value: Node) -> list[str]:
-        """Return the ways in which a value may be shorter than the value it replaces.
+        """Return the ways in which a value may be shorter than the one it replaces.
 
-        Ways are `marker`, `shortened`, `cut`, `const`, `blanked` and `call`. `call` means that a helper (`by:NAME`)
+        The ways are `marker`, `shortened`, `cut`, `const`, `blanked` and `call`. `call` means that a helper (`by:NAME`)
         computed the value; only its summary (`summaries.py`) shows whether that helper shortens text.
         """
         marks: list[str] = []
@@ -162,8 +162,8 @@ class ContentEffects(EffectBase):
         return [k for v in (value, *made) for k in walk(v)]
 
     def _leaves_parts_out(self, value: Node) -> bool:
-        """Return whether a value is the parts of one message without those of a certain kind: `[p for p in m.content if
-        p.type != "image"]`.
+        """Return whether a value contains the parts of one message except those of a certain kind: `[p for p in
+        m.content if p.type != "image"]`.
         """
         owner = unwrapped(value.kids[2])
         of_one = owner.kind in ("attr", "index") and dotted(owner).partition(".")[0] in self.ones
@@ -231,7 +231,7 @@ class ContentEffects(EffectBase):
         return ["in_loop"] if self.guards.loops.get(id(node)) is not None else []
 
     def _said_instead(self, node: Node, target: Node, value: Node) -> None:
-        """Record `result = "[left out]"` if the same name contains the result of a call before that or in another
+        """Record `result = "[left out]"` if the same name contains the result of a call earlier or in another
         branch."""
         if target.kind != "name" or node.text != "=" or target.text.lower() not in _FIELDS:
             return
@@ -400,7 +400,7 @@ class ContentEffects(EffectBase):
             self._add("shortened", node, subject, 0, flow, *told, *self._held_as(around), fed=self.origins.of(node))
 
     def _held_as(self, around: Node) -> list[str]:
-        """Return marks for the names that a new text is passed on under, such as `as:shown` if it is only shown."""
+        """Return marks for the names under which a new text is passed on, such as `as:shown` if it is only shown."""
         names: list[str] = []
         made = around
         while made.kind == "assign" and made.kids[0].kind == "name" and made.kids[0].text not in names:
@@ -428,7 +428,7 @@ class ContentEffects(EffectBase):
         return bool(self._written_as([Node("name", 0, name)]))
 
     def _written_as(self, pieces: list[Node]) -> list[Node]:
-        """Return the texts that the function itself assigns to the names among some pieces."""
+        """Return the texts that the function itself assigns to the names among the given pieces."""
         names = {p.text for p in pieces if p.kind == "name"}
         return [
             n.kids[1] for n in self.scope.nodes
@@ -520,8 +520,7 @@ class ContentEffects(EffectBase):
         return bool(uses) and all(self._only_raised(n) for n in uses)
 
     def _says_where(self, written: Node) -> bool:
-        """Return whether a remaining text names the place that was written to, which is the first argument or the
-        owner."""
+        """Return whether the remaining text names the place written to, which is the first argument or the owner."""
         callee = written.kids[0]
         place = written.kids[1] if len(written.kids) > 2 else callee.kids[0] if callee.kind == "attr" else callee
         names = {k.text for k in walk(place) if k.kind == "name"} - {"self", "fs", "path", "os"}

@@ -22,7 +22,7 @@ _KEPT_WORDS = bag("memory memories records matches results facts entries notes i
 
 
 class ListEffects(EffectBase):
-    """Finds lists that are shorter at the end of a function, however the filter is written."""
+    """Finds lists that are shorter at the end of a function, no matter how the filter is written."""
 
     def built(self, name: str) -> list[Node]:
         """Return the pieces of a local list in order: its initial value, then every value appended or extended."""
@@ -84,7 +84,7 @@ class ListEffects(EffectBase):
         )
 
     def _why_kept(self, loop: Node) -> list[str]:
-        """Return marks for what determines whether an element is kept: a set of seen elements, an id or its score."""
+        """Return marks for the criterion by which elements are kept: a set of seen elements, an id or a score."""
         marks: list[str] = []
         tests = [n.kids[0] for n in walk(loop.kids[2]) if n.kind == "if"]
         added = {dotted(n.kids[0].kids[0]) for n in walk(loop.kids[2])
@@ -171,8 +171,8 @@ class ListEffects(EffectBase):
             self._add("sorted_cut", node, source, self._listlike(source), self.scope.flow(node), *marks)
 
     def _newest_read(self, node: Node) -> None:
-        """Record `store.list({limit: n, orderBy: "desc"})` and `lrange(key, -n, -1)`, which read a number of the newest
-        stored items. If the direction may also be ascending, the call is for browsing and does not count.
+        """Record `store.list({limit: n, orderBy: "desc"})` and `lrange(key, -n, -1)`, which read the newest n stored
+        items. If the direction may also be ascending, the call is for browsing and does not count.
         """
         name = last_name(node.kids[0])
         if name.lower() == "lrange" and len(node.kids) > 3:

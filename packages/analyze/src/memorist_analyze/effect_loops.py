@@ -1,4 +1,4 @@
-"""Finds effects of loops that remove or collect messages until a limit of tokens or messages is reached."""
+"""Finds effects of loops that remove or collect messages until a token or message limit is reached."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from memorist_analyze.syntax import Node, dotted, last_name, walk
 
 
 class LoopEffects(EffectBase):
-    """Finds loops that choose the messages of a token or count window."""
+    """Finds loops that choose the messages for a window of tokens or messages."""
 
     def _loop(self, node: Node) -> None:
         if node.kind == "while":

@@ -26,7 +26,7 @@ def _clears(name: str) -> bool:
 
 
 def _same_things(clearing: str, filling: str) -> bool:
-    """Return whether two names have the same object, as `clear_user_memories` and `upsert_user_memory` do."""
+    """Return whether two names refer to the same object, as `clear_user_memories` and `upsert_user_memory` do."""
     left, right = ({w.removesuffix("ies").removesuffix("s").removesuffix("y") for w in words.words(n)[1:]}
                    for n in (clearing, filling))  # fmt: skip
     return len(left & right) > 0 and bool((left & right) - {"all"})

@@ -39,7 +39,7 @@ _OVERWRITING = (("set",), ("save",), ("replace",), ("update",), ("write",), ("pu
 
 
 def is_vector_call(callee: str) -> str:
-    """Return `add` or `query` for a call of a vector store, and an empty string for any other call."""
+    """Return `add` or `query` for a call to a vector store, and an empty string for any other call."""
     owner, _, name = callee.rpartition(".")
     low = name.lower()
     if set(words.words(owner)) & _VECTOR and words.last_word(owner) not in ("ids", "id", "keys", "names", "set"):
@@ -247,8 +247,8 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
             self._add("removal", node, node, 2, "returned")
 
     def _kept_in(self, owner: Node) -> str:
-        """Return the sink of a list that is changed in place. A parameter, or a field under another name, belongs to
-        somebody else.
+        """Return the sink of a list that is changed in place. A parameter, or a field with another name, belongs to
+        other code.
         """
         shared = owner.text in self.scope.params or any(
             n.kids[1].kind == "attr" for n in self.scope.nodes
@@ -357,7 +357,7 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
                         self._replacement(pair, pair, pair.kids[0], likeness, "returned")
 
     def _returned_pair(self, node: Node, values: list[Node]) -> None:
-        """Record a pair of a summary and the kept messages: `return summary, messages[-keep:]`."""
+        """Record a summary paired with the kept messages: `return summary, messages[-keep:]`."""
         told = any(self._tells_summary(k, self.summary_names) for k in values if k.kind != "call")
         kept = [k for k in values if self._is_cut(k)]
         if told and kept:

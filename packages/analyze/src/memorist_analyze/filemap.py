@@ -1,4 +1,4 @@
-"""Finds the files that a reader needs, with the role of each, and the control loop to start from."""
+"""Finds the files that a reader needs, the role of each file, and the control loop to start from."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ class FileMap:
 
 
 def file_map(world: World, assembly: Assembly, evictions: list[Finding], tiers: list[Tier], tokens: Tokens) -> FileMap:
-    """Collect the files behind a report, those with the most roles first, and the order in which to read them."""
+    """Collect the files behind a report, starting with those that have the most roles, and the order in which to read
+    them."""
     loops = control_loops(world)
     roles: dict[str, list[str]] = {}
     for place in loops:
@@ -55,7 +56,7 @@ def file_map(world: World, assembly: Assembly, evictions: list[Finding], tiers: 
 
 
 def control_loops(world: World) -> list[Place]:
-    """Return loops that ask a model and carry out its calls, which is where to start reading an agent."""
+    """Return the loops that ask a model and execute its calls, where a reader of an agent's code should start."""
     found = [(f, line) for f in world.functions if (line := _asks_in_loop(world, f))]
     found.sort(key=lambda pair: (-_weight(world, pair[0]), pair[0].path, pair[1]))
     return [Place(f.path, line, f.symbol, "control loop", "asks the model in a loop") for f, line in found[:_MAX_LOOPS]]
@@ -71,8 +72,8 @@ def _asks_in_loop(world: World, function: Function) -> int:
 
 
 def _weight(world: World, function: Function) -> int:
-    """Return how much a function looks like an agent's loop, because it handles tools, has a matching name, and is not
-    a retry."""
+    """Return how closely a function resembles an agent's loop: it handles tools, has a matching name, and is not a
+    retry."""
     named = set(words.words(function.symbol))
     handles = any({"tool", "tools"} & set(words.words(c.name)) for c in function.calls)
     runs = bool(named & {"run", "loop", "agent", "step", "turn", "execute", "chat", "stream", "main"})

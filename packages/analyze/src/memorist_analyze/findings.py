@@ -37,7 +37,7 @@ class Finding:
 
     `probability` is calibrated (`calibration.py`) and `support` is the slice of code behind it. `wired` is false if no
     code outside tests uses it. `default_sure` is false if `default_on` is a guess. `twins` are the locations of copies
-    of the same code. `by` says whether the rules or a model decided, and a model also explains `why`.
+    of the same code. `by` says whether the rules or a model decided; a model also explains its decision in `why`.
     """
 
     id: str
@@ -122,7 +122,7 @@ def _lifted(world: World, rule: Rule, function: Function, effect: Effect) -> Hit
 def _one_mechanism(world: World, fired: list[Hit]) -> list[Hit]:
     """Keep one hit per mechanism. A function is dropped if the same strategy fired in a function it calls.
 
-    For `content_elision` it is the other way round. The helper that shortens the text is dropped if a caller that puts
+    For `content_elision`, it is the other way round. The helper that shortens the text is dropped if a caller that puts
     the short text into the message also fired. It is also dropped next to an offload if it creates the note or preview,
     or puts it into the message.
     """
@@ -161,8 +161,7 @@ def _below(world: World, function: Function, effect: Effect) -> set[str]:
 
 
 def _makers(world: World, function: Function, effect: Effect) -> list[Function]:
-    """Return the functions that an effect's new value may come from, which are called for it or nested in the
-    function."""
+    """Return the functions that may produce an effect's new value: those called for it, or nested in the function."""
     called = [t for o in sorted(effect.fed) for t in world.summaries.targets(function, o.removeprefix("call:"))]
     nested = [f for f in world.functions_of.get(function.path, []) if f.symbol.startswith(f"{function.symbol}.")]
     return [*called, *nested]
@@ -247,8 +246,7 @@ def _without_doubles(world: World, found: list[Finding]) -> list[Finding]:
 
 
 def _makes_instance(function: Function) -> bool:
-    """Return whether a function is a second constructor, which fills a new object in the same way as its methods do
-    later."""
+    """Return whether a function is a second constructor, which fills a new object in the way its methods do later."""
     return "classmethod" in function.decorators and any(c.callee == "cls" for c in function.calls)
 
 

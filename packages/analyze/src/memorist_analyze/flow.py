@@ -88,7 +88,7 @@ class Scope:
         return found
 
     def _measurements(self) -> set[str]:
-        """Return lists that only receive records without any text: `history.append({"at": …, "used": …})`."""
+        """Return lists that receive only records without any text: `history.append({"at": …, "used": …})`."""
         shapes: dict[str, list[set[str]]] = {}
         for node in self.nodes:
             if node.kind == "call" and node.kids[0].kind == "attr" and node.kids[0].text in ("append", "unshift"):

@@ -24,8 +24,8 @@ def gather(checkout: Checkout, *, processes: int | None = None, time_limit: floa
            progress: Progress | None = None) -> list[File]:  # fmt: skip
     """Return the facts of every source file.
 
-    Raises `UsageError` once `time_limit` seconds have passed, because findings from part of the files would differ
-    from those of the whole. Unreadable files are listed in `checkout.skipped`.
+    Raises `UsageError` after `time_limit` seconds, because findings from only some of the files would differ from those
+    of all files. Unreadable files are listed in `checkout.skipped`.
     """
     batches = list(_batches(checkout.sources))
     started = time.monotonic()

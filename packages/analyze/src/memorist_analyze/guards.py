@@ -1,6 +1,6 @@
 """Finds guards, which are the kinds of conditions that a statement depends on (control dependence).
 
-Kinds are `token_count`, `message_count`, `char_count` and `overflow_error`.
+The kinds are `token_count`, `message_count`, `char_count` and `overflow_error`.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ class _Page:
 
 
 def as_html(analyses: list[Analysis], *, compare: bool = False) -> str:
-    """Return one page for all frameworks, which starts with the matrix if it was requested."""
+    """Return one page for all frameworks, starting with the matrix if it was requested."""
     title = "Memory Orchestration Analysis" + (f": {analyses[0].name}" if len(analyses) == 1 else "")
     links = "".join(f'<a href="#f{i}">{escape(a.name)}</a>' for i, a in enumerate(analyses))
     body = [f"<h1>{escape(title)}</h1>", f"<nav>{links}</nav>" if len(analyses) > 1 else ""]

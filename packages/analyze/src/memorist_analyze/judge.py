@@ -166,7 +166,7 @@ def judge(
 
 
 def opinion_of(question: Request, data: Any) -> Opinion | None:
-    """Return the opinion in an answer, or None if it is malformed, or quotes or names something that was not shown."""
+    """Return the opinion in an answer, or None if it is malformed or refers to something that was not shown."""
     if not isinstance(data, dict) or data.get("kind") not in KINDS or data.get("trigger") not in TRIGGERS:
         return None
     quotes, line, certainty = data.get("quotes"), data.get("line"), data.get("certainty")

@@ -1,5 +1,5 @@
-"""Defines conditions that need interprocedural data flow, such as who wrote a text, where a list goes, and what was
-left out of it. `analyze --explain` prints the first line of each docstring.
+"""Defines conditions that need interprocedural data flow, such as who wrote a text, where a list ends up, and what it
+lacks. `analyze --explain` prints the first line of each docstring.
 """
 
 from __future__ import annotations
@@ -385,7 +385,7 @@ def _only_logs(function: Function, call: Call) -> bool:
 
 
 def _sure_calls(case: Case) -> list[Call]:
-    """Return the calls of a function, without calls of another object's method with the same name."""
+    """Return the calls to a function, without calls to another object's method with the same name."""
     own = case.function
     return [
         c
@@ -397,7 +397,7 @@ def _sure_calls(case: Case) -> list[Call]:
 
 
 def _memory_words(owner: str) -> set[str]:
-    """Return the words of a class name, without an `in memory` that only says where something is stored."""
+    """Return the words of a class name, without `in memory` if that only describes where something is stored."""
     found = words.words(owner)
     for at in range(len(found) - 1):
         if found[at : at + 2] == ("in", "memory"):

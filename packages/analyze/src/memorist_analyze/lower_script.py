@@ -193,8 +193,8 @@ def _as_block(branch: Node) -> Node:
 
 
 def _for(raw: Raw) -> Node:
-    """Lower `for (start; test; step)` to a `while` whose block contains start, body and step. Its text is `up` or
-    `down`."""
+    """Lower `for (start; test; step)` to a `while` whose block contains the start, the body and the step. Its text is
+    `up` or `down`."""
     start, test, step, body = _SCRIPT.fields(raw, "initializer", "condition", "increment", "body")
     way = "down" if step.kind == "assign" and step.text == "-=" else "up"
     return Node("while", line_of(raw), way, [test, Node("block", line_of(raw), "", [start, body, step])])

@@ -72,7 +72,7 @@ class Grammar:
         return lambda raw: Node(kind, raw.start_point[0] + 1, text, self.below(raw))
 
     def made(self, kind: str, *names: str, text: str = "", label: str = "") -> Handler:
-        """Return a node with some named children. Its text is fixed, or comes from the child `label`."""
+        """Return a node with the named children. Its text is fixed, or comes from the child `label`."""
 
         def make(raw: Raw) -> Node:
             said = text_of(raw.child_by_field_name(label)) if label else text
@@ -81,7 +81,7 @@ class Grammar:
         return make
 
     def handle(self, handler: Handler, types: str) -> None:
-        """Use a handler for some types, which are passed as words."""
+        """Use a handler for the given types, which are passed as words."""
         self.handlers.update(dict.fromkeys(types.split(), handler))
 
 
@@ -91,5 +91,5 @@ def spread(grammar: Grammar) -> Handler:
 
 
 def texts(raws: Iterable[Raw]) -> list[str]:
-    """Return the source texts of some raw nodes."""
+    """Return the source texts of the given raw nodes."""
     return [text_of(raw) for raw in raws]

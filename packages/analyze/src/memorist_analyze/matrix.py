@@ -1,4 +1,4 @@
-"""Builds the comparison matrix, which has one row per framework and the same columns for all."""
+"""Builds the comparison matrix, which has one row per framework and the same columns for all of them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Tracks the origins of values inside one function, like taint tracking: the parameters, calls and model answers that a
 value comes from. The analysis is flow-insensitive. Assignments, unpacking, loops and `append` add to the origins of a
-name, in any order, until nothing changes (at most three rounds). It is precise enough to say "this text comes from that
-call".
+name, in any order, until nothing changes (at most three rounds). This is precise enough to say "this text comes from
+that call".
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ _LONG_LINE = 5_000
 
 
 def _is_minified(data: bytes, lines: int) -> bool:
-    """Return whether a file is generated, which means that it is a bundle or minified."""
+    """Return whether a file is generated, that is, bundled or minified."""
     return len(data) / lines > 300 or max(len(line) for line in data.split(b"\n")) > _LONG_LINE
 
 

@@ -230,7 +230,7 @@ def _marks(record: Function, scope: Scope, marks: set[str]) -> None:
 
 @lru_cache(maxsize=65536)
 def _word_marks(name: str) -> frozenset[str]:
-    """Return what a name in a function says about the function."""
+    """Return what a name used in a function reveals about the function."""
     own = set(words.words(name))
     said = {
         "dedup_words": own & _OUTDATED, "score_words": own & _RANKED, "minds_tools": _PAIRED.search(name[:60]),

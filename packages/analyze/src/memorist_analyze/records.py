@@ -10,7 +10,7 @@ from memorist_analyze.syntax import Param
 
 @dataclass(slots=True)
 class Effect:
-    """Represents something that a function does to a list of messages or to the content of one. `likeness` says how
+    """Represents something that a function does to a list of messages or to a message's content. `likeness` says how
     likely it is that the subject is a message list (0 to 2), and `flow` says where the result goes (the sinks in
     `flow.py`). `guards` are the conditions that it depends on (`guards.py`), and `marks` are details that conditions
     test.
@@ -53,7 +53,7 @@ class Call:
 
 @dataclass(slots=True)
 class Evidence:
-    """Represents a line of code that shows one value, such as a counting method, a storage or a slot."""
+    """Represents a line of code that is evidence for one value, such as a counting method, a storage or a slot."""
 
     value: str
     line: int

@@ -41,7 +41,8 @@ class Slice:
 
     @property
     def order(self) -> list[str]:
-        """Return the slots by first occurrence, with tools moved after the system prompt, as providers render them."""
+        """Return the slots in order of first occurrence, with tools moved after the system prompt, as providers render
+        them."""
         slots = list(dict.fromkeys(step.slot for step in self.steps))
         if {"tools", "system_prompt"} <= set(slots):
             slots.remove("tools")

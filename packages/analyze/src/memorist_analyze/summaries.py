@@ -23,8 +23,8 @@ _TOO_LARGE = frozenset(("token_count", "char_count"))
 
 
 class Summaries:
-    """Holds the properties of functions, propagated along the call graph. `model_text` and `shortens` are the sets of
-    keys of functions that return text written by a model, or a shorter text than their input.
+    """Holds the properties of functions, propagated along the call graph. `model_text` and `shortens` contain the keys
+    of functions that return text written by a model, and text shorter than their input.
     """
 
     def __init__(self, world: World) -> None:
@@ -48,7 +48,7 @@ class Summaries:
         return bool(asked & function.returned)
 
     def _spread(self, shows: Callable[[Function], bool], reach: int = _REACH) -> set[str]:
-        """Return functions with a property, and callers that return their result, up to `reach` calls away."""
+        """Return the functions with a property, and the callers that return their results, up to `reach` calls away."""
         found = {f.key for f in self.world.functions if f.returns not in _MEASURED and shows(f)}
         edge = set(found)
         for _ in range(reach):
@@ -83,7 +83,7 @@ class Summaries:
         return found
 
     def _derive_taken(self, function: Function) -> None:
-        """Add effects for a list that a helper sorts by score and that is used up to a budget here, or the other way
+        """Add effects for a list that a helper sorts by score and this function cuts to a budget, or the other way
         round."""
         here = {e.kind for e in function.effects}
         for call, target in self.world.callees[function.key]:

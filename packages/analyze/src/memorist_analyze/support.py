@@ -65,8 +65,8 @@ def _source(world: World, function: Function, effect: Effect) -> Step:
 
 
 def _measure(world: World, function: Function, effect: Effect) -> Step | None:
-    """Return the comparison that triggers the cut, which is before the cut, elsewhere in the function, or before a call
-    of it."""
+    """Return the comparison that triggers the cut: before the cut, elsewhere in the function, or before a call to
+    it."""
     own = [(kind, line) for kind, line in function.guards if line <= effect.line] or list(function.guards)
     for kind, line in reversed(own):
         if not effect.guards or kind in effect.guards:
@@ -142,7 +142,7 @@ def _from_field(world: World, function: Function, effect: Effect) -> list[Step]:
 
 
 def _is_tool(world: World, function: Function) -> bool:
-    """Return whether a function is a tool of the agent, because it is decorated, in a table of tools, or in a class of
+    """Return whether a function is one of the agent's tools: decorated, listed in a table of tools, or in a class of
     tools."""
     if "dispatched" in function.marks:
         return True

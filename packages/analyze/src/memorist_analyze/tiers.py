@@ -1,5 +1,4 @@
-"""Finds the memory tiers (working, session, persistent), with where data is stored, its capacity and how it is
-retrieved."""
+"""Finds the memory tiers (working, session, persistent), and the storage, capacity and retrieval of each."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 
 def bag(text: str) -> frozenset[str]:
-    """Return a set of words from a string with spaces between them."""
+    """Return the words of a space-separated string as a set."""
     return frozenset(text.split())
 
 
@@ -178,7 +178,7 @@ _MAKING = bag("get set create make build resolve load init is has use with")
 
 
 def _is_model_name(name: str) -> bool:
-    """Return whether a called name is that of a model or agent object, as in `llm(prompt)` or `summary_agent(text)`."""
+    """Return whether a called name refers to a model or agent object, as in `llm(prompt)` or `summary_agent(text)`."""
     own = words(name)
     if not own or len(own) > 3 or not name[:1].islower() or _MAKING & set(own[:1]) or _LINKS & set(own):
         return False

@@ -1,4 +1,4 @@
-"""Generates random operations on a store, with few keys, so that they collide. The same seed produces the same
+"""Generates random operations on a store, using few keys so that they collide. The same seed produces the same
 program."""
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ KINDS: tuple[type[Record], ...] = (
 
 
 class Operation(msgspec.Struct, frozen=True):
-    """Represents one call of a store: the method, its arguments and its options."""
+    """Represents one call to a store: the method, its arguments and its options."""
 
     method: str
     args: tuple[Any, ...] = ()

@@ -40,7 +40,7 @@ def config_for(thread: str, ns: str = "", id: str | None = None) -> RunnableConf
 
 
 def checkpoint_with(values: dict[str, Any], versions: dict[str, Any]) -> Checkpoint:
-    """Return a new checkpoint that contains some values."""
+    """Return a new checkpoint that contains the given values."""
     made: Checkpoint = empty_checkpoint()
     return {**made, "id": str(uuid6()), "channel_values": values, "channel_versions": versions}
 

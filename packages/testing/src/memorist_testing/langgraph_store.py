@@ -13,7 +13,7 @@
             with MyStore("items.db", index={"dims": DIMENSIONS, "embed": letters, "fields": ["text"]}) as store:
                 yield store
 
-Every test runs twice, once with the plain methods and once with the async methods on an event loop. A class attribute
+Every test runs twice: once with the plain methods, and once with the async methods on an event loop. A class attribute
 `halves = ("plain",)` leaves one of them out. Tests of expiry wait in real time unless the `elapse` fixture moves a fake
 clock. It needs `langgraph` and `pytest`.
 """
@@ -88,7 +88,7 @@ class Calls:
         return found
 
     def keys(self, prefix: tuple[str, ...], **options: Any) -> list[str]:
-        """Return the keys of the items that a search returns, in its order."""
+        """Return the keys of the items that a search returns, in the same order."""
         return [item.key for item in self.search(prefix, **options)]
 
     def namespaces(self, **options: Any) -> list[tuple[str, ...]]:
@@ -133,7 +133,7 @@ class BaseStoreConformance(_Suite):
 
     @pytest.fixture
     def elapse(self) -> Callable[[float], None]:
-        """Return a function that lets a number of seconds pass."""
+        """Return a function that lets the given number of seconds pass."""
         return time.sleep
 
     # -- items

@@ -39,7 +39,7 @@ def runtime(request: pytest.FixtureRequest) -> Runtime:
 
 @pytest.fixture
 def run(runtime: Runtime) -> Iterator[Run]:
-    """Return a function that runs a coroutine to its end, awaited or stepped."""
+    """Return a function that runs a coroutine to completion, awaited or stepped."""
     if runtime.blocking:
         yield run_blocking
         run_blocking(runtime.close())
@@ -71,7 +71,7 @@ def clock() -> FakeClock:
 
 @pytest.fixture
 def org() -> str:
-    """Return a separate tenant for this test, so that suites can share one server."""
+    """Return a tenant that only this test uses, so that suites can share one server."""
     return f"org-{uuid.uuid4().hex[:12]}"
 
 

@@ -5,7 +5,7 @@ results and errors.
         @pytest.fixture
         def make_store(self, tmp_path): ...
 
-`MEMORIST_SOAK=1` runs many times more programs.
+With `MEMORIST_SOAK=1`, many times as many programs are run.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class StoreProperties:
 
 
 def difference(store: Store, reference: Store, run: Run, seed: int, kept: Any) -> str | None:
-    """Return the first difference between two stores as text, or None if there is none. Only the operations to keep are
-    run.
+    """Return the first difference between two stores as text, or None if there is none. Run only the operations to
+    keep.
     """
     # Each program begins with an empty org and nothing of other tests left to purge, so that all are equally fast.
     for each, way in ((store, run), (reference, run_blocking)):

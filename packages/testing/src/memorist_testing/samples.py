@@ -35,7 +35,7 @@ ADVERSARIAL = (
 
 
 def later(seconds: float) -> datetime:
-    """Return the time that is a number of seconds after the start of every test."""
+    """Return the time that is the given number of seconds after the start of a test."""
     return WHEN + timedelta(seconds=seconds)
 
 
@@ -55,7 +55,7 @@ def thread(org: str, id: str = "t", *, ns: str = "global", **more: Any) -> Threa
 
 
 def message(org: str, text: Any, *, thread: str = "t", role: str = "user", **more: Any) -> Message:
-    """Return a message as the engine passes it to a store: with org, thread, time and token count."""
+    """Return a message as the engine passes it to a store, with its org, thread, time and token count."""
     more.setdefault("tokens", 1)
     return Message(org=org, thread=thread, role=role, content=text, created_at=WHEN, **more)
 
@@ -78,14 +78,14 @@ def job(org: str, item: str = "i", *, queue: str, run_at: datetime = WHEN, **mor
 
 
 def full(record_type: type[Record], org: str) -> Record:
-    """Return a record of a kind with every field set to a distinctive value."""
+    """Return a record of the given kind with every field set to a distinctive value."""
     return record_type(
         **{name: _telling(column, record_type) for name, column in _columns(record_type).items()} | {"org": org}
     )
 
 
 def bare(record_type: type[Record], org: str) -> Record:
-    """Return a record of a kind with only its required fields set."""
+    """Return a record of the given kind with only its required fields set."""
     needed = {field.name for field in msgspec.structs.fields(record_type) if field.required}
     return record_type(
         **{name: _telling(c, record_type) for name, c in _columns(record_type).items() if name in needed} | {"org": org}

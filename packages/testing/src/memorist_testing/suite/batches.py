@@ -1,5 +1,5 @@
-"""Tests batches, whose changes are committed together. A batch reads its own writes, and nobody else does before the
-commit."""
+"""Tests batches, whose changes are committed together. A batch reads its own writes, which nobody else can read before
+the commit."""
 
 from __future__ import annotations
 

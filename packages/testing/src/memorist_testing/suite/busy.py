@@ -1,4 +1,5 @@
-"""Tests recall, context and profile next to a busy writer. They answer from what existed when the call began."""
+"""Tests recall, context and profile alongside a busy writer. They answer from the data that existed when the call
+began."""
 
 from __future__ import annotations
 
@@ -18,8 +19,7 @@ Write = Callable[[int], Coroutine[Any, Any, Any]]
 
 
 class BusyWriter:
-    """Writes once before each commit of an indexer or deriver, which is the worst moment, and the same one in each
-    run."""
+    """Writes once before each commit of an indexer or deriver, which is the worst moment and the same in every run."""
 
     def __init__(self, memory: Any, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
         self.writes = 0
@@ -42,7 +42,7 @@ class BusyWriter:
 
 
 class BusyTests:
-    """Tests what a caller gets while somebody else keeps writing."""
+    """Tests what a caller receives while somebody else keeps writing."""
 
     async def test_recall_finds_what_existed_while_a_thread_grows(
         self, memory: Any, monkeypatch: pytest.MonkeyPatch

@@ -1,4 +1,4 @@
-"""Tests claims. Each job is leased to one worker at a time, in the order in which jobs are due."""
+"""Tests claims. Each job is leased to one worker at a time, and jobs are leased in the order in which they are due."""
 
 from __future__ import annotations
 

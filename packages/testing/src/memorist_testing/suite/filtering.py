@@ -44,7 +44,7 @@ ORDERS = ("$gt", "$gte", "$lt", "$lte")
 
 
 class FilterDice:
-    """Generates random values, rows and filters with few names, so that they match. The seed determines the result."""
+    """Generates random values, rows and filters, using few names so that they match. The seed determines the result."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
@@ -148,8 +148,7 @@ def _entries(dice: FilterDice, org: str) -> Iterator[Entry]:
 
 
 async def compare_searches(store: Store, org: str, seed: int, count: int) -> None:
-    """Compare searches with a filter and a limit to searches of the kinds alone, whose results are filtered in
-    Python."""
+    """Compare searches with a filter and a limit to searches by kind only, whose results are filtered in Python."""
     dice = FilterDice(seed)
     await store.apply([Put(entry) for entry in _entries(dice, org)], now=NOW)
     searches: list[Callable[..., Awaitable[Any]]] = []

@@ -1,4 +1,4 @@
-"""Tests imports from other tools. They are idempotent and all or nothing, keep the source's times, and can be undone by
+"""Tests imports from other tools. They are idempotent and all-or-nothing, keep the source's times, and can be undone by
 name."""
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from memorist.errors import CorruptRecord, Forbidden
 
 
 def _lines(path: Path, count: int, threads: int = 3) -> Path:
-    """Return messages of some threads, one after another, a minute apart."""
+    """Return the messages of several threads, one after another, a minute apart."""
     rows = [
         {
             "role": "user" if number % 2 else "assistant",

@@ -60,7 +60,7 @@ REFUSED: dict[str, tuple[Any, type[UsageError]]] = {
 
 
 def exact(value: Any) -> str:
-    """Return a text that is equal only for values with the same type, sign of zero and order of keys."""
+    """Return a text that is equal only for values with the same type, the same sign of zero and the same key order."""
     return json.dumps(value, ensure_ascii=True, allow_nan=False)
 
 

@@ -1,4 +1,4 @@
-"""Tests tenant isolation. No org can read, write or find out about rows of another org, whatever its name is."""
+"""Tests tenant isolation. No org can read, write or find out about another org's rows, whatever its name."""
 
 from __future__ import annotations
 

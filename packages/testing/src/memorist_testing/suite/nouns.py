@@ -13,7 +13,7 @@ from memorist.testing.clock import FakeClock
 
 
 class Shop(Working):
-    """Represents a template with a user's own fields."""
+    """Represents a template with user-defined fields."""
 
     cart: list[str] = []
     total: int = 0

@@ -413,7 +413,7 @@ class _Signed:
 
 
 async def _tried(method: _Signed) -> str:
-    """Return what an attacker gets from a method, as text. One of our errors counts as nothing."""
+    """Return what an attacker learns from a method, as text. One of our errors counts as nothing."""
     parameters = method.signature.parameters
     args, options = _guess(method.signature, method.arguments)
     free = {

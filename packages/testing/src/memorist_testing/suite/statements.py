@@ -10,7 +10,7 @@ LITERAL = "Never rename `__init__` or `_b` in 《围城》; a < b && c > d stays
 
 
 async def _tell(memory: Any, *messages: Any) -> Any:
-    """Append messages to the thread "talk", and return their receipts once everything is derived from them."""
+    """Append messages to the thread "talk", and return their receipts once everything has been derived from them."""
     receipts = await memory.threads.append("talk", *messages, create=NS)
     return await memory.wait(receipts)
 

@@ -10,7 +10,7 @@ NS = "user:ada"
 
 
 async def indexed(memory: Any, clock: FakeClock) -> int:
-    """Return how many entries `stats` counts once the workers have nothing left to do."""
+    """Return the number of entries that `stats` counts once the workers have nothing left to do."""
     await memory.jobs.drain()
     clock.advance(120)
     await memory.jobs.drain()

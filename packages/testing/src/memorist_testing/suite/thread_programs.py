@@ -44,8 +44,8 @@ def program(seed: int) -> Iterator[Call]:
 
 
 async def answer(memory: Any, call: Call) -> Any:
-    """Return the result of a call, without the parts that may differ between two memories, such as times, orgs and the
-    states of receipts."""
+    """Return the result of a call, without the parts that may differ between two memories, such as times, orgs and
+    receipt states."""
     noun, method, args, options = call
     try:
         given = getattr(getattr(memory, noun), method)(*args, **options)
