@@ -133,7 +133,7 @@ class ModelError(MemoristError):
     """An embedder or a language model failed."""
 
     cut_answer: Any = None
-    """This is the answer (`Completion`) of a model that was cut off. Part of it may be usable."""
+    """This is the truncated answer (`Completion`) of a model. Part of it may be usable."""
 
 
 class LeaseLost(MemoristError):

@@ -1,4 +1,4 @@
-"""Registers the kinds of records, each with its name, its references, its text, and what it belongs to.
+"""Registers the kinds of records: the name, references, text and owner of each.
 
 Stores, recall, lineage, forgetting, export and `stats` all read this list, so a new kind is declared only once.
 `CONTRIBUTING.md` lists what else a new kind affects.
@@ -77,9 +77,9 @@ class Findable(msgspec.Struct, frozen=True):
     text: Callable[[Any], str]
     """This is the text that a hit shows."""
     sought: Callable[[Any], str] | None = None
-    """This is the text that is indexed, if it differs from the text that is shown."""
+    """This is the indexed text, if it differs from the displayed text."""
     make_entry: Callable[[Any], Entry] | None = None
-    """This function creates the entry, still without terms, of a record that is indexed separately. It is None for
+    """This function creates the entry, still without terms, for a separately indexed record. It is None for
     kinds that are indexed with their thread or document."""
     live: Callable[[Any], bool] = bool
     """This function returns whether a record is indexed at all."""
@@ -208,7 +208,7 @@ def fact_text(fact: Fact) -> str:
 
 
 def sought_text(fact: Fact) -> str:
-    """Return the indexed text of a fact: all of it, or the fields of its value that are named in `indexed`."""
+    """Return the indexed text of a fact: all of it, or the fields of its value named in `indexed`."""
     if fact.indexed is None:
         return fact_text(fact)
     texts = [text for field in fact.indexed for text in _field_texts(fact.value, field.split("."))]

@@ -37,7 +37,7 @@ class AsyncRuntime:
         self._guard = threading.Lock()
         self._briefs = 0
         self._unsettled: set[Work[object]] = set()
-        """Work that is still running on the worker thread although its caller was cancelled."""
+        """Work still running on the worker thread although its caller was cancelled."""
 
     async def call(self, function: Callable[..., T], *args: object) -> T:
         work = self._executor().submit(function, *args)
@@ -116,8 +116,7 @@ class AsyncRuntime:
 
 
 class _Batches(Generic[A, T]):
-    """Batches items for the worker thread. Items that arrive while it is busy are sent together, in order, with one
-    hop.
+    """Batches items for the worker thread. Items that arrive while it is busy are sent together, in order, in one hop.
 
     Each event loop has its own queue. An item whose caller was cancelled while it waited is dropped. An item that is
     already being processed is finished, and its result is discarded.
@@ -193,7 +192,7 @@ class _Queue(Generic[A, T]):
         self.pid = pid
         self.waiting: deque[tuple[A, asyncio.Future[T]]] = deque()
         self.sent: list[asyncio.Future[T]] = []
-        """The callers of the batch that is on the worker thread."""
+        """The callers of the batch currently on the worker thread."""
         self.work: Work[None] | None = None
         """The batch itself, or None while there is none."""
 

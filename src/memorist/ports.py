@@ -31,7 +31,7 @@ Ttl = float | timedelta
 
 
 _last = EPOCH, 0
-"""The time that was converted last. Most rows of a commit share the same time, and converting it takes as long as all
+"""The most recently converted time. Most rows of a commit share the same time, and converting it takes as long as all
 other cells of a row."""
 
 
@@ -143,14 +143,14 @@ Messages = Sequence[JsonMapping]
 
 
 class Usage(msgspec.Struct, frozen=True):
-    """Holds the token counts that the provider reported, with zero for counts that it did not report."""
+    """Holds the token counts reported by the provider; unreported counts are zero."""
 
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
     """This is the number of input tokens that came from the provider's prompt cache."""
     written_tokens: int = 0
-    """This is the number of input tokens that were written to the cache."""
+    """This is the number of input tokens written to the cache."""
 
 
 class Completion(msgspec.Struct, frozen=True):

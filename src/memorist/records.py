@@ -154,7 +154,7 @@ class Fact(Record, frozen=True, kw_only=True):
     status: str = "active"
     reason: str | None = None
     indexed: list[str] | None = None
-    """These are the fields of the value that are indexed for recall. None means the whole value, and an empty list
+    """These fields of the value are indexed for recall. None means the whole value, and an empty list
     means none."""
     created_at: datetime
     updated_at: datetime
@@ -543,7 +543,7 @@ class RequestLog(Record, frozen=True, kw_only=True):
     reports: Any = None
     pieces: Any = None
     settings: Any = None
-    """These are the settings that were used for the last request: the fields of `RequestSettings`."""
+    """These are the settings used for the last request: the fields of `RequestSettings`."""
     model: str | None = None
     updated_at: datetime
     version: int = 0

@@ -215,8 +215,8 @@ class Scope(msgspec.Struct, frozen=True):
     def namespace(self, ns: Ns | None) -> Ns:
         """Return the namespace of a call: the one that was passed, or that of the handle's user.
 
-        Raises InvalidNamespace if the handle has no user, because everyone would see a value that was put into `global`
-        by accident.
+        Raises InvalidNamespace if the handle has no user, because everyone would see a value put into `global` by
+        accident.
         """
         if ns is not None:
             return ns

@@ -1,7 +1,7 @@
 """Runs `find_tool`, which lets a model find the tools that its request left out.
 
 A request contains `find_tool` if its tools exceed the budget. Run the model's call with `ToolFinder.run`, and add the
-result to the conversation. The next request then contains the tools that were found.
+result to the conversation. The next request then contains the tools it found.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["FIND_TOOL", "AsyncToolFinder", "ToolFinder"]
 
 
 class ToolFinder:
-    """Runs `find_tool` over a list of tools, with the recall of a `Memory`."""
+    """Runs `find_tool` over a list of tools, using the recall of a `Memory`."""
 
     def __init__(self, memory: Memory, tools: Iterable[Tool]) -> None:
         self._memory = memory
@@ -50,7 +50,7 @@ class ToolFinder:
 
 
 class AsyncToolFinder:
-    """Runs `find_tool` over a list of tools, with the recall of an `AsyncMemory`."""
+    """Runs `find_tool` over a list of tools, using the recall of an `AsyncMemory`."""
 
     def __init__(self, memory: AsyncMemory, tools: Iterable[Tool]) -> None:
         self._memory = memory

@@ -200,7 +200,7 @@ class BudgetCompaction:
 
 
 def message_of(message: FrameworkMessage) -> Message:
-    """Convert a framework message to ours, with the original in `raw`."""
+    """Convert a framework message to ours, keeping the original in `raw`."""
     blocks: list[JsonObject] = []
     for content in message.contents:
         kind = content.type

@@ -201,11 +201,11 @@ class MemoristMemoryTool(_Options, BetaAbstractMemoryTool):
         return self._do(lambda files: files.create(command))
 
     def str_replace(self, command: StrReplaceCommand) -> str:
-        """Replace a text in a file."""
+        """Replace text in a file."""
         return self._do(lambda files: files.str_replace(command))
 
     def insert(self, command: InsertCommand) -> str:
-        """Insert a text into a file."""
+        """Insert text into a file."""
         return self._do(lambda files: files.insert(command))
 
     def delete(self, command: DeleteCommand) -> str:
@@ -240,11 +240,11 @@ class AsyncMemoristMemoryTool(_Options, BetaAsyncAbstractMemoryTool):
         return await self._do(lambda files: files.create(command))
 
     async def str_replace(self, command: StrReplaceCommand) -> str:
-        """Replace a text in a file."""
+        """Replace text in a file."""
         return await self._do(lambda files: files.str_replace(command))
 
     async def insert(self, command: InsertCommand) -> str:
-        """Insert a text into a file."""
+        """Insert text into a file."""
         return await self._do(lambda files: files.insert(command))
 
     async def delete(self, command: DeleteCommand) -> str:

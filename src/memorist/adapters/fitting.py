@@ -17,7 +17,7 @@ from ..messages.message import Given, Message, as_message
 from ..ports import CounterSpec
 
 PLACE = "place"
-"""The metadata key for a message's index in the list that was passed in."""
+"""The metadata key for a message's index in the original list."""
 Budget = TokenBudget | int | str
 
 

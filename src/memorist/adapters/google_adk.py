@@ -230,7 +230,7 @@ class MemoristMemoryService(BaseMemoryService):
         self._top_k = top_k
 
     async def add_session_to_memory(self, session: Session) -> None:
-        """Add a session's events, and skip those that were added before."""
+        """Add a session's events, skipping those added before."""
         await self.add_events_to_memory(
             app_name=session.app_name, user_id=session.user_id, events=session.events, session_id=session.id
         )
@@ -290,7 +290,7 @@ def thread_of(app: str, user: str, session: str) -> str:
 
 
 def message_of(event: Event) -> Message:
-    """Convert an event to a message, with the original in `raw`."""
+    """Convert an event to a message, keeping the original in `raw`."""
     parts = (event.content.parts if event.content else None) or []
     calls = [part.function_call for part in parts if part.function_call]
     results = [part.function_response for part in parts if part.function_response]

@@ -47,8 +47,8 @@ class Handles:
         return self._awaited
 
     def space(self, name: str) -> str:
-        """Return an adapter's default namespace: `workflow:<name>`, or for a user's handle the only namespace it may
-        write to.
+        """Return an adapter's default namespace: `workflow:<name>`, or the user's own, the only one that a user's
+        handle may write to.
         """
         user = self.memory.user
         return f"workflow:{name}" if user is None else f"user:{user}"

@@ -182,7 +182,7 @@ class MemoristChatMessageHistory(BaseChatMessageHistory):
 
 
 def message_of(message: BaseMessage) -> Message:
-    """Convert a LangChain message to ours, with the original in `raw`."""
+    """Convert a LangChain message to ours, keeping the original in `raw`."""
     extra: JsonObject = {}
     if isinstance(message, AIMessage) and message.tool_calls:
         extra["tool_calls"] = [

@@ -182,7 +182,7 @@ class MemoristMemoryBlock(BaseMemoryBlock[str]):
 
 
 def message_of(message: ChatMessage, status: MessageStatus) -> Message:
-    """Convert a LlamaIndex message to ours, with the original in `raw`."""
+    """Convert a LlamaIndex message to ours, keeping the original in `raw`."""
     role = str(message.role.value)
     known_role = {"chatbot": "assistant", "model": "assistant", "function": "tool"}.get(role, role)
     known_role = known_role if known_role in ("user", "assistant", "system", "developer", "tool") else "user"

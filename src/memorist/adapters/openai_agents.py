@@ -252,7 +252,7 @@ def _read_tool(name: str, stash: Stashing, handles: Handles, session_id: str) ->
 
 
 def message_of(item: JsonMapping) -> Message:
-    """Convert an item to a message, with the original in `raw`."""
+    """Convert an item to a message, keeping the original in `raw`."""
     try:
         json.dumps(item)
     except ValueError as problem:

@@ -191,7 +191,7 @@ class MemoristMemoryStore:
         ]
 
     async def add(self, content: str, metadata: JsonMapping | None = None) -> Fact | None:
-        """Store a text as a fact, unless there is already one with the same text."""
+        """Store a text as a fact, unless a fact with the same text already exists."""
         key = f"{ROOT}/{(metadata or {}).get('id') or new_id()}"
         held = await self._handles.awaited.facts.list(self._space, prefix=f"{ROOT}/")
         if any(fact.value == content for fact in held):
@@ -213,7 +213,7 @@ def _convert_message(message: JsonMapping) -> Message:
 
 
 def _json(data: object) -> Json:
-    """Return the data in plain JSON types, with enumerations as text."""
+    """Return the data as plain JSON types, with enumerations converted to text."""
     plain: Json = json.loads(json.dumps(data))
     return plain
 

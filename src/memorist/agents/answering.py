@@ -131,7 +131,7 @@ class _Turn:
         ]
 
     async def prompt(self) -> HookResult:
-        """Store the prompt, and return the notes that are relevant to it."""
+        """Store the prompt, and return the notes relevant to it."""
         prompt = storable(self._hook.prompt, self._project)
         if not prompt or not await self._is_first(prompt):
             return HookResult()
@@ -159,7 +159,7 @@ class _Turn:
         return sorted(notes, key=lambda fact: fact.updated_at, reverse=True)
 
     async def warn_of_failure(self) -> str:
-        """Return what happened when this command was run before, if it failed."""
+        """Return the result of the last run of this command, if it failed."""
         fact = await self._memory.facts.get(self._project.namespace, _command_key(self._hook.command))
         return "" if fact is None else self._fenced([("", [_line(fact, with_kind=True)])], PROMPT_TOKENS)
 

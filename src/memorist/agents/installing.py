@@ -103,7 +103,7 @@ class Installer:
         return [self._removal(file, backups.get(str(file.path))) for file in self._files]
 
     def uninstall(self) -> list[Change]:
-        """Remove our entries from every file, and delete the files and folders that were created for them."""
+        """Remove our entries from every file, and delete the files and folders created for them."""
         changes = self.plan_removal()
         for change in changes:
             if not change.is_needed:

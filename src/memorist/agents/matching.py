@@ -43,7 +43,7 @@ _ENDINGS = ("ings", "ing", "edly", "ed", "ies", "es", "s", "ly")
 
 
 def rank_notes(prompt: str, notes: Sequence[str], limit: int, kinds: Sequence[str] = ()) -> list[int]:
-    """Return the indexes of the notes that are relevant to a prompt, best first.
+    """Return the indexes of the notes relevant to a prompt, best first.
 
     The whole prompt is compared with each note, and so is each question in the prompt. "Add an endpoint; where may the
     SQL go?" asks about SQL, although it also mentions other things. If you pass the `kinds` of the notes, "What is left

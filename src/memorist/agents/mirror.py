@@ -71,7 +71,7 @@ class Mirrored(msgspec.Struct, frozen=True):
 
 
 class _State(msgspec.Struct, frozen=True):
-    """Holds the content that was last written to a file."""
+    """Holds the content last written to a file."""
 
     digests: dict[str, str] = {}
     choice: Choice = Choice()

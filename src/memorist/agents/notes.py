@@ -1,4 +1,4 @@
-"""Finds the notes in a turn that are worth keeping: decisions, conventions, failed attempts, open tasks and
+"""Finds the notes worth keeping in a turn: decisions, conventions, failed attempts, open tasks and
 preferences.
 
 Local rules read the sentences of prompts and of final answers. There are few rules and they are strict, because a note
@@ -33,10 +33,10 @@ _FAILED = (
 class _Rule(NamedTuple):
     kind: NoteKind
     hints: tuple[str, ...]
-    """A sentence can match only if it contains one of these words, so patterns that cannot match are not compiled."""
+    """A sentence can match only if it contains one of these strings, so other rules' patterns are not compiled."""
     pattern: str
     is_for_users: bool = False
-    """This is True if the rule reads only what the user says, not the agent's answers."""
+    """This is True if the rule reads only the user's words, not the agent's answers."""
 
 
 _RULES = (
@@ -70,7 +70,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 class Note(msgspec.Struct, frozen=True):
-    """Holds a sentence that is worth keeping, and its kind."""
+    """Holds a sentence worth keeping, and its kind."""
 
     kind: NoteKind
     text: str

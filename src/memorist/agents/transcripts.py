@@ -1,4 +1,4 @@
-"""Reads from a host's transcript what the payloads of its hooks leave out: the agent's last answer (Copilot, and older
+"""Reads details that a host's hook payloads leave out from its transcript: the agent's last answer (Copilot, and older
 versions of others), and the exit codes of commands (Codex)."""
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     @property
     def slug(self) -> str:
-        """This is the name of the case in a form that is safe in file names."""
+        """This is the name of the case in a form that is safe for file names."""
         return re.sub(r"[^a-z0-9]+", "-", self.name.casefold()).strip("-")[:80] or "case"
 
     def expectations(self) -> Iterator[tuple[str, object]]:

@@ -65,7 +65,7 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
     category: str
     budget: int
     evidence: float | None
-    """This is the share of the evidence that was sent, or None for a question without evidence."""
+    """This is the share of the evidence sent, or None for a question without evidence."""
     items: int
     false_hits: int
     """These recalled items are not evidence."""

@@ -23,7 +23,7 @@ SECTION_NAMES = (*SECTIONS, "overhead")
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
-    """Describes an expectation that was not met."""
+    """Describes an unmet expectation."""
 
     expectation: str
     message: str

@@ -22,7 +22,7 @@ class Mutant(msgspec.Struct, frozen=True):
     case: str
     file: str
     memory: str
-    """This is the piece that was changed."""
+    """This is the changed piece."""
     change: str
     """This is `left out`, `aged`, `duplicated`, `contradicted` or `leaked`."""
     noticed: bool

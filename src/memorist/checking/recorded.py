@@ -45,7 +45,7 @@ class RecordedModel:
         return parse_json(completion.text)
 
     def save(self) -> None:
-        """Write the answers that were used, and drop those for prompts that are no longer sent."""
+        """Write the answers that were used, and drop those to prompts that are no longer sent."""
         rows = [{"prompt": mark, "answer": answer} for mark, answer in self._used.items()]
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._path.write_text(json.dumps({"answers": rows}, ensure_ascii=False, indent=1) + "\n", "utf-8")

@@ -189,7 +189,7 @@ class Talk:
 
 
 def _lines() -> Iterator[str]:
-    """Yield the lines that are typed or piped in, with editing and history on a terminal."""
+    """Yield the lines typed or piped in, with editing and history on a terminal."""
     terminal = sys.stdin.isatty()
     if terminal:
         with suppress(ImportError):  # Windows edits lines by itself

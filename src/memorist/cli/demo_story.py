@@ -343,7 +343,7 @@ def _today(memory: Memory, clock: StoryClock) -> None:
 
 
 def _under_review(memory: Memory, clock: StoryClock) -> None:
-    """Write two memories that are waiting for approval, two duplicates, and two events."""
+    """Write two memories awaiting approval, two duplicates, and two events."""
     turns = (
         ("I am allergic to latex.", "Noted, it needs to be confirmed."),
         ("I moved to Braga last week.", "Thank you, I will have that checked."),

@@ -104,7 +104,7 @@ def human(value: object, *, now: datetime | None = None, nested: bool = False) -
 
 
 def spelled(value: object, *, now: datetime) -> str:
-    """Return a value on its own line, with whole ids and with absolute and relative times."""
+    """Return a value on its own line, with full ids and both absolute and relative times."""
     if isinstance(value, datetime):
         return f"{value.astimezone():%d %b %Y %H:%M:%S} ({ago(value, now)})"
     if isinstance(value, dict):

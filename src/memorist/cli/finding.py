@@ -78,8 +78,7 @@ def _names(reasons: list[str]) -> list[str]:
 
 
 def _readable(row: JsonObject) -> str:
-    """Return the text of a hit, with a fact's JSON value shown as in other tables, and with the value that replaced
-    it."""
+    """Return the text of a hit, showing a fact's JSON value as in other tables, and the value that replaced it."""
     text = str(row["text"])
     key, _, value = text.partition(": ")
     if row["kind"] == "fact" and value[:1] in ("{", "["):

@@ -63,7 +63,7 @@ class Session:
 
     @property
     def url(self) -> str:
-        """This is the URL that was passed, or `memorist.db` in the current folder."""
+        """This is the given URL, or `memorist.db` in the current folder."""
         return self.url_option or DEFAULT_FILE
 
     @property

@@ -100,7 +100,7 @@ def day_start(when: datetime) -> datetime:
 
 
 def month_start(when: datetime, months: int = 0) -> datetime:
-    """Return midnight on the first day of the month that is `months` after the month of `when`."""
+    """Return midnight on the first day of the month `months` months after that of `when`."""
     index = when.year * 12 + when.month - 1 + months
     return day_start(when).replace(year=index // 12, month=index % 12 + 1, day=1)
 

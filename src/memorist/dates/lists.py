@@ -1,4 +1,4 @@
-"""Parses dates in languages other than English, with the months, weekdays and other words of their `words.toml`."""
+"""Parses dates in languages other than English, using the months, weekdays and other words in their `words.toml`."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _STORED_NAMES = {
     "all-minilm-l6-v2": "minilm",
     "multilingual-e5-small-q4": "multilingual",
 }
-"""The specs of the embedders with bundled weights, by the names that are stored with their vectors."""
+"""The specs of the embedders with bundled weights, by the names stored with their vectors."""
 
 
 class OpenEmbedder:

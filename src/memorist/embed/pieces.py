@@ -44,7 +44,7 @@ class Pieces:
         return ids
 
     def _word(self, word: str) -> tuple[int, ...]:
-        """Return the ids of a word that is not cached; only short words are cached."""
+        """Return the ids of an uncached word; only short words are cached."""
         ids = self._merged(word)
         if len(word) <= _CACHED_LENGTH:
             if len(self._cache) >= _CACHED_WORDS:

@@ -1,5 +1,5 @@
-"""Implements the embedder `"onnx:…"`, which can be any sentence encoder in ONNX, with the pooling and the prefixes it
-was trained with.
+"""Implements the embedder `"onnx:…"`, which can be any sentence encoder in ONNX and uses the pooling and prefixes of
+its training.
 
     onnx:FOLDER_OR_HUB_NAME[?pooling=mean|cls|max|last&query=PREFIX&passage=PREFIX&quantized=true&file=…&max_tokens=…]
 

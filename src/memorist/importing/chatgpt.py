@@ -157,7 +157,7 @@ def _part(part: object) -> JsonObject:
 def _attachments(
     thread: str, message: str, node: JsonMapping, at: Any, position: str, files: Mapping[str, Part]
 ) -> Iterator[Item]:
-    """Yield the text attachments of a message that are contained in the export, as documents."""
+    """Yield a message's text attachments as documents, if the export contains them."""
     about = node.get("metadata")
     listed = about.get("attachments") if isinstance(about, Mapping) else None
     for attachment in listed if isinstance(listed, list) else ():

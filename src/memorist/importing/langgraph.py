@@ -1,8 +1,8 @@
 """Reads LangGraph's savers and stores, in SQLite files and Postgres databases.
 
-A thread gets the messages of all its checkpoints, in the order in which they first appeared, each with the time of that
-checkpoint. The other channels of its newest checkpoint become the fact `state/<thread>`. Items of a store become facts
-in the namespaces that `MemoristStore` reads.
+A thread receives the messages of all its checkpoints in order of first appearance, each with the time of the checkpoint
+in which it first appeared. The other channels of its newest checkpoint become the fact `state/<thread>`. Items of a
+store become facts in the namespaces that `MemoristStore` reads.
 """
 
 from __future__ import annotations

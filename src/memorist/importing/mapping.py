@@ -50,7 +50,7 @@ def places(
 ) -> Places:
     """Return the mapping from options and a mapping file. Options have priority.
 
-    A `namespace` receives everything except the users and namespaces that are mapped.
+    A `namespace` receives everything except mapped users and namespaces.
     """
     read = _read(mapping)
     default = namespace if namespace is not None else read.get("namespace")

@@ -1,4 +1,4 @@
-"""Tracks the threads of an import, with the id that each has here and the messages that were imported before.
+"""Tracks the threads of an import: the id that each has here, and the messages imported before.
 
 For each imported message, six bytes of a digest of its original id are stored, 512 per row. This makes imports
 idempotent, and a message that was deleted here does not come back.

@@ -91,7 +91,7 @@ def plain(value: object) -> str:
 
 @cache
 def languages() -> tuple[str, ...]:
-    """Return the codes of the languages that facts are extracted from, with English first."""
+    """Return the codes of the languages from which facts are extracted, English first."""
     return tuple(code for code in codes() if rules_exist(code))
 
 

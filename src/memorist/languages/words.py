@@ -10,7 +10,7 @@ from ..values import JsonObject
 from .files import read
 
 UNSPACED = frozenset({"zh", "ja"})
-"""Languages that are written without spaces, in which each character counts as a word."""
+"""Languages written without spaces, in which each character counts as a word."""
 
 
 class Words:

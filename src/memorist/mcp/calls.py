@@ -248,7 +248,7 @@ async def _recall(caller: Caller, arguments: Searching) -> Answer:
 async def _covered_notes(caller: Caller, spaces: list[str]) -> frozenset[str]:
     """Return the messages whose words a memory repeats or has replaced since.
 
-    Next to that memory, they would add nothing new to a recall.
+    They add nothing new to a recall that also finds that memory.
     """
     memories = [memory for space in spaces for memory in await caller.memory.memories.list(ns=space)]
     return frozenset(

@@ -49,7 +49,7 @@ class Observed(TypedDict):
 
 
 class Added(TypedDict):
-    """Holds the observations that were new and were added to an entity."""
+    """Holds the new observations that were added to an entity."""
 
     entityName: str
     addedObservations: list[str]

@@ -86,7 +86,7 @@ def refusal(text: str, project: Project | None) -> str:
 
 
 async def remember_notes(caller: Caller, project: Project, division: Division) -> shown.Remembered:
-    """Store the notes of a text in the repository's namespace."""
+    """Store the notes found in a text in the repository's namespace."""
     items, refused = [], list(division.refused)
     for note in division.notes:
         fact = await caller.memory.facts.set(

@@ -94,7 +94,7 @@ class History(Shown, frozen=True, kw_only=True):
 
 
 class Candidate(Shown, frozen=True, kw_only=True):
-    """Describes a memory that is waiting for approval."""
+    """Describes a memory awaiting approval."""
 
     id: str
     operation: str
@@ -106,7 +106,7 @@ class Candidate(Shown, frozen=True, kw_only=True):
 
 
 class Waiting(Shown, frozen=True, kw_only=True):
-    """Lists the memories that are waiting for approval, and those that were just approved or rejected."""
+    """Lists the memories awaiting approval, and those just approved or rejected."""
 
     items: list[Candidate]
     decided: str = ""

@@ -52,7 +52,7 @@ async def ask(
 
 
 def _converted(answer: Completion, record_type: type[T]) -> tuple[T | None, list[str]]:
-    """Return the data of an answer as a type, or what is wrong with it."""
+    """Return the data of an answer as a type, or a description of what is wrong with it."""
     if answer.data is None:
         return None, ["not JSON"]
     ready(record_type)

@@ -45,7 +45,7 @@ def _next(stream: AsyncIterator[str]) -> Coroutine[object, None, str | None]:
 
 
 def parse_cut_json(text: str) -> object:
-    """Return the JSON value in an answer that was cut off, without the incomplete last item of a list.
+    """Return the JSON value in a truncated answer, without the incomplete last item of a list.
 
     Return None if no item is complete.
     """

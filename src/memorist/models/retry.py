@@ -23,7 +23,7 @@ class Retry(msgspec.Struct, frozen=True):
     first: float = 0.5
     most: float = 8.0
     retry_after_most: float = 30.0
-    """This is the longest `Retry-After` that is respected. If it is longer, the error is raised, with `retry_after` in
+    """This is the longest accepted `Retry-After`. If it is longer, the error is raised, with `retry_after` in
     its facts."""
 
 

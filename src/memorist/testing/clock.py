@@ -25,7 +25,7 @@ class FakeClock:
         return to_micros(self._now)
 
     def advance(self, seconds: float | timedelta) -> None:
-        """Move the clock by a number of seconds. A negative number moves it backwards."""
+        """Move the clock by the given number of seconds. A negative number moves it backwards."""
         self._now += seconds if isinstance(seconds, timedelta) else timedelta(seconds=seconds)
 
     def set(self, when: datetime) -> None:

@@ -1,7 +1,8 @@
 """Reads the requests and answers of the providers, to find the user's words and the model's answer.
 
 There are three dialects: OpenAI's Chat Completions and Responses, and Anthropic's Messages. Each finds the last message
-that contains the user's own words, puts a text before them, and reads the answer from a body or the events of a stream.
+that contains the user's own words, inserts text before them, and reads the answer from a body or the events of a
+stream.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def _user_text(content: object) -> str:
 
 
 def with_text_before(dialect: Dialect, body: Body, index: int, text: str) -> Body:
-    """Return a copy of a request with a text before the words of one of the user's messages."""
+    """Return a copy of a request with text inserted before the words of one of the user's messages."""
     content = body[dialect.field]
     if isinstance(content, str):
         return {**body, dialect.field: f"{text}\n\n{content}"}

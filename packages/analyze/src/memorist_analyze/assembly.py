@@ -67,8 +67,8 @@ def assembly(world: World) -> Assembly:
 
 
 def _around_model(world: World) -> list[Function]:
-    """Return functions that are at most two calls away from a model call, and the message builders they call, up to
-    three levels deep."""
+    """Return the functions at most two calls away from a model call, and the message builders they call, up to three
+    levels deep."""
     found: dict[str, Function] = {}
     edge: list[Function] = []
     for function in world.functions:

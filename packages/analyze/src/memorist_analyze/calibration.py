@@ -1,4 +1,4 @@
-"""Computes the probability of a candidate, with a logistic model over the rule that fired and the evidence around it.
+"""Computes the probability of a candidate, using a logistic model of the rule that fired and the evidence around it.
 `weights.json` contains the coefficients. `bench/analyze/fit.py` computes them from labelled frameworks, with a penalty
 on large weights, so that a rule seen twice is trusted less than one seen twenty times.
 """

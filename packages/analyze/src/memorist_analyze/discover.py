@@ -75,7 +75,7 @@ class Source:
 class Checkout:
     """Holds the files and packages of a checkout before parsing. `aside` counts the files that are not analysed, by
     reason (tests, docs, ...), `aside_paths` lists them, and `skipped` contains the path of each file that could not be
-    analysed, with the reason. `unneeded_adapters` are package folders that are left out of the analysis.
+    analysed, with the reason. `unneeded_adapters` are package folders left out of the analysis.
     """
 
     root: Path

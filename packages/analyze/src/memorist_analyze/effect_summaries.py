@@ -142,15 +142,15 @@ class SummaryEffects(EffectBase):
                         return
 
     def _follows(self, node: Node, before: Node) -> bool:
-        """Return whether a node runs after another one, which means that it comes later and is not in the other branch
-        of the same `if`."""
+        """Return whether a node runs after another one, that is, it comes later and is not in the other branch of the
+        same `if`."""
         if node.line <= before.line:
             return False
         branches = dict(self.branches(before))
         return all(branches.get(key, branch) == branch for key, branch in self.branches(node))
 
     def _one_for_each(self, node: Node) -> bool:
-        """Return a loop that creates one element for each item, which means that the list is built anew and was not
+        """Return a loop that creates one element per item, which means that the list is built anew and was not
         emptied."""
         return self.guards.loops.get(id(node)) is not None and any(k.kind in ("dict", "call") for k in node.kids[1:])
 

@@ -247,7 +247,7 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
             self._add("removal", node, node, 2, "returned")
 
     def _kept_in(self, owner: Node) -> str:
-        """Return the sink of a list that is changed in place. A parameter, or a field with another name, belongs to
+        """Return the sink of a list changed in place. A parameter, or a field with another name, belongs to
         other code.
         """
         shared = owner.text in self.scope.params or any(
@@ -257,7 +257,7 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
         return "replaced" if owner.kind == "name" and shared else self._fate(owner)
 
     def _handed_over(self, node: Node, name: str) -> None:
-        """Record a rebuilt list that is passed to a store: `store.replace(id, [summary, *messages[-keep:]])`."""
+        """Record a rebuilt list passed to a store: `store.replace(id, [summary, *messages[-keep:]])`."""
         if name[:1].isupper() or words.words(name)[:1] not in _OVERWRITING:
             return
         for _, value in arguments(node):
@@ -410,7 +410,7 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
             self._add("rebuild", node, target, likeness, flow, "model_value")
 
     def _rebuilt(self, node: Node, target: Node, parts: list[Node], likeness: int, flow: str) -> None:
-        """Record a list that is filled step by step, first with a new item and then with the kept part of another
+        """Record a list filled step by step, first with a new item and then with the kept part of another
         list."""
         fresh = [p for p in parts if self._is_fresh(p)]
         if fresh and self._precedes(parts):

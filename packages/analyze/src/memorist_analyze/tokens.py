@@ -1,4 +1,4 @@
-"""Finds out how tokens are counted, how a budget is divided, and what happens on context overflow."""
+"""Determines how tokens are counted, how a budget is divided, and what happens on context overflow."""
 
 from __future__ import annotations
 

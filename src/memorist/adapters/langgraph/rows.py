@@ -74,14 +74,14 @@ def checkpoint_row(record: OpaqueRecord) -> CheckpointRow:
 
 
 def pending(records: Sequence[OpaqueRecord], serde: SerializerProtocol) -> list[PendingWrite]:
-    """Decode writes, in the order in which a step applies them."""
+    """Decode writes in the order in which a step applies them."""
     written = (_write(record.data) for record in records)  # type: ignore[arg-type]  # it was put as bytes
     rows = sorted(written, key=lambda row: row.order)
     return [(row.task, row.channel, serde.loads_typed(row.value)) for row in rows]
 
 
 def waiting_deltas(metadata: CheckpointMetadata, values: Mapping[str, object]) -> tuple[str, ...]:
-    """Return the delta channels that were written since their last snapshot and have no snapshot in this checkpoint."""
+    """Return the delta channels written since their last snapshot that have no snapshot in this checkpoint."""
     counters = metadata.get("counters_since_delta_snapshot") or {}
     return tuple(name for name, (updates, _) in counters.items() if updates and name not in values)
 

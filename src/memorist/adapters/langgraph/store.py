@@ -37,7 +37,7 @@ from .vectors import Embeds, Rows, embedder_of, packed, similarity, texts_of
 
 Score = Literal["hybrid", "cosine"]
 BESIDE = "langgraph"
-"""The beginning of the key of the record that is stored next to an item. It contains the item's time to live and its
+"""The key prefix of the record stored next to each item. It contains the item's time to live and its
 vectors."""
 MAX_HITS = 1000
 """The number of hits to recall if they are filtered afterwards."""
