@@ -1,6 +1,6 @@
-"""Tells users how to install an optional part of the package.
+"""Provides the command that installs an optional part of the package.
 
-Every error message that names an extra gets its command from here, so that only one place has to change when the
+Every error message that names an extra takes the command from here, so that only one place has to change when the
 package is published.
 """
 

@@ -379,7 +379,7 @@ KINDS: tuple[Kind, ...] = (
     Kind(Job, "job", "org", silent=True),
     Kind(Entry, "entry", silent=True),
 )  # fmt: skip
-"""Every kind of record, each once."""
+"""All kinds of records, without duplicates."""
 
 RECORDS: tuple[type[Record], ...] = tuple(kind.record for kind in KINDS)
 FINDABLE: dict[str, Kind] = {kind.findable.entry: kind for kind in KINDS if kind.findable is not None}

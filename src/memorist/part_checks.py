@@ -1,4 +1,4 @@
-"""Checks the model, embedder, reranker and token counter that a memory is opened with, before anything is opened.
+"""Checks a memory's model, embedder, reranker and token counter before anything is opened.
 
 If you pass a part by name, only the presence of its library is checked, and the library is imported on first use.
 """

@@ -31,8 +31,8 @@ Ttl = float | timedelta
 
 
 _last = EPOCH, 0
-"""The most recently converted time. Most rows of a commit share the same time, and converting it takes as long as all
-other cells of a row."""
+"""The most recently converted time. Most rows of a commit share the same time, and converting it takes as long as
+converting all other cells of a row."""
 
 
 def as_datetime(when: When, what: str = "a time") -> datetime:

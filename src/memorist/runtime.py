@@ -1,7 +1,7 @@
 """Defines the Runtime protocol, which hides all differences between blocking and async, and the blocking runtime.
 
 The async runtime is in `loop_runtime.py`. Only that module imports asyncio, which takes as long to load as everything
-else together.
+else combined.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Runtime(Protocol):
         ...
 
     async def brief(self, function: Callable[..., T], *args: object) -> T:
-        """Run a function that takes a few microseconds in place, because a hop to the worker thread would cost more."""
+        """Run in place a function that takes a few microseconds, because a hop to the worker thread would cost more."""
         ...
 
     def batched(self, function: Callable[[Sequence[A]], Sequence[Outcome[T]]]) -> Callable[[A], Awaitable[T]]:

@@ -240,7 +240,7 @@ class Scope(msgspec.Struct, frozen=True):
     def _with_namespace(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the arguments with the namespace filled in if it was left out.
 
-        `facts.get("city")` binds `"city"` to `ns` and leaves out `key`, so all arguments move by one position.
+        `facts.get("city")` binds `"city"` to `ns` and leaves out `key`, so all arguments are shifted by one position.
         """
         passed = [argument for argument in arguments if argument is not OMITTED]
         if len(passed) == len(arguments):

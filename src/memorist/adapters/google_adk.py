@@ -155,7 +155,7 @@ class MemoristSessionService(BaseSessionService):
     async def _shared(
         self, app: str, user: str, deltas: Mapping[str, Mapping[str, object]]
     ) -> list[tuple[str, RecordKey, JsonObject, int]]:
-        """Return the new app and user state, each with the version it was read at (for compare-and-set)."""
+        """Return the new app state and user state, each with the version that was read (for compare-and-set)."""
         updates = []
         for name, space, key in (("app", APPS, _app_key(app)), ("user", f"user:{user}", _user_key(app))):
             if deltas[name]:

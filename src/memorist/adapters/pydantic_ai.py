@@ -51,7 +51,7 @@ _entries: TypeAdapter[ConversationEntry] = TypeAdapter(ConversationEntry)
 
 
 class MemoristConversationStore(ConversationStore):
-    """Stores conversations as records, each message once, and copies their text into a thread for recall.
+    """Stores conversations as records, with each message stored once, and copies their text into a thread for recall.
 
     `memory` is a `Memory`, an `AsyncMemory` or a URL. Deleting a conversation also deletes its thread and the entries
     that no other conversation uses. With `mirror=False`, there is no thread.
@@ -192,7 +192,7 @@ class MemoristConversationStore(ConversationStore):
         return _entries.validate_json(_bytes(record))
 
     async def read_history(self, head_id: str | None, *, limit: int | None = None) -> list[ConversationEntry]:
-        """Return the entries up to and including one, oldest first, reading `ABOVE` of them at a time."""
+        """Return the entries up to and including the given one, oldest first, reading `ABOVE` of them at a time."""
         history: list[ConversationEntry] = []
         wanted = [] if head_id is None else [head_id]
         while wanted and (limit is None or len(history) < limit):

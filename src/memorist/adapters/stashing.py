@@ -32,7 +32,7 @@ class Stashing:
         return (await memory.threads.stash(self._thread(conversation), text, **options)).text
 
     async def answer(self, memory: AsyncMemory, conversation: str, name: str, arguments: str | JsonMapping) -> str:
-        """Return the answer to a call of one of the two tools."""
+        """Return the answer to a call to one of the two tools."""
         return await AsyncReadBack(memory, self._thread(conversation)).call(name, arguments)
 
     def _thread(self, conversation: str) -> str:

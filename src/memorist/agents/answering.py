@@ -205,7 +205,7 @@ class _Turn:
         return last_answer(self._hook.transcript) if self._hook.transcript else ""
 
     async def _note_transcript_outcomes(self) -> None:
-        """Store which commands of the turn failed, for Codex, whose hooks get the output without the exit code."""
+        """Record which commands of the turn failed, for Codex, whose hooks receive the output without the exit code."""
         if self._hook.agent != "codex" or self._hook.moment != "stop" or not self._hook.transcript:
             return
         from .transcripts import command_reports

@@ -3,7 +3,7 @@ them.
 
 The section has one line per note. A comment in the line contains the note's key and a digest of the last text written.
 The digest shows whether a person changed the line or the note changed in the memory. If both changed, the command shows
-both versions and changes neither until somebody chooses one.
+both versions and changes neither until the user chooses one.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class Piece(msgspec.Struct, frozen=True, kw_only=True):
 class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Tests what a memory contains and sends. A case has a conversation, a question, and expectations.
 
-    The request starts a new conversation, unless `continue` is true. A case without a store gets an empty one, whose
+    The request starts a new conversation, unless `continue` is true. A case without a store uses an empty one, whose
     clock starts at a fixed time.
     """
 

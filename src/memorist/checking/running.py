@@ -153,7 +153,7 @@ def _said_after(moment: datetime, pieces: Sequence[Piece]) -> Sequence[Piece]:
 
 
 def write_pieces(whole: Memory, pieces: Sequence[Piece], clock: FakeClock) -> None:
-    """Store pieces in order, each at its time and for its user."""
+    """Store the pieces in order, each at its own time and for its own user."""
     for piece in pieces:
         memory = whole.scope(user=piece.user)
         clock.set(piece.at)

@@ -94,7 +94,7 @@ def _limit(value: Any) -> float:
 def _service(spec: str) -> Callable[[str, Sequence[str]], list[float]]:
     """Return a blocking function for `POST …/rerank`.
 
-    A server that rejects the field `documents` gets `texts` instead.
+    A server that rejects the field `documents` is sent `texts` instead.
     """
     address, _, model = spec.partition("#")
     url = address.partition("?")[0]
@@ -118,7 +118,7 @@ def _service(spec: str) -> Callable[[str, Sequence[str]], list[float]]:
 
 
 def _in_order(answer: Any, count: int) -> list[float]:
-    """Return the scores in the order of the texts. A text that the service left out gets the lowest score."""
+    """Return the scores in the order of the texts. A text that the service left out is assigned the lowest score."""
     try:
         results = answer if isinstance(answer, list) else answer.get("results", answer.get("data"))
         scores = {

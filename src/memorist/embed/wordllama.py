@@ -39,7 +39,7 @@ class WordLlamaEmbedder:
         self._words: dict[str, NDArray[np.float32]] = {}
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one unit vector per text. A text without words gets zeros."""
+        """Return one unit vector per text. The vector of a text without words is all zeros."""
         table = _table()
         out = np.zeros((len(texts), self.dimensions), np.float32)
         for start in range(0, len(texts), _BATCH_TEXTS):

@@ -1,4 +1,4 @@
-"""Imports facts. Each version gets its own time, and never replaces a newer value."""
+"""Imports facts. Each version keeps its own time, and never replaces a newer value."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class MessageItem(msgspec.Struct, frozen=True):
     metadata: JsonObject = {}
     place: str = ""
     raw: Any = None
-    """This is the original, if the message does not contain all of it."""
+    """This is the original message, if `message` does not contain all of it."""
 
 
 class Version(msgspec.Struct, frozen=True):

@@ -23,7 +23,7 @@ LISTS = ("results", "memories")
 
 
 def recognises(source: SourceFiles) -> bool:
-    """Return whether the source is an export, a history database, or a folder with either of them or with a local
+    """Return whether the source is an export, a history database, or a folder that contains either of these or a local
     store."""
     if source.url is not None:
         return False

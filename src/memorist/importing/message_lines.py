@@ -82,7 +82,7 @@ def read(source: SourceFiles) -> Iterator[Item]:
 
 
 class Reading:
-    """Reads one file, and counts the messages in each thread, so that those without an id get a number."""
+    """Reads one file, and counts the messages in each thread in order to number those without an id."""
 
     def __init__(self, stem: str) -> None:
         self._stem = stem

@@ -43,7 +43,7 @@ class Writer:
         self._source = source
         self._tally = tally
         self._at = default_at
-        """The time for items without their own, which is when the file was last changed."""
+        """The time for items without one of their own: when the file was last changed."""
         self._threads = KnownThreads(core, source)
         self._facts = FactChanges(core, source, default_at)
         self._documents = Documents(core)

@@ -1,6 +1,7 @@
 """Provides stop words, which are not searched for and which reveal the language of a text.
 
-The lists are short on purpose, because a frequent word that is missing gets a low weight from its document frequency.
+The lists are short on purpose, because a frequent word missing from them has a low weight anyway, due to its document
+frequency.
 """
 
 from __future__ import annotations

@@ -40,8 +40,8 @@ def in_first_person(text: str, name: str | None = None) -> str:
 
 
 def _names_only_user(sentence: str, subject: str) -> bool:
-    """Return whether "they" in the next sentence can only be the user, because this one names nobody and nothing else
-    that the word could stand for."""
+    """Return whether "they" in the next sentence can only be the user, because this one mentions nobody and nothing
+    else that the word could refer to."""
     statement = re.match(rf"{subject}\s+{_ADVERB}(?:is|prefers|likes|wants|dislikes)\s+(.*)", sentence, re.IGNORECASE)
     return statement is not None and not _OTHERS.search(statement[1])
 

@@ -22,7 +22,7 @@ from .person import in_first_person
 _SENTENCE = re.compile(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)(?<!\b\d\.)\s+(?=[^\Wa-z]|\W)|(?<=;)\s+|\n+")
 _PERSONAL = re.compile(r"\W*(?:i|i['’]\w+|my|me|call me)\b", re.IGNORECASE)
 _PRONOUN = re.compile(r"(?:he|she|they|it|this|that|these|those|his|her|their|its)\b", re.IGNORECASE)
-"""A sentence that begins with one of these says more about the subject of the sentence before it."""
+"""A sentence that begins with one of these words continues the subject of the previous sentence."""
 _IGNORED = "it names a path that this repository ignores"
 _PRIVATE = "it is marked as private"
 REJECTED = "the user rejected or corrected this before; if they insist, use update"

@@ -1,5 +1,5 @@
 """Verifies OAuth access tokens (JWT) from an external authorization server. Memorist does not issue any. If an issuer
-is configured, a client without a token learns where to get one (RFC 9728). A token must be signed by a key that the
+is configured, a client without a token is told where to obtain one (RFC 9728). A token must be signed by a key that the
 issuer publishes, name the issuer, have our URL as its audience, and not have expired.
 """
 

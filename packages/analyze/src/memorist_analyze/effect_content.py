@@ -489,7 +489,7 @@ class ContentEffects(EffectBase):
                 self._add("provider", node, value, 1, "model")
 
     def _offload(self) -> None:
-        """Record offloading, in which a text is written elsewhere and a note or preview of it stays."""
+        """Record offloading, in which a text is written elsewhere and replaced by a note or a preview."""
         notes = [
             n for n in self.scope.nodes
             if n.kind in ("fstr", "str") and len(n.text) > 8 and _SAVED.search(n.text)

@@ -39,7 +39,8 @@ def _parser(language: str) -> Parser:
 
 
 def parse(path: str, language: str, data: bytes) -> Unit:
-    """Parse one file. `errors` is not zero if so much of it could not be parsed that the rest cannot be trusted."""
+    """Parse one file. `errors` is non-zero if so much of the file could not be parsed that the rest cannot be
+    trusted."""
     lines = data.count(b"\n") + 1
     if language != "python" and len(data) > _MINIFIED_FROM and _is_minified(data, lines):
         return Unit(path, language, Node("block", 1), lines, lines)

@@ -98,7 +98,8 @@ class Sequences:
         self._hold(owner, key, grown, new)
 
     def _in_turn(self, key: str, owner: Node, known: Parts, new: Parts) -> Parts:
-        """Append parts. Those added in one loop get the conventional slot order, because its branches have no order."""
+        """Append parts. Those added in one loop are put into the conventional slot order, because its branches have no
+        order."""
         loop = self._loop_around(owner)
         if not loop:
             return (*known, *new)

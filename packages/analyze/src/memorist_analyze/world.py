@@ -224,8 +224,8 @@ class World:
 
     def can_be_given(self, function: Function, name: str) -> bool:
         """Return whether code in the checkout can fill this parameter. This is not the case for an optional object that
-        nobody creates. A class counts as created if it is called, asked for an instance (`Options.parse(…)`), inherited
-        from, or accepted by a function registered with a decorator, such as a route that a request fills.
+        no code creates. A class counts as created if it is called, asked for an instance (`Options.parse(…)`),
+        inherited from, or accepted by a function registered with a decorator, such as a route that a request fills.
         """
         param = next((p for p in function.params if p.name == name), None)
         if param is None or param.default != "None":

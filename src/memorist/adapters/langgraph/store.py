@@ -46,7 +46,8 @@ _PLAIN = re.compile(r"[\w.\-]+\Z")
 
 
 class MemoristStore(BaseStore):
-    """Stores items as facts, with text and vector search and a history. Each LangGraph namespace is one of ours.
+    """Stores items as facts, with text and vector search and a history. Each LangGraph namespace corresponds to one of
+    ours.
 
     `memory` is a `Memory`, an `AsyncMemory` or a URL. With `score="hybrid"`, a query is answered by recall, with
     recall's score. With `score="cosine"`, items are ranked by the cosine similarity of their vectors, as in LangGraph's
@@ -240,7 +241,7 @@ class _Items:
                     await batch.records.put(space, (BESIDE, key), data, meta={"ttl": ttl}, ttl=ttl)
 
     def _indexing(self, op: PutOp) -> bool | list[str]:
-        """Return which fields of an item recall indexes: none, some or all of them.
+        """Return the fields of an item that recall indexes: none, some or all of them.
 
         Paths into lists work only with cosine scores.
         """

@@ -13,7 +13,7 @@ USERS, FACTS, ROUNDS = 4, 300, 5
 
 
 class ClosingTests:
-    """Tests that closing always succeeds, and that anyone who still uses the memory gets an error that says so."""
+    """Tests that closing always succeeds, and that further use of the memory raises an error that says so."""
 
     async def test_closing_ends_the_calls_of_others_with_our_errors(
         self, memory: Any, open_memory: Callable[..., Any], runtime: Runtime

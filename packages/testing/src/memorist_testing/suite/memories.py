@@ -1,4 +1,4 @@
-"""Tests events, facts about other people, learnings that change, and the common view of all of them, on every store."""
+"""Tests events, facts about other people, changing learnings, and the combined view of all of them, on every store."""
 
 from __future__ import annotations
 

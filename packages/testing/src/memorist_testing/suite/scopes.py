@@ -1,5 +1,5 @@
-"""Tests scopes. Every public method is called on a handle of another org and of another user, and must not reach
-anything."""
+"""Tests scopes. Every public method is called on the handles of another org and of another user, and must not reach any
+data."""
 
 from __future__ import annotations
 
