@@ -134,7 +134,7 @@ class Scope(msgspec.Struct, frozen=True):
         return self.actor if self.actor in ACTORS else "assistant"
 
     def check_files(self, what: str) -> None:
-        """Raise Forbidden if the files of the store belong to other orgs too."""
+        """Raise Forbidden if the files of the store also belong to other orgs."""
         if self.tenant:
             raise Forbidden(
                 f"{what} concerns the files of every org on this store; an operator does it where the server runs, "
@@ -183,13 +183,13 @@ class Scope(msgspec.Struct, frozen=True):
         return text
 
     def may_read(self, ns: str) -> bool:
-        """Return whether this scope may read rows of this namespace."""
+        """Return whether this scope may read rows in this namespace."""
         if self.user is None and not self.foreign:
             return True
         return ns == "global" or self.may_write(ns) or any(_covers(grant, ns) for grant in self.read)
 
     def may_write(self, ns: str) -> bool:
-        """Return whether this scope may change rows of this namespace."""
+        """Return whether this scope may change rows in this namespace."""
         if self.foreign:
             return False
         return self.user is None or ns == f"user:{self.user}" or any(_covers(grant, ns) for grant in self.write)
@@ -204,7 +204,7 @@ class Scope(msgspec.Struct, frozen=True):
         return tuple(dict.fromkeys(grant[:-1] for grant in (*self.write, *self.read) if grant.endswith("*")))
 
     def whole_org(self, what: str) -> None:
-        """Raise Forbidden on a user's handle, for an operation that works on other users' rows too."""
+        """Raise Forbidden on a user's handle, for an operation that also affects other users' rows."""
         if self.user is not None or self.foreign:
             raise Forbidden(f"{what} is for the whole org; use the handle that this user's handle was created from")
 

@@ -1,4 +1,4 @@
-"""Sends counters of events and spans around operations to OpenTelemetry (an extra). They contain only ids and sizes."""
+"""Sends event counters and operation spans to OpenTelemetry (an extra). They contain only ids and sizes."""
 
 from __future__ import annotations
 

@@ -184,7 +184,7 @@ def _children(item: dict[Any, object], what: str) -> Iterator[object]:
 
 
 def as_list(value: object, what: str) -> list[Any]:
-    """Return the items of a list. A text is refused, because its letters would be mistaken for items."""
+    """Return the items as a list. A text is refused, because its letters would be mistaken for items."""
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
         raise InvalidValue(f"{what} must be a list, not {type(value).__name__}")
     return list(value)

@@ -1,4 +1,4 @@
-"""Opens a memory that both blocking and async code can use, because frameworks call the same object from both."""
+"""Opens a memory for both blocking and async code, because frameworks call the same object from both."""
 
 from __future__ import annotations
 

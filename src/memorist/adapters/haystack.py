@@ -60,7 +60,7 @@ class MemoristCompactor:
 
 
 def message_of(message: ChatMessage) -> Message:
-    """Convert the text, tool calls and results of a Haystack message to our message."""
+    """Convert a Haystack message to ours, with its text, tool calls and results."""
     role = message.role.value
     if role == "tool":
         results = [

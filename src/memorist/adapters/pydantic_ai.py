@@ -284,7 +284,7 @@ def _conversation(ctx: RunContext[Any]) -> str:
 
 
 def message_of(message: ModelMessage) -> Message:
-    """Convert the text, tool calls and results of a Pydantic AI message to our message."""
+    """Convert a Pydantic AI message to ours, with its text, tool calls and results."""
     blocks: list[JsonObject] = []
     for part in message.parts:
         if isinstance(part, ToolReturnPart | RetryPromptPart) and part.tool_call_id and part.tool_name:

@@ -54,7 +54,7 @@ class Hook(msgspec.Struct, frozen=True, kw_only=True):
     summary: str = ""
     transcript: str = ""
     is_repeated: bool = False
-    """This is True if the host stops again because of a stop hook."""
+    """This is True if the host is stopping again because of a stop hook."""
 
 
 def read_hook(agent: str, event: str, payload: JsonMapping) -> Hook | None:

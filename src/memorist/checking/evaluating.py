@@ -25,7 +25,7 @@ BUDGETS = (1000, 2000, 4000)
 MIN_PIECE_CHARACTERS = 120
 """A request contains a long text if it contains this many consecutive characters of it."""
 EVERYTHING = "ALL"
-"""The name of the row for all categories together."""
+"""The name of the row for all categories combined."""
 FORMAT = 1
 _CATEGORY_COLUMNS = 26
 

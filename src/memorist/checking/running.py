@@ -88,7 +88,7 @@ def run_case(
 def check_request(
     memory: Memory, ask: str, *, user: str | None = None, thread: str | None = None, **fields: Any
 ) -> list[Failure]:
-    """Check the next request of a memory that a program has filled, and return the failed expectations.
+    """Check the next request from a memory filled by a program, and return the failed expectations.
 
     Args:
         memory: The memory that the caller has filled.

@@ -95,7 +95,7 @@ def _in_context(asked: Asked, text: str) -> Loss | None:
 
 
 def _in_profile(asked: Asked, text: str) -> Loss | None:
-    """Return whether a line of the profile contains the text but did not fit."""
+    """Return whether the text is in a line of the profile that did not fit."""
     if asked.memory.user is None or not asked.context.account.profile_dropped:
         return None
     lines = asked.memory.profile.block(max_tokens=100_000)
@@ -104,7 +104,7 @@ def _in_profile(asked: Asked, text: str) -> Loss | None:
 
 
 def _in_history(asked: Asked, text: str) -> Loss | None:
-    """Return whether a message of the continued thread contains the text but was left out of the request."""
+    """Return whether the text is in a message of the continued thread that was left out of the request."""
     if asked.thread is None:
         return None
     for message in asked.memory.threads.messages(asked.thread):

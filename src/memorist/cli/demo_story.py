@@ -289,8 +289,7 @@ def _sent(memory: Memory, thread: str, text: str) -> None:
 
 
 def _report(memory: Memory, thread: str, context: Context) -> None:
-    """Report the usage that a provider would report if the part shared with the previous request came from its
-    cache."""
+    """Report usage as a provider would if the part shared with the previous request came from its cache."""
     log = run_blocking(core_of(memory).get(RequestLog, thread))
     before = [] if log is None else msgspec.convert(log.pieces, list[Piece])
     cached = shared_tokens(before, context.pieces)

@@ -1,4 +1,4 @@
-"""POSTs JSON to an embedding or rerank service, with retries and back-off. Its errors contain no content."""
+"""POSTs JSON to an embedding or reranking service, with retries and back-off. Its errors contain no content."""
 
 from __future__ import annotations
 

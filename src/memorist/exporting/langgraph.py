@@ -57,7 +57,7 @@ def put_thread(file: sqlite3.Connection, thread: Thread, messages: list[Message]
 
 
 def put_fact(file: sqlite3.Connection, fact: Fact) -> None:
-    """Write a fact as an item of the store, whose values must be objects."""
+    """Write a fact as an item of the store, which accepts only objects as values."""
     value = fact.value if isinstance(fact.value, dict) else {"value": fact.value}
     prefix = fact.ns.removeprefix("workflow:store/").replace(":", ".", 1)
     times = [f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S}" for at in (fact.created_at, fact.updated_at)]

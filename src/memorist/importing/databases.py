@@ -1,4 +1,4 @@
-"""Reads databases of other tools, SQLite files and Postgres servers, without changing them.
+"""Reads the databases of other tools (SQLite files and Postgres servers) without changing them.
 
 A file may be hostile. So only ordinary tables in its schema are read, by quoted names, and its views, virtual tables
 and functions are not used.

@@ -44,7 +44,7 @@ class Built(msgspec.Struct, frozen=True):
 
 
 def loaded(kind: Any, data: Any) -> object:
-    """Decode a value by its type and bytes. Raises ValueError if it cannot be decoded safely."""
+    """Decode a value from its type and bytes. Raises ValueError if it cannot be decoded safely."""
     if kind == "null" or data is None:
         return None
     raw = data.encode() if isinstance(data, str) else bytes(data)

@@ -48,7 +48,7 @@ class State:
 
 
 class KnownThreads:
-    """Implements an LRU cache of the threads of one import."""
+    """Caches the threads of one import (LRU)."""
 
     def __init__(self, core: Core, source: str) -> None:
         self._core = core

@@ -37,7 +37,7 @@ class Rules:
         return compiled
 
     def _check(self, name: str) -> None:
-        """Refuse a name that exists neither in this language nor in English, because it is a typo."""
+        """Refuse a name that exists neither in this language nor in English, because it must be a typo."""
         if name not in self._table and name not in read("en", self._file).get(self._part, {}):
             raise KeyError(f"languages/{self.lang}/{self._file}.toml: there is no {name!r} in [{self._part}]")
 

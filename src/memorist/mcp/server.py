@@ -203,7 +203,7 @@ def tool_result(answer: Fitted) -> types.CallToolResult:
 
 
 def failed(error: MemoristError, *, plain: bool = False) -> types.CallToolResult:
-    """Return a tool result with an error message, or, with `plain` (for graph tools), without the error's name."""
+    """Return a tool result with an error message. With `plain` (for graph tools), it omits the error's name."""
     again = " It may be tried again." if error.retryable else ""
     text = str(error) if plain else f"{type(error).__name__}: {error}.{again}"
     return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=True)

@@ -18,7 +18,7 @@ class Shown(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Item(Shown, frozen=True, kw_only=True):
-    """Represents a memory, or a text that was found."""
+    """Represents a memory, or a text found by recall."""
 
     id: str
     text: str

@@ -65,7 +65,7 @@ class FunctionModel:
         yield (await self.complete(messages, system=system, max_tokens=max_tokens, timeout=timeout)).text
 
     async def close(self) -> None:
-        """Do nothing, because a function has no connection."""
+        """Do nothing, because a function has no connection to close."""
 
 
 async def _call_here(function: Callable[..., Any], *args: object) -> object:
@@ -78,7 +78,7 @@ def is_async(function: object) -> bool:
 
 
 def label(function: object) -> str:
-    """Return a name for a callable, for errors."""
+    """Return a name for a callable, for use in error messages."""
     return str(getattr(function, "__qualname__", type(function).__name__))
 
 

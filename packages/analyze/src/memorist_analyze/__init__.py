@@ -1,4 +1,4 @@
-"""Provides `analyze(path)` and its reports, a static analysis of how agent frameworks manage memory."""
+"""Provides `analyze(path)`, a static analysis of how agent frameworks manage memory, and its reports."""
 
 from __future__ import annotations
 

@@ -90,8 +90,8 @@ def _around_model(world: World) -> list[Function]:
 
 
 def _is_elsewhere(path: str) -> bool:
-    """Return whether a file's model calls do not belong to the agent, but to a user interface, data generation or
-    evaluation."""
+    """Return whether a file's model calls belong to a user interface, data generation or evaluation, not to the
+    agent."""
     return words.draws_ui(path) or bool(
         set(words.words(path))
         & {"datagen", "dataset", "datasets", "benchmark", "benchmarks", "evaluation", "evaluators"}

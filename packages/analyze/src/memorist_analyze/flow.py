@@ -1,5 +1,5 @@
-"""Implements intraprocedural data flow, which finds names that contain message lists or token counts, and where a value
-ends up.
+"""Implements intraprocedural data flow, which shows which names contain message lists or token counts, and where values
+end up.
 
 `Scope` infers types from names, annotations and uses. `Scope.flow` follows a value forward to its sink; the sinks are
 `returned`, `replaced` (assigned to a stored message list), `stored`, `model` (argument of a model call), `prompt`

@@ -170,7 +170,7 @@ class Summaries:
 
 
 def _for_parameter(call: Call, function: Function, name: str) -> frozenset[str]:
-    """Return the origins of all arguments of a call, if the function has this parameter."""
+    """Return the origins of all of a call's arguments, if the function has this parameter."""
     return call.fed if any(p.name == name for p in function.params) else frozenset()
 
 

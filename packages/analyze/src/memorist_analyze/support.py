@@ -93,7 +93,8 @@ def _way_to_model(world: World, function: Function, effect: Effect) -> tuple[str
 
 
 def _from_callers(world: World, function: Function, effect: Effect) -> list[Step]:
-    """Return the calls from a function that asks a model down to this one, if each passes the shortened text on."""
+    """Return the chain of calls from a function that asks a model down to this one, if each call passes the shortened
+    text on."""
     edge: list[tuple[Function, list[Step]]] = [(function, [])]
     seen = {function.key}
     in_place = effect.flow in _IN_PLACE

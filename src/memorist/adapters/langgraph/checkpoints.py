@@ -153,8 +153,8 @@ class Checkpoints:
         versions: ChannelVersions,
         whole: Mapping[str, tuple[Stored, tuple[values.Item, ...] | None]],
     ) -> tuple[dict[str, Stored], list[tuple[RecordKey, int]]]:
-        """Return how each value is stored (whole or as a delta), and the base versions that must still exist on
-        commit.
+        """Return how each value is stored (whole or as a delta), and the base versions that must still exist at commit
+        time.
         """
         stored: dict[str, Stored] = {}
         bases: list[tuple[RecordKey, int]] = []

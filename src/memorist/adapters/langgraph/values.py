@@ -1,4 +1,4 @@
-"""Stores a channel's value whole, or as a delta to an earlier version of the same channel.
+"""Stores a channel's value whole, or as a delta from an earlier version of the same channel.
 
 A graph that appends to a list writes the whole list at every step, so a file would grow with the square of the number
 of steps. Here a list is serialised item by item. A delta contains the items that are missing from its base, which is an
@@ -98,7 +98,7 @@ def weight(items: Sequence[Item]) -> int:
 
 
 def spliced(version: Version, full: Stored, items: tuple[Item, ...], last: Known | None) -> Stored:
-    """Return the value as a delta to a known version, or whole if the chain has become too long or too large."""
+    """Return the value as a delta from a known version, or whole if the chain has become too long or too large."""
     if last is None or last.version == version:
         return full
     old, limit = last.items, min(len(last.items), len(items))

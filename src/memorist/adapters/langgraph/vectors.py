@@ -1,4 +1,4 @@
-"""Ranks by cosine similarity over the vectors of an item's fields, as LangGraph's own stores do."""
+"""Ranks items by the cosine similarity of their fields' vectors, as LangGraph's own stores do."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def texts_of(value: object, fields: Sequence[str]) -> list[str]:
 
 
 def packed(vectors: Rows) -> bytes:
-    """Return the vectors of one item as bytes: their number, then each as a unit vector."""
+    """Return the vectors of one item as bytes: first their number, then each vector, normalised to unit length."""
     rows = np.asarray(vectors, np.float32)
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
     units = np.divide(rows, norms, out=np.zeros_like(rows), where=norms > 0)
