@@ -391,7 +391,7 @@ _BY_TABLE: dict[str, Kind] = {kind.record.table.name: kind for kind in KINDS}
 
 
 def kind_of(record: Record | type[Record]) -> Kind:
-    """Return the kind of a record, or of a user's subclass of one."""
+    """Return the kind of a record, or of a user-defined subclass."""
     cls = record if isinstance(record, type) else type(record)
     return next(_BY_RECORD[base] for base in cls.__mro__ if base in _BY_RECORD)
 

@@ -4196,7 +4196,7 @@ export class Memorist {
   }
 
   /**
-   * Rewrite the store's files without the bytes of deleted rows. This is an operator's command.
+   * Rewrite the store's files without the bytes of deleted rows. This command is for operators.
    *
    * On a server, it slows down or locks out all tenants, so it needs a handle opened with `all_orgs=True`.
    *

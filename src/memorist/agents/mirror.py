@@ -62,7 +62,7 @@ class Mirrored(msgspec.Struct, frozen=True):
     deleted: list[str] = []
     """These are the texts of notes whose lines were deleted from the file."""
     refused: list[str] = []
-    """These lines stay in the file only, because they contain a secret or name an ignored path."""
+    """These lines stay only in the file, because they contain a secret or name an ignored path."""
     written: int = 0
     """This is the number of lines in the section now."""
     conflicts: list[Conflict] = []

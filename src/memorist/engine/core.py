@@ -484,7 +484,7 @@ class Core:
         return wanted
 
     def expiry(self, ttl: Ttl | None, now: int) -> datetime | None:
-        """Return when a row with this TTL expires."""
+        """Return the time at which a row with this TTL expires."""
         micros = ttl_micros(ttl)
         return None if micros is None else to_datetime(now + micros)
 

@@ -257,7 +257,7 @@ class Forgetting:
 
 
 class Scrubbing:
-    """Rewrites the store's files without deleted bytes. This is an operator's command, because on a server it affects
+    """Rewrites the store's files without deleted bytes. This command is for operators, because on a server it affects
     all tenants."""
 
     def __init__(self, core: Core) -> None:
