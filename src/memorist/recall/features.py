@@ -279,8 +279,8 @@ def _form(query: Query, table: Table, stats: ScopeStats) -> dict[str, Floats]:
 
 
 def _confidence(entry: Entry, *, past: bool) -> float:
-    """Return 0 for an ordinary record, and a negative value for a doubtful or superseded one. For a question about the past,
-    superseded records are not doubtful."""
+    """Return 0 for an ordinary record, and a negative value for a doubtful or superseded one. For a question about the
+    past, superseded records are not doubtful."""
     doubt = entry.confidence - 1.0 + 0.5 * (TRUST.get(entry.trust, 0.8) - 1.0)
     return doubt - (SUPERSEDED_DOUBT if SUPERSEDED in entry.metadata and not past else 0.0)
 

@@ -2,8 +2,8 @@
 
 As a result, the next recall, context or profile includes what a user has just said, even if no worker has run. This
 never calls a language model, because that takes seconds. Facts that need the model appear once the worker has run.
-While the model cannot be reached, the rules read the messages here too. A backlog of more than `MAX_MESSAGES`, such as an
-import, is left to the worker.
+While the model cannot be reached, the rules read the messages here too. A backlog of more than `MAX_MESSAGES`, such as
+an import, is left to the worker.
 
 This covers everything written before the call. Anything written during the call is left for the next call. A reader
 that tried to keep up with a busy writer would never return. While somebody keeps writing to a thread, recalls index
