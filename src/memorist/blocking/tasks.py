@@ -134,7 +134,8 @@ class Tasks:
             task_id: The name of the task.
             ns: The namespace of a new task. It defaults to the user's own, or to `global` on a handle without a user.
             lease: How many seconds this worker holds the task after each save.
-            keep: How many saved steps to keep. state: The state of a new task.
+            keep: How many saved steps to keep.
+            state: The state of a new task.
             wait: How many seconds to wait for a lease that another worker holds.
 
         Returns:

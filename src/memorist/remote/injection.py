@@ -30,7 +30,8 @@ class RemoteInjection(Injection):
         """Store the output with its sources, in one commit on the server."""
         core = cast("RemoteCore", self._core)
         from_nothing = not recalled.sources  # then its time means nothing, and would be of the client's clock
+        fields = msgspec.structs.asdict(output)
         stored: bool = await core.call(
-            "functions.keep", **msgspec.structs.asdict(output), made=None if from_nothing else recalled
+            "functions.keep", said=fields.pop("text"), **fields, made=None if from_nothing else recalled
         )
         return stored
