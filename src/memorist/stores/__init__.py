@@ -1,4 +1,4 @@
-"""Contains the stores. Each stores records in one kind of database, behind the `Store` protocol.
+"""Contains the store implementations, one per kind of database, behind the `Store` protocol.
 
-The engine implements the behaviour.
+A store only reads and writes rows. All other behaviour is in the engine.
 """

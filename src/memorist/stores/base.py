@@ -419,6 +419,8 @@ class Diagnoses(Protocol):
 
 def repeatable(changes: Sequence[Change]) -> bool:
     """Return whether an `apply` whose answer was lost may be sent again, because its changes are idempotent."""
+    # A keyed Append is answered from its receipt the second time, and a Put with `absent` then finds its own row. A
+    # batch without an Append has no receipt that shows whether the first attempt was committed.
     keyed = any(isinstance(change, Append) for change in changes)
     return keyed and all(
         change.key is not None if isinstance(change, Append) else isinstance(change, Put) and change.absent

@@ -21,6 +21,7 @@ async def rows_holding(store: Store, org: str, needles: Sequence[bytes]) -> list
 async def _holds(store: Store, record_type: type[Record], org: str, needles: Sequence[bytes]) -> bool:
     after = None
     encode = codec(record_type).encode
+    # At time 0 no row has expired, so the scan also returns rows that the collector has yet to remove.
     while page := await store.scan(Scan(record_type, (org,), after=after, limit=PAGE_ROWS), now=0):
         for record in page:
             cells = [cell.encode() if isinstance(cell, str) else cell for cell in encode(record)]

@@ -77,11 +77,11 @@ def codec(record_type: type[Record]) -> Codec:
         "kind": record_type, "load": _load, "exact": to_datetime, "when": datetime.fromtimestamp, "UTC": UTC,
     }  # fmt: skip
     fields = _fields(record_type)
-    # The source is made of field names alone, none of it from users.
+    # The evaluated source consists of field names only, never of text from users.
     names = tuple(column.name for column in columns)
     positions = {name: i for i, name in enumerate(names)}
     scope.update({f"default_{name}": field.default for name, field in fields.items()})
-    # Typed decoders return tuples, also inside of tuples, where plain JSON has lists.
+    # Typed decoders return tuples, including nested ones, where plain JSON would return lists.
     scope.update({f"load_{name}": msgspec.json.Decoder(hint).decode for name, hint in _tuples(record_type)})
     shape = shape_of(names)
     return Codec(
@@ -99,8 +99,8 @@ def codec(record_type: type[Record]) -> Codec:
 
 
 def encoder(record_type: type[Record], *replaced: str) -> Callable[..., Row]:
-    """Compile a function that converts a record to its row. It accepts the cells of the `given` columns as additional
-    arguments."""
+    """Compile a function that converts a record to its row. It accepts the cells of the `replaced` columns as
+    additional arguments."""
     fields = _fields(record_type)
     cells = [
         column.name if column.name in replaced else _encoder(column, fields[column.name])
@@ -112,6 +112,7 @@ def encoder(record_type: type[Record], *replaced: str) -> Callable[..., Row]:
 
 
 CRC32 = 1
+# Keep this below 128: it fills the highest byte of the checksum, which SQL stores keep in a signed 64-bit column.
 """The number of the only checksum algorithm so far. It is the CRC-32 of the cells as a MessagePack array, sorted by
 name."""
 
@@ -169,9 +170,11 @@ def _decode_source(columns: tuple[Column, ...], fields: dict[str, msgspec.struct
     created = next((i for i, column in enumerate(columns) if column.name == "created_at" and not column.nullable), None)
     for i, column in enumerate(columns):
         source = _decoder(i, column, fields[column.name])
+        # Columns are sorted by name, so the generated source evaluates `created_at` before `updated_at`, which reuses
+        # it.
         if i == created:
             source = f"(created := {source})"
-        elif created is not None and column.name == "updated_at":  # most rows were never changed
+        elif created is not None and column.name == "updated_at":  # equal in most rows, which were never changed
             source = f"(created if row[{i}] == row[{created}] else {source})"
         part = f"{column.name}={source}"
         whole.append(part)
@@ -232,7 +235,7 @@ def decoded(record_type: type[Record], row: Row) -> object:
         ) from cause
 
 
-# Evaluating the annotations of a record costs more than compiling its codec, so it is done once.
+# Evaluating a record's annotations takes longer than compiling its codec, so the results are cached.
 
 
 @cache
@@ -247,6 +250,7 @@ def _fields(record_type: type[Record]) -> dict[str, msgspec.structs.FieldInfo]:
 
 @cache
 def _columns(record_type: type[Record]) -> tuple[Column, ...]:
+    # The order is part of the checksum, so it must not depend on the order of declaration, which versions may change.
     columns = [_column(name, _hints(record_type)[name]) for name in record_type.__struct_fields__]
     return tuple(sorted(columns, key=lambda column: column.name))
 
@@ -279,7 +283,7 @@ def _encoder(column: Column, field: msgspec.structs.FieldInfo) -> str:
         empty = f"(value({name}, {column.name!r}) if {name} else None)"
         if _is_empty_default(field):
             return empty
-        # Short text, as most messages are, needs no check, and no call of ours.
+        # Short ASCII text cannot be too large or contain a lone surrogate, so it skips the checks of `encode_json`.
         short = f"type({name}) is str and len({name}) <= {MAX_UNCHECKED_CHARACTERS} and {name}.isascii()"
         source = f"(dump({name}).decode() if {short} else value({name}, {column.name!r}))"
         return f"(None if {name} is None else {source})" if field.default is None else source
@@ -315,7 +319,7 @@ def _filled_decoder(cell: str, column: Column, field: msgspec.structs.FieldInfo)
             return f"({{}} if {cell} is None else load({cell}))"
         return f"(() if {cell} is None else load_{column.name}({cell}))"
     if column.kind == "time":
-        # As `to_datetime` does it, without the call.
+        # The same arithmetic as in `to_datetime`, without the cost of a call.
         exact_time = f"(when({cell} / 1e6, UTC) if 0 <= {cell} < {MAX_EXACT_FLOAT_MICROS} else exact({cell}))"
         return f"(None if {cell} is None else {exact_time})" if column.nullable else exact_time
     if column.kind == "bool":
@@ -330,5 +334,6 @@ def _real(value: Any, what: str) -> float:
         raise InvalidValue(f"{what} must be a number") from cause
     if not isfinite(number):
         raise InvalidValue(f"{what} is {number!r}, which no store can keep")
-    # SQLite keeps whole reals as integers, which have no minus zero.
+    # Adding 0.0 turns -0.0 into 0.0. SQLite stores whole reals as integers, which have no negative zero, and the
+    # checksum of the row would no longer match.
     return number + 0.0

@@ -58,6 +58,7 @@ class Homes(Generic[C]):
 
     async def clients(self) -> C:
         """Return the clients of this process and event loop, which are created on first use."""
+        # A dict read needs no lock: homes are added with `setdefault` and removed with `pop`, which are both atomic.
         return (self._homes.get(self._runtime.home()) or await self._settle()).clients
 
     async def use(self, work: Callable[[C], Awaitable[T]]) -> T:
@@ -65,11 +66,11 @@ class Homes(Generic[C]):
         home = self._homes.get(self._runtime.home()) or await self._settle()
         home.calls.append(None)
         try:
-            # When a cancellation coincides with a timeout, a driver swallows it or turns it into an error of its own.
+            # If a cancellation coincides with a timeout, a driver may swallow it or raise an error of its own instead.
             with self._runtime.cancellable():
                 return await work(home.clients)
         finally:
-            # Of two threads that leave at the same time both may find no call left; closing twice does no harm.
+            # If two threads leave at the same time, both may see that no call is left. Closing twice is harmless.
             home.calls.pop()
             if self._closed and not home.calls:
                 await self._close(home)
@@ -85,6 +86,8 @@ class Homes(Generic[C]):
 
     async def close(self) -> None:
         """Close all clients. A call in progress finishes first, and then closes the clients it used."""
+        # Set this before looking at the calls in progress. A call that ends in between then sees it and closes its
+        # clients; in the other order, nobody would.
         self._closed = True
         self._forget_ended()
         here = self._runtime.home()
@@ -100,12 +103,12 @@ class Homes(Generic[C]):
         loop = None if self._runtime.blocking else key[1]  # type: ignore[index]  # the pid and the loop
         fresh = _Home(os.getpid(), loop, await self._make())
         home = self._homes.setdefault(key, fresh)
-        if home is not fresh:  # another thread or task was faster
+        if home is not fresh:  # another thread or task created its clients during our `await`
             await self._dispose(fresh.clients)
         return home
 
     async def _close(self, home: _Home[C]) -> None:
-        # Whoever comes now gets new clients, and never a connection that is being closed.
+        # Remove the home before the `await` below, so that a new call creates clients instead of using closing ones.
         for key, other in list(self._homes.items()):
             if other is home:
                 self._homes.pop(key, None)
@@ -114,6 +117,7 @@ class Homes(Generic[C]):
     def _close_there(self, home: _Home[C]) -> None:
         """Close the clients of an event loop in another thread, from inside that thread."""
 
+        # A driver's connection may be closed only on the loop that opened it.
         async def close() -> None:
             if not home.calls:
                 await self._close(home)
@@ -149,8 +153,8 @@ class Homes(Generic[C]):
                 self._abandon(home.clients)
         elif ended:
             home = None  # type: ignore[assignment]  # the last reference has to be the collector's
-            # Nothing can be awaited on a loop that has ended: collecting the connections closes their sockets. Drivers
-            # complain of that to the running loop, so it is done in a thread that has none.
+            # Nothing can be awaited on a loop that has ended, so garbage collection has to close the sockets. Drivers
+            # report that to the running loop, so it happens in a thread that has none.
             collector = threading.Thread(target=_collect, args=(ended,), name="memorist-collector")
             collector.start()
             collector.join()

@@ -55,6 +55,8 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self._tables: dict[str, _Rows] = {}
+        # Blocking and async callers share this store, so a thread lock guards it. Never await while holding it: a
+        # suspended coroutine would block every other thread.
         self._lock = threading.RLock()
 
     async def open(self) -> None:
@@ -96,7 +98,7 @@ class MemoryStore:
             try:
                 return [self._apply_change(change, now, undo) for change in changes]
             except BaseException:
-                # Newest first, because a key that was written twice must end with its first value.
+                # Undo the newest write first, so that a key that was written twice gets its original row back.
                 for rows, key, before in reversed(undo):
                     rows.put(key, before)
                 raise
@@ -164,6 +166,7 @@ class MemoryStore:
             return self._write(self._rows(change.kind), change.key, None, undo) is not None
         if isinstance(change, DeleteRange):
             rows = self._rows(change.kind)
+            # A list, because each write changes the sorted keys that the iterator reads.
             doomed = list(rows.keys_between(Scan(change.kind, change.prefix, after=change.after, before=change.before)))
             for key in doomed:
                 self._write(rows, key, None, undo)
@@ -185,7 +188,8 @@ class MemoryStore:
         if change.absent and rows.live_row(key, now) is not None:
             return None
         row = _cells(record, old)
-        # An expired row counts as absent, but its version goes on: no version may stand for two contents.
+        # An expired row counts as absent, but its version number continues, because no version may identify two
+        # different contents.
         if codec(kind).versioned:
             row["version"] = 1 + (self._last_version(kind, key) if old is None else old["version"])
         if old is not None and "created_at" in old:
@@ -211,7 +215,7 @@ class MemoryStore:
         row = threads.live_row(key, now)
         if row is None or change.ns not in (None, row["ns"]):
             raise no_thread(change)
-        # After the look at the thread, because a replay must not bring back the numbers of a thread that is gone.
+        # Look for the receipt only after the thread, because a replay must not return the numbers of a deleted thread.
         seen = None if change.key is None else self._rows(Receipt).by_key.get((*key, change.key))
         if seen is not None:
             return Appended(seen["first"], seen["count"], replayed=True)
@@ -220,7 +224,7 @@ class MemoryStore:
         messages = self._rows(Message)
         tokens = 0
         for seq, message in enumerate(change.messages, first):
-            # The append decides where a message goes, not the message: a stray org in it must not reach another tenant.
+            # The Append decides where a message is stored. A wrong org in the message must not reach another tenant.
             merged = msgspec.structs.replace(
                 message, org=change.org, thread=change.thread, seq=seq, expires_at=thread.expires_at
             )
@@ -254,7 +258,7 @@ class MemoryStore:
             record = msgspec.structs.replace(record, expires_at=old.expires_at)
         if not INT_MIN <= total <= INT_MAX:
             raise counter_overflow(record)
-        # An expired counter starts again from 0, and its version goes on, as in `_put`.
+        # An expired counter starts again from 0, and its version number continues, as in `_put`.
         stale = rows.by_key.get(key)
         row = _cells(msgspec.structs.replace(record, value=total), stale)
         row["version"] = 1 if stale is None else stale["version"] + 1
@@ -385,6 +389,7 @@ class _Order:
 
     def add(self, ordered: Key, row_key: Key) -> None:
         part, last = ordered[:-1], ordered[-1]
+        # One row per entry: every index ends with enough of the key to be unique.
         self._row_key[ordered] = row_key
         items = self._parts.get(part)
         if items is None:
@@ -419,6 +424,8 @@ class _Order:
             low = max(low, bisect_left(items, starts))
         span = range(high - 1, low - 1, -1) if reverse else range(low, high)
         for i in span:
+            # Matching items are contiguous. Forwards, the first mismatch ends the scan; backwards, greater items come
+            # first.
             if starts and not items[i].startswith(starts):
                 if reverse:
                     continue

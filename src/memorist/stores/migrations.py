@@ -15,8 +15,8 @@ from ..errors import SchemaError
 
 
 class Migration(NamedTuple):
-    """Represents one numbered SQL file. `needs` is the oldest schema version that a program must know to work with the
-    result."""
+    """Represents one numbered SQL file. To use the migrated store, a program must know the schema up to migration
+    `needs`."""
 
     number: int
     name: str

@@ -36,8 +36,8 @@ def open_store(url: object, hot: object, runtime: Runtime, durability: str, read
         hot = hot or os.environ.get("MEMORIST_HOT_URL") or None
         read_url = read_url or os.environ.get("MEMORIST_READ_URL") or None
     if url is None or url in IN_RAM:
-        # The frames between here and the user's line: this, the opening, the facade's constructor.
-        warning = "this memory is in RAM and ends with the process; name a file to keep it: Memory('agent.db')"
+        # The warning points at the user's line, above this function, `opening.py` and the facade's constructor.
+        warning = "this memory is in RAM and ends with the process; pass a path to keep it: Memory('agent.db')"
         warnings.warn(warning, NothingLasts, stacklevel=4)
     store = _open_one(url, runtime, durability, read_url)
     if hot is None:
@@ -106,7 +106,7 @@ def _scheme(text: str) -> str:
 
     try:
         parts = urlsplit(text)
-        if "," not in parts.netloc:  # a cluster may be named by several hosts
+        if "," not in parts.netloc:  # the URL of a cluster may list several hosts, which `port` cannot parse
             _ = parts.port
     except ValueError:
         raise UsageError("this URL cannot be read; an IPv6 host needs brackets, and a port must be a number") from None
@@ -121,7 +121,7 @@ def _sqlite(text: str, scheme: str, runtime: Runtime, durability: str) -> Store:
     if scheme:
         from urllib.parse import unquote
 
-        # sqlite:///relative.db and sqlite:////absolute.db, as elsewhere.
+        # As in SQLAlchemy's URLs, sqlite:///relative.db has three slashes and sqlite:////absolute.db has four.
         text = unquote(text.partition("://")[2])
         text = text.removeprefix("/") if text.startswith("/") else text
     try:
@@ -140,6 +140,7 @@ def _load(module: str, name: str) -> Callable[..., Store]:
         store_class: Callable[..., Store] = getattr(importlib.import_module(f"memorist.stores.{module}"), name)
         return store_class
     except ModuleNotFoundError as cause:
+        # A missing module of our own is a bug, and advice to install a driver would hide it.
         if cause.name and cause.name.startswith("memorist"):
             raise
         raise UsageError(

@@ -67,6 +67,7 @@ def lease(cursor: apsw.Cursor, job: Job, owner: str, now: int, length: int) -> J
 
 def _append(cursor: apsw.Cursor, change: Append, rows: list[Row], now: int) -> Appended:
     if change.key is not None:
+        # The join with the live thread keeps a replay from returning the numbers of a deleted thread.
         seen: Any = cursor.execute(_SEEN, (change.org, change.thread, change.key, now, change.ns)).fetchone()
         if seen is not None:
             return Appended(seen[0], seen[1], replayed=True)
@@ -74,7 +75,7 @@ def _append(cursor: apsw.Cursor, change: Append, rows: list[Row], now: int) -> A
     for message in change.messages:
         tokens += message.tokens or 0
     values = (count, tokens, to_micros(change.at), change.org, change.thread, now, change.ns)
-    # BEGIN IMMEDIATE has locked the file for writing, so nobody else can take these numbers before the commit.
+    # BEGIN IMMEDIATE has locked the file for writing, so no other writer can assign these numbers before the commit.
     grown = cursor.execute(_GROW, values).fetchone()
     if grown is None:
         raise no_thread(change)
@@ -83,6 +84,7 @@ def _append(cursor: apsw.Cursor, change: Append, rows: list[Row], now: int) -> A
     for row in rows:
         cells: list[object] = list(row)
         cells[_ORG], cells[_THREAD], cells[_SEQ], cells[_EXPIRES] = change.org, change.thread, seq, expires
+        # The checksum covers the cells that the store assigns, so it is computed last.
         cells.append(_MESSAGE.sum(cells))
         cursor.execute(_ADD, cells)
         seq += 1
@@ -101,7 +103,7 @@ def _put(cursor: apsw.Cursor, change: Put, row: Row, now: int) -> Stored | None:
     held = cursor.execute(statements(kind).there, change.record.row_key).fetchone()
     if held is not None and live(held[0], now):
         return None
-    # An expired row counts as absent, but it is still there: it is replaced, and its version counts on.
+    # An expired row counts as absent, but it still exists: replace it, and continue its version numbers.
     return _write(cursor, change, codec(kind).encode(change.record))
 
 
@@ -116,7 +118,7 @@ def _write(cursor: apsw.Cursor, change: Put, row: Row) -> Stored:
     versioned = codec(kind).versioned
     before: int = old[0] if old and versioned else 0
     if table.history and not old:
-        # A row made anew counts on from the history of the deleted one, so that no version is reused.
+        # A new row continues the version numbers in the history of the deleted one, so that no version is reused.
         last: Any = cursor.execute(sql.last_version, key).fetchone()
         before = last[0] or 0
     version = before + 1 if versioned else 0
@@ -124,6 +126,7 @@ def _write(cursor: apsw.Cursor, change: Put, row: Row) -> Stored:
     if old and table.history:
         cursor.execute(sql.to_history, key)
     row = _with_version(kind, row, version, created)
+    # The upsert keeps the rowid under which the text index lists the entry. INSERT OR REPLACE would assign a new one.
     cursor.execute(sql.upsert, row)
     if isinstance(change.record, Entry):
         add_text(cursor, change.record)
@@ -206,7 +209,7 @@ def _record_row(change: Put | Load | Increment) -> Row:
 
 
 def _put_row(change: Put) -> Row | None:
-    # A row put with `absent` mostly exists already, so it is encoded only when it does not.
+    # With `absent`, the row usually exists already, so it is encoded only if it turns out to be missing.
     return None if change.absent else codec(type(change.record)).encode(change.record)
 
 

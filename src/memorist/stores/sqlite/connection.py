@@ -64,7 +64,8 @@ def _before_fork() -> None:
     A child receives a copy of SQLite's lock table. If the parent holds a lock at that moment, the lock remains in the
     copy forever, and the child can never write. If another thread holds a mutex, it is never released in the child.
     """
-    # Lock order, to avoid a deadlock: a writer takes its own lock first and then, for a new connection, `_connecting`.
+    # The same lock order as in a writer, which takes its own lock and then, for a new connection, `_connecting`. Any
+    # other order could deadlock.
     locked = [(connections, connections._lock.acquire(timeout=_FORK_SECONDS)) for connections in list(_living)]
     _connecting.acquire(timeout=_FORK_SECONDS)
     _held.extend((connections, connections._hold_readers(), got) for connections, got in locked)
@@ -83,6 +84,7 @@ def _after_fork_in_parent() -> None:
 def _after_fork_in_child() -> None:
     global _forks, _connecting
     _forks += 1
+    # The inherited lock may be held by a thread that does not exist in the child.
     _connecting = threading.Lock()
     for connections, cursors, _ in _held:
         connections._idle.extend(cursors)
@@ -159,6 +161,8 @@ class Connections:
                 # The descriptor stays open: closing it would drop every lock of this process on the file.
                 handle = os.open(path, os.O_RDWR)
                 fcntl.lockf(handle, fcntl.LOCK_SH | fcntl.LOCK_NB, length, start)
+            # A different -shm file means that the parent closed the database, and deleted its log, before we had the
+            # lock.
             self._stale = "" if os.fstat(handle).st_ino == self._shm else _CLOSED
         except OSError:
             self._stale = _CLOSED
@@ -166,8 +170,8 @@ class Connections:
     def _after_fork(self) -> None:
         if self._stale:
             raise StoreUnavailable(self._stale, path=self._real)
-        # Closing a connection of the parent would drop its POSIX locks and could reset its log. So the child keeps
-        # these objects for good and opens its own.
+        # Closing one of the parent's connections would drop its POSIX locks and could reset its log, so the child never
+        # releases these objects and opens its own.
         _abandoned.extend((self._idle, list(self._all), self._writer))
         _open_here.pop(self._real, None)
         self._all.clear()
@@ -180,7 +184,7 @@ class Connections:
         self._forks = _forks
         self._closed = False
         with driver_errors("opening it"), _directory_lock(self._real):
-            # Two processes that open a new file at the same moment would both create and migrate it, so one waits.
+            # Without the folder lock, two processes that open a new file at once would both create and migrate it.
             _refuse_strangers(self._real)
             created = _create(self._real)
             try:
@@ -201,18 +205,20 @@ class Connections:
         return self._writer
 
     def _connect(self) -> apsw.Connection:
+        # A thread that waited for the writer's lock while another one called `close` ends up here.
         if self._closed:
             raise UsageError("this memory was closed in the meantime; open another one")
         with _connecting:
-            # Without SQLite's own mutex, which would be taken for every cell that is read: no two threads use one
-            # connection at once, since readers are taken from a pool and the writer has a lock.
+            # NOMUTEX is safe because no two threads use one connection at once: readers are taken from a pool, and the
+            # writer has a lock. SQLite would otherwise take its mutex for every cell that is read.
             connection = apsw.Connection(self._real, flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_NOMUTEX)
             self._all.append(connection)
             _open_here[self._real] = _open_here.get(self._real, 0) + 1
         try:
             self._set_up(connection)
         except BaseException:
-            # Closing and forking wait for every connection of `_all`, so that none may be there which nobody has.
+            # `close` and a fork wait until every connection in `_all` is back in the pool, so remove this one, which
+            # would never come back.
             self._all.remove(connection)
             _uncount(self._real, [connection])
             connection.close()
@@ -224,6 +230,7 @@ class Connections:
         if self._file not in (None, file):
             raise StoreUnavailable(_MOVED, path=self._real)
         self._file = file
+        # Before the pragmas, because switching to WAL may have to wait for another process.
         connection.set_busy_handler(_patience())
         connection.execute(
             f"PRAGMA journal_mode = WAL; PRAGMA synchronous = {self._synchronous}; PRAGMA secure_delete = ON; "
@@ -232,7 +239,7 @@ class Connections:
         ).fetchall()  # apsw runs each statement only when the rows of the one before it have been fetched
 
     def read(self, work: Callable[[apsw.Cursor], T]) -> T:
-        """Run a read transaction on a connection that no other thread uses at the same time."""
+        """Call a function with the cursor of a reader, which no other thread uses at the same time."""
         if self._forks != _forks:
             self._after_fork()
         try:
@@ -247,8 +254,8 @@ class Connections:
             self._renew(cursor)
 
     def read_rows(self, sql: str, values: Sequence[object]) -> list[Any]:
-        """Return all rows of one statement. This is faster than `read`, and it keeps the cursor because its statement
-        has ended."""
+        """Return all rows of one statement. This is faster than `read`, because a statement that was read to its end
+        leaves a cursor that can be used again."""
         if self._forks != _forks:
             self._after_fork()
         try:
@@ -297,14 +304,15 @@ class Connections:
         with self._lock:
             try:
                 cursor = self._writer or self._new_writer()
+                # The file check comes after the commit: a file replaced just before it would otherwise go unnoticed.
                 cursor.execute(sql, values)
                 self._check_file(cursor)
                 return True
             except apsw.ConstraintError:
                 return False
             except apsw.IOError as cause:
-                # The statement commits by itself, so an error of the disk may have come before or after the commit
-                # record reached the log.
+                # The statement commits by itself, so the disk may have failed before or after the commit record
+                # reached the log.
                 raise UnknownOutcome(_UNKNOWN) from cause
             except apsw.Error as cause:
                 raise translated(cause, "writing") from cause
@@ -316,9 +324,8 @@ class Connections:
         with self._lock:
             try:
                 cursor = self._writer or self._new_writer()
-                # A plain BEGIN would take the write lock at the first write only. If another process had committed
-                # since the first read, SQLite could not upgrade the snapshot, and would fail at once instead of
-                # waiting.
+                # A plain BEGIN takes the write lock only at the first write. If another process had committed since the
+                # first read, SQLite could not upgrade the snapshot and would fail immediately instead of waiting.
                 cursor.execute("BEGIN IMMEDIATE")
                 try:
                     result = work(cursor)
@@ -352,11 +359,14 @@ class Connections:
 
     @staticmethod
     def _roll_back(cursor: apsw.Cursor) -> None:
+        # After some errors (a full disk, a failed read or write), SQLite has already rolled back, and ROLLBACK would
+        # fail.
         if cursor.connection.in_transaction:
             cursor.execute("ROLLBACK")
 
     def close(self) -> None:
         """Close the connections that this process opened, once the threads that use them have finished."""
+        # Connections inherited from the parent must stay open; see `_abandoned`.
         if self._forks == _forks:
             with self._lock:
                 self._closed = True
@@ -381,6 +391,7 @@ class Connections:
         """Run a deletion on a full disk, using the space freed by removing the ballast file. Freed pages are not
         zeroed, because that would need space too."""
         self.release_ballast()
+        # FAST overwrites deleted content only where that needs no additional writes. A scrub removes the rest.
         self._secure_delete("FAST")
         try:
             return self.write(work)
@@ -456,7 +467,8 @@ def _refuse_strangers(path: str) -> None:
         return
     name = os.path.basename(path)
     try:
-        # Read the header directly, not through SQLite: after a power cut the later pages may only be in the WAL.
+        # Read the header directly. Opening the file with SQLite would recover its log and so change a file that may not
+        # be ours, and opening it as immutable would miss pages that, after a power cut, are only in the log.
         with open(path, "rb") as file:
             head = file.read(_HEADER_BYTES)
     except OSError as cause:
@@ -464,6 +476,7 @@ def _refuse_strangers(path: str) -> None:
     if not head.startswith(b"SQLite format 3\0"):
         raise SchemaError(f"{name!r} is not a Memorist file; choose another path")
     mark = int.from_bytes(head[_MARK_AT : _MARK_AT + 4], "big")
+    # A rollback journal beside the file may be left over from an interrupted `_create`.
     if mark != APPLICATION_ID and not os.path.exists(path + "-journal"):
         raise SchemaError(f"{name!r} is a SQLite database of another program; choose another path")
 

@@ -18,7 +18,7 @@ def translated(cause: apsw.Error | UnicodeDecodeError, doing: str) -> StoreError
     if isinstance(cause, apsw.BusyError | apsw.LockedError):
         return StoreTimeout(f"the file stayed locked for {BUSY_SECONDS:.0f} s while {doing}; another process holds it")
     if isinstance(cause, apsw.FullError):
-        full = f"the disk is full while {doing}; nothing was written, free some room"
+        full = f"the disk is full while {doing}; nothing was written; free some space"
         return StoreUnavailable(full, refuses_writes=True)
     if isinstance(cause, apsw.CorruptError | apsw.NotADBError | apsw.FormatError | UnicodeDecodeError):
         return CorruptRecord(f"the file is damaged ({type(cause).__name__}) while {doing}; restore a backup")

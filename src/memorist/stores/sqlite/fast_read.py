@@ -21,7 +21,7 @@ from ..codec import Row, codec, pack
 _PLAIN = ("seq", "role", "content", "tokens", "created_at", "raw", "crc")
 _REST = [name for name in codec(Message).names if name not in (*_PLAIN, "org", "thread", "pinned")]
 _cells = ", ".join("0" if n == "pinned" else "None" if n in _REST else n for n in codec(Message).names)
-# One function for a page, since a call for each row would take a tenth of the time.
+# One function handles a whole page, because a separate call per row would account for a tenth of the time.
 _sums: Callable[[str, str, Sequence[Row]], list[int]] = eval(
     f"lambda org, thread, rows: [base | crc32(pack(({_cells},))) for {', '.join(_PLAIN)}, _ in rows]",
     {"base": codec(Message).sum_base, "crc32": crc32, "pack": pack},
@@ -48,7 +48,7 @@ def plain_messages(prefix: Row, rows: Sequence[Row]) -> list[Message] | None:
         return None
     out: list[Message] = []
     when, add = datetime.fromtimestamp, out.append
-    before, at = None, None  # messages that were appended together have the same time
+    before, at = None, None  # messages that were appended together have the same time, which is converted only once
     for seq, role, content, tokens, created, raw, _, rest in rows:
         if rest is not None or created is None or not 0 <= created < MAX_EXACT_FLOAT_MICROS:
             return None

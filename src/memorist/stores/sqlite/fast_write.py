@@ -49,8 +49,8 @@ def _listed(names: Sequence[str]) -> str:
 def _guarded(names: Sequence[str]) -> str:
     """Return the new values.
 
-    The checksum is NULL if the preceding update found no row, and the NOT NULL constraint then makes the statement
-    fail.
+    Inside a trigger, changes() counts the rows of the preceding statement. If the update found no row, the checksum is
+    NULL, and its NOT NULL constraint makes the whole statement fail.
     """
     return ", ".join("CASE changes() WHEN 1 THEN new.crc END" if name == "crc" else f"new.{name}" for name in names)
 
@@ -148,6 +148,8 @@ class FastWrite:
             return None
         if pieces.after is not None or pieces.before is not None:
             return None
+        # An expired row still occupies its key, so this insert fails and the general path continues its version
+        # numbers.
         row = _record_row(record, 1)
         return [Stored(1, record.created_at), 0] if write(_PUT_NEW, (*row, _RECORD_SUM | crc32(pack(row)))) else None
 
@@ -163,7 +165,7 @@ class FastWrite:
             return None
         if len(self._facts) >= MAX_CACHED_ROWS:
             self._facts.clear()
-        # The key is added even if the write fails, because the fact then most likely exists.
+        # Add the key even if the write fails, because the fact then most likely exists.
         self._facts.add(key)
         row = _fact_row(fact, 1)
         # The three rows are written by one statement, so SQLite undoes all of them if one key is taken.

@@ -26,7 +26,8 @@ if sys.platform == "win32":
     import tempfile
 
     def _opened(folder: str) -> int:
-        # Windows cannot open a folder; an empty file, which is never removed, stands for it.
+        # Windows cannot open a folder, so an empty file takes its place. It is never removed, because a process that
+        # still holds the old file and one that creates a new file would both have the lock.
         name = f"memorist-{zlib.crc32(os.path.normcase(os.path.realpath(folder)).encode()):08x}.lock"
         return os.open(os.path.join(tempfile.gettempdir(), name), os.O_RDWR | os.O_CREAT)
 
@@ -46,6 +47,6 @@ else:
     def _lock(handle: int) -> None:
         try:
             import fcntl
-        except ImportError:  # no flock on this system (WebAssembly): SQLite's own locks must do
+        except ImportError:  # this system (WebAssembly) has no flock, so only SQLite's own locks protect the file
             return
         fcntl.flock(handle, fcntl.LOCK_EX)

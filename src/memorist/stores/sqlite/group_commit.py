@@ -35,17 +35,19 @@ class GroupCommit:
             try:
                 return self._connections.write(lambda cursor: [self._done(cursor, *unit) for unit in units])
             except (StoreTimeout, UnknownOutcome) as error:
-                return [Failed(error)] * len(units)  # alone, each would wait as long for the same lock
+                return [Failed(error)] * len(units)  # each would wait just as long for the same lock again
             except StoreError:
                 pass  # rolled back; applying them one by one shows which unit fails
         return [self._done_alone(*unit) for unit in units]
 
     def _done(self, cursor: apsw.Cursor, changes: Sequence[Change], now: int) -> Outcome[list[ChangeResult]]:
         # The fast path is one statement, which SQLite undoes by itself if it fails, so it needs no savepoint.
+        # If the shared transaction is rolled back, the lengths cached here are too long. The guard of the next fast
+        # write then fails, which corrects them.
         done = self._fast.apply(changes, within(cursor))
         if done is not None:
             return done
-        # A refusal rolls back to here, and leaves the units before it in the transaction.
+        # A refusal rolls back to this savepoint and leaves the earlier units in the transaction.
         cursor.execute("SAVEPOINT unit")
         try:
             done = run_changes(cursor, changes, encode_changes(changes), now)

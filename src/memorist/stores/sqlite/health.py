@@ -41,7 +41,7 @@ def diagnose(connections: Connections, reader: Reader, durability: str, deep: bo
     file_system = _file_system(str(path))
     if file_system in ("nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs"):
         problems.append(f"the file is on {file_system}: SQLite's locks are not safe there; use a local disk")
-    # On other systems the mode bits do not say who may read a file.
+    # On other systems, the mode bits do not show who may read a file.
     if os.name == "posix" and path.stat().st_mode & 0o077:
         problems.append("the file can be read by other users; chmod 600 it")
     return {
@@ -85,18 +85,17 @@ def _look(cursor: apsw.Cursor, check: str) -> tuple[list[str], int, str, str]:
     connection, health = cursor.connection, list[str]()
     cursor.execute("BEGIN")
     try:
-        # FTS5 caches per connection which segments its index has. A query refreshes that cache, a check does not, and
-        # would report a segment that another connection has merged away as damage. So a query runs first, in the same
-        # snapshot; the check then reports only real damage. Each has a cursor of its own: one that met damage raises
-        # the same error again when it is used next.
+        # FTS5 caches the list of its index segments per connection. A query refreshes that cache, but a check does not,
+        # and would report a segment that another connection has merged as damage. So a query runs first, in the same
+        # snapshot. Each uses its own cursor, because a cursor that met damage raises the same error on its next use.
         with suppress(*_DAMAGE):
             connection.execute("SELECT rowid FROM entries_text WHERE entries_text MATCH 'any' LIMIT 1").fetchall()
         try:
             health += (str(row[0]) for row in connection.execute(f"PRAGMA {check}"))
         except _DAMAGE:
-            health.append("a damaged page ended the check; restore a backup")
+            health.append("the check stopped at a damaged page; restore a backup")
     finally:
-        cursor.execute("ROLLBACK")  # nothing was written, and FTS5 reads damaged pages again at a COMMIT
+        cursor.execute("ROLLBACK")  # not COMMIT, at which FTS5 would read the damaged pages again
     synchronous = {1: "NORMAL", 2: "FULL", 3: "EXTRA"}.get(connection.pragma("synchronous"), "OFF")
     return health, schema_version(connection), synchronous, str(connection.pragma("journal_mode"))
 

@@ -62,6 +62,7 @@ class Reader:
         if not isinstance(stored, int):
             raise damaged(record_type, key)
         checksum = Sum.of(stored)
+        # Our own set of columns has already been checked, so the same shape here means that the content is damaged.
         if checksum.algorithm != CRC32 or checksum.shape == codec(record_type).shape:
             raise damaged(record_type, key)
         names = self._names(record_type, checksum.shape, key)

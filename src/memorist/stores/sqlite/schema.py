@@ -34,6 +34,7 @@ def migrate(connection: apsw.Connection) -> list[str]:
 def _apply(connection: apsw.Connection, migration: Migration) -> bool:
     connection.execute("BEGIN IMMEDIATE")
     try:
+        # Another process may have applied it while this one waited for the lock.
         missing = schema_version(connection) < migration.number
         if missing:
             connection.execute(migration.sql)
@@ -41,6 +42,7 @@ def _apply(connection: apsw.Connection, migration: Migration) -> bool:
                 "INSERT INTO migrations (number, name, needs, applied_at) VALUES (?, ?, ?, ?)",
                 (migration.number, migration.name, migration.needs, time.time_ns() // 1000),
             )
+            # The version is in the file's header, so it is committed or rolled back with the tables.
             connection.execute(f"PRAGMA user_version = {migration.number}")
     except BaseException:
         connection.execute("ROLLBACK")

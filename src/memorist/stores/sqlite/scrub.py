@@ -21,17 +21,19 @@ def scrub(connections: Connections) -> None:
     """Rewrite the file without its free pages (VACUUM), and truncate the write-ahead log."""
 
     def work(cursor: apsw.Cursor) -> None:
-        # FTS5 only hides the terms of deleted rows; merging all segments ('optimize') drops them.
+        # FTS5 only hides the terms of deleted rows. Merging all segments ('optimize') removes them.
         cursor.execute("INSERT INTO entries_text (entries_text) VALUES ('optimize')")
         _truncate(cursor)
-        # secure_delete zeroes freed pages, but B-tree balancing leaves copies in others; VACUUM leaves none.
+        # secure_delete zeroes freed pages, but B-tree balancing leaves copies in others, which only VACUUM removes.
         try:
             cursor.execute("VACUUM")
         except apsw.FullError:
             connections.release_ballast()
             cursor.execute("VACUUM")
+        # VACUUM writes the new pages to the log. The old bytes stay in the main file until a checkpoint replaces them.
         _truncate(cursor)
 
+    # A reader's connection, because VACUUM cannot run inside the transaction that `write` opens.
     connections.read(work)
     connections.keep_ballast()
 
@@ -43,13 +45,13 @@ def _truncate(cursor: apsw.Cursor) -> None:
         if busy is not None and busy[0] == 0:
             return
         if time.monotonic() > deadline:
-            raise StoreTimeout("another process keeps reading the file, so its log cannot be emptied; try again")
+            raise StoreTimeout("another process keeps reading the file, so its log cannot be emptied; try again later")
         time.sleep(0.01)
 
 
 def holding(files: Sequence[Path], needles: Sequence[bytes]) -> list[str]:
     """Return the names of the files that contain any of the needles, byte for byte."""
-    # A subprocess reads them: closing a second descriptor of an open database would drop our locks on it.
+    # A subprocess reads the files, because closing a second descriptor of an open database would drop our locks on it.
     script = (
         "import sys, mmap, json; job = json.load(sys.stdin); out = []\n"
         "for path in job['files']:\n"

@@ -18,6 +18,8 @@ from .statements import column_names
 _COLUMNS = ", ".join(f"e.{name}" for name in column_names(Entry))
 _RANK = "bm25(entries_text, 1.0, 0.5)"
 """A term from the context (the previous turn) has half the weight."""
+# The subquery sorts and limits inside FTS5, so that the join fetches at most `limit` entries. Comparing the key then
+# removes entries of another namespace whose hash collides.
 _FIND = (
     f"SELECT {_COLUMNS} FROM (SELECT rowid AS at, {_RANK} AS score FROM entries_text WHERE entries_text MATCH ? "
     "ORDER BY score LIMIT ?) JOIN entries AS e ON e.rowid = at WHERE e.org = ? AND e.ns = ? ORDER BY score, at"
@@ -71,7 +73,7 @@ def search_text(
     """Return live entries that contain any of the terms and pass the filter, best first."""
     if not terms or limit < 1:
         return []
-    # A coded term has letters and digits only; the quotes are a second safeguard.
+    # A coded term consists of letters and digits only; the quotes are a second safeguard.
     match = " OR ".join(f'"{term}"' for term in coded(org, ns, " ".join(terms)).split())
     if only.beyond_kinds:
         ranked = (entry for entry in _live(cursor.execute(_FIND_RANKED, (match, org, ns)), now) if only.allows(entry))

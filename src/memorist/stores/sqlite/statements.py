@@ -44,7 +44,7 @@ def statements(record_type: type[Record]) -> Statements:
         f"{'expires_at' if 'expires_at' in positions else 'NULL'} FROM {table.name} WHERE {match}",
         there=f"SELECT {'expires_at' if 'expires_at' in positions else 'NULL'} FROM {table.name} WHERE {match}",
         old=f"SELECT {', '.join(preserved)} FROM {table.name} WHERE {match}" if preserved else "",
-        # SELECT * copies columns that a newer version added too; both tables have the same columns.
+        # SELECT * also copies columns that a newer version has added. Both tables have the same columns.
         to_history=f"INSERT OR REPLACE INTO {table.history} SELECT * FROM {table.name} WHERE {match}",
         last_version=f"SELECT max(version) FROM {table.history} WHERE {match}",
         delete=f"DELETE FROM {table.name} WHERE {match}",
@@ -64,6 +64,7 @@ def many_sql(record_type: type[Record], shared: int) -> str:
 
     The first `shared` columns are the same in all keys and are bound once.
     """
+    # In SQLite, CROSS JOIN fixes the order of the loops, so the planner cannot scan the table for each key instead.
     columns = ", ".join(f"t.{name}" for name in column_names(record_type))
     key = record_type.table.key
     match = [f"t.{name} = ?" for name in key[:shared]]

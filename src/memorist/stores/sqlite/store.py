@@ -217,8 +217,8 @@ class SqliteStore:
     def _get_many(self, record_type: type[R], keys: Sequence[Key], now: int) -> list[R | None]:
         if len(keys) <= MAX_SINGLE_LOOKUPS:
             return [self._get(record_type, key, now) for key in keys]
-        # One statement for all keys: a look-up inside SQLite costs a tenth of a statement from Python. Leading columns
-        # that all keys share are bound once instead of extracted from each.
+        # Use one statement for all keys, because a look-up inside SQLite takes a tenth of the time of a statement from
+        # Python. Leading columns that all keys share are bound once instead of being extracted from each key.
         shared = _shared(keys)
         sql, listed = many_sql(record_type, shared), msgspec.json.encode([key[shared:] for key in keys]).decode()
         bound = (listed, *keys[0][:shared])
@@ -240,8 +240,10 @@ class SqliteStore:
         values = [*scan.prefix, *after, *before, *starts]
         if "expires_at" in codec(kind).position_of:
             values.append(now)
+        # In SQLite, a negative LIMIT means no limit. A filter runs in Python, so its limit is counted there.
         values.append(-1 if limit is None or where is not None else limit)
         if where is not None:
+            # Consume the rows inside `read`: afterwards, the cursor is closed and its connection serves another thread.
             return self._connections.read(
                 lambda cursor: list(self._passing(kind, cursor.execute(sql, values), where, limit))
             )
@@ -250,8 +252,8 @@ class SqliteStore:
             plain = plain_messages(scan.prefix, rows)
             if plain is not None:
                 return plain  # type: ignore[return-value]  # kind is Message
-            # A thread with names, metadata or a counter of its own has them in most messages. Trying again each time
-            # would cost as much as the fast path gains elsewhere.
+            # A thread that uses names, metadata or its own token counter usually has them in most messages. Trying the
+            # fast path every time would cost as much as it gains elsewhere.
             if len(self._rich_threads) >= MAX_RICH_THREADS:
                 self._rich_threads.clear()
             self._rich_threads.add(scan.prefix)
@@ -280,12 +282,14 @@ class SqliteStore:
             self._fast.learn(changes, done)
             return done
         except StoreUnavailable:
+            # A write that found the disk full was rolled back, so a deletion can run again in the space of the ballast
+            # file.
             if not _only_deletes(changes):
                 raise
             return self._connections.delete_on_full_disk(work)
 
     def _purge(self, now: int, limit: int) -> dict[str, int]:
-        # Look without the write lock first: if nothing has expired, a purge costs a few index look-ups.
+        # Look without the write lock first, so that a purge costs only a few index look-ups if nothing has expired.
         dead = self._connections.read(
             lambda cursor: [table for table in expiring_tables() if _any_dead(cursor, table[0], now)]
         )
@@ -296,6 +300,7 @@ class SqliteStore:
             counts = {}
             for name, key in dead:
                 columns = ", ".join(key)
+                # DELETE has no LIMIT in SQLite's default build, so a subquery limits the rows.
                 cursor.execute(
                     f"DELETE FROM {name} WHERE ({columns}) IN "
                     f"(SELECT {columns} FROM {name} WHERE expires_at <= ? LIMIT ?)",
@@ -322,12 +327,13 @@ class SqliteStore:
         def work(cursor: apsw.Cursor) -> list[Job]:
             return [lease_job(cursor, job, owner, now, lease) for job in due(cursor)]
 
-        # Look without the write lock first, so that idle workers do not take it.
+        # Look without the write lock first, so that idle workers do not take it. `work` looks again under the lock,
+        # because another worker may have leased the job in between.
         return self._connections.write(work) if self._connections.read(due) else []
 
     def _orgs(self) -> list[str]:
         def work(cursor: apsw.Cursor) -> list[str]:
-            # Skip from org to org through the key's index: the cost grows with the orgs, not the rows.
+            # Skip from org to org through the key's index, so that the cost depends on the number of orgs, not of rows.
             orgs: set[str] = set()
             for name in (kind.table.name for kind in kinds() if kind is not StoreIdentity):
                 row = cursor.execute(f"SELECT min(org) FROM {name}").fetchone()
@@ -342,7 +348,7 @@ class SqliteStore:
 def _misplaced(record_type: type[Record], key: Key) -> NoReturn:
     """Raise the error for a damaged index, which led to a row with a different key (and a correct checksum)."""
     raise CorruptRecord(
-        f"an index of {record_type.table.name} leads to another row than the one asked for; "
+        f"an index of {record_type.table.name} points to the wrong row; "
         "restore the file from a backup",
         table=record_type.table.name,
         key=key,
@@ -390,5 +396,5 @@ def expiring_tables() -> list[tuple[str, tuple[str, ...]]]:
 
 def _shared(keys: Sequence[Key]) -> int:
     """Return the number of leading columns, excluding the last one, that are the same in all keys."""
-    least, most = min(keys), max(keys)  # a prefix that these two share is shared by all between them
+    least, most = min(keys), max(keys)  # a prefix that these two share is shared by all keys between them
     return next((i for i, (a, b) in enumerate(zip(least, most, strict=True)) if a != b), len(least) - 1)
