@@ -6,7 +6,7 @@ from ...errors import Unsupported
 from ...extras import install_command
 
 try:
-    import psycopg as _driver  # noqa: F401  # imported here first, so that a missing extra gives one clear error
+    import psycopg as _driver  # noqa: F401  # imported here first, so that a missing extra raises one clear error
 except ImportError as cause:
     raise Unsupported(f"the Postgres driver is not installed; run: {install_command('postgres')}") from cause
 

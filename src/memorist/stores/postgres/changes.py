@@ -113,9 +113,10 @@ class _Planner:
     def _put(self, index: int, change: Put) -> None:
         kind = type(change.record)
         sql, cells = writes(kind), row_cells(kind, codec(kind).encode(change.record), put_cells(kind))
-        # Nobody can lock a row that does not exist, so the Expect alone would let two writers through. The INSERT of
-        # the second one waits for the first to commit, then meets its row and fails the transaction.
+        # A row that does not exist cannot be locked, so the Expect alone would let two writers through. With `fresh`,
+        # the INSERT of the second waits until the first commits, and then fails because the row exists.
         fresh = (kind, change.record.row_key) in self._absent
+        # A second Put of the row in this batch replaces the batch's own row, so only the first one is `fresh`.
         self._absent.discard((kind, change.record.row_key))
         text = sql.put
         if change.absent or fresh:
@@ -127,8 +128,8 @@ class _Planner:
     def _delete(self, index: int, change: Delete) -> None:
         sql, cells = writes(change.kind).delete, [cell(value) for value in change.key]
         if (change.kind, change.key) in self._absent:
-            # An Expect locks no row that is not there. One that another transaction has committed since must stay: the
-            # Put that follows meets it, and everything is rolled back.
+            # The Expect could not lock the missing row. If another transaction has created it since, it must stay, so
+            # that the Put that follows conflicts with it and everything is rolled back.
             sql = writes(change.kind).delete_expired
             if "expires_at" in codec(change.kind).position_of:
                 cells.append(self._now)
@@ -159,8 +160,8 @@ class _Planner:
             step = Step(BEGIN_APPEND, [cell(change.org), cell(change.thread), *begin])
             self._answer(index, step, lambda reply: _appended(reply, count))
             return
-        # The first statement locks the row of the thread and reserves all numbers. The others count back from the new
-        # length of the thread, which nobody else can change before the commit.
+        # The first statement locks the thread's row and reserves all numbers. The others count back from the thread's
+        # new length, which no other transaction can change before the commit.
         rows = [_message_cells(change, message) for message in change.messages]
         self._answer(index, Step(append_first_sql(), [*rows[0], *begin]), lambda reply: _appended(reply, count))
         for back, cells in zip(range(count - 2, -1, -1), rows[1:], strict=True):
@@ -195,6 +196,7 @@ def _lock_order(changes: Sequence[Change]) -> list[int]:
     run: dict[tuple[str, str], int] = {}
     for position, change in enumerate(changes):
         if isinstance(change, Put | Increment):
+            # Any order will do, as long as it is the same in every process.
             row = (change.record.table.name, repr(change.record.row_key))
         elif isinstance(change, Delete):
             row = (change.kind.table.name, repr(change.key))
@@ -203,7 +205,7 @@ def _lock_order(changes: Sequence[Change]) -> list[int]:
             order.append(position)
             run = {}
             continue
-        # Two changes of one row keep their order.
+        # Two changes to the same row keep their order.
         if row in run:
             order += [run[row] for row in sorted(run)]
             run = {}
@@ -225,7 +227,7 @@ def row_cells(record_type: type[Record], row: Row, places: Iterable[int]) -> lis
 
 
 def _message_cells(change: Append, message: Message) -> list[Cell]:
-    # The append decides where a message goes, not the message: a stray org in it must not reach another tenant.
+    # The Append decides where a message is stored. A wrong org in the message must not reach another tenant.
     if message.org != change.org or message.thread != change.thread:
         message = replace(message, org=change.org, thread=change.thread)
     row = codec(Message).encode(message)

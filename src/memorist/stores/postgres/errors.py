@@ -25,7 +25,7 @@ def broken(lost: Lost, options: Options, *, unsure: bool) -> MemoristError:
     """Return the error for a broken connection. `unsure` means that a write may have been committed."""
     address = options.address
     if unsure:
-        return UnknownOutcome(f"the connection to {address} broke while the reply was due; read before writing again")
+        return UnknownOutcome(f"the connection to {address} broke before the reply came; read before writing again")
     if lost.slow:
         return StoreTimeout(f"Postgres at {address} did not answer in time")
     return StoreUnavailable(f"the connection to {address} keeps breaking", place=address)
@@ -43,13 +43,13 @@ def refused(failed: Failed, options: Options) -> MemoristError:
     if state in ("26000", "42P05"):
         return StoreError("a pooler mixes up prepared statements; add memorist_prepare=off to the URL")
     if state in ("3F000", "42P01", "42883", "42703"):
-        return SchemaError("tables are missing or of another version; run: memorist migrate")
+        return SchemaError("tables are missing or have another version; run: memorist migrate")
     if state == "42501":
         return SchemaError("the database user lacks rights; grant it memorist_app, and memorist_worker to workers")
     if state.startswith(("XX001", "XX002")):
         return CorruptRecord(f"Postgres reports damaged pages ({state}); restore a backup")
     if failed.fatal or state.startswith(("57P", "08", "53", "25006")):
         facts: dict[str, Any] = {"refuses_writes": True} if state in _NO_WRITES else {}
-        text = f"Postgres at {address} cannot serve now ({state}: {failed.message})"
+        text = f"Postgres at {address} cannot serve requests now ({state}: {failed.message})"
         return StoreUnavailable(text, place=address, **facts)
     return StoreError(f"Postgres failed ({state})")

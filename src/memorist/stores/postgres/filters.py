@@ -92,7 +92,7 @@ class _Translation:
         read = ", ".join(
             f'CASE WHEN strpos(t."{c}", {_NUL}) = 0 THEN t."{c}"::jsonb END AS "f_{c}"' for c in self._used
         )
-        # OFFSET 0 keeps the planner from writing the cast into each place that uses it.
+        # OFFSET 0 keeps the planner from inlining the cast, which would then run once for each use.
         source = f" CROSS JOIN LATERAL (SELECT {read} OFFSET 0) AS f"
         odd = " OR ".join(f'coalesce(strpos(t."{c}", {_NUL}), 0) > 0' for c in self._used)
         return Condition(source, f"({odd} OR {sql})", cells, part.exact)
@@ -107,6 +107,7 @@ class _Translation:
         """Return a part of the filter. Its SQL is never NULL."""
         if isinstance(filter, Not):
             inner = self.part(filter.part)
+            # A part that accepts too many rows would, when negated, reject rows that match.
             return _Part(f"NOT {inner.sql}", True) if inner.exact else _PASSES
         if isinstance(filter, Test):
             try:
@@ -156,7 +157,7 @@ class _Translation:
                 return "NULL::jsonb"
             key = f"{value} -> {self._bind(text_cell(name))}::text"
             if is_place(name) and not top:
-                # A scalar counts as an array of one to `->`.
+                # `->` treats a scalar as an array of one element, so check the type first.
                 item = f"CASE WHEN jsonb_typeof({value}) = 'array' THEN {value} -> {int(name)} END"
                 key = f"coalesce({key}, {item})"
             value = f"({key})"
@@ -206,7 +207,7 @@ class _Translation:
         return self._ordered(op, value, operand)
 
     def _one_of(self, value: str, options: Sequence[object], *, negated: bool) -> str:
-        # JSON has no times, so that no value equals one.
+        # JSON has no times, so no value equals one.
         cells = [_json_text(option) for option in options if not isinstance(option, datetime)]
         word = "NOT " if negated else ""
         return f"{word}coalesce({value} = ANY ({self._bind(array_cell(cells))}::jsonb[]), false)"
@@ -225,8 +226,9 @@ class _Translation:
 
     def _ordered(self, op: str, value: str, operand: object) -> str:
         if isinstance(operand, datetime) or operand != operand:
-            return "false"  # not-a-number is neither above nor below
+            return "false"  # NaN is neither greater nor less than any number
         if isinstance(operand, str):
+            # The C collation compares code points, as Python does. The database's own collation may differ.
             typed = f"({value} #>> '{{}}') COLLATE \"C\" {_OPERATORS[op]} {self._bind(_text(operand))}::text"
             return f"CASE jsonb_typeof({value}) WHEN 'string' THEN {typed} ELSE false END"
         typed = f"{value}::numeric {_OPERATORS[op]} {self._bind(_json_text(operand).encode())}::numeric"

@@ -97,13 +97,11 @@ def _notes(server: Server, indexed: bool, settings: dict[str, str]) -> list[str]
     notes = []
     wanted = _LOCKED_TABLES * server.partitions
     if int(settings["max_locks_per_transaction"]) < wanted:
-        notes.append(
-            f"with {server.partitions} partitions, set max_locks_per_transaction to {wanted}: writers need them"
-        )
+        notes.append(f"with {server.partitions} partitions, writers need max_locks_per_transaction = {wanted}; set it")
     if not server.vectors:
-        notes.append("pgvector 0.7 or newer is not there; the owner runs `memorist migrate` once it is")
+        notes.append("pgvector 0.7 or newer is not installed; once it is, run `memorist migrate` as the owner")
     if not indexed:
-        notes.append("text search reads whole namespaces: give memorist.search_terms to a role with BYPASSRLS")
+        notes.append("text search reads whole namespaces; let a role with BYPASSRLS own memorist.search_terms")
     return notes
 
 
@@ -120,7 +118,7 @@ def _problems(session: Session, settings: dict[str, str], tables: list[Row], ser
     if open_tables:
         problems.append(f"row-level security is not forced on {', '.join(open_tables)}")
     if (server.superuser or server.bypasses) and not server.app:
-        problems.append(f"user {server.user} stands above row-level security and cannot take on {APP}")
+        problems.append(f"user {server.user} bypasses row-level security and cannot switch to the role {APP}")
     return problems
 
 

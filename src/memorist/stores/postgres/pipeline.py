@@ -85,7 +85,7 @@ class State:
 
     def __init__(self, connection: psycopg.BaseConnection[TupleRow]) -> None:
         self.pgconn = connection.pgconn
-        self.pgconn.enter_pipeline_mode()  # for as long as it lives
+        self.pgconn.enter_pipeline_mode()  # the connection stays in this mode until it is closed
         self.names: dict[bytes, bytes] = {}
         self.transformer = Transformer(connection)
         self.used_at = time.monotonic()
@@ -105,7 +105,7 @@ class State:
         """Close the connection after an exchange, unless all replies were read and its statements can still be used."""
         self.used_at = time.monotonic()
         stale = isinstance(error, Failed) and error.state in STALE_STATEMENT_SQLSTATES
-        # A connection that is not idle still has replies underway, and the next caller would read them as its own.
+        # If the connection is not idle, replies are still on their way, and the next caller would read them as its own.
         if stale or self.pgconn.transaction_status != pq.TransactionStatus.IDLE:
             self.pgconn.finish()
 
@@ -144,7 +144,7 @@ class Exchange:
         """Send the steps and read their replies."""
         self._queue()
         yield from send(self._state.pgconn)
-        # From here on the server may commit without our hearing of it, so a lost reply means an unknown outcome.
+        # From here on, the server may commit even if its reply is lost, so a failure means an unknown outcome.
         self._sent = True
         while True:
             for result in (yield from fetch_many(self._state.pgconn)):
@@ -157,7 +157,7 @@ class Exchange:
         expected = len(self._steps) + len(self._preparing)
         fatal = self._results and self._results[-1].status == pq.ExecStatus.FATAL_ERROR
         if fatal and len(self._results) <= expected:
-            # The server's last word stands in the place of a statement, so it came before the commit: nothing was done.
+            # The server's last message answers a statement, so it was sent before the commit. Nothing was done.
             return self._failed(len(self._results) - 1, fatal=True)
         slow = time.monotonic() >= self._deadline
         return Lost(str(error).strip() or type(error).__name__, self._sent, slow)
@@ -166,8 +166,8 @@ class Exchange:
         pgconn, names, position = self._state.pgconn, self._state.names, 0
         for sql, cells, binary, ours in self._steps:
             name = names.get(sql) if self._prepare else None
-            # Filters produce any number of texts. They use at most half of the room, so that they never keep out the
-            # statements that every operation uses.
+            # Users' filters produce any number of texts. They may use at most half of the names, so that they never
+            # displace the statements that every operation uses.
             room = MAX_PREPARED if ours else MAX_PREPARED // 2
             if name is None and (not self._prepare or len(names) >= room):
                 pgconn.send_query_params(sql, cells, None, binary, _BINARY)
@@ -179,7 +179,7 @@ class Exchange:
                     position += 1
                 pgconn.send_query_prepared(name, cells, binary, _BINARY)
             position += 1
-        # There is no BEGIN or COMMIT: in pipeline mode, the server runs all statements up to a sync message as one
+        # No BEGIN or COMMIT is needed. In pipeline mode, the server runs all statements up to a sync message as one
         # implicit transaction. It commits at the sync, or rolls back and skips the rest after the first error.
         pgconn.pipeline_sync()
 
@@ -189,7 +189,7 @@ class Exchange:
         transformer = self._state.transformer
         for position, result in enumerate(self._results):
             if result.status not in _OK:
-                # A statement that was to be prepared after the failing one was skipped by the server.
+                # After an error, the server skips everything up to the sync, so this statement was not prepared.
                 self._state.names.pop(self._preparing.get(position, b""), None)
                 failed = position if failed is None else failed
             elif failed is None and position not in self._preparing:
@@ -209,6 +209,7 @@ class Exchange:
             return bytes(result.error_field(code) or b"").decode("utf-8", "replace")
 
         return Failed(
+            # Preparing a statement has its own result, which belongs to no step.
             index - sum(other < index for other in self._preparing),
             field(pq.DiagnosticField.SQLSTATE),
             field(pq.DiagnosticField.MESSAGE_PRIMARY),
@@ -221,9 +222,8 @@ class Exchange:
 def statement_name(sql: bytes) -> bytes:
     """Return the name under which a statement is prepared, which is a hash of its text.
 
-    Behind a pooler, many clients share one server connection, and a statement that another client prepared under this
-    name is the same statement. psycopg uses numbers as names, so that one client could run another client's statement
-    there.
+    Behind a pooler, many clients share one server connection. Another client's statement under this name is then the
+    same statement. psycopg numbers its statements, so one client could run another client's statement there.
     """
     return b"memorist_" + hashlib.sha1(sql, usedforsecurity=False).hexdigest()[:24].encode()
 

@@ -158,7 +158,8 @@ class _Tasks:
         self._cancellable.__enter__()
 
     async def get(self) -> Any:
-        self._cancellable.__exit__(None, None, None)  # raises the cancellation that the last task swallowed
+        # Raises the cancellation that the previous task swallowed, before waiting for the next one.
+        self._cancellable.__exit__(None, None, None)
         return await self._queue.get()
 
 
@@ -231,7 +232,8 @@ class Pools:
         self._prepare = options.prepare
         self._closed = False
         self.round_trips = 0
-        # For a memory that is dropped without `close`: a pool that ends with the interpreter waits for its threads.
+        # Without this, the pool of a memory that was dropped without `close` would live until the interpreter exits,
+        # and delay the exit while it waits for its threads.
         weakref.finalize(self, self._homes.abandon_all, os.getpid())
 
     def open(self) -> None:
@@ -267,8 +269,8 @@ class Pools:
         return await self._homes.clients()
 
     async def _take(self, client: Client) -> object:
-        # The pool tries to connect for minutes, and says nothing of its failures. So look every second whether there
-        # were any, and tell the caller why.
+        # The pool keeps trying to connect for minutes and reports no reason. So check every second whether it failed,
+        # and connect once directly to raise the reason.
         until = time.monotonic() + self._options.statement_timeout
         while True:
             try:
@@ -278,7 +280,7 @@ class Pools:
             except PoolTimeout as busy:
                 errors = client.connect_errors()
                 if errors > client.errors_seen:
-                    await client.end(await self.connect(client))  # raises, unless the server is back
+                    await client.end(await self.connect(client))  # raises the reason, unless the server is back
                     client.errors_seen = errors
                 if time.monotonic() > until:
                     text = f"all {self._options.pool_size} connections to {self._options.address} were busy"
@@ -330,5 +332,5 @@ async def _close(client: Client) -> None:
 def _abandon(client: Client) -> None:
     """Close the connections of a pool that can no longer be used because its loop has ended."""
     for connection in list(client.connections):
-        # psycopg's own close has to be awaited on the loop, and that loop has ended. This closes the socket at once.
+        # psycopg's own close must be awaited on the connection's loop, which has ended. This just closes the socket.
         connection.pgconn.finish()

@@ -59,7 +59,7 @@ class ReplicatedSession(Session):
 
     def assume(self, app: str | None, worker: str | None) -> None:
         super().assume(app, worker)
-        if hasattr(self, "_standby"):  # not yet while the base class is made
+        if hasattr(self, "_standby"):  # the base class's constructor calls this before the attribute exists
             self._standby.assume(app, worker)
             self._standby.pools.open()
 
@@ -72,6 +72,7 @@ class ReplicatedSession(Session):
             return await super().run(steps, repeatable=repeatable)
         finally:
             with self._guard:
+                # Also after an error, because the write may have been committed.
                 self._writes += 1
 
     async def read(self, org: str, *steps: Step) -> Reply:
@@ -79,7 +80,10 @@ class ReplicatedSession(Session):
             reply = await self._from_standby(org, steps)
             if reply is not None:
                 return reply
+        # Count before the request: a write that ends while it runs may be beyond the position that comes back.
         writes = self._writes
+        # The position comes last, so that it covers every commit that the other steps saw. `super()`, because our own
+        # `run` counts a write.
         *_, reply, position = await super().run([self.reading(org), *steps, _POSITION], repeatable=True)
         high, _, low = position.rows[0][0].partition("/")
         with self._guard:
@@ -98,6 +102,7 @@ class ReplicatedSession(Session):
                 await self._check()
             standby = self._standby
             replayed = Step(_REPLAYED, [b"%X/%X" % (position >> 32, position & 0xFFFFFFFF)])
+            # The standby's position is read before the rows. It only moves forward, so the rows are at least as recent.
             _, reached, *replies = await standby.run([standby.reading(org), replayed, *steps], repeatable=True)
         except UsageError:
             raise

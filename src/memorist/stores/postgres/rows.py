@@ -108,7 +108,7 @@ class Reader:
         rows = (await self._session.read(str(key[0]), Step(sql, [cell(value) for value in key]))).rows
         if not rows:
             return None
-        # A bool is summed as 0 or 1.
+        # The checksum was computed over 0 or 1 for a bool; see `codec`.
         row = (int(cell) if isinstance(cell, bool) else cell for cell in rows[0])
         cells = dict(zip(wanted, row, strict=True))
         return cells, cells.pop("checksum")
@@ -120,5 +120,5 @@ def records_of(record_type: type[Record], rows: list[Row]) -> list[Any]:
     try:
         return [decode(row) for row in rows]
     except Exception:
-        # Decode again one by one, to raise the error that names the table.
+        # Decode the rows again one by one, to raise the error that names the table.
         return [decoded(record_type, row) for row in rows]

@@ -35,7 +35,7 @@ SELECT current_setting('server_version_num')::int, current_setting('server_encod
   ),
   (SELECT count(*) FROM pg_inherits WHERE inhparent = to_regclass('memorist.threads'))
 FROM pg_roles r,
-  -- Since 16 being a member does not mean that the role may be taken on.
+  -- Since Postgres 16, a member of a role is not always allowed to SET it.
   (SELECT CASE WHEN current_setting('server_version_num')::int >= 160000 THEN 'SET' ELSE 'MEMBER' END) AS m(how)
 WHERE r.rolname = current_user
 """
@@ -90,15 +90,15 @@ async def prepare(session: Session, *, partitions: int = 0) -> Server:
         raise UsageError(f"a table can have 1 to {MAX_PARTITIONS} partitions")
     server = await look(session)
     if server.tables and not server.recorded:
-        # Another process may have migrated between the two catalogue look-ups of that one statement.
+        # Another process may have migrated between the statement's two look-ups in the catalogue.
         server = await look(session)
     _refuse(server)
     latest = migrations()[-1].number
     refuse_newer(server.schema, server.needs, latest)
     if partitions and server.schema:
         raise UsageError(
-            "this database has its tables already, and partitions are chosen when they are created; "
-            "export, migrate an empty database with --partitions, and import there"
+            "this database already has its tables, and partitions are chosen when tables are created; "
+            "export the data, run migrate --partitions on an empty database, and import it there"
         )
     if server.schema < latest:
         if server.standby or not server.owner:

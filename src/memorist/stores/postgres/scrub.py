@@ -22,8 +22,8 @@ WHERE relnamespace = 'memorist'::regnamespace AND relkind = 'r' AND relname <> '
 """
 _NOT_ALLOWED_SQLSTATE = "42501"
 _MAX_LOG_SWITCHES = 20
-# How many segments of the write-ahead log lie after and before the current one. Those before hold old rows; those after
-# are recycled segments, renamed for later use with their old content still in them.
+# Counts the segments of the write-ahead log after and before the current one. Earlier segments contain old rows. Later
+# ones are recycled segments, renamed for future use, which still have their old content.
 _SEGMENTS = """
 SELECT count(*) FILTER (WHERE name > pg_walfile_name(pg_current_wal_lsn())),
        count(*) FILTER (WHERE name < pg_walfile_name(pg_current_wal_lsn()))
@@ -36,7 +36,7 @@ async def scrub(session: Session, runtime: Runtime) -> Scrubbed:
     so."""
     tables = (await session.run([Step(_TABLES, ())], repeatable=True))[0].rows
     if not all(owned for _, owned in tables):
-        raise Unsupported("only the owner of the tables can rewrite them; run `memorist scrub` as their owner")
+        raise Unsupported("only the owner of the tables can rewrite them; run `memorist scrub` as that user")
     for name, _ in tables:
         await _rewrite(session, name)
     report = Scrubbed([f"table {name}" for name, _ in tables])
@@ -79,8 +79,8 @@ async def _until_one_segment(session: Session, runtime: Runtime) -> Scrubbed:
     waiting = old = 0
     for tries in range(1, _MAX_LOG_SWITCHES + 1):
         waiting = int((await _row(session, _SEGMENTS))[0])
-        # A switch fills the rest of the segment with zeros. A switch right after a switch does nothing, hence the
-        # message.
+        # A switch fills the rest of the segment with zeros. Directly after another switch it has no effect, so a
+        # message is written in between.
         for _ in range(min(waiting, 200) + 1):
             await _statement(session, "SELECT pg_logical_emit_message(false, 'memorist', '')")
             await _statement(session, "SELECT pg_switch_wal()")
@@ -90,7 +90,7 @@ async def _until_one_segment(session: Session, runtime: Runtime) -> Scrubbed:
         if not waiting and not old:
             return Scrubbed(["write-ahead log"])
         await runtime.sleep(pause(tries, first=0.02, longest=1.0))
-    reason = "a slot, a replica, the archive or wal_keep_size holds them" if old else "they wait to be used again"
+    reason = "a slot, a replica, the archive or wal_keep_size keeps them" if old else "the server will reuse them"
     return Scrubbed(left=[f"write-ahead log ({waiting + old} segments are left: {reason})"])
 
 

@@ -41,6 +41,8 @@ _FOUND = (
 )
 _FIRST_FILTER_PARAMETER = 8
 """The number of a filter's first parameter; both searches have seven parameters of their own."""
+# By itself, an HNSW search stops after `ef_search` candidates, even if a filter rejects all of them. An iterative scan
+# continues until enough of them pass.
 _WIDER_INDEX_SCAN = Step(
     b"SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', $1, true), "
     b"set_config('hnsw.max_scan_tuples', '%d', true), set_config('enable_sort', 'off', true)" % INDEX_TUPLES,
@@ -107,7 +109,7 @@ class Search:
             return [(record, 1.0 - row[0]) for record, row in zip(records, rows, strict=True)]
 
         pairs = await _passing(only, limit, ask, lambda pair: pair[0])
-        # An HNSW index returns them only nearly in order.
+        # With `relaxed_order`, an HNSW index returns entries only approximately in order.
         return sorted(pairs, key=lambda pair: (-pair[1], pair[0].row_key))
 
     async def _rows(
@@ -148,7 +150,7 @@ async def _passing(
         except MemoristError as refused:
             if not condition.source or not cannot_compare(refused):
                 raise
-            # A damaged entry: let the server filter by the rest alone.
+            # An entry is damaged: let the server apply only the other conditions.
             condition = _condition(EntryFilter(only.kinds, only.after, only.before))
             continue
         passed = (

@@ -43,17 +43,20 @@ class Session:
         limits = {
             "statement_timeout": f"{self.options.statement_timeout * 1000:.0f}",
             "lock_timeout": f"{self.options.lock_timeout * 1000:.0f}",
-            # Every statement has its index, so one generic plan serves all: planning for each set of parameters would
-            # cost more than the rows, and sequential scans are off because a plan made while a table was small would
-            # keep scanning it whole. Partitions of other orgs are pruned when the generic plan starts.
+            # Every statement has an index, so one generic plan fits all parameters. Planning each call would take
+            # longer than reading the rows. Sequential scans are off, because a plan made while a table was small would
+            # keep scanning the whole table. When the generic plan starts, it skips the partitions of other orgs.
             "plan_cache_mode": "force_generic_plan",
             "enable_seqscan": "off",
         }
         common = ", ".join(f"set_config('{name}', '{value}', true)" for name, value in limits.items())
         wanted = "off" if self.options.durability == "normal" else "on"
+        # Full durability only overrides `off`. A stricter level that the operator chose, such as `remote_apply`, stays.
         when = "true" if wanted == "off" else "current_setting('synchronous_commit') = 'off'"
         durable = f"CASE WHEN {when} THEN set_config('synchronous_commit', '{wanted}', true) END"
         role, across = (f", set_config('role', '{name}', true)" if name else "" for name in (app, worker))
+        # The third argument limits each setting to the transaction, so the next caller of the pooled connection never
+        # inherits this org or role.
         enter = "SELECT set_config('memorist.org', $1, true)"
         self._read = f"{enter}, {common}{role}".encode()
         self._write = f"{enter}, {common}, {durable}{role}".encode()
@@ -90,21 +93,21 @@ class Session:
                 if failed.state in OUR_SQLSTATES:
                     raise
                 if failed.state in POOLER_SQLSTATES and (self.pools.stop_preparing() or tries <= _MAX_ATTEMPTS):
-                    # A pooler in transaction mode without support for prepared statements: try again without them.
+                    # A pooler in transaction mode does not support prepared statements, so try again without them.
                     continue
                 if tries > _MAX_ATTEMPTS or not _worth_repeating(failed):
                     raise refused(failed, self.options) from failed
-                # The server has rolled back, so the whole transaction can be sent again. The pause is random, because
-                # two writers that collided once would otherwise collide again.
+                # The server has rolled back, so the whole transaction can be sent again. The pause is random, so that
+                # two writers that collided do not collide again.
                 await self.runtime.sleep(pause(tries, first=0.002, longest=0.05))
             except Lost as lost:
-                # Once a transaction may have been committed, every later error is about an unknown outcome, even one
-                # that came before anything was sent again.
+                # Once a transaction may have been committed, the outcome stays unknown, even if a later attempt fails
+                # before it sends anything.
                 unsure = unsure or lost.sent
                 if tries > _MAX_ATTEMPTS or lost.slow or (unsure and not repeatable):
                     raise broken(lost, self.options, unsure=unsure and not repeatable) from lost
             except (StoreUnavailable, StoreTimeout) as away:
-                # An earlier attempt may have committed: then the error must not say that nothing was done.
+                # These errors mean that nothing was done, which is wrong if an earlier attempt may have committed.
                 if not unsure:
                     raise
                 if time.monotonic() > until:
@@ -112,7 +115,7 @@ class Session:
                 await self.runtime.sleep(pause(tries, first=0.05, longest=0.5))
 
     def _reply_seconds(self, steps: int) -> float:
-        # The server's own timeouts end slow statements; this limit is for a server that does not answer at all.
+        # The server's own timeouts end slow statements. This limit applies to a server that does not answer at all.
         return self.options.statement_timeout + self.options.lock_timeout + 5.0 + steps / 1000
 
     async def close(self) -> None:

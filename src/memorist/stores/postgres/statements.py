@@ -79,9 +79,11 @@ def writes(record_type: type[Record]) -> Writes:
     back = ", ".join(_q(name) if name in names else "0" for name in ("version", "created_at"))
     expired = f"t.expires_at <= {now}" if "expires_at" in index else None
     put = f"{_insert(record_type, first)} ON CONFLICT ({quoted(key)}) DO UPDATE SET {_set(record_type, again)}"
+    # If the condition of DO UPDATE is false, RETURNING returns no row, which shows that a live row existed.
     ensure = f"{put} WHERE {expired}" if expired else f"{_insert(record_type, first)} ON CONFLICT DO NOTHING"
     match = " AND ".join(f"{_q(name)} = ${i}" for i, name in enumerate(key, 1))
     gone = f"expires_at <= ${len(key) + 1}" if expired else "false"
+    # The serialization failure makes `Session.run` send the batch again, and its Expect then reports the conflict.
     fresh = (
         f"WITH w AS ({ensure} RETURNING {back}) SELECT * FROM w "
         f"UNION ALL SELECT memorist.lost_race(), 0 WHERE NOT EXISTS (SELECT FROM w)"
@@ -113,7 +115,7 @@ def _binary(record_type: type[Record], places: Iterable[int]) -> tuple[int, ...]
 def _first_version(record_type: type[Record], cells: dict[str, str]) -> str:
     if not record_type.table.history:
         return "1"
-    # A row made anew counts on from the history of the deleted one, so that no version is reused.
+    # A new row continues the version numbers in the history of the deleted one, so that no version is reused.
     match = " AND ".join(f"h.{_q(name)} = {cells[name]}" for name in record_type.table.key)
     return f'1 + coalesce((SELECT max(h.version) FROM memorist."{record_type.table.history}" h WHERE {match}), 0)'
 
@@ -177,7 +179,7 @@ def get_many_sql(record_type: type[Record]) -> bytes:
     arrays = ", ".join(f"${i}::{_type(record_type, name)}[]" for i, name in enumerate(key[1:], 2))
     names = ", ".join(f"k{i}" for i in range(1, len(key)))
     match = " AND ".join(["org = $1", *(f"{_q(name)} = k{i}" for i, name in enumerate(key[1:], 1))])
-    # OFFSET 0 keeps this an index look-up per key: without statistics the planner might scan the table instead.
+    # OFFSET 0 keeps this an index look-up per key. Without statistics, the planner might scan the table instead.
     alive = _alive(record_type, len(key) + 1)
     row = f"SELECT {selected(record_type)} FROM {table(record_type)} WHERE {match}{alive} OFFSET 0"
     return (
@@ -284,6 +286,7 @@ def _append(source: str, seq: str, expires: str) -> str:
     return f"INSERT INTO memorist.messages ({quoted((*names, 'checksum'))}) SELECT {cells}, {checksum} FROM {source}"
 
 
+# ON CONFLICT DO UPDATE locks the row and reads its newest version, so concurrent increments all count.
 INCREMENT = b"""
 INSERT INTO memorist.state AS t (org, ns, "key", value, created_at, updated_at, expires_at, version)
 VALUES ($1, $2, $3, $4::numeric::text, $5, $6, $7, 1)
@@ -303,6 +306,8 @@ PURGE = b"SELECT * FROM memorist.purge_expired($1, $2)"
 def claim_sql() -> bytes:
     """Return the statement that leases due jobs of the transaction's org. Its parameters are queue, owner, now, lease,
     limit and org."""
+    # SKIP LOCKED keeps workers from waiting for each other. FOR UPDATE is not allowed on a UNION, so each half locks
+    # its own rows; the commit releases those that are not picked.
     due = (
         "SELECT j.ns, j.item, j.run_at FROM memorist.jobs j WHERE j.org = $6 AND j.queue = $1 AND {} "
         "ORDER BY j.run_at, j.ns, j.item LIMIT $5 FOR UPDATE SKIP LOCKED"

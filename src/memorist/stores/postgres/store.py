@@ -101,7 +101,7 @@ class PostgresStore:
             await self._session.close()
             raise
         if server.vectors and server.vector_home:
-            # The instance implements SearchesVectors only if the server has pgvector; else the engine searches itself.
+            # The instance implements SearchesVectors only if the server has pgvector. Otherwise the engine searches.
             self._search.home = server.vector_home
             self.search_vector = self._search_vector
         self._opened = True
@@ -143,7 +143,7 @@ class PostgresStore:
             return []
         if scan.columns[0] == "org" and scan.prefix:
             return await self._scan_org(str(scan.prefix[0]), scan, now)
-        # A scan across orgs runs one statement per org and merges: row-level security shows one org at a time.
+        # Row-level security shows one org at a time, so a scan across orgs runs one statement per org and merges.
         results = [await self._scan_org(org, scan, now) for org in await self.orgs()]
         merged = heapq.merge(*results, key=_order_key(scan.columns), reverse=scan.reverse)
         return list(merged)[: scan.limit]
@@ -158,8 +158,8 @@ class PostgresStore:
             try:
                 replies = await self._session.run(planned.steps, repeatable=repeatable(left))
             except Failed as failed:
-                # Postgres aborts the whole transaction at the first error. Only a replayed append has a known result;
-                # for anything else `refusal` raises.
+                # Postgres aborts the whole transaction at the first error. Only a replayed Append has a known result,
+                # so the others are sent again without it. For any other error, `refusal` raises.
                 owner = planned.owners[failed.index]
                 before = refusal(failed, left, owner)
                 assert owner is not None
@@ -173,6 +173,7 @@ class PostgresStore:
     async def purge(self, *, now: int, limit: int = 1000) -> dict[str, int]:
         """Remove expired rows permanently."""
         step = Step(sql.PURGE, [cell(now), cell(limit)])
+        # Repeatable: a second attempt only fails to count the rows that the first one removed.
         replies = await self._session.run([self._session.across(), step], repeatable=True)
         return dict(replies[1].rows)
 
@@ -185,7 +186,7 @@ class PostgresStore:
             steps = [self._session.across(), Step(sql.CLAIM_ANY, cells)]
         else:
             steps = [self._session.writing(org), Step(sql.claim_sql(), [*cells, cell(org)])]
-        # Repeatable: jobs of a claim whose reply was lost become due again when their lease runs out.
+        # Repeatable: if the reply is lost, the claimed jobs become due again when their leases expire.
         rows = (await self._session.run(steps, repeatable=True))[1].rows
         if org is None:
             rows = [row_of(Job, msgspec.json.decode(text)) for (text,) in rows]
@@ -257,7 +258,7 @@ class PostgresStore:
         except MemoristError as refused:
             if not cannot_compare(refused):
                 raise
-            # A damaged row: read all rows without the filter, so that the error names the damaged one.
+            # A row is damaged. Read the page without the filter, so that the error names that row.
             step = _scan_step(replace(scan, limit=_PAGE_ROWS), now)
             rows, limit = (await self._session.read(org, step)).rows, _PAGE_ROWS
         return rows, limit is not None and len(rows) == limit
@@ -274,7 +275,8 @@ def _filtered_step(scan: Scan[R], now: int) -> tuple[Step, int | None]:
     assert scan.where is not None
     shape, values = _scan_parts(replace(scan, limit=_PAGE_ROWS), now)
     condition = translate(scan.where, scan.kind, len(values) + 1)
-    limit = values[-1] = scan.limit if condition.exact else _PAGE_ROWS  # NULL is no limit
+    # An inexact condition lets other rows through, so its page may contain fewer matches than `scan.limit`.
+    limit = values[-1] = scan.limit if condition.exact else _PAGE_ROWS  # LIMIT NULL means no limit
     text = sql.filtered_sql(scan.kind, shape, condition.source, condition.sql)
     return Step(text, [*(cell(value) for value in values), *condition.cells], ours=False), limit
 

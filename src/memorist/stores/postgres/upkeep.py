@@ -22,8 +22,8 @@ _MIGRATION_LOCK_ID = 7_265_636_811
 _INDEX_LOCK_ID = 7_265_636_812
 """The advisory lock that a process holds while it fills a column and builds indexes."""
 _BUSY_SQLSTATE = "MM010"
-# Tried and not waited for: CREATE INDEX CONCURRENTLY waits for every open transaction, also for one that waits here, a
-# deadlock that the server does not see.
+# Try the lock without waiting. CREATE INDEX CONCURRENTLY waits for every open transaction, including one that waits
+# here, and the server would not detect that deadlock.
 _HOLD = f"""
 BEGIN;
 SET LOCAL idle_in_transaction_session_timeout = 0;
@@ -38,6 +38,8 @@ END $memorist$;
 def once(condition: str, sql: str, record: str = "") -> str:
     """Return a script that runs `sql` once. It acquires the advisory lock first, and does nothing if `condition` is
     false by then. `record` is PL/pgSQL that runs after it."""
+    # Another migration may take long, so the wait for the advisory lock is unlimited. Later locks are on tables in use,
+    # and other statements would queue up behind a long wait.
     return f"""
 BEGIN;
 SET LOCAL statement_timeout = 0;

@@ -30,6 +30,7 @@ _MANY = (
     "FROM (SELECT FROM memorist.entries LIMIT $1::bigint + 1) AS counted"
 ).encode()
 _KEY = "org, ns, kind, parent, id"
+# Setting `vector` to itself fires the trigger that fills `embedding`.
 _COPY = f"""
 WITH page AS MATERIALIZED (
   SELECT {_KEY}, embedding IS NULL AND length(vector) > 4 AS wanted FROM memorist.entries
@@ -76,7 +77,7 @@ async def add_vectors(session: Session, home: str | None) -> bool:
                 await _build(session, schema)
             return ours
     except Failed as failed:
-        # Too old, or not for this user to create: recall works without, and `doctor` says why.
+        # pgvector is too old, or this user may not create it. Recall works without it, and `doctor` reports why.
         _log.info("pgvector cannot be used (%s)", failed.state)
         return False
     except Lost as lost:
@@ -97,11 +98,14 @@ async def _build(session: Session, schema: str) -> None:
     for (name,) in (await session.run([_INVALID], repeatable=True))[0].rows:  # left by an interrupted build
         await _alone(session, f"DROP INDEX CONCURRENTLY IF EXISTS {name}")
     parts = [name for (name,) in (await session.run([_PARTS], repeatable=True))[0].rows]
+    # Keep this order: `schema.look` takes the last index as the sign that all of them are built.
     for width in INDEXED_DIMENSIONS:
         index, what = _index(width), _what(schema, width)
         if not parts:
             await _alone(session, f"CREATE INDEX CONCURRENTLY IF NOT EXISTS {index} ON memorist.entries {what}")
             continue
+        # An index on the partitioned table alone stays invalid until the index of every partition is attached. Postgres
+        # cannot build it concurrently in one statement.
         await _alone(session, f"CREATE INDEX IF NOT EXISTS {index} ON ONLY memorist.entries {what}")
         for part in parts:
             own = f"{part.removeprefix('memorist.')}_near_{width}"
@@ -110,7 +114,7 @@ async def _build(session: Session, schema: str) -> None:
 
 
 async def _alone(session: Session, statement: str) -> None:
-    # A concurrent build waits for old transactions while nobody waits for it, so it needs no lock timeout.
+    # A concurrent build waits for old transactions, but nothing waits for it, so it needs no lock timeout.
     limit = 0 if "CONCURRENTLY" in statement else LOCK_TIMEOUT_MS
     await patiently(session, f"SET statement_timeout = 0; SET lock_timeout = {limit}", statement)
 

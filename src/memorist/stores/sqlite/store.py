@@ -348,8 +348,7 @@ class SqliteStore:
 def _misplaced(record_type: type[Record], key: Key) -> NoReturn:
     """Raise the error for a damaged index, which led to a row with a different key (and a correct checksum)."""
     raise CorruptRecord(
-        f"an index of {record_type.table.name} points to the wrong row; "
-        "restore the file from a backup",
+        f"an index of {record_type.table.name} points to the wrong row; restore the file from a backup",
         table=record_type.table.name,
         key=key,
     )
