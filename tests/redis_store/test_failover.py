@@ -197,7 +197,7 @@ def test_a_server_that_is_made_a_replica_during_a_write_does_not_say_that_nothin
         with one_.client() as client:
             client.replicaof("127.0.0.1", other.port)
         # Nothing to write to: the script refuses nothing, and WAIT is refused.
-        with pytest.raises(UnknownOutcome, match="made a replica"):
+        with pytest.raises(UnknownOutcome, match="became a replica"):
             run_blocking(store.apply([Expect(Thread, ("o", "t"), 1)], now=NOW))
         run_blocking(store.close())
     finally:

@@ -108,7 +108,7 @@ def _put(change: Put, out: list[Argument]) -> None:
     flags = table.flags + "a" if change.absent else table.flags
     parts = [b"P", *table.spec, b"", flags, table.history, *table.encode(change.record)]
     if change.absent:
-        # The engine puts the same job object with every append to a thread, so its encoding is cached.
+        # The engine puts the same Job object with every append to a thread, so its encoding is cached.
         if len(_encoded_puts) >= 1024:
             _encoded_puts.clear()
         _encoded_puts[id(change.record)] = (change.record, parts)
@@ -124,16 +124,18 @@ def _append(change: Append, out: list[Argument]) -> None:
     table, keyed = layout(Message), change.key is not None
     receipt = encode_key((change.thread, change.key or "")) if keyed else b""
     tokens = sum(message.tokens or 0 for message in change.messages)
-    # A thread's row holds its member of the index by namespace, which the script compares with this.
+    # A thread's row contains its member in the index by namespace, which the script compares with this one.
     where = b"" if change.ns is None else encode_key((change.ns, change.thread))
     out += [b"A", thread, where, receipt, stamp(to_micros(change.at)), tokens, len(change.messages), table.shape]
     for message in change.messages:
-        # The append decides where a message goes, not the message: a stray org in it must not reach another tenant.
+        # The Append decides where a message is stored. A wrong org in the message must not reach another tenant.
         if message.org != change.org or message.thread != change.thread:
             message = msgspec.structs.replace(message, org=change.org, thread=change.thread)
         cells = table.encode(message)
+        # These are `created_at` and the body. The script fills in the other fields.
         out += [cells[3], cells[-1]]
     if change.key is not None:
+        # Only the body is sent. `first` and `count` are fields, which the script fills in.
         done = Receipt(org=change.org, thread=change.thread, key=change.key, first=0, count=0, created_at=change.at)
         out += [layout(Receipt).shape, layout(Receipt).encode(done)[-1]]
 
@@ -173,7 +175,7 @@ def results(changes: Sequence[Change], reply: list[Any]) -> list[ChangeResult]:
     """Return the results of a batch from the script's reply. Raises our error if the script refused a change."""
     verdict = reply[0]
     if verdict == b"done":
-        # The script answers false rather than nil where there is no result: a nil would end the array.
+        # Where there is no result, the script returns false, which arrives as None. A Lua nil would end the array.
         return [_result(change, answer) for change, answer in zip(changes, reply[1:], strict=True)]
     raise _refusal(verdict, changes[int(reply[1]) - 1], reply)
 

@@ -46,7 +46,7 @@ def risks(name: str, settings: dict[str, str] | None, durability: str) -> list[s
     """Return the risks of one server's settings, in one sentence each."""
     if settings is None:
         return [
-            f"Redis at {name} does not tell its settings (CONFIG is not allowed): "
+            f"Redis at {name} does not reveal its settings (CONFIG is not allowed): "
             "whether acknowledged writes survive a crash could not be checked"
         ]
     sentences = []

@@ -109,7 +109,7 @@ class Factory:
             raise UsageError("this Redis URL cannot be read; write it like redis://user:password@host:6379/0") from None
         options = {name: value for name, value in settings.items() if name != "connection_class"}
         try:
-            # Refuse unknown options now; the driver would complain only on the first connect.
+            # Refuse unknown options now. The driver would reject them only when it first connects.
             settings.get("connection_class", self._driver.Connection)(**options)
         except TypeError as error:
             option = str(error).partition("'")[2].partition("'")[0]
@@ -150,7 +150,7 @@ def _extend_async(base: Any, on_connect: Callable[[], None]) -> object:
                 on_connect()
 
         async def can_read(self) -> bool:
-            # A loop that did not run meanwhile has not seen that the server closed the connection; the socket shows it.
+            # If the loop has not run since the server closed the connection, only the socket shows it.
             sock = self._writer.get_extra_info("socket") if self.is_connected else None
             return (sock is not None and _is_readable(sock.fileno())) or bool(await super().can_read())
 
@@ -184,7 +184,7 @@ def _check_role(connection: Any) -> None:
     """
     connection.on_connect()
     connection.send_command("ROLE", check_health=False)
-    with contextlib.suppress(NoPermissionError):  # then nobody can tell
+    with contextlib.suppress(NoPermissionError):  # without this permission, the role remains unknown
         _refuse_replica(connection.read_response())
 
 

@@ -93,8 +93,11 @@ class Client:
     # -- requests
 
     async def script(self, script: Script, key: bytes, args: Sequence[object], *, write: bool) -> Any:
-        """Run a script by its digest, or by its text if the server does not know it yet."""
+        """Run a script by its digest, or by its text if the server does not know it yet. If a script may safely run
+        twice, pass `write=False`, even if it writes: it is then sent again if its reply is lost."""
         try:
+            # Only one key is declared. The script computes the others, which share its hash tag and therefore its
+            # Cluster slot.
             return await self._send(("EVALSHA", script.digest, 1, key, *args), _Attempt(key, True, write))
         except NoScriptError:
             return await self._send(("EVAL", script.text, 1, key, *args), _Attempt(key, True, write))
@@ -178,14 +181,15 @@ class Client:
             clients.main.close()
         else:
             await clients.main.aclose()
-            # After a failure redis-py takes its Cluster client for closed, whatever connections that still has.
+            # After a failure, redis-py considers its Cluster client closed, even if that still has open connections.
             for nodes in ("nodes_cache", "startup_nodes"):
                 await clients.main.nodes_manager.aclose(nodes)
         for client in singles:
             await self._result(client.connection_pool.disconnect())
 
     def _count_connection(self) -> None:
-        # No number comes twice, so that threads which connect at the same time do not hide each other's change.
+        # `next` is atomic. With `+= 1`, two threads that connect at once could store the same number, and the tiered
+        # store would miss one of the connections.
         self.connections_made = next(self._numbers)
 
     # -- sending
@@ -210,7 +214,7 @@ class Client:
             self.round_trips += 1
             reply = client.execute_command(*command)
             return reply if self._runtime.blocking else await reply
-        # WAIT counts the replicas that have what was written over its own connection.
+        # WAIT only covers the writes of its own connection, so it must follow the command on the same one.
         reply, replicas = await self._execute_many(client, [command, ("WAIT", self.replicas, self._wait_ms)])
         if isinstance(reply, Exception):
             raise reply
@@ -222,14 +226,14 @@ class Client:
             raise replicas
         if isinstance(replicas, ResponseError):
             raise UnknownOutcome(
-                f"Redis at {where} was made a replica while it did the write, which may be lost with what it had; read "
-                "before writing again, or append with key=… to repeat it safely",
+                f"Redis at {where} became a replica during the write, which may be lost; read before writing again, or "
+                "append with key=… to repeat it safely",
                 address=where,
             )
         if replicas < self.replicas:
             raise UnknownOutcome(
-                f"Redis at {where} did the write, and {replicas} of {self.replicas} replicas have it after "
-                f"{self._wait_ms} ms: a failover now would lose it; append with key=… to repeat it safely",
+                f"Redis at {where} did the write, but only {replicas} of {self.replicas} replicas received it within "
+                f"{self._wait_ms} ms, so a failover now would lose it; append with key=… to repeat it safely",
                 address=where,
             )
 
@@ -250,8 +254,8 @@ class Client:
     async def _redirect(self, error: RedisError, attempt: _Attempt, where: str) -> None:
         """Handle a redirect, which means that nothing was done. Find the new owner, or wait until it has received the
         keys."""
-        # While a slot is migrating its keys are on two nodes. redis-py asks both for plain keys; a script needs all
-        # that it touches on one, so it waits for the end.
+        # While a slot is being moved, its keys are on two nodes. redis-py can ask both for a single key. A script needs
+        # all its keys on one node, so it waits until the move is complete.
         if isinstance(error, AskError) and not attempt.is_script:
             attempt.follow = True
             return
@@ -267,12 +271,13 @@ class Client:
     async def _may_repeat(self, error: Exception, attempt: _Attempt) -> bool:
         """Return whether sending the command again is safe and may help."""
         sent = errors.was_sent(error)
-        # A write that was sent may have been done, and would be done twice. A read that timed out would wait again.
+        # A write that was sent may have been applied, and would be applied twice. A read that timed out would time out
+        # again.
         if sent and (attempt.write or isinstance(error, RedisTimeoutError)):
             return False
         if self.cluster:
             return await self._refresh()
-        # redis-py has closed its connection to a primary that was demoted, and asks the Sentinels for the new one.
+        # redis-py has closed its connection to the demoted primary, and will ask the Sentinels for the new one.
         return sent or isinstance(error.__context__, ReadOnlyError)
 
     async def _refresh(self) -> bool:
@@ -284,7 +289,7 @@ class Client:
         try:
             await self._homes.use(refresh)
         except _FAILURES:
-            return False  # whoever sends the next command meets the same trouble, and reports it
+            return False  # the next command will fail in the same way and report the error
         return True
 
     async def _owner(self, clients: _Clients, attempt: _Attempt) -> Any:
@@ -322,6 +327,7 @@ class Client:
         """Return the client for one server."""
         if not self.cluster and self.service is None and address == self._factory.address:
             return clients.main
+        # `setdefault`, because another thread may have added the client in the meantime.
         node = clients.nodes.get(address)
         return node or clients.nodes.setdefault(address, self._factory.client(address))
 
@@ -348,6 +354,7 @@ class Client:
     async def _execute_many(self, client: Any, commands: Sequence[Sequence[object]]) -> list[object]:
         """Return the replies to several commands over one connection, including refusals."""
         self.round_trips += 1
+        # No MULTI: a transaction would add two commands, and none of ours needs to be atomic with another.
         pipeline = client.pipeline(transaction=False)
         for command in commands:
             pipeline.execute_command(*command)

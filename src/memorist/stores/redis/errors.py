@@ -27,9 +27,9 @@ _REFUSALS: dict[str, tuple[type[StoreError], str]] = {
     "ASK": (StoreUnavailable, "is moving these keys to another node; try again. Nothing was done"),
     "BUSY": (StoreUnavailable, "is busy with a long script; try again. Nothing was done"),
     "LOADING": (StoreUnavailable, "is still loading its data; try again. Nothing was done"),
-    "NOAUTH": (StoreError, "wants a password; put it in the URL. Nothing was done"),
+    "NOAUTH": (StoreError, "needs a password; put it in the URL. Nothing was done"),
     "WRONGPASS": (StoreError, "refused the user name or password. Nothing was done"),
-    "NOPERM": (StoreError, "does not allow this user a command that is needed; see docs/deploy-redis.md"),
+    "NOPERM": (StoreError, "does not allow this user to run a required command; see docs/deploy-redis.md"),
 }
 
 _NO_WRITES = ("OOM", "MISCONF", "READONLY", "NOREPLICAS")
@@ -41,7 +41,7 @@ def was_sent(error: BaseException) -> bool:
     reply."""
     if isinstance(error, RedisClusterException | AuthenticationError | BusyLoadingError):
         return False
-    # behind Sentinels redis-py raises a ConnectionError for a server that refused a write as a replica
+    # Behind Sentinels, redis-py raises a ConnectionError if a server refuses a write because it is a replica.
     return not getattr(error, "before_sending", False) and not isinstance(error.__context__, ReadOnlyError)
 
 
@@ -76,7 +76,7 @@ def _not_sent(error: BaseException, where: str) -> StoreError:
 
 def refused(error: RedisError, where: str) -> StoreError:
     """Return the error for a command that the server refused."""
-    # Servers repeat arguments in some messages, so only the code is quoted; the rest is in __cause__.
+    # Some messages of the server repeat arguments, so only the code is quoted. The rest is in __cause__.
     code = code_of(error)
     kind, what = _REFUSALS.get(code, (StoreError, f"refused a command ({code or type(error).__name__})"))
     facts: dict[str, Any] = {"refuses_writes": True} if code in _NO_WRITES else {}

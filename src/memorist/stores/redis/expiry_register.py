@@ -52,7 +52,8 @@ class ExpiryRegister:
         try:
             await self._client.script(ENDING_ENTER, ENDING_KEY, [b"%.3f" % time.time(), ends, org], write=False)
         except StoreError as full:
-            # A server out of memory still accepts batches that delete; the daily sweep finds what they left out.
+            # A server that is out of memory still accepts batches that delete. The daily sweep enters the orgs that
+            # could not be entered here.
             if full.facts.get("code") != "OOM":
                 raise
             return

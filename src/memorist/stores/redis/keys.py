@@ -25,8 +25,8 @@ EMPTY_KEY = b"mm:{mm:orgs}:empty"
 _INT_OFFSET = 1 << 63
 _NUMBER_BYTES = 16
 _TIME_OFFSET = 10**18
-# A byte above all of UTF-8 and of our digits: it ends a range. (The scripts also use 0xFE: it separates a member of an
-# index from its row's key.)
+# This byte is greater than all bytes of UTF-8 and of our digits, so it ends a range. The scripts also use 0xFE, which
+# separates an index member from its row's key.
 AFTER_ALL = b"\xff"
 
 
@@ -76,6 +76,8 @@ def decode_key(member: bytes, is_text: Sequence[bool]) -> list[str | int]:
 
 def bounds(prefix: Key, after: Key | None, before: Key | None, starts: str | None) -> tuple[bytes, bytes]:
     """Return the range of members for a scan or a DeleteRange, with `low` included and `high` excluded."""
+    # Members with equal scores are ordered by their bytes. All scores are 0, so a sorted set works like an ordered
+    # index.
     head = encode_key(prefix)
     low, high = head, head + AFTER_ALL
     if starts:

@@ -66,7 +66,8 @@ async def servers_of(client: Client) -> tuple[list[Server], list[str]]:
         replicas = _replicas(server.info)
         waiting += [(replica, primary) for replica in replicas]
         if not replicas and address == primary and server.info.get("repl_backlog_histlen", 0) != 0:
-            # A disconnected replica receives what it missed from the backlog later, and writes it to its files then.
+            # A backlog shows that a replica was connected before. When it reconnects, it receives the missed commands
+            # from the backlog and writes them to its files.
             unreachable.append(f"files of a replica of {server.name} (it is not connected)")
     return list(servers.values()), unreachable
 
@@ -76,7 +77,7 @@ async def _server(client: Client, address: Address, primary: Address) -> Server:
         raise StoreError("a replica of a server that is reached through a socket file")
     info = await client.ask(address, "INFO", "all")
     if isinstance(info, ResponseError):
-        raise StoreError(f"Redis at {client.name(address)} does not report what it does (INFO is not allowed)")
+        raise StoreError(f"Redis at {client.name(address)} does not report its state (INFO is not allowed)")
     settings = await client.ask(address, "CONFIG GET", "save")
     return Server(address, client.name(address), info, {} if isinstance(settings, ResponseError) else settings, primary)
 

@@ -30,7 +30,8 @@ from .keys import AFTER_ALL, decode_key, encode_key, encode_number, encode_text,
 _unpack = msgspec.msgpack.Decoder().decode
 FORMAT = b"1"
 _STANDARD = ("expires_at", "version", "created_at")
-# Columns that scripts read or change, besides the three of every table; apply.lua and claim.lua rely on their order.
+# Columns that scripts read or change, in addition to the three standard ones. apply.lua and claim.lua rely on their
+# order.
 _FIELDS = {
     "threads": ("length", "tokens", "updated_at"),
     "messages": ("seq",),
@@ -38,8 +39,8 @@ _FIELDS = {
     "state": ("value",),
     "jobs": ("status", "attempts", "owner", "leased_until", "updated_at"),
 }
-# How many indexes each table had in the first release. Every row is in those. A row written by an older version is not
-# in indexes added later; `RedisStore._bring_in` adds it before such an index is scanned.
+# The number of indexes that each table had in the first release, which contain every row. A row that an older version
+# wrote is missing from later indexes; `RedisStore._bring_in` adds it before such an index is scanned.
 _FIRST_INDEXES = {"threads": 1, "tasks": 1, "jobs": 1, "links": 1, "audit": 1, "entries": 1}
 Argument = bytes | str | int | float
 """An argument of a command, as redis-py encodes it."""
@@ -77,7 +78,7 @@ class Layout:
         self.prefix = table.name.encode() + b":"
         self.spec = self.spec_as(self.shape)
         self._encode_row, self._decode_row = record_codec.encode, record_codec.decode
-        # A field of a column that this table does not have stays empty.
+        # If the table does not have a field's column, the field stays empty.
         fields = [_field(record_codec, name) for name in names]
         key = tuple(record_codec.position_of[name] for name in table.key[1:])
         indexes = [tuple(record_codec.position_of[name] for name in columns) for columns in self.indexes.values()]
@@ -136,6 +137,7 @@ class Layout:
                 start = 9
                 if sha1(raw[9:], usedforsecurity=False).hexdigest()[:8].encode() != raw[1:9]:
                     raise self.damaged()
+            # Split only the fields: index members and the body may contain semicolons.
             parts = raw[start:].split(b";", self.width + 2)
             row = self._join(parts, self._unpack_body(parts[-1][int(parts[-2]) :]))
             if now is not None and self.expires is not None:
@@ -246,6 +248,7 @@ def _escaped(text: str) -> str:
 
 
 def _unescaped(text: bytes) -> str:
+    # The reverse order of `_escaped`: otherwise `%253b` would become `;` instead of `%3b`.
     return text.replace(b"%3b", b";").replace(b"%25", b"%").decode()
 
 

@@ -56,7 +56,7 @@ async def _empty_logs(client: Client, server: Server) -> Scrubbed:
     refused = []
     for reset in _LOGS:
         reply = await client.ask(server.address, *reset)
-        # COMMANDLOG is Valkey's; a server that does not know the command keeps no such log.
+        # Only Valkey has COMMANDLOG. A server that does not know the command keeps no such log.
         if isinstance(reply, ResponseError) and "unknown command" not in str(reply).lower():
             refused.append(" ".join(reset))
     left = [f"logs of {server.name} (this user is not allowed {', '.join(refused)})"] if refused else []
@@ -82,6 +82,7 @@ async def _start(client: Client, runtime: Runtime, server: Server, command: str)
         reply = await client.ask(server.address, command)
         if not isinstance(reply, ResponseError):
             return
+        # The server may have started its own rewrite since `_idle` returned. Wait for it, and try again.
         if "in progress" not in str(reply):
             raise StoreError(
                 f"Redis at {server.name} refused {command}; deleted bytes may be left", address=server.name

@@ -31,13 +31,13 @@ from .work_register import KEEP_SECONDS, WorkRegister
 PAGE_ROWS = 1000
 TIDY_ROWS = 500
 PAGE_BYTES = 8 * 1024 * 1024
-# The server itself drops a row this long after its expiry, so that clock skew of up to a day between clients loses
-# none.
+# The server itself deletes a row this long after its expiry, so that clients whose clocks differ by up to a day never
+# lose a live row.
 SLACK_MS = 2 * 24 * 3600 * 1000
 CACHE_SLACK_MS = 10 * 60 * 1000
 CACHE_CONNECT_SECONDS = 0.5
 CACHE_SECONDS = 1.0
-# An org is entered in the register of orgs again after this long, in case the register was flushed.
+# A process enters an org in the register of orgs again after this long, in case the register was flushed.
 REGISTER_SECONDS = 60.0
 _MAX_ATTEMPTS = 8
 ORGS_PER_LOOK = 2_000
@@ -167,19 +167,19 @@ class RedisStore:
         merges: batch.Merges = {}
         args = batch.arguments(changes, now, self._slack_ms, merges)
         if not batch.only_removes(changes):
-            # The registers may be on other nodes than the rows of the org, so no script can write both. The org is
-            # entered first: an entry without rows costs a request and is removed later, but workers and the purge would
-            # not find rows without an entry.
+            # The registers may be on other nodes than the org's rows, so no script can write both. The org is entered
+            # first, because an entry without rows only costs a request until it is removed. Without an entry, workers
+            # and the purge would not find the rows.
             await self._register(org, removing=batch.removes(changes))
             await self._work.enter(org, changes)
             await self._expiries.enter(org, changes)
         while True:
-            # A Lua script runs alone on its node, so its checks and its writes are one transaction. A reply that was
-            # lost is only asked for again if the changes have the same effect twice.
+            # A Lua script runs alone on its node, so its checks and writes are one transaction. If the reply is lost,
+            # the script is sent again only if the changes are idempotent.
             reply = await self._commit(base, args, again=repeatable(changes))
             if reply[0] != b"unknown":
                 return batch.results(changes, reply)
-            # The batch would replace rows of a newer version: merge their unknown cells, and try again.
+            # The batch would replace rows that a newer version wrote. Merge their unknown cells, and try again.
             merges = batch.merge(changes, merges, reply)
             args = batch.arguments(changes, now, self._slack_ms, merges)
 
@@ -198,7 +198,7 @@ class RedisStore:
                     counts[name.decode()] = counts.get(name.decode(), 0) + count
             await self._expiries.leave(ends, now)
             if min(left.values()) <= 0 or all(after and int(after) <= now for _, after in ends):
-                break  # a table reached its limit: the rest of it stays due, and this loop would find it again
+                break  # a table reached its limit, so its remaining rows stay due and this loop would return to them
         return counts
 
     async def tidy(self, org: str, *, now: int) -> None:
@@ -225,7 +225,7 @@ class RedisStore:
             for rank in reply
         ]
         await self._leave(set(orgs) - {name for _, name in due})
-        # The look took no lease, so another worker may claim these jobs first. `_claim` then returns fewer.
+        # No lease was taken yet, so another worker may claim these jobs first. `_claim` then returns fewer of them.
         taken = [name for _, name in sorted(due)[:limit]]
         jobs = []
         for name in dict.fromkeys(taken):
@@ -282,8 +282,8 @@ class RedisStore:
             out += records if where is None else [record for record in records if matches(where, document_of(record))]
             if last is None:
                 break
-            # The next page begins behind the last key instead of at an offset, so rows that others insert or delete
-            # between two pages cause no row to be skipped or repeated.
+            # The next page begins after the last key instead of at an offset, so that no row is skipped or repeated if
+            # others insert or delete rows between two pages.
             low, high = (low, last) if reverse else (last + b"\0", high)
         return out if limit is None else out[:limit]
 
@@ -313,7 +313,7 @@ class RedisStore:
             if not again:
                 raise
             unknown = lost
-        # The batch is idempotent: sent again it is done now, or found to have been done before.
+        # The batch is idempotent, so sending it again either applies it or finds that it was applied before.
         for tries in range(1, _MAX_ATTEMPTS + 1):
             await self._runtime.sleep(pause(tries, first=0.02, longest=2.0))
             try:
@@ -365,14 +365,14 @@ class RedisStore:
         if then is not None and time.monotonic() - then <= REGISTER_SECONDS:
             return
         try:
-            # First cancel a note that the org is empty; retire.lua then starts its waiting period again.
+            # First remove the note that the org is empty, so that retire.lua starts its waiting period again.
             note, enter = (EMPTY_KEY, ["ZREM", EMPTY_KEY, org]), (ORGS_KEY, ["SADD", ORGS_KEY, org])
             await self._client.many([note, enter])
             if len(self._registered) > 100_000:
                 self._registered.clear()
             self._registered[org] = time.monotonic()
         except StoreError as full:
-            # A batch that deletes must succeed on a full server, and an org with something to delete is registered.
+            # A batch that deletes must succeed on a full server. An org that has rows to delete is registered already.
             if not removing or full.facts.get("code") != "OOM":
                 raise
 

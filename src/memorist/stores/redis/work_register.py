@@ -48,7 +48,8 @@ class WorkRegister:
         try:
             await self._client.command(WORK_KEY, "ZADD", WORK_KEY, b"%.3f" % time.time(), org)
         except StoreError as full:
-            # A server out of memory still accepts batches that delete, which may write a job; the sweep finds it.
+            # A server that is out of memory still accepts batches that delete, which may also write a job. The sweep
+            # finds it.
             if full.facts.get("code") != "OOM":
                 raise
             return
@@ -70,6 +71,7 @@ class WorkRegister:
         self._cursor, orgs = await self._holders(self._cursor)
         now = b"%.3f" % time.time()
         entered = [part for org in orgs for part in (now, org)]
+        # Only after the last page: a register with this marker counts as complete.
         if not self._cursor:
             entered += [b"+inf", _SWEPT]
             self._swept = time.monotonic()

@@ -68,6 +68,7 @@ class CopyPlan:
         """Return the changes that update the copies once the batch is committed."""
         out: list[Change] = []
         for copy_key, touches in self.rows.items():
+            # After several changes to one row, no single result describes it, so its copy is emptied.
             state, ends = (None, None) if len(touches) > 1 else _outcome(touches[0][1], results[touches[0][0]])
             out.append(hot.freed(copy_key, now) if state is None else Put(hot.entry(copy_key, {"b": state}, now, ends)))
         for copy_key, appends in self.windows.items():
@@ -175,7 +176,7 @@ def served(record_type: type[Record], copy: Copy, now: int) -> object:
     if body is None:
         return MISS
     if "a" in body:
-        # An absence seen at a time holds from then on; a reader whose clock is behind may still see an expired row.
+        # The row was absent at that time. A reader whose clock is behind may still have to see an expired row.
         return None if body["a"] is None or now >= body["a"] else MISS
     if body["s"] != codec(record_type).shape:
         return MISS
@@ -196,7 +197,7 @@ def window(copies: list[StateEntry], limit: int, now: int) -> list[Message] | No
     if any(body["s"] != codec(Message).shape for body in bodies):
         return None
     rows = [_row(Message, body) for body in bodies]
-    # Messages appended since the fill must be there without a gap; those of the fill expire together with its marker.
+    # Messages appended since the fill must be complete. Those of the fill itself expire together with its marker.
     grown = [row.seq for row in rows if row.seq > filled["top"]]
     wanted = min(limit, head["top"] - filled["top"])
     if grown != list(range(head["top"], head["top"] - wanted, -1)):

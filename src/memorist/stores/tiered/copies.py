@@ -29,7 +29,7 @@ T = TypeVar("T")
 FIRST_PAUSE_SECONDS = 0.1
 MAX_PAUSE_SECONDS = 5.0
 WRITING_MICROS = 10_000_000
-# How often a mark or a read may find that the generation changed before the hot store counts as failed.
+# After this many changes of the generation during one mark or read, the hot store counts as failed.
 GENERATION_TRIES = 8
 MARKS_PER_TIDYING = 64
 _random = random.SystemRandom()
@@ -154,8 +154,8 @@ class HotSide:
         if generation is None:
             return False
         expects = [Expect(StateEntry, self._generation_key(org), generation)]
-        # A writer marks its copies first, which raises their versions. So a row that was read before that write and
-        # arrives here after it is not stored over the mark.
+        # A writer first marks its copies, which raises their versions. A row that was read before that write and
+        # arrives here after it therefore cannot replace the mark.
         expects += [Expect(StateEntry, copy_key, version) for copy_key, version in versions.items()]
         try:
             await self.guarded(lambda: self.store.apply([*expects, *changes], now=now))
@@ -164,7 +164,7 @@ class HotSide:
                 self._generations.pop(org, None)
             return False
         except UsageError:
-            # The hot store refuses the copy, for example as too large; the durable store serves the row.
+            # The hot store refuses the copy, for example because it is too large. The durable store serves the row.
             return False
         return True
 
@@ -247,8 +247,8 @@ class HotSide:
         if incarnation != self._incarnation:
             self._generations.clear()
         self._incarnation = incarnation
-        # A connection that another call made meanwhile may reach a server that has restarted since it answered: only
-        # those from before the question are covered by the answer.
+        # Store the count from before the question. A connection that another call has opened since then may reach a
+        # server that restarted after it answered.
         self._connections = count
 
     async def _trusted(self, org: str, read: Callable[[], Awaitable[T]]) -> tuple[int, T]:
@@ -259,6 +259,7 @@ class HotSide:
         await self._prepare(org)
         generation = self._generations.get(org)
         result = await read()
+        # A server that restarted during the read may have answered with old data.
         await self._same_server()
         if generation is None or self._generations.get(org) != generation:
             raise HotDown
@@ -284,13 +285,18 @@ class HotSide:
 
     async def _rotate(self, org: str, *conditions: Change) -> None:
         """Start a new generation and delete all copies if the conditions hold."""
+        # Random, because a counter that starts again in a flushed store could reach an earlier number, and old fills
+        # would pass.
         generation = _random.getrandbits(52) + 1
         at = to_datetime(0)
         _, ns, key = self._generation_key(org)
         row = StateEntry(
             org=org, ns=str(ns), key=str(key), value=self._incarnation, created_at=at, updated_at=at, version=generation
         )
+        # `;` follows `:` in ASCII, so the range covers all namespaces of copies, but not the generation's own (the bare
+        # prefix).
         copies = DeleteRange(StateEntry, (org,), after=(f"{self._prefix}:",), before=(f"{self._prefix};",))
+        # Load, because Put would assign the version itself.
         await self.store.apply([*conditions, copies, Load(row)], now=0)
         self._generations[org] = generation
         self._dirty.discard(org)

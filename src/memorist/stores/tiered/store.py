@@ -66,7 +66,7 @@ class TieredStore:
         self._hot = HotSide(hot, max_age)
 
     def __getattr__(self, name: str) -> object:
-        # Optional protocols of the durable store, such as search.
+        # This provides the optional protocols of the durable store, such as search.
         if name.startswith("_") or name == "durable":
             raise AttributeError(name)
         return getattr(self.durable, name)
@@ -76,11 +76,12 @@ class TieredStore:
         await self.durable.open()
         identity = await self.durable.get(StoreIdentity, _TIER.row_key, now=0)
         if identity is None:
+            # Two processes may do this at once. The second read returns the id that was stored first.
             fresh = msgspec.structs.replace(_TIER, id=new_id())
             await self.durable.apply([Put(fresh, absent=True)], now=0)
             identity = await self.durable.get(StoreIdentity, _TIER.row_key, now=0)
         if identity is None:
-            raise StoreError("the durable store did not keep the identity of its hot copies")
+            raise StoreError("the durable store did not store the identity of its hot copies")
         self._hot.serve(identity.id)
 
     async def close(self) -> None:
@@ -129,12 +130,14 @@ class TieredStore:
         tokens = {org: await self._mark(org, plan, now) for org, plan in plans.items()}
         try:
             results = await self.durable.apply(changes, now=now)
+        # A definite refusal frees the copies. After a cancellation or an unknown outcome, the marks stay until they
+        # lapse, so that no reader fills a copy with a row from before the commit.
         except BaseException as error:
             for org, plan in plans.items():
                 if isinstance(error, MemoristError) and not isinstance(error, UnknownOutcome):
                     await self._free(org, plan, now)
                 elif plan.wipe or tokens[org] is None:
-                    # The outcome is unknown and no marks keep readers away from the copies: wipe the org later.
+                    # No marks keep readers away from the copies, so wipe the org before it is served hot again.
                     self._hot.distrust(org)
             raise
         for org, plan in plans.items():
@@ -169,7 +172,7 @@ class TieredStore:
     async def scrub(self) -> Scrubbed:
         """Scrub both stores after deleting all copies in the hot store. Raises an error if the hot store is
         unavailable."""
-        # An emptied copy still has the key of the deleted row.
+        # An emptied copy still contains the key of the deleted row.
         await self._hot.erase()
         report = Scrubbed()
         for store in (self.durable, self.hot):
@@ -187,7 +190,7 @@ class TieredStore:
             try:
                 hot = await self._hot.guarded(self.hot.diagnose)
             except HotDown as down:
-                hot["problems"] = [f"the hot store cannot be reached: {down.__cause__ or 'given a rest'}"]
+                hot["problems"] = [f"the hot store cannot be reached: {down.__cause__ or 'it failed recently'}"]
                 problems += hot["problems"]
         return {**report, "store": self.name, "hot": hot, "problems": problems}
 
@@ -233,6 +236,7 @@ class TieredStore:
         states = [(row.seq, state_of(row)) for row in rows]
         if any(state is None for _, state in states):
             return
+        # A full page may have older messages behind it, so only a shorter one is the whole thread.
         about = {"top": top, "at": now, "whole": len(rows) < WINDOW_MESSAGES}
         changes: list[Change] = [DeleteRange(StateEntry, (org, partition), before=(FILLED,))]
         changes += [
@@ -282,7 +286,7 @@ class TieredStore:
     ) -> None:
         """Replace the marks with the new values, or empty the copies if others wrote to them in the meantime."""
         if marks is None:
-            # Without marks a reader may have filled a copy with the value that this batch has just replaced.
+            # Without marks, a reader may have filled a copy with the value that this batch has just replaced.
             await self._hot.wipe(org)
             return
         replayed = any(isinstance(result, Appended) and result.replayed for result in results)
@@ -293,7 +297,7 @@ class TieredStore:
         try:
             done = await self._hot.fill(org, marks.generation, marks.versions, puts, now)
         except HotDown:
-            # Whether the marks were replaced is unknown: distrust the copies of this org until it was wiped.
+            # It is unknown whether the marks were replaced, so the org's copies cannot be trusted.
             await self._hot.wipe(org)
             return
         if not done:

@@ -3,7 +3,7 @@
 -- ARGV: now, slack (ms), changes (count, then each with its own).
 local now, slack, at = ARGV[1], tonumber(ARGV[2]), 3
 local entries, touched, removes = {}, {}, false
-local unknown = { 'unknown' }  -- places, shapes and bodies of rows that may hold cells the client does not know
+local unknown = { 'unknown' }  -- indexes, shapes and bodies of rows that may contain cells unknown to the client
 
 local function take()
   at = at + 1
@@ -58,7 +58,7 @@ local function may_replace(i, t, old, merged_from)
   end
 end
 
--- The last version in the history of a deleted row. A new row counts on from it, so that no version is reused.
+-- Returns the last version in the history of a deleted row. A new row continues from it, so that no version is reused.
 local function last_version(past, member)
   local last, high = 0, '(' .. member .. '\255'
   while last == 0 do
@@ -156,7 +156,7 @@ local function delete_range(i)
     if e.new then e.new, gone = false, gone + 1 end
     e.listed = true
   end
-  for _, e in ipairs(touched) do  -- rows made earlier in this batch are not in the sorted set yet
+  for _, e in ipairs(touched) do  -- rows created earlier in this batch are not in the sorted set yet
     if e.t == t and e.new and not e.old and not before(e.member, low) and before(e.member, high) then
       e.new, gone = false, gone + 1
     end
@@ -221,8 +221,8 @@ for i = 1, tonumber(take()) do
   if refused then return refused end
 end
 if #unknown > 1 then return unknown end
--- A server out of memory refuses a script's first write if that needs memory, and allows all that follow. So a batch that
--- deletes begins with a DEL: then it goes through, with the little that it writes.
+-- A server that is out of memory refuses a script's first write if it needs memory, but allows all later writes. A batch
+-- that deletes therefore begins with a DEL, so that it succeeds together with the few rows that it writes.
 if removes then call('DEL', base .. 'scratch') end
 local gone = {}
 for _, e in ipairs(touched) do

@@ -2,7 +2,8 @@
 -- table, then the expiry of the next row (empty: none expires).
 -- ARGV: now, then per table: its six parts, limit.
 local now, counts, ends = ARGV[1], {}, nil
-local border = format('%.0f', tonumber(now) - 1e18 + 1000)  -- scores are rounded; the row itself decides
+-- Scores are doubles and may be rounded, so look a little beyond `now`. The expiry in the row itself decides.
+local border = format('%.0f', tonumber(now) - 1e18 + 1000)
 for at = 2, #ARGV, 7 do
   local t, ended, collected = table_of(ARGV[at], ARGV[at + 1], ARGV[at + 2]), {}, {}
   for _, member in ipairs(call('ZRANGEBYSCORE', t.expiry, '-inf', border, 'LIMIT', 0, ARGV[at + 6])) do

@@ -1,13 +1,13 @@
--- Returns one page of live rows between two bounds, in order: { the member to go on from (or false), row, row, … }.
+-- Returns one page of live rows between two bounds, in order: { the member to continue from (or false), row, row, … }.
 -- ARGV: table (six parts), index number (0: the key itself), low, high, reverse, limit, now, bytes per page, keys only.
--- With `keys only`, each row is its expiry and member alone: what the body holds is not sent.
+-- With `keys only`, each row consists of its expiry and member, and its body is not sent.
 local t = table_of(ARGV[1], ARGV[2], ARGV[3])
 local index, low, high, reverse = tonumber(ARGV[7]), '[' .. ARGV[8], '(' .. ARGV[9], ARGV[10] == '1'
 local limit, now, room, keys_only = tonumber(ARGV[11]), ARGV[12], tonumber(ARGV[13]), ARGV[14] == '1'
 local order = index == 0 and t.order or t.order .. ':' .. index
 local out = { false }
 
-local function belongs(row, place)  -- false for a stale member: the server expired the row, and it was written anew
+local function belongs(row, place)  -- false for a stale member of a row that the server expired and that was written again
   local n = 0
   for part in string.gmatch(parse(t, row).ix, '[^\255]+') do
     n = n + 1
@@ -37,7 +37,7 @@ while true do
       if not row then call('ZREM', t.expiry, places[i] and sub(members[i], #places[i] + 2) or members[i]) end
     else
       local expires = string.match(row, '^([^;]*);', t.start)
-      -- A row with a wrong checksum is returned whatever its expiry says, so that the client reports the damage.
+      -- A row with a wrong checksum is returned even if it has expired, so that the client reports the damage.
       if expires == '' or expires > now or (t.checked and sub(redis.sha1hex(sub(row, 10)), 1, 8) ~= sub(row, 2, 9)) then
         local part = keys_only and expires .. ';' .. sub(keys[i], #t.rows + 1) or row
         out[#out + 1] = part
