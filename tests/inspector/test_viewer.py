@@ -89,7 +89,7 @@ def test_search_filters_and_says_why_not(opened: Open, demo_site: Site) -> None:
     message = f"{window.thread('Launch plan')}#7"
     page.get_by_role("textbox", name="Id").fill(message)
     page.get_by_role("button", name="Ask").click()
-    page.get_by_text("The filter by kind leaves it out.").wait_for()
+    page.get_by_text("The kind filter excludes it.").wait_for()
     page.get_by_role("textbox", name="Id").fill("user:ada/nothing")
     page.get_by_role("button", name="Ask").click()
     page.get_by_text("There is nothing under this id").wait_for()

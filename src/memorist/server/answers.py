@@ -42,6 +42,7 @@ def problem_response(error: MemoristError, request_id: str, scope: Scope) -> Res
     """Return an error as problem+json, with its status and headers such as `Retry-After`."""
     problem = problem_of(error, request_id=request_id)
     status = next((_OURS[kind] for kind in type(error).__mro__ if kind in _OURS), problem.status)
+    # A conflict with a version that the request named in a header is a failed precondition (RFC 9110).
     if status == 409 and any(name in (b"if-match", b"if-none-match") for name, _ in scope["headers"]):
         status = 412
     headers: dict[str, str] = {}

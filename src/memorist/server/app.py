@@ -96,6 +96,7 @@ class Server:
         """Return the memory narrowed to the grants of a key. The result is cached. A request can narrow it further, but
         never widen it.
         """
+        # The cache key is the whole API key, not its id, so that a key whose grants were changed gets a new handle.
         handle = self._handles.get((key, narrowed))
         if handle is None:
             if len(self._handles) >= MAX_HANDLES:
@@ -189,13 +190,14 @@ def make_app(memory: AsyncMemory, options: Options | None = None, parts: Iterabl
 
     @asynccontextmanager
     async def running(app: Starlette) -> AsyncIterator[None]:
-        # Opened on the lane, so that the worker, which starts with the memory, runs there.
+        # The memory is opened on the lane, because its worker starts with it and runs on the same event loop.
         await server.lane.run(core_of(memory).shared.open)
         async with memory, AsyncExitStack() as stack:
             for part in mounted:
                 await stack.enter_async_context(part.running())
             yield
             server.draining = True
+        # The lane ends last: closing the memory schedules tasks there that close the connections of the lane's loop.
         await server.lane.close()
 
     app = Application(routes=_routes(server, mounted), lifespan=running)
@@ -213,7 +215,7 @@ class Application(Starlette):
 
 
 def _routes(server: Server, parts: list[Part]) -> list[BaseRoute]:
-    # A part takes its path alone and what lies under it; a Mount would answer its bare path with a redirect.
+    # A part serves its own path and everything below it. A Mount would redirect the bare path.
     mounted = [
         Route(path, Gated(part.app, server) if part.gated else part.app, methods=None, name=part.path.strip("/"))
         for part in parts

@@ -48,6 +48,7 @@ class Keys:
         """Return a random secret that all servers on this store share, so that one server can verify another's
         signatures."""
         if self._secret is None:
+            # With `absent`, the first server to get here stores its secret, and all others read it.
             row = await self._records.put("global", ("secret",), secrets.token_bytes(32), absent=True)
             self._secret = bytes(row.data)
         return self._secret
@@ -119,6 +120,7 @@ class Keys:
         if scheme.lower() != "bearer" or prefix != "rk" or not secret or not id.isalnum() or len(id) > 64:
             raise Unauthorized("a valid key is needed: Authorization: Bearer rk_…")
         key = await self.find(id)
+        # Compare even if there is no such key, so that the response time does not reveal which ids exist.
         matches = hmac.compare_digest(key.digest if key else b"\0" * 32, _digest(secret))
         if key is None or not matches:
             raise Unauthorized("a valid key is needed: Authorization: Bearer rk_…")

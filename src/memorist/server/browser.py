@@ -142,6 +142,7 @@ def check_same_site(request: Request) -> None:
     """Refuse a write that our own page did not send (cross-site request forgery)."""
     if request.method in ("GET", "HEAD"):
         return
+    # The gate has already refused every Origin except our own, so it is enough that there is one.
     if request.headers.get("origin") is None or request.headers.get("x-memorist") != "1":
         raise Forbidden("a write by cookie needs our own Origin and the header X-Memorist: 1")
 
@@ -173,7 +174,7 @@ def browser_routes(server: Server) -> list[Route]:
         try:
             secret = await server.sessions.redeem(code)
         except Unauthorized as used:
-            # Whoever follows a link twice has a session already; others get the login page.
+            # A browser that follows its link a second time already has a session. All others get the login page.
             if cookie_of(request) is not None:
                 return RedirectResponse(home, 303)
             server.count_bad(request, used)
@@ -211,6 +212,7 @@ def _path(request: Request) -> str:
 
 
 def _with_cookie(request: Request, answer: Response, secret: str) -> Response:
+    # Not every browser sends a Secure cookie over plain HTTP, which is what a loopback address uses.
     answer.set_cookie(
         cookie_name(request.scope), secret, max_age=SESSION_SECONDS, path=_path(request), httponly=True,
         samesite="strict", secure=host_name(request.headers) not in LOOPBACK,

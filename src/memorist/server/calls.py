@@ -111,6 +111,7 @@ def _struct(parameter: Parameter, data: object, kind: type) -> object:
 
 def _positional(operation: Operation, call: Call) -> Call:
     """Pass the parameters before `*messages` by position, as Python requires."""
+    # The names are in reverse order, so that inserting each at the front restores the order of the parameters.
     for name in _before_many(operation):
         if name in call.options:
             call.args.insert(0, call.options.pop(name))
@@ -164,6 +165,7 @@ def _take_expect(call: Call, headers: Mapping[str, str]) -> None:
     match, none = headers.get("if-match"), headers.get("if-none-match")
     if match is not None:
         text = match.strip().removeprefix("W/").strip('"')
+        # A number of 18 digits always fits into 64 bits. `isdecimal` also accepts digits of other scripts.
         if not text.isdecimal() or not text.isascii() or len(text) > 18:
             raise Malformed('If-Match must contain a version as in ETag, like "3"')
         call.options["expect"] = int(text)
@@ -180,7 +182,7 @@ def _converted(parameter: Parameter, value: object, *, listed: bool = False) -> 
     if parameter.location == "query" and isinstance(value, str):
         value = _from_text(parameter, value)
     try:
-        # Only text that is no JSON is converted leniently: a limit of 0.0 is no whole number.
+        # Only text that is not JSON is converted leniently, because a limit of 0.0 is not a whole number.
         return msgspec.convert(value, kind, strict=parameter.location != "query" or not isinstance(value, str))
     except msgspec.ValidationError as wrong:
         raise InvalidValue(f"`{parameter.name}` is invalid: {wrong}") from None

@@ -39,6 +39,8 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._in_head:
             self._head += len(data)
         super().data_received(data)
+        # Only a head that is still incomplete after parsing: the bytes that completed one may have been part of the
+        # body.
         if self._in_head and self._head > self.head_bytes:
             self._refuse(431, f"A request line with its headers may have {self.head_bytes} bytes.")
 
@@ -52,7 +54,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        # A head that came whole, in one segment or with the body, is measured here.
+        # A head that arrived in one piece, or together with the body, is measured here.
         lines, self._lines = self._lines + len(self.url), 0
         self._in_head, self._head = False, 0
         self._wait()
@@ -81,10 +83,10 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _silent(self) -> None:
         if self.flow.read_paused:
-            # The application is slower than the client; the client waits for us.
+            # Reading is paused because the application is slower than the client, so the client waits for us.
             self._wait()
         else:
-            self._refuse(408, f"The request was not finished; nothing came for {self.silent_seconds:g} seconds.")
+            self._refuse(408, f"The request is incomplete, and nothing arrived for {self.silent_seconds:g} seconds.")
 
     def _refuse(self, status: int, reason: str) -> None:
         """Close the connection, with an answer if none has begun."""

@@ -88,7 +88,7 @@ def _endpoint(server: Server, operation: Operation) -> Endpoint:
         if with_request:
             call.options["request"] = request
         if operation.streamed:
-            # A stream mostly waits, so that it is no part of the limit of concurrent requests.
+            # A stream mostly waits, so it does not count against the limit on concurrent requests.
             parts = await _called(asked, operation, call)
             return StreamingResponse(parts, media_type=operation.streamed)
         if operation.waits:
@@ -148,6 +148,7 @@ def _check_type(request: Request, wanted: str) -> None:
 async def read_body(request: Request) -> bytes:
     """Read the body of a request as bytes. Raises an error if its media type is not JSON or it is too long."""
     _check_type(request, JSON)
+    # Count the bytes while reading, so that a body that is too long is refused before all of it is in memory.
     parts: list[bytes] = []
     size, more = 0, True
     while more:
@@ -157,7 +158,7 @@ async def read_body(request: Request) -> bytes:
         parts.append(message.get("body", b""))
         size += len(parts[-1])
         if size > MAX_BODY_BYTES:
-            raise TooLarge(f"a body may have {MAX_BODY_BYTES} bytes")
+            raise TooLarge(f"a body may have at most {MAX_BODY_BYTES} bytes")
         more = message.get("more_body", False)
     return b"".join(parts)
 
@@ -166,17 +167,18 @@ async def _done_once(asked: Asked, operation: Operation, call: Call, idempotency
     """Run a write at most once per idempotency key. A row with the key is committed together with the change."""
     name = f"{asked.key.id}:{idempotency}"
     replay.prepare(operation, call, name)
-    # The row of the key is kept under the org, where keys of users cannot write.
+    # The key's row is stored under the org, where a user's key cannot write.
     space = asked.server.handle_of(asked.key.org)
     rows = IdempotencyKey(core_of(space), name, digest)
     if await rows.seen():
         return await _again(asked, operation, call, rows)
+    # A handle of its own, because the row must be committed with the next write of this request and of no other.
     fresh = Asked(asked.server, asked.key, asked.memory.scope())
     rows.commit_with(fresh.core)
     try:
         result = await _called(fresh, operation, call)
     except Conflict:
-        # Two requests raced under one key: the loser reads what the winner committed.
+        # Two requests raced with the same key. The loser answers with what the winner committed.
         if await rows.seen():
             return await _again(asked, operation, call, rows)
         raise

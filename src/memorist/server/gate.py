@@ -86,17 +86,18 @@ class Gate:
         except ClientDisconnect:
             return
         except MemoristError as error:
+            # The status has already been sent, so the only way to report the error is to break off the connection.
             if send.started:
                 raise
             if isinstance(error, StoreError):
                 self.server.metrics.failed(type(error).__name__)
             await problem_response(error, send.id, scope)(scope, receive, send)
         except Exception as error:
-            # A bug of ours: log the exception's type and the request id, never content.
+            # This is a bug. Log the exception's type and the request id, but never content.
             log.error("%s in %s request=%s", type(error).__name__, operation_name(scope), send.id)
             if send.started:
                 raise
-            detail = f"the server failed; its log has the request {send.id}"
+            detail = f"the server failed; look for request {send.id} in its log"
             await send_problem(Problem(type="urn:memorist:internal", title="Internal", status=500, detail=detail))(
                 scope, receive, send
             )
@@ -104,15 +105,16 @@ class Gate:
     def _refusal(self, headers: Mapping[str, str], scope: Scope) -> Response | None:
         hosts = self.server.options.hosts
         names = [name for name, _ in scope["headers"]]
+        # A proxy might check one of two values, and this server the other.
         if names.count(b"host") > 1:
-            return forbidden("a request has one Host header")
+            return forbidden("a request must have only one Host header")
         if names.count(b"origin") > 1:
-            return forbidden("a request has at most one Origin header")
+            return forbidden("a request may have at most one Origin header")
         if host_name(headers) not in hosts and "*" not in hosts:
             return forbidden("this server does not answer to that host name")
         origin = headers.get("origin")
-        # Behind a proxy that ends TLS, pages are https while the request to us is not.
+        # Behind a proxy that terminates TLS, pages use https, although the request to us does not.
         ours = [f"{scheme}://{headers.get('host')}" for scheme in (scope["scheme"], "https")]
         if origin is not None and origin not in ours:
-            return forbidden("requests of other origins are refused")
+            return forbidden("requests from other origins are refused")
         return None

@@ -41,7 +41,7 @@ class Health:
         """Return whether a row can be written and read back and the worker is keeping up."""
         if draining:
             return Readiness(ready=False, problems=("the server is stopping",))
-        # One probe at a time: strangers may ask, and each probe writes a row.
+        # Only one probe runs at a time, because anyone may ask and each probe writes a row.
         async with self._probing:
             now = time.monotonic()
             if self._last is None or now - self._last[0] > CHECKED_SECONDS:

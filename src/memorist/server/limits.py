@@ -41,6 +41,8 @@ class Buckets:
     def take(self, key: str, rate: Rate) -> Refused | float:
         """Take one token. Return the number of tokens left, or Refused. A key always has the same rate."""
         now = self._clock()
+        # Removing the bucket and adding it again moves it to the end, so the first one is always the least recently
+        # used.
         level, then = self._buckets.pop(key, (rate.burst, now))
         level = min(rate.burst, level + (now - then) * rate.per_second)
         if len(self._buckets) >= MAX_BUCKETS:

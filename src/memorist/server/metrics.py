@@ -52,6 +52,7 @@ class Metrics:
     def _histograms(self) -> Iterable[str]:
         yield "# TYPE memorist_request_seconds histogram"
         for operation, counts in sorted(self._counts_by_time.items()):
+            # Prometheus buckets are cumulative: each one includes all smaller durations.
             for bound, count in zip((*BOUNDS, "+Inf"), accumulate(counts), strict=True):
                 yield f'memorist_request_seconds_bucket{{operation="{operation}",le="{bound}"}} {count}'
             yield f'memorist_request_seconds_count{{operation="{operation}"}} {sum(counts)}'

@@ -32,7 +32,7 @@ def narrow(memory: AsyncMemory, key: ApiKey, header: str) -> AsyncMemory:
     except (msgspec.DecodeError, RecursionError) as wrong:
         raise InvalidValue(f"the header {NARROWED} is a JSON object with user, read and write: {wrong}") from None
     if asked.actor is not None and asked.actor != key.actor:
-        raise Forbidden("a request cannot change the actor of its key; use a key made for that actor")
+        raise Forbidden("a request cannot change the actor of its key; use a key that was created for that actor")
     if asked.org is not None and asked.org != key.org:
         raise Forbidden("a request cannot change the org of its key; use a key of that org")
     try:

@@ -104,6 +104,7 @@ def _schemas() -> JsonObject:
         types.append(_answer(operation))
     schemas, components = msgspec.json.schema_components(types, schema_hook=_opaque, ref_template=_REF)
     shapes = iter(schemas)
+    # The first two shapes, of Problem and RenderedRequest, only have to be among the components.
     next(shapes)
     next(shapes)
     by_operation = {

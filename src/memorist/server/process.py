@@ -33,6 +33,7 @@ class Serving(uvicorn.Server):
 
 def serve(make: Callable[[], Starlette], *, host: str, port: int, workers: int = 1, **settings: object) -> None:
     """Serve until a signal stops the server. `make` builds the application in each process, after the fork."""
+    # The socket is bound before the fork, so that all workers accept connections from the same queue.
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as shared:
         shared.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         shared.bind((host.strip("[]"), port))
@@ -66,6 +67,7 @@ def _run_many(
     children = []
     for _ in range(workers):
         child = os.fork()
+        # The child must never return into the parent's code, not even after an error.
         if child == 0:
             try:
                 _run(make, shared, settings)

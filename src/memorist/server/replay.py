@@ -130,11 +130,12 @@ def counts(operation: Operation) -> bool:
 async def answer(operation: Operation, call: Call, handle: AsyncMemory, outcome: int | bool | None) -> Any:
     """Answer a repeated request. `outcome` is the number stored with the key."""
     if counts(operation):
-        # True is not stored. False is, as 0, because a write that changed nothing commits no row to tell it by.
+        # A key without an outcome means True. False is stored as 0, because a write that changed nothing commits
+        # nothing, not even its key.
         if answer_of(operation) is bool:
             return outcome is None or bool(outcome)
-        if outcome is None:  # the server ended before it could keep the number
-            raise AnswerGone("this was already done with the same Idempotency-Key, and how much it did is unknown")
+        if outcome is None:  # the server stopped before it could store the number
+            raise AnswerGone("this was already done with the same Idempotency-Key, but its result was not stored")
         return outcome
     again = _AGAIN.get(operation.name)
     if again is None:
@@ -143,7 +144,7 @@ async def answer(operation: Operation, call: Call, handle: AsyncMemory, outcome:
     noun, _, method = name.partition(".")
     result = await getattr(noun_of(handle, noun), method)(**arguments(handle, call.options))
     if result is None or (isinstance(result, list) and None in result):
-        raise _answer_gone()  # the row was deleted or expired since
+        raise _answer_gone()  # the row has been deleted or has expired since then
     return result
 
 
@@ -165,7 +166,7 @@ async def _searched(operation: Operation, call: Call, handle: AsyncMemory) -> ob
         if same:
             return max(same, key=lambda event: event.updated_at)
     if operation.name == "memories.undo":
-        return await handle.memories.get(options["id"], ns=options.get("ns"))  # None where nothing was left
+        return await handle.memories.get(options["id"], ns=options.get("ns"))  # None if the undo left no memory
     if operation.name == "plans.apply":
         return msgspec.structs.replace(options["plan"], applied=True)
     if operation.name in ("facts.reject", "facts.end"):
@@ -181,4 +182,4 @@ async def _searched(operation: Operation, call: Call, handle: AsyncMemory) -> ob
 
 
 def _answer_gone() -> AnswerGone:
-    return AnswerGone("this was already done with the same Idempotency-Key, and its answer is gone")
+    return AnswerGone("this was already done with the same Idempotency-Key, but its answer no longer exists")

@@ -34,6 +34,7 @@ class Room:
         try:
             await self._places.acquire()
         except BaseException:
+            # Also when the caller is cancelled: `__aexit__` does not run if `__aenter__` raises.
             self.taken -= 1
             raise
 

@@ -24,7 +24,8 @@ def strict_json(text: bytes) -> Json:
     """Return the value of a JSON document. Raises `Malformed` if any object in it contains the same name twice."""
     value: Json = _loads(text)
     if len(_NAMES.findall(text)) > _names(value):
-        # There are more ends of names than names: one is there twice, or within a text. This pass is exact, and slower.
+        # There are more ends of names than names, so a name occurs twice, or a string contains one. This slower pass
+        # finds out which.
         json.loads(text, object_pairs_hook=_unique, parse_int=str, parse_float=str)
     return value
 

@@ -27,7 +27,7 @@ class Analyses(ServerNoun, server_nouns.Analyses):
         self._core.scope.whole_org("the analyser")
         path = self._folders.get(name)
         if path is None:
-            raise NotFound("the server was not given this folder; start it with `memorist serve --analyze DIR`")
+            raise NotFound("the server does not know this folder; start it with `memorist serve --analyze DIR`")
         point = installed_analyzer()
         if point is None:
             raise Unsupported(

@@ -27,6 +27,7 @@ class Batches(ServerNoun, server_nouns.Batches):
 
     async def read(self, operations: list[Step], last: Step) -> Any:
         asked = checked(last, self._key)
+        # This batch is never committed. It only lets the last operation see the writes of the others.
         batch = self._core.batched().facade()
         await collected(batch, operations, self._key)
         return answer_data(asked, await _called(batch, asked, last))

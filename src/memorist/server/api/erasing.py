@@ -53,6 +53,7 @@ class Erasing(ServerNoun, server_nouns.Erasing):
     async def _take_code(self, code: str, target: JsonObject) -> None:
         state_key = ("forget", _digest(code))
         row = await self._codes.get("global", state_key)
+        # Of two requests with the same code, only one deletes the row; `delete` returns False to the other.
         if row is None or row.data != self._bound(target) or not await self._codes.delete("global", state_key):
             raise UsageError("this code is not for this key and target, was used, or has expired; ask for a new one")
 

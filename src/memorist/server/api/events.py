@@ -87,8 +87,8 @@ class EventStream(ServerNoun, server_nouns.EventStream):
         last = request.headers.get("last-event-id", "") if request is not None else ""
 
         async def is_allowed() -> bool:
-            # By key or cookie, as the request came. A key that another process revoked is noticed once its cached copy
-            # is read again.
+            # Checks the key or the cookie of the request. If another process revoked the key, this is noticed once its
+            # cached copy has expired.
             try:
                 key = await self._server.who(request) if request is not None else self._key
             except (Unauthorized, Limited):
@@ -110,7 +110,7 @@ async def _stream(
     spoke = checked = time.monotonic()
     while not server.draining:
         items, missed = feed.since(at, org, names)
-        # A stream outlives the request that opened it: whoever may no longer ask gets nothing more.
+        # A stream may outlive the validity of its key, so the key is checked before anything more is sent.
         if items or missed or time.monotonic() - checked > CHECK_SECONDS:
             checked = time.monotonic()
             if not await is_allowed():

@@ -55,7 +55,7 @@ class KeyRing(ServerNoun, server_nouns.KeyRing):
         return api_key
 
     def _whole_org(self) -> None:
-        # A user's key could otherwise create one for another user or for the whole org: privilege escalation.
+        # Otherwise, a user's key could create a key for another user or for the whole org (privilege escalation).
         if self._core.scope.user is not None:
             raise Forbidden("only a key for the whole org can manage keys; this one is a user's")
 

@@ -16,7 +16,7 @@ class OutboxOf(ServerNoun, server_nouns.OutboxOf):
 
     async def wait(self, ids: list[str], timeout: float = 0.0) -> list[MessageReceipt]:
         if len(ids) > MAX_MESSAGES:
-            raise InvalidValue(f"wait takes at most {MAX_MESSAGES} messages at once")
+            raise InvalidValue(f"wait accepts at most {MAX_MESSAGES} messages at once")
         messages = [await self._memory.threads.message(id) for id in ids]
         receipts = [MessageReceipt(message, True, False, "pending") for message in messages if message is not None]
         if not 0 <= timeout <= MAX_WAIT_SECONDS:

@@ -51,6 +51,7 @@ class Transfers(ServerNoun, server_nouns.Transfers):
         request: Any = None,
     ) -> ImportReport:
         self._core.scope.whole_org("import_from")
+        # Only the file extension matters to the importer. Without separators, the name cannot lead out of the folder.
         plain = "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in name)[-100:].lstrip(".")
         async with self._received(request, plain or "file") as path:
             try:

@@ -98,7 +98,7 @@ class Turns(ServerNoun, server_nouns.Turns):
             raise InvalidValue("persisted must be from 0 to the number of turns")
         running = self._session(id, session, turns + 1, persisted=persisted)
         if await self._memory.threads.get(id) is None:
-            # Forgotten while the session ran: as in a local session, there is nothing left to archive.
+            # The thread was forgotten during the session. As in a local session, there is nothing left to archive.
             return Ended(id, turns, None, 0)
         return await running.end()
 
@@ -118,7 +118,7 @@ class Turns(ServerNoun, server_nouns.Turns):
         self, thread: str, session: str, number: int, *, persisted: int = 0, keep: bool = True, **whose: str | None
     ) -> ResumedSession:
         if number < 1:
-            raise InvalidValue("turns are numbered from 1 on")
+            raise InvalidValue("turns are numbered from 1")
         return ResumedSession(self._core, thread, id=session, turns=number - 1, persisted=persisted, keep=keep, **whose)
 
     async def _carrying(self, messages: list[Message], carried: Carried) -> list[Message]:

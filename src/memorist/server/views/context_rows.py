@@ -312,7 +312,7 @@ def _run(state: str, reason: str, first: int, last: int, count: int) -> Span:
 
 
 def _unit(state: str, unit: Unit, reason: str, was: Unit | None = None) -> Span:
-    # A message and the memory that was recalled for it are one unit; only the message is part of the thread.
+    # A message and the memory recalled for it form one unit, but only the message is part of the thread.
     count = len(unit.messages)
     attached = count > 1 and not unit.exchange
     row = _run(state, reason, unit.position, unit.last, 1 if attached else count)

@@ -297,7 +297,8 @@ async def _prefix(
     moment = _just_before(message)
     if core.scope.user is not None and moment is not None:
         facts = await facts_at(core, [f"user:{core.scope.user}"], moment)
-    # In the cached layout the memory recalled for that turn is stored with its message: read the message as history.
+    # In the cached layout, the memory recalled for that turn is stored with its message, so the message is read as
+    # history.
     is_stored = ATTACHED in message.metadata and chosen.layout == "cached"
     until = message.seq + 1 if is_stored else message.seq
     supposed = Supposed(facts=facts, thread=thread.id, until=until, at=moment)

@@ -140,6 +140,7 @@ async def suppose(handle: AsyncMemory, asked: Suppose) -> Row:
     user = core_of(handle).scope.subject(asked.ns.removeprefix("user:"))
     supposed = Supposed(facts=await supposing(core_of(handle), asked.ns, asked.key, asked.value))
     before = await profile(handle, user)
+    # A handle of its own, so that no other request sees the supposed value.
     other = handle.scope()
     core_of(other).store = Reads(core_of(handle).store, supposed)  # type: ignore[assignment]  # reads are all it needs
     after = await profile(other, user)

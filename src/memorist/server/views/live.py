@@ -36,6 +36,7 @@ async def live(server: Server, handle: AsyncMemory, allowed: Allowed) -> AsyncIt
     stands = await pulse(handle, Pulse())
     yield _sent(stands, [])
     async with handle.watch() as watch:
+        # A change between the first pulse and the start of the watch would otherwise go unnoticed.
         if (now := await pulse(handle, Pulse())) != stands:
             yield _sent(now, [])
         for look in count(1):
@@ -44,7 +45,7 @@ async def live(server: Server, handle: AsyncMemory, allowed: Allowed) -> AsyncIt
             if server.draining or not await allowed():
                 return
             notices = await watch.next(timeout=0)
-            # Jobs cause no notices, so the number of dead letters is polled.
+            # Changes to jobs cause no notices, so the number of dead letters is polled.
             if notices or now_and_then:
                 yield _sent(await pulse(handle, Pulse()), notices)
 

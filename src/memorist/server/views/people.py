@@ -56,7 +56,7 @@ class Threads(msgspec.Struct, forbid_unknown_fields=True):
 async def facts(handle: AsyncMemory, asked: Facts) -> Row:
     """Return facts by key, and whether each was corrected or has replaced a correction.
 
-    At most `MOST` facts per page are searched for a word.
+    At most `MAX_ROWS` facts per page are searched for a word.
     """
     limit, word = max(1, min(asked.limit, 500)), asked.word.casefold()
     rows = await handle.facts.list(asked.ns, after=asked.after, limit=MAX_ROWS if word else limit)

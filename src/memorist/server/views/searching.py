@@ -117,11 +117,11 @@ async def _hidden(own: AsyncMemory, asked: WhyNot) -> str | None:
         if getattr(asked, field):
             hits = await _search_hits(own, msgspec.structs.replace(asked, **{field: None}), MAX_SEARCHED_HITS)
             if _rank_of(hits, asked.id) is not None:
-                return f"The filter by {name} leaves it out."
+                return f"The {name} filter excludes it."
     if asked.after or asked.before:
         hits = await _search_hits(own, msgspec.structs.replace(asked, after=None, before=None), MAX_SEARCHED_HITS)
         if _rank_of(hits, asked.id) is not None:
-            return "It lies outside the dates."
+            return "It is outside the date range."
     return None
 
 
@@ -130,7 +130,7 @@ async def _absent(own: AsyncMemory, id: str) -> str:
     thread, _, seq = id.rpartition("#")
     if seq.isdecimal() and thread:
         if await own.threads.get(thread) is None:
-            return "There is no such thread in what this user may read; it may have been forgotten."
+            return "This user cannot read a thread with this id; it may have been forgotten."
         message = await own.threads.message(id)
         if message is None:
             return "There is no such message; it was deleted or forgotten."
@@ -144,8 +144,8 @@ async def _absent(own: AsyncMemory, id: str) -> str:
         )
     for ns, key in namespaced(id):
         if core_of(own).scope.may_read(ns) and await own.facts.get(ns, key) is not None:
-            return f"It ranks below the first {MAX_SEARCHED_HITS}: too little of the question is in it."
-    return "There is nothing under this id in what this user may read. It may be expired, rejected or forgotten."
+            return f"It ranks below the first {MAX_SEARCHED_HITS}: it has too little in common with the question."
+    return "This user cannot read anything with this id. It may have expired, been rejected or been forgotten."
 
 
 async def _entry_key(own: AsyncMemory, thread: str, id: str) -> tuple[str, str, str, str]:
