@@ -1,12 +1,16 @@
 """Shortens long tool output according to its structure. It shows keys and sample values of JSON, the first and last
-rows of tables, distinct lines of logs, or signatures of source code. A line or a value is shown in full or not at all.
+rows of tables, distinct lines of logs, or signatures of source code. A line or a value is shown in full or not at all,
+and so is a value that takes several lines, such as a quoted field of a CSV file.
 """
 
 from __future__ import annotations
 
+import csv
 import re
 from collections import Counter as Tally
 from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -22,6 +26,8 @@ MIN_ROWS = 5
 REPEATED_SHARE = 0.5
 """The maximum share of distinct lines in a log."""
 SIGNATURE_SHARE = 0.01
+MAX_SIGNATURE_LINES = 20
+"""The maximum number of lines to search for the bracket that closes a signature."""
 _JSON_STEPS = ((5, 200, 8), (3, 200, 6), (2, 120, 5), (2, 80, 4), (1, 80, 3), (1, 40, 2), (0, 40, 2), (0, 40, 1))
 """How much of a JSON value to show: the number of list items, text characters and levels. The first step that fits is
 used."""
@@ -32,6 +38,12 @@ _SIGNATURE = re.compile(
     r"static\s+|abstract\s+|final\s+|async\s+|pub(?:\(\w+\))?\s+|unsafe\s+|override\s+)*"
     r"(?:def|class|func|fn|function|interface|struct|enum|trait|impl|module|namespace|record|type)\s+[\w<(*])"
 )
+_DECODER, _ENCODER = msgspec.json.Decoder(float_hook=Decimal), msgspec.json.Encoder(decimal_format="number")
+"""Numbers keep all their digits."""
+_STRING_MARKS = ('"""', "'''")
+"""Marks around strings of several lines in source code."""
+_Spans = list[range]
+"""Consecutive ranges of line numbers, each shown in full or not at all."""
 
 
 class Outline(msgspec.Struct, frozen=True):
@@ -52,10 +64,10 @@ def outline(text: str, max_tokens: int, counter: Counter) -> Outline:
         return Outline(shown, "json")
     lines = text.splitlines()
     for form, choose in (("table", _table_rows), ("code", _signatures), ("log", _distinct_lines)):
-        order = choose(lines)
-        if order is not None:
-            return Outline(_fill(lines, order, max_tokens, count), form)
-    return Outline(_fill(lines, _ends_inwards(len(lines)), max_tokens, count), "text")
+        choice = choose(lines)
+        if choice is not None:
+            return Outline(_fill(lines, *choice, max_tokens, count), form)
+    return Outline(_fill(lines, _single_lines(lines), _ends_inwards(len(lines)), max_tokens, count), "text")
 
 
 def reading_lines(text: str) -> list[str]:
@@ -65,7 +77,7 @@ def reading_lines(text: str) -> list[str]:
         return lines
     value = _parse_json(text)
     if value is not None:
-        lines = msgspec.json.format(msgspec.json.encode(value), indent=1).decode().splitlines()
+        lines = msgspec.json.format(_ENCODER.encode(value), indent=1).decode().splitlines()
     return [part for line in lines for part in _wrap(line)]
 
 
@@ -87,7 +99,7 @@ def _parse_json(text: str) -> Any:
     if start not in ("{", "[") or len(text) > MAX_JSON_CHARACTERS:
         return None
     try:
-        return msgspec.json.decode(text)
+        return _DECODER.decode(text)
     except (msgspec.DecodeError, RecursionError):
         return None
 
@@ -97,7 +109,7 @@ def _outline_json(text: str, max_tokens: int, count: Callable[[str], int]) -> st
     if value is None:
         return None
     for items, characters, levels in _JSON_STEPS:
-        sample = msgspec.json.encode(_sample(value, items, characters, levels)).decode()
+        sample = _ENCODER.encode(_sample(value, items, characters, levels)).decode()
         if count(sample) <= max_tokens:
             return sample
     kind = "object" if isinstance(value, dict) else "list"
@@ -123,33 +135,95 @@ def _sample(value: object, items: int, characters: int, levels: int) -> Any:
     return [*head, f"({len(value) - items - 1:,} more)", _sample(value[-1], items, characters, levels - 1)]
 
 
-# Lines, in the order in which they are worth showing
+# Spans of lines, and the order in which they are worth showing
 
 
-def _table_rows(lines: Sequence[str]) -> list[int] | None:
-    """Return the header and the first and last rows of a table, or None for text that is not a table."""
-    rows = [line for line in lines if line.strip()]
-    if len(rows) < MIN_ROWS:
-        return None
+def _single_lines(lines: Sequence[str]) -> _Spans:
+    return [range(number, number + 1) for number in range(len(lines))]
+
+
+def _table_rows(lines: Sequence[str]) -> tuple[_Spans, list[int]] | None:
+    """Return the rows of a table, starting with the header and the first and last rows, or None for text that is not a
+    table."""
     for separator in ("\t", "|", ",", ";"):
-        columns = Tally(line.count(separator) for line in rows)
-        width, times = columns.most_common(1)[0]
-        if width and times >= 0.9 * len(rows) and (width > 1 or separator == "\t"):
-            return _ends_inwards(len(lines))
+        spans, widths = _quoted_rows(lines, separator) or _plain_rows(lines, separator)
+        tally = Tally(width for width in widths if width >= 0)
+        if tally.total() < MIN_ROWS:
+            continue
+        width, times = tally.most_common(1)[0]
+        if width and times >= 0.9 * tally.total() and (width > 1 or separator == "\t"):
+            return spans, _ends_inwards(len(spans))
     return None
 
 
-def _signatures(lines: Sequence[str]) -> list[int] | None:
-    """Return signatures of source code, hunks of a diff or headings, then the first and last lines."""
-    chosen = [number for number, line in enumerate(lines) if _SIGNATURE.match(line)]
+def _plain_rows(lines: Sequence[str], separator: str) -> tuple[_Spans, list[int]]:
+    """Return the lines and the number of separators in each, or -1 for a blank line."""
+    return _single_lines(lines), [line.count(separator) if line.strip() else -1 for line in lines]
+
+
+def _quoted_rows(lines: Sequence[str], separator: str) -> tuple[_Spans, list[int]] | None:
+    """Return the rows of a CSV file and the number of separators in each, or None if no field is quoted correctly.
+
+    A quoted field may contain separators and line breaks.
+    """
+    if not any(line.startswith('"') or f'{separator}"' in line for line in lines):
+        return None
+    reader = csv.reader(lines, delimiter=separator, strict=True)
+    spans, widths, start = _Spans(), list[int](), 0
+    try:
+        for fields in reader:
+            spans.append(range(start, reader.line_num))
+            widths.append(len(fields) - 1)
+            start = reader.line_num
+    except csv.Error:  # a quotation mark that is part of the text, such as the one in 5" pipes
+        return None
+    return spans, widths
+
+
+def _signatures(lines: Sequence[str]) -> tuple[_Spans, list[int]] | None:
+    """Return the parts of source code, starting with signatures, hunks of a diff or headings, then the first and last
+    lines."""
+    spans = _code_spans(lines)
+    chosen = [index for index, span in enumerate(spans) if _SIGNATURE.match(lines[span.start])]
     if len(chosen) < 3 or len(chosen) < SIGNATURE_SHARE * len(lines):
         return None
     # If not all fit, those of the outer level come first.
-    chosen.sort(key=lambda number: len(lines[number]) - len(lines[number].lstrip()))
-    return list(dict.fromkeys([*chosen, *_ends_inwards(len(lines))]))
+    chosen.sort(key=lambda index: len(lines[spans[index].start]) - len(lines[spans[index].start].lstrip()))
+    return spans, list(dict.fromkeys([*chosen, *_ends_inwards(len(spans))]))
 
 
-def _distinct_lines(lines: Sequence[str]) -> list[int] | None:
+def _code_spans(lines: Sequence[str]) -> _Spans:
+    """Return the lines of source code; a signature or a string of several lines is one span."""
+    starts: list[int] = []
+    number = 0
+    while number < len(lines):
+        starts.append(number)
+        is_signature = _SIGNATURE.match(lines[number]) is not None
+        number = _closing_bracket(lines, number) if is_signature else _closing_mark(lines, number)
+    return [range(start, stop) for start, stop in pairwise([*starts, len(lines)])]
+
+
+def _closing_bracket(lines: Sequence[str], start: int) -> int:
+    """Return the number of the line after a signature, which ends when its brackets are closed."""
+    depth = 0
+    for number in range(start, min(start + MAX_SIGNATURE_LINES, len(lines))):
+        line = lines[number]
+        depth += line.count("(") + line.count("[") - line.count(")") - line.count("]")
+        if depth <= 0:
+            return number + 1
+    return start + 1
+
+
+def _closing_mark(lines: Sequence[str], start: int) -> int:
+    """Return the number of the line after a string of several lines, or the next line if none begins here."""
+    mark = next((mark for mark in _STRING_MARKS if lines[start].count(mark) % 2), None)
+    if mark is None:
+        return start + 1
+    ends = (number for number in range(start + 1, len(lines)) if lines[number].count(mark) % 2)
+    return next(ends, start) + 1
+
+
+def _distinct_lines(lines: Sequence[str]) -> tuple[_Spans, list[int]] | None:
     """Return one line from each group of lines that differ only in numbers, rarest first, or None if few lines
     repeat."""
     shapes = [_VARIABLE.sub("#", line).strip() for line in lines]
@@ -160,48 +234,52 @@ def _distinct_lines(lines: Sequence[str]) -> list[int] | None:
     for number, shape in enumerate(shapes):
         first.setdefault(shape, number)
     rare = sorted((number for shape, number in first.items() if shape), key=lambda number: counts[shapes[number]])
-    return list(dict.fromkeys([0, len(lines) - 1, *rare, *_ends_inwards(len(lines))]))
+    order = list(dict.fromkeys([0, len(lines) - 1, *rare, *_ends_inwards(len(lines))]))
+    return _single_lines(lines), order
 
 
 def _ends_inwards(length: int) -> list[int]:
-    """Return all line numbers in the order first, last, second, last but one, and so on."""
+    """Return all indices in the order first, last, second, last but one, and so on."""
     half = (length + 1) // 2
     pairs = zip(range(half), range(length - 1, length - 1 - half, -1), strict=True)
     return list(dict.fromkeys(number for pair in pairs for number in pair))
 
 
-def _fill(lines: Sequence[str], order: Sequence[int], max_tokens: int, count: Callable[[str], int]) -> str:
-    """Select whole lines in `order` while they fit, and return them in their original order with notes about gaps."""
+def _fill(
+    lines: Sequence[str], spans: Sequence[range], order: Sequence[int], max_tokens: int, count: Callable[[str], int]
+) -> str:
+    """Select whole spans in `order` while they fit, and return them in their original order with notes about gaps."""
     room, chosen = max_tokens - count(_gap(len(lines))), set[int]()
     gap_tokens = count("\n" + _gap(len(lines)))
-    for number in order:
-        line = _shown(lines, number)
-        cost = count(line) + 1
-        # A line whose neighbours are not shown adds one more note of a gap.
-        cost += 0 if number - 1 in chosen or number + 1 in chosen or number == 0 else gap_tokens
+    for index in order:
+        cost = count(_shown(lines, spans[index])) + 1
+        # A span whose neighbours are not shown adds one more note of a gap.
+        cost += 0 if index - 1 in chosen or index + 1 in chosen or index == 0 else gap_tokens
         if cost > room:
             break
         room -= cost
-        chosen.add(number)
-    return "\n".join(_with_gaps(lines, sorted(chosen)))
+        chosen.add(index)
+    return "\n".join(_with_gaps(lines, [spans[index] for index in sorted(chosen)]))
 
 
-def _shown(lines: Sequence[str], number: int) -> str:
-    line = lines[number].rstrip()
-    if len(line) > MAX_LINE_CHARACTERS:
-        return f"{number + 1}: (a line of {len(line):,} characters)"
-    return f"{number + 1}: {line}"
+def _shown(lines: Sequence[str], span: range) -> str:
+    """Return the numbered lines of a span, or a note if they are too long."""
+    length = sum(len(lines[number].rstrip()) for number in span)
+    if length <= MAX_LINE_CHARACTERS:
+        return "\n".join(f"{number + 1}: {lines[number].rstrip()}" for number in span)
+    size = f"a line of {length:,}" if len(span) == 1 else f"{len(span):,} lines of {length:,}"
+    return f"{span.start + 1}: ({size} characters)"
 
 
-def _with_gaps(lines: Sequence[str], numbers: Sequence[int]) -> Iterable[str]:
-    before = -1
-    for number in numbers:
-        if number - before > 1:
-            yield _gap(number - before - 1)
-        yield _shown(lines, number)
-        before = number
-    if len(lines) - before > 1:
-        yield _gap(len(lines) - before - 1)
+def _with_gaps(lines: Sequence[str], spans: Sequence[range]) -> Iterable[str]:
+    shown_to = 0
+    for span in spans:
+        if span.start > shown_to:
+            yield _gap(span.start - shown_to)
+        yield _shown(lines, span)
+        shown_to = span.stop
+    if len(lines) > shown_to:
+        yield _gap(len(lines) - shown_to)
 
 
 def _gap(count: int) -> str:

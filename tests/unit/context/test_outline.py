@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import random
+import re
+from decimal import Decimal
 
 import pytest
 
@@ -38,6 +42,42 @@ def test_a_table_shows_its_header_and_its_first_and_last_rows() -> None:
     assert any("lines left out" in line for line in lines)
 
 
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+def test_a_quoted_value_over_several_lines_is_never_cut(separator: str) -> None:
+    notes = [
+        [str(n), f"customer {n}", f'She said "no{separator} never":\n\nline two of {n}\nline three'] for n in range(200)
+    ]
+    file = io.StringIO()
+    csv.writer(file, delimiter=separator, lineterminator="\n").writerows([["id", "name", "note"], *notes])
+    for limit in (120, 121, 133, 200, 400):
+        short = outline(file.getvalue(), limit, COUNTER)
+        parts = re.split(r"… [\d,]+ lines left out …\n?", short.text)
+        text = "".join(re.sub(r"^\d+: ?", "", part, flags=re.M) for part in parts if part)
+        rows = list(csv.reader(io.StringIO(text), delimiter=separator, strict=True))
+        assert short.form == "table" and COUNTER.count(short.text) <= limit
+        assert rows[0] == ["id", "name", "note"] and rows[1] == notes[0] and rows[-1] == notes[-1]
+        assert all(row in notes for row in rows[1:])
+
+
+def test_a_quotation_mark_in_the_text_does_not_join_rows() -> None:
+    rows = [f'{n},"{n} inch" pipe,{n}' for n in range(300)]
+    lines = outline("\n".join(["id,name,amount", *rows]), 200, COUNTER).text.splitlines()
+    assert lines[0] == "1: id,name,amount" and lines[1] == f"2: {rows[0]}" and lines[-1] == f"301: {rows[-1]}"
+
+
+def test_a_quoted_value_that_is_too_long_is_only_mentioned() -> None:
+    rows = ["id,name,note", *(f'{n},"a","{"word " * 300}\n{"word " * 300}"' for n in range(20))]
+    assert outline("\n".join(rows), 200, COUNTER).text.splitlines()[1].startswith("2: (2 lines of 3,0")
+
+
+def test_numbers_of_json_keep_their_digits() -> None:
+    short = outline(
+        '{"exact":0.12345678901234567890,"huge":1e400,"rows":[' + ",".join(["1.10"] * 900) + "]}", 100, COUNTER
+    )
+    assert short.form == "json" and "0.12345678901234567890" in short.text and "[1.10," in short.text
+    assert json.loads(short.text, parse_float=Decimal)["huge"] == Decimal("1e400")
+
+
 def test_a_log_shows_lines_that_do_not_repeat() -> None:
     short = outline(LOG, 200, COUNTER)
     assert short.form == "log" and "701: ERROR disk sdb is full" in short.text
@@ -54,6 +94,20 @@ def test_code_shows_signatures() -> None:
     short = outline(CODE, 400, COUNTER)
     assert short.form == "code" and "1: def function_0(first: int, second: str) -> None:" in short.text
     assert "total = first" not in short.text.split("left out", 1)[0]
+
+
+def test_a_signature_or_a_string_over_several_lines_is_never_cut() -> None:
+    functions = [
+        f"def function_{n}(\n    first: tuple[int, ...] = (1, 2),\n    second: str = '',\n) -> None:\n"
+        f'    """Do {n}.\n\n    At length.\n    """\n    total = first * {n}\n'
+        for n in range(60)
+    ]
+    for limit in (100, 140, 180, 220, 260, 300):
+        short = outline("\n".join(functions), limit, COUNTER)
+        text = re.sub(r"^\d+: ?", "", short.text, flags=re.M)
+        assert short.form == "code" and "first: tuple" in text
+        assert text.count("def ") == text.count("first: tuple") == text.count(") -> None:")
+        assert text.count('"""') == 2 * text.count("At length.")
 
 
 @pytest.mark.parametrize("seed", range(30))
