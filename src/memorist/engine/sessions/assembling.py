@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ...context.profile import ProfileLine
     from ...context.reading import Reading
     from ...recall.hit import Hit
-    from .settings import Prefix, RequestOptions
+    from .settings import AssembledRequest, Prefix
 
 NEIGHBOUR_MESSAGES = 10
 """How many messages around a pinned one to search for the rest of its tool exchange."""
@@ -102,6 +102,7 @@ class Assembling:
             )  # fmt: skip
         from ...context.plan import needs_of
         from ...context.reading import Reading
+        from .settings import AssembledRequest
         from .tools import chosen_tools
 
         core = self._core
@@ -145,17 +146,13 @@ class Assembling:
             await Threads(core)._existing_or_fail(thread)
         context = await self._finished(reading)
         if is_present:
-            options: RequestOptions = {
-                "policy": policy,
-                "layout": layout,
-                "recall": recall,
-                "profile": profile,
-                "stash": stash,
-                "fold_tokens": self._fold_tokens,
-            }
             await self._keep_settings(
-                thread, context, limits, options, has_reasoning=reading.has_reasoning, prefix_at=changed_at
-            )
+                AssembledRequest(
+                    thread=thread, context=context, budget=limits, policy=policy, layout=layout, recall=recall,
+                    profile=profile, stash=stash, fold_tokens=self._fold_tokens, prefix=self.prefix,
+                    prefix_at=changed_at, has_reasoning=reading.has_reasoning,
+                )
+            )  # fmt: skip
         return context
 
     async def _prefix_changed_at(self, thread: str, earlier: Prefix | None) -> datetime | None:
@@ -164,22 +161,10 @@ class Assembling:
         assert self.prefix is not None
         return await prefix_changed_at(self._core, thread, self.prefix, earlier)
 
-    async def _keep_settings(
-        self,
-        thread: str,
-        context: Context,
-        budget: TokenBudget,
-        options: RequestOptions,
-        *,
-        has_reasoning: bool,
-        prefix_at: datetime | None,
-    ) -> None:
+    async def _keep_settings(self, request: AssembledRequest) -> None:
         from .settings import keep_settings
 
-        assert self.prefix is not None
-        await keep_settings(
-            self._core, thread, context, budget, options, self.prefix, has_reasoning=has_reasoning, prefix_at=prefix_at
-        )
+        await keep_settings(self._core, request)
 
     async def _finished(self, reading: Reading) -> Context:
         shared = self._core.shared

@@ -25,11 +25,10 @@ from ..recalling import Recalling
 from .assembling import Assembling, Recall
 
 if TYPE_CHECKING:
-    from ...context.budget import TokenBudget
     from ...context.context import Context
     from ...context.reading import Reading
     from ...recall.hit import Hit
-    from .settings import Prefix, RequestOptions
+    from .settings import AssembledRequest, Prefix
 
 MAX_KEYS = 2_000
 """The maximum number of facts to look up in a namespace at an earlier time."""
@@ -129,16 +128,7 @@ class Rehearsal(Assembling):
         settings = await stored_settings(self._whole, thread)
         return None if settings is None else settings.prefix_at
 
-    async def _keep_settings(
-        self,
-        thread: str,
-        context: Context,
-        budget: TokenBudget,
-        options: RequestOptions,
-        *,
-        has_reasoning: bool,
-        prefix_at: datetime | None,
-    ) -> None:
+    async def _keep_settings(self, request: AssembledRequest) -> None:
         """Do not store the settings, because they are the inspector's, not the program's."""
 
     async def _catch_up(self, ns: str) -> None:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from hashlib import blake2b
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -34,17 +34,6 @@ REWRITE_SECONDS = 600.0
 """Unchanged settings are written again after this time, so that their date shows when they were last used."""
 MAX_REMEMBERED = 4096
 """The number of threads for which a process remembers what it last wrote."""
-
-
-class RequestOptions(TypedDict):
-    """Holds the options of `memory.context` stored with a thread."""
-
-    policy: Policy | None
-    layout: Layout
-    recall: Recall | Spaces | bool | Sequence[Item]
-    profile: About
-    stash: int | None
-    fold_tokens: int | None
 
 
 class RequestSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,6 +89,24 @@ class Prefix(msgspec.Struct, frozen=True):
         return "" if self.has_notes else self.digest()
 
 
+class AssembledRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """Holds a request for a thread, and the options of `memory.context` that are stored with the thread."""
+
+    thread: str
+    context: Context
+    budget: TokenBudget
+    policy: Policy | None
+    layout: Layout
+    recall: Recall | Spaces | bool | Sequence[Item]
+    profile: About
+    stash: int | None
+    fold_tokens: int | None
+    prefix: Prefix
+    prefix_at: datetime | None
+    """This is the time when a request first began differently, if the history contains reasoning."""
+    has_reasoning: bool
+
+
 async def prefix_changed_at(core: Core, thread: str, prefix: Prefix, earlier: Prefix | None = None) -> datetime | None:
     """Return when a thread's requests last began to differ from the preceding ones, which may be now.
 
@@ -112,42 +119,32 @@ async def prefix_changed_at(core: Core, thread: str, prefix: Prefix, earlier: Pr
     return None if stored is None else stored.prefix_at
 
 
-async def keep_settings(
-    core: Core,
-    thread: str,
-    context: Context,
-    budget: TokenBudget,
-    options: RequestOptions,
-    prefix: Prefix,
-    *,
-    has_reasoning: bool,
-    prefix_at: datetime | None,
-) -> None:
+async def keep_settings(core: Core, request: AssembledRequest) -> None:
     """Store the settings with the thread if they differ from those that this process last stored.
 
     The beginning of the request counts only if the history contains reasoning. Otherwise, a system prompt that contains
     the time would cause a write on every request. A handle that may not write to the thread stores nothing, and a store
     that refuses writes does not make a request fail.
     """
-    remembered, key = core.shared.request_settings, (core.org, thread)
+    remembered, key = core.shared.request_settings, (core.org, request.thread)
     compared = (
-        budget,
-        options["policy"],
-        options["layout"],
-        recall_spec(options["recall"]),
-        options["stash"],
-        options["fold_tokens"],
-        options["profile"] is False,
+        request.budget,
+        request.policy,
+        request.layout,
+        recall_spec(request.recall),
+        request.stash,
+        request.fold_tokens,
+        request.profile is False,
     )
     written_at, last, last_prefix = remembered.get(key, (0.0, None, None))
-    is_same = last == compared and (not has_reasoning or last_prefix == prefix)
+    is_same = last == compared and (not request.has_reasoning or last_prefix == request.prefix)
     if is_same and time.monotonic() - written_at < REWRITE_SECONDS:
         return
     try:
-        if not has_reasoning:
-            prefix_at = await prefix_changed_at(core, thread, prefix)
-        settings = describe(context, budget, options, core.at())
-        await _write(core, thread, msgspec.structs.replace(settings, prefix=prefix.repeatable, prefix_at=prefix_at))
+        if not request.has_reasoning:
+            changed_at = await prefix_changed_at(core, request.thread, request.prefix)
+            request = msgspec.structs.replace(request, prefix_at=changed_at)
+        await _write(core, request.thread, describe(request, core.at()))
     except Conflict:  # another process stored the settings of its own request, or the thread was forgotten
         return
     except StoreError as problem:  # `doctor` hears of a full disk from what matters more; the next request tries again
@@ -156,7 +153,7 @@ async def keep_settings(
         return
     if len(remembered) >= MAX_REMEMBERED:
         remembered.pop(next(iter(remembered)))
-    remembered[key] = (time.monotonic(), compared, prefix)
+    remembered[key] = (time.monotonic(), compared, request.prefix)
 
 
 async def _write(core: Core, thread: str, settings: RequestSettings) -> None:
@@ -176,23 +173,22 @@ async def _write(core: Core, thread: str, settings: RequestSettings) -> None:
     await core.apply(*guards, Expect(RequestLog, fresh.row_key, log.version), Put(fresh))
 
 
-def describe(context: Context, budget: TokenBudget, options: RequestOptions, at: datetime) -> RequestSettings:
+def describe(request: AssembledRequest, at: datetime) -> RequestSettings:
     """Return the settings of an assembled request."""
     from ...context.policy_names import has_functions, policy_fields
 
-    spec = recall_spec(options["recall"])
+    context, policy, spec = request.context, request.policy, recall_spec(request.recall)
     sections = {section.name: section.tokens for section in context.manifest.sections}
-    policy = options["policy"]
     return RequestSettings(
-        budget=msgspec.structs.asdict(budget), policy=policy_fields(policy),
+        budget=msgspec.structs.asdict(request.budget), policy=policy_fields(policy),
         policy_functions=policy is not None and has_functions(policy),
-        layout=options["layout"], recall=spec is not None, top_k=None if spec is None else spec.top_k,
+        layout=request.layout, recall=spec is not None, top_k=None if spec is None else spec.top_k,
         kinds=None if spec is None or spec.kinds is None else list(spec.kinds),
         min_score=None if spec is None else spec.min_score, namespaces=None if spec is None else _spaces(spec),
-        profile=options["profile"] is not False, stash=options["stash"],
-        fold_tokens=options["fold_tokens"], counter=context.account.counter,
+        profile=request.profile is not False, stash=request.stash,
+        fold_tokens=request.fold_tokens, counter=context.account.counter,
         system_tokens=sections.get("system", 0), tools=[_tool_name(tool) for tool in context.tools],
-        tools_tokens=sections.get("tools", 0), at=at,
+        tools_tokens=sections.get("tools", 0), prefix=request.prefix.repeatable, prefix_at=request.prefix_at, at=at,
     )  # fmt: skip
 
 
