@@ -9,6 +9,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from datetime import datetime
 from typing import Any, Literal
 
 import msgspec
@@ -240,7 +241,7 @@ def chunk_text(document: Document, chunk: Chunk) -> str:
 def _fact_entry(fact: Fact) -> Entry:
     return entry_of(
         fact, "fact", "", fact.id, role=None, trust=fact.trust, confidence=fact.confidence, source=fact.source,
-        created_at=fact.updated_at,
+        created_at=fact.updated_at, expires_at=index_end(fact),
         metadata={"key": fact.key, **(fact.value if isinstance(fact.value, dict) else {"value": fact.value})},
     )  # fmt: skip
 
@@ -248,9 +249,23 @@ def _fact_entry(fact: Fact) -> Entry:
 def _learning_entry(learning: Learning) -> Entry:
     return entry_of(
         learning, "learning", "", learning.id, role=None, trust=learning.trust, confidence=learning.confidence,
-        uses=learning.usage_count, created_at=learning.updated_at,
+        uses=learning.usage_count, created_at=learning.updated_at, expires_at=index_end(learning),
         source=learning.sources[-1] if learning.sources else None,
     )  # fmt: skip
+
+
+def has_lapsed(record: Fact | Learning, now: datetime) -> bool:
+    """Return whether the time until which a fact or a learning holds is over."""
+    return record.valid_until is not None and record.valid_until <= now
+
+
+def index_end(record: Fact | Learning) -> datetime | None:
+    """Return when a fact or a learning leaves the index: when it stops being true, or when it expires."""
+    until = record.valid_until
+    # A sentence about something that was over before it was stated tells about the past, and remains true.
+    if until is not None and until <= record.created_at and (isinstance(record, Learning) or record.text is not None):
+        until = None
+    return min((end for end in (until, record.expires_at) if end is not None), default=None)
 
 
 def event_text(event: Event) -> str:

@@ -201,6 +201,7 @@ class Event(Record, frozen=True, kw_only=True):
     ends_at: datetime | None = None
     status: str = "done"
     """This is the status: `planned`, `done` or `cancelled`."""
+    scope: str = "standing"
     subject: str | None = None
     people: tuple[str, ...] = ()
     location: str | None = None
@@ -309,14 +310,20 @@ class RecordPiece(Record, frozen=True, kw_only=True):
 
 
 class Learning(Record, frozen=True, kw_only=True):
-    """Represents a sentence about a user, such as a preference or a habit. Its `id` is a fingerprint of the content, so
-    that duplicates share a row."""
+    """Represents a sentence about a user, such as a preference or a habit. Its `id` is a fingerprint of the content and
+    the subject, so that duplicates share a row."""
 
     table = Table("learnings", ("org", "ns", "id"))
     ns: str
     id: str
     content: str
     type: str = "preference"
+    subject: str | None = None
+    """This is the person or thing that the learning is about. None means the owner of the namespace."""
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
+    scope: str = "standing"
+    inferred: bool = False
     confidence: float = 0.5
     usage_count: int = 0
     last_used: datetime | None = None

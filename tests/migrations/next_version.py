@@ -62,13 +62,13 @@ def make_next_version(folder: Path) -> Path:
     shutil.copytree(SOURCE, source, ignore=shutil.ignore_patterns("__pycache__", "analyze", "*.egg-info"))
     package = source / "memorist"
     facts, state = 'Table("facts", ("org", "ns", "key"), ', '    table = Table("state", ("org", "ns", "key"))\n'
-    valid_from, name = "    valid_from: datetime | None = None\n", "    name: str | None = None\n    extra"
+    text, name = "    text: str | None = None\n", "    name: str | None = None\n    extra"
     _replace(
         package / "records.py",
         (facts, f"{facts}indexes=_BY_ACTOR, "),
         ("class Fact(Record", '_BY_ACTOR = {"by_actor": ("org", "ns", "actor", "key")}\n\n\nclass Fact(Record'),
         # In the middle of the class: the order of the fields must not matter.
-        (valid_from, FIELDS + valid_from),
+        (text, FIELDS + text),
         ('{"by_ns": ("org", "ns", "id")}', '{"by_ns": ("org", "ns", "id"), "by_made": ("org", "created_at", "id")}'),
         (state, state + _LANG),
     )

@@ -182,8 +182,8 @@ export type Compaction = {
 };
 
 /**
- * Represents a sentence about a user, such as a preference or a habit. Its `id` is a fingerprint of the content, so
- *     that duplicates share a row.
+ * Represents a sentence about a user, such as a preference or a habit. Its `id` is a fingerprint of the content and
+ *     the subject, so that duplicates share a row.
  */
 export type Learning = {
   org: string;
@@ -191,6 +191,11 @@ export type Learning = {
   id: string;
   content: string;
   type: string;
+  subject: string | null;
+  valid_from: string | null;
+  valid_until: string | null;
+  scope: string;
+  inferred: boolean;
   confidence: number;
   usage_count: number;
   last_used: string | null;
@@ -216,6 +221,7 @@ export type Event = {
   starts_at: string;
   ends_at: string | null;
   status: string;
+  scope: string;
   subject: string | null;
   people: string[];
   location: string | null;
@@ -1877,7 +1883,7 @@ export class LearningsNoun {
   }
 
   /**
-   * List learnings by use (most used first), then by confidence, then by age.
+   * List learnings that have not ended by use (most used first), then by confidence, then by age.
    *
    * Args:
    *     min_confidence: Leave out learnings with a lower confidence.
@@ -1898,8 +1904,8 @@ export class LearningsNoun {
   }
 
   /**
-   * Add a learning. If the same content already exists (apart from case, width and spacing), it is reinforced
-   * instead.
+   * Add a learning. If the same content about the same subject already exists (apart from case, width and
+   * spacing), it is reinforced instead.
    *
    * A deleted learning is not derived again from the same source, and one whose source was forgotten is not stored
    * at all; both are returned with the status `rejected`.
@@ -1910,6 +1916,10 @@ export class LearningsNoun {
    *     confidence: How certain it is, from 0 to 1.
    *     source: The id of the message it was taken from.
    *     corrects: The id of a learning that this one contradicts.
+   *     subject: The person or thing it is about, if not the user.
+   *     valid_from: When it became true.
+   *     valid_until: When it stops being true; recall and contexts leave it out afterwards.
+   *     scope: How long it matters: `standing`, or only for a `conversation` or a `task`.
    *     tags: Your own labels.
    *     metadata: Anything else, as JSON.
    *     user: The user it is about. Defaults to the user of this handle.
@@ -1919,7 +1929,7 @@ export class LearningsNoun {
    *
    * Role: `writer`.
    */
-  add(args: { content: string; type?: "correction" | "pattern" | "preference"; confidence?: number; source?: string | null; corrects?: string | null; tags?: string[]; metadata?: Record<string, unknown> | null; user?: string | null }, options: CallOptions = {}): Promise<Learning> {
+  add(args: { content: string; type?: "correction" | "pattern" | "preference"; confidence?: number; source?: string | null; corrects?: string | null; subject?: string | null; valid_from?: string | null; valid_until?: string | null; scope?: "conversation" | "standing" | "task"; tags?: string[]; metadata?: Record<string, unknown> | null; user?: string | null }, options: CallOptions = {}): Promise<Learning> {
     return this.#http.call({"method": "POST", "path": "/v1/learnings", "query": [], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Learning>;
   }
 
@@ -1995,6 +2005,8 @@ export class LearningsNoun {
    *     content: The learning, in words.
    *     type: `preference`, `pattern` or `correction`.
    *     confidence: How certain it is, from 0 to 1.
+   *     valid_from: When it became true.
+   *     valid_until: When it stops being true.
    *     tags: Your own labels, which replace the current ones.
    *     metadata: JSON values, which replace the current metadata.
    *     reason: The reason, stored with the learning.
@@ -2008,7 +2020,7 @@ export class LearningsNoun {
    *
    * Role: `writer`.
    */
-  update(args: { id: string; content?: string | null; type?: "correction" | "pattern" | "preference" | null; confidence?: number | null; tags?: string[] | null; metadata?: Record<string, unknown> | null; reason?: string | null; user?: string | null }, options: CallOptions = {}): Promise<Learning> {
+  update(args: { id: string; content?: string | null; type?: "correction" | "pattern" | "preference" | null; confidence?: number | null; valid_from?: string | null; valid_until?: string | null; tags?: string[] | null; metadata?: Record<string, unknown> | null; reason?: string | null; user?: string | null }, options: CallOptions = {}): Promise<Learning> {
     return this.#http.call({"method": "PATCH", "path": "/v1/learning", "query": ["id"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Learning>;
   }
 
@@ -2084,7 +2096,7 @@ export class EventsNoun {
   }
 
   /**
-   * Store an event and return it. Adding the same text again for the same day changes nothing.
+   * Store an event and return it. Adding the same text again for the same day and subject changes nothing.
    *
    * Args:
    *     text: A sentence that makes sense on its own ("Ada flies to Porto").
@@ -2094,6 +2106,7 @@ export class EventsNoun {
    *     people: The names of the people who take part.
    *     location: Where it takes place.
    *     subject: The person or thing it is about, if not the owner of the namespace.
+   *     scope: How long it matters: `standing`, or only for a `conversation` or a `task`.
    *     tags: Your own labels.
    *     metadata: Anything else, as JSON.
    *     confidence: How certain it is, from 0 to 1.
@@ -2110,7 +2123,7 @@ export class EventsNoun {
    *
    * Role: `writer`.
    */
-  add(args: { text: string; starts_at?: string | null; ends_at?: string | null; status?: "cancelled" | "done" | "planned" | null; people?: string[]; location?: string | null; subject?: string | null; tags?: string[]; metadata?: Record<string, unknown> | null; confidence?: number; source?: string | null; ttl?: number | null; ns?: string | null }, options: CallOptions = {}): Promise<Event> {
+  add(args: { text: string; starts_at?: string | null; ends_at?: string | null; status?: "cancelled" | "done" | "planned" | null; people?: string[]; location?: string | null; subject?: string | null; scope?: "conversation" | "standing" | "task"; tags?: string[]; metadata?: Record<string, unknown> | null; confidence?: number; source?: string | null; ttl?: number | null; ns?: string | null }, options: CallOptions = {}): Promise<Event> {
     return this.#http.call({"method": "POST", "path": "/v1/events", "query": [], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Event>;
   }
 
@@ -2318,15 +2331,15 @@ export class MemoriesNoun {
   /**
    * Change some fields of a memory and return its new version; the old version stays in the history.
    *
-   * `value` is for facts; to store null, use `facts.set`. `valid_from` and `valid_until` are an event's beginning
-   * and end.
+   * `value` is for facts; to store null, use `facts.set`. For events, `valid_from` and `valid_until` are the
+   * beginning and end.
    *
    * Args:
    *     id: The id, such as `fact:city`.
    *     text: The memory as a sentence.
    *     value: The new value of a fact.
-   *     valid_from: When the fact became true, or when the event begins.
-   *     valid_until: When the fact stops being true, or when the event ends.
+   *     valid_from: When it became true, or when the event begins.
+   *     valid_until: When it stops being true, or when the event ends.
    *     tags: Your own labels, which replace the current ones.
    *     metadata: JSON values, which replace the current metadata.
    *     confidence: How certain it is, from 0 to 1.

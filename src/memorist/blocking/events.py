@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from ..engine.events import Events as EngineEvents
 from ..engine.events import EventStatus
+from ..engine.options import MemoryScope
 from ..ports import Ttl, When
 from ..records import Event
 from ..runtime import run_blocking
@@ -32,6 +33,7 @@ class Events:
         people: Iterable[str] = (),
         location: str | None = None,
         subject: str | None = None,
+        scope: MemoryScope = "standing",
         tags: Iterable[str] = (),
         metadata: JsonMapping | None = None,
         confidence: float = 1.0,
@@ -39,7 +41,7 @@ class Events:
         ttl: Ttl | None = None,
         ns: Ns | None = None,
     ) -> Event:
-        """Store an event and return it. Adding the same text again for the same day changes nothing.
+        """Store an event and return it. Adding the same text again for the same day and subject changes nothing.
 
         Args:
             text: A sentence that makes sense on its own ("Ada flies to Porto").
@@ -49,6 +51,7 @@ class Events:
             people: The names of the people who take part.
             location: Where it takes place.
             subject: The person or thing it is about, if not the owner of the namespace.
+            scope: How long it matters: `standing`, or only for a `conversation` or a `task`.
             tags: Your own labels.
             metadata: Anything else, as JSON.
             confidence: How certain it is, from 0 to 1.
@@ -77,6 +80,7 @@ class Events:
                 people=people,
                 location=location,
                 subject=subject,
+                scope=scope,
                 tags=tags,
                 metadata=metadata,
                 confidence=confidence,

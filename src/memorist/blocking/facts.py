@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..engine.facts.facts import Facts as EngineFacts
-from ..engine.facts.facts import FactScope
+from ..engine.options import MemoryScope
 from ..filters import Where
 from ..ports import Ttl, When
 from ..records import Fact
@@ -38,7 +38,7 @@ class Facts:
         subject: str | None = None,
         valid_from: When | None = None,
         valid_until: When | None = None,
-        scope: FactScope = "standing",
+        scope: MemoryScope = "standing",
         tags: Iterable[str] = (),
         metadata: JsonMapping | None = None,
     ) -> Fact:

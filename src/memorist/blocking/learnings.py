@@ -9,6 +9,8 @@ from collections.abc import Iterable
 
 from ..engine.learnings import Learnings as EngineLearnings
 from ..engine.learnings import LearningType
+from ..engine.options import MemoryScope
+from ..ports import When
 from ..records import Learning
 from ..runtime import run_blocking
 from ..values import JsonMapping
@@ -28,12 +30,16 @@ class Learnings:
         confidence: float = 0.5,
         source: str | None = None,
         corrects: str | None = None,
+        subject: str | None = None,
+        valid_from: When | None = None,
+        valid_until: When | None = None,
+        scope: MemoryScope = "standing",
         tags: Iterable[str] = (),
         metadata: JsonMapping | None = None,
         user: str | None = None,
     ) -> Learning:
-        """Add a learning. If the same content already exists (apart from case, width and spacing), it is reinforced
-        instead.
+        """Add a learning. If the same content about the same subject already exists (apart from case, width and
+        spacing), it is reinforced instead.
 
         A deleted learning is not derived again from the same source, and one whose source was forgotten is not stored
         at all; both are returned with the status `rejected`.
@@ -44,6 +50,10 @@ class Learnings:
             confidence: How certain it is, from 0 to 1.
             source: The id of the message it was taken from.
             corrects: The id of a learning that this one contradicts.
+            subject: The person or thing it is about, if not the user.
+            valid_from: When it became true.
+            valid_until: When it stops being true; recall and contexts leave it out afterwards.
+            scope: How long it matters: `standing`, or only for a `conversation` or a `task`.
             tags: Your own labels.
             metadata: Anything else, as JSON.
             user: The user it is about. Defaults to the user of this handle.
@@ -63,6 +73,10 @@ class Learnings:
                 confidence=confidence,
                 source=source,
                 corrects=corrects,
+                subject=subject,
+                valid_from=valid_from,
+                valid_until=valid_until,
+                scope=scope,
                 tags=tags,
                 metadata=metadata,
                 user=user,
@@ -110,6 +124,8 @@ class Learnings:
         content: str | None = None,
         type: LearningType | None = None,
         confidence: float | None = None,
+        valid_from: When | None = None,
+        valid_until: When | None = None,
         tags: Iterable[str] | None = None,
         metadata: JsonMapping | None = None,
         reason: str | None = None,
@@ -122,6 +138,8 @@ class Learnings:
             content: The learning, in words.
             type: `preference`, `pattern` or `correction`.
             confidence: How certain it is, from 0 to 1.
+            valid_from: When it became true.
+            valid_until: When it stops being true.
             tags: Your own labels, which replace the current ones.
             metadata: JSON values, which replace the current metadata.
             reason: The reason, stored with the learning.
@@ -144,6 +162,8 @@ class Learnings:
                 content=content,
                 type=type,
                 confidence=confidence,
+                valid_from=valid_from,
+                valid_until=valid_until,
                 tags=tags,
                 metadata=metadata,
                 reason=reason,
@@ -235,7 +255,7 @@ class Learnings:
         reverse: bool = False,
         user: str | None = None,
     ) -> list[Learning]:
-        """List learnings by use (most used first), then by confidence, then by age.
+        """List learnings that have not ended by use (most used first), then by confidence, then by age.
 
         Args:
             min_confidence: Leave out learnings with a lower confidence.

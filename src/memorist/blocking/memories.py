@@ -90,15 +90,15 @@ class Memories:
     ) -> Remembered:
         """Change some fields of a memory and return its new version; the old version stays in the history.
 
-        `value` is for facts; to store null, use `facts.set`. `valid_from` and `valid_until` are an event's beginning
-        and end.
+        `value` is for facts; to store null, use `facts.set`. For events, `valid_from` and `valid_until` are the
+        beginning and end.
 
         Args:
             id: The id, such as `fact:city`.
             text: The memory as a sentence.
             value: The new value of a fact.
-            valid_from: When the fact became true, or when the event begins.
-            valid_until: When the fact stops being true, or when the event ends.
+            valid_from: When it became true, or when the event begins.
+            valid_until: When it stops being true, or when the event ends.
             tags: Your own labels, which replace the current ones.
             metadata: JSON values, which replace the current metadata.
             confidence: How certain it is, from 0 to 1.

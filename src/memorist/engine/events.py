@@ -22,7 +22,7 @@ from .forgetting.fingerprints import fingerprint
 from .forgetting.guard import guard, raised
 from .index_jobs import index_job
 from .learnings import fold
-from .options import check_reason, checked_limit, version_of
+from .options import MemoryScope, check_reason, check_scope, checked_limit, version_of
 
 EventStatus = Literal["planned", "done", "cancelled"]
 STATUSES: tuple[EventStatus, ...] = ("planned", "done", "cancelled")
@@ -46,6 +46,7 @@ class Events:
         people: Iterable[str] = (),
         location: str | None = None,
         subject: str | None = None,
+        scope: MemoryScope = "standing",
         tags: Iterable[str] = (),
         metadata: JsonMapping | None = None,
         confidence: float = 1.0,
@@ -53,7 +54,7 @@ class Events:
         ttl: Ttl | None = None,
         ns: Ns | None = None,
     ) -> Event:
-        """Store an event and return it. Adding the same text again for the same day changes nothing.
+        """Store an event and return it. Adding the same text again for the same day and subject changes nothing.
 
         Args:
             text: A sentence that makes sense on its own ("Ada flies to Porto").
@@ -63,6 +64,7 @@ class Events:
             people: The names of the people who take part.
             location: Where it takes place.
             subject: The person or thing it is about, if not the owner of the namespace.
+            scope: How long it matters: `standing`, or only for a `conversation` or a `task`.
             tags: Your own labels.
             metadata: Anything else, as JSON.
             confidence: How certain it is, from 0 to 1.
@@ -89,11 +91,12 @@ class Events:
         event = Event(
             org=core.org,
             ns=space,
-            id=event_key(check_text(text, "text", limit=MAX_TEXT_CHARACTERS), begins),
+            id=event_key(check_text(text, "text", limit=MAX_TEXT_CHARACTERS), begins, subject),
             text=text,
             starts_at=begins,
             ends_at=None if ends_at is None else as_datetime(ends_at, "ends_at"),
             status=("planned" if begins > at else "done") if status is None else status,
+            scope=check_scope(scope),
             subject=None if subject is None else check_name(subject, "subject"),
             people=_names(people),
             location=None if location is None else check_text(location, "location", limit=MAX_TEXT_CHARACTERS),
@@ -445,9 +448,11 @@ class Events:
         return events
 
 
-def event_key(text: str, starts_at: datetime) -> str:
-    """Return the id of an event: a hash of its normalised text and its day, so that an event is stored only once."""
-    return digest(f"{fold(text)}\n{starts_at.date().isoformat()}".encode(), 12)
+def event_key(text: str, starts_at: datetime, subject: str | None = None) -> str:
+    """Return the id of an event: a hash of its normalised text, its day and its subject, so that an event is stored
+    only once."""
+    about = "" if subject is None else f"\n{fold(subject)}"
+    return digest(f"{fold(text)}\n{starts_at.date().isoformat()}{about}".encode(), 12)
 
 
 def check_event(event: Event) -> None:

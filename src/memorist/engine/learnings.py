@@ -21,7 +21,8 @@ import msgspec
 
 from ..errors import InvalidValue, NotFound
 from ..ids import digest
-from ..kinds import parse_refs
+from ..kinds import has_lapsed, parse_refs
+from ..ports import When, as_datetime
 from ..records import Entry, Job, Learning, Link, Ref, Tombstone
 from ..stores.base import Change, Delete, Expect, Put
 from ..values import (
@@ -40,7 +41,7 @@ from .forgetting.fingerprints import fingerprint
 from .forgetting.guard import guard, raised
 from .forgetting.lineage import links_to
 from .index_jobs import index_job
-from .options import check_reason, checked_limit
+from .options import MemoryScope, check_period, check_reason, check_scope, checked_limit
 
 TYPES = ("preference", "pattern", "correction")
 LearningType = Literal["preference", "pattern", "correction"]
@@ -50,7 +51,7 @@ WEAKENED_CONFIDENCE = 0.7
 CORRECTED_CONFIDENCE = 0.5
 MIN_SAME_SIMILARITY = 0.5
 PREVIOUS_KEY = "_before"
-"""The metadata key that contains the earlier wordings of a learning, oldest first, for its history and `as_of`."""
+"""The metadata key that contains the earlier versions of a learning, oldest first, for its history and `as_of`."""
 MAX_PREVIOUS = 20
 
 
@@ -68,12 +69,16 @@ class Learnings:
         confidence: float = 0.5,
         source: str | None = None,
         corrects: str | None = None,
+        subject: str | None = None,
+        valid_from: When | None = None,
+        valid_until: When | None = None,
+        scope: MemoryScope = "standing",
         tags: Iterable[str] = (),
         metadata: JsonMapping | None = None,
         user: str | None = None,
     ) -> Learning:
-        """Add a learning. If the same content already exists (apart from case, width and spacing), it is reinforced
-        instead.
+        """Add a learning. If the same content about the same subject already exists (apart from case, width and
+        spacing), it is reinforced instead.
 
         A deleted learning is not derived again from the same source, and one whose source was forgotten is not stored
         at all; both are returned with the status `rejected`.
@@ -84,6 +89,10 @@ class Learnings:
             confidence: How certain it is, from 0 to 1.
             source: The id of the message it was taken from.
             corrects: The id of a learning that this one contradicts.
+            subject: The person or thing it is about, if not the user.
+            valid_from: When it became true.
+            valid_until: When it stops being true; recall and contexts leave it out afterwards.
+            scope: How long it matters: `standing`, or only for a `conversation` or a `task`.
             tags: Your own labels.
             metadata: Anything else, as JSON.
             user: The user it is about. Defaults to the user of this handle.
@@ -96,8 +105,15 @@ class Learnings:
             >>> ada.learnings.add("Prefers tea", type="preference").content
             'Prefers tea'
         """
-        new = self._new(content, type, confidence, source, self._ns(user))
-        new = msgspec.structs.replace(new, tags=check_tags(tags), metadata=_own_metadata(metadata))
+        new = msgspec.structs.replace(
+            self._new(content, type, confidence, source, self._ns(user), subject),
+            valid_from=None if valid_from is None else as_datetime(valid_from, "valid_from"),
+            valid_until=None if valid_until is None else as_datetime(valid_until, "valid_until"),
+            scope=check_scope(scope),
+            tags=check_tags(tags),
+            metadata=_own_metadata(metadata),
+        )
+        check_period(new.valid_from, new.valid_until)
         return await self._write(new, corrects)
 
     async def _write(self, new: Learning, corrects: str | None = None) -> Learning:
@@ -111,7 +127,7 @@ class Learnings:
             old = await self._core.get(Learning, fresh.ns, fresh.id)
             if old is not None and fold(old.content) != fold(new.content):
                 # The learning with this id was reworded since, so the content needs an id of its own.
-                fresh = msgspec.structs.replace(new, id=learning_id(f"{new.id} {new.content}"))
+                fresh = msgspec.structs.replace(new, id=learning_id(f"{new.id} {new.content}", new.subject))
                 old = await self._core.get(Learning, fresh.ns, fresh.id)
             learning = fresh if old is None else _again(old, fresh)
             changes = self._changes(learning, old, "add" if old is None else "reinforce", held.sources)
@@ -165,6 +181,8 @@ class Learnings:
         content: str | None = None,
         type: LearningType | None = None,
         confidence: float | None = None,
+        valid_from: When | None = None,
+        valid_until: When | None = None,
         tags: Iterable[str] | None = None,
         metadata: JsonMapping | None = None,
         reason: str | None = None,
@@ -177,6 +195,8 @@ class Learnings:
             content: The learning, in words.
             type: `preference`, `pattern` or `correction`.
             confidence: How certain it is, from 0 to 1.
+            valid_from: When it became true.
+            valid_until: When it stops being true.
             tags: Your own labels, which replace the current ones.
             metadata: JSON values, which replace the current metadata.
             reason: The reason, stored with the learning.
@@ -200,6 +220,8 @@ class Learnings:
             "content": None if content is None else _check_content(content),
             "type": None if type is None else _check_type(type),
             "confidence": None if confidence is None else check_confidence(confidence),
+            "valid_from": None if valid_from is None else as_datetime(valid_from, "valid_from"),
+            "valid_until": None if valid_until is None else as_datetime(valid_until, "valid_until"),
             "tags": None if tags is None else check_tags(tags),
             "metadata": None if metadata is None else _own_metadata(metadata),
         }
@@ -212,6 +234,7 @@ class Learnings:
             learning = msgspec.structs.replace(
                 old, **changed, reason=reason, actor=self._core.scope.actor, updated_at=self._core.at()
             )
+            check_period(learning.valid_from, learning.valid_until)
             learning = _with_previous(learning, old)
             results = await self._core.apply(*self._changes(learning, old, "update"))
             return results.written(learning)
@@ -343,7 +366,9 @@ class Learnings:
             return "global"
         return f"user:{self._core.scope.subject(user)}"
 
-    def _new(self, content: str, type: str, confidence: float, source: str | None, ns: str) -> Learning:
+    def _new(
+        self, content: str, type: str, confidence: float, source: str | None, ns: str, subject: str | None = None
+    ) -> Learning:
         _check_content(content)
         _check_type(type)
         checked = check_confidence(confidence)
@@ -351,9 +376,10 @@ class Learnings:
         return Learning(
             org=scope.org,
             ns=ns,
-            id=learning_id(content),
+            id=learning_id(content, subject),
             content=content,
             type=type,
+            subject=None if subject is None else check_name(subject, "subject"),
             confidence=checked,
             sources=() if source is None else (check_name(source, "source"),),
             actor=scope.actor,
@@ -382,6 +408,16 @@ class Learnings:
             *(Delete(Tombstone, mark) for mark in marks),
         )
 
+    async def _restore(self, old: Learning, before: PreviousLearning) -> Learning:
+        """Give a learning the fields that it had in an earlier version, as a new version."""
+        core = self._core
+        restored = msgspec.structs.replace(
+            before.put_into(old), reason="undone", actor=core.scope.actor, updated_at=core.at()
+        )
+        learning = _with_previous(restored, old)
+        results = await core.apply(*self._changes(learning, old, "undo"))
+        return results.written(learning)
+
     def _changes(
         self, learning: Learning, old: Learning | None, action: str, sources: Sequence[Ref] | None = None
     ) -> list[Change]:
@@ -401,10 +437,11 @@ class Learnings:
         return [*changes, *(Put(Link.of(learning.org, source, target, at)) for source in sources)]
 
     async def _contradicted(self, correction: Learning, named: str | None) -> list[Change]:
-        subject = content_terms(correction.content)
+        terms = content_terms(correction.content)
         changes: list[Change] = []
         for row in await self._core.scan(Learning, correction.ns):
-            if row.id == correction.id or not (row.id == named or _same_thing(subject, content_terms(row.content))):
+            related = row.subject == correction.subject and _same_thing(terms, content_terms(row.content))
+            if row.id == correction.id or not (row.id == named or related):
                 continue
             lowered = msgspec.structs.replace(
                 row, confidence=CORRECTED_CONFIDENCE * row.confidence, updated_at=correction.updated_at
@@ -438,7 +475,7 @@ class Learnings:
         reverse: bool = False,
         user: str | None = None,
     ) -> list[Learning]:
-        """List learnings by use (most used first), then by confidence, then by age.
+        """List learnings that have not ended by use (most used first), then by confidence, then by age.
 
         Args:
             min_confidence: Leave out learnings with a lower confidence.
@@ -460,7 +497,7 @@ class Learnings:
         if type is not None and type not in TYPES:
             raise InvalidValue(f"type must be one of {', '.join(TYPES)}")
         rows = await self._core.listed(Learning, self._ns(user))
-        rows = [row for row in rows if row.status == "active"]
+        rows = [row for row in rows if row.status == "active" and not has_lapsed(row, self._core.at())]
         matching = [row for row in rows if row.confidence >= min_confidence and type in (None, row.type)]
         matching.sort(key=lambda row: (-row.usage_count, -row.confidence, -row.updated_at.timestamp(), row.id))
         if reverse:
@@ -471,7 +508,7 @@ class Learnings:
 
 
 class PreviousLearning(msgspec.Struct, frozen=True):
-    """Holds the wording of a learning before one of its changes, and the time until which it applied."""
+    """Holds a learning before one of its changes, and the time until which this version applied."""
 
     content: str
     confidence: float
@@ -479,18 +516,27 @@ class PreviousLearning(msgspec.Struct, frozen=True):
     updated_at: datetime
     until: datetime
     version: int
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
+
+    def put_into(self, learning: Learning) -> Learning:
+        """Return a learning with the fields that it had in this version."""
+        return msgspec.structs.replace(
+            learning, content=self.content, confidence=self.confidence, valid_from=self.valid_from,
+            valid_until=self.valid_until,
+        )  # fmt: skip
 
 
 def previous_of(learning: Learning) -> list[PreviousLearning]:
-    """Return the earlier wordings of a learning, oldest first."""
+    """Return the earlier versions of a learning, oldest first."""
     return msgspec.convert(learning.metadata.get(PREVIOUS_KEY, []), list[PreviousLearning])
 
 
 def learning_at(learning: Learning, moment: datetime) -> Learning:
-    """Return a learning as it was worded at a given time."""
+    """Return a learning as it was at a given time."""
     for before in previous_of(learning):
         if before.until > moment:
-            return msgspec.structs.replace(learning, content=before.content, confidence=before.confidence)
+            return before.put_into(learning)
     return learning
 
 
@@ -500,12 +546,13 @@ def _own_metadata(metadata: JsonMapping | None) -> JsonObject:
 
 
 def _with_previous(learning: Learning, old: Learning) -> Learning:
-    """Return a changed learning with its earlier wordings, which a caller's own metadata does not replace."""
+    """Return a changed learning with its earlier versions, which a caller's own metadata does not replace."""
     earlier = list(old.metadata.get(PREVIOUS_KEY, []))
-    if (learning.content, learning.confidence) != (old.content, old.confidence):
-        before = PreviousLearning(
-            old.content, old.confidence, old.reason, old.updated_at, learning.updated_at, old.version
-        )
+    before = PreviousLearning(
+        old.content, old.confidence, old.reason, old.updated_at, learning.updated_at, old.version, old.valid_from,
+        old.valid_until,
+    )  # fmt: skip
+    if before.put_into(learning) != learning:
         earlier.append(msgspec.to_builtins(before))
     if not earlier:
         return learning
@@ -530,9 +577,10 @@ def fold(content: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", content).casefold()).split())
 
 
-def learning_id(content: str) -> str:
-    """Return the id of a learning with this content."""
-    return digest(fold(content).encode(), 12)
+def learning_id(content: str, subject: str | None = None) -> str:
+    """Return the id of a learning with this content about a subject, or about the owner of the namespace."""
+    about = "" if subject is None else f"\n{fold(subject)}"
+    return digest(f"{fold(content)}{about}".encode(), 12)
 
 
 def content_terms(content: str) -> frozenset[str]:
@@ -557,8 +605,13 @@ def _same_thing(terms: frozenset[str], other: frozenset[str]) -> bool:
 
 def _again(old: Learning, new: Learning) -> Learning:
     confidence = max(old.confidence, new.confidence)
+    # A learning whose time is over holds again without an end, unless the new statement says until when.
+    is_over = has_lapsed(old, new.updated_at)
     return msgspec.structs.replace(
         old,
+        valid_from=new.valid_from or old.valid_from,
+        valid_until=new.valid_until if is_over else new.valid_until or old.valid_until,
+        scope=new.scope if new.scope == "standing" else old.scope,
         confidence=confidence + REINFORCED_DOUBT * (1 - confidence),
         sources=tuple(dict.fromkeys((*old.sources, *new.sources))),
         status="active",

@@ -15,7 +15,7 @@ import msgspec
 
 from ..errors import InvalidValue, NotFound, UsageError
 from ..filters import parse_filter
-from ..kinds import fact_text
+from ..kinds import fact_text, has_lapsed
 from ..ports import When
 from ..recall.hit import Hit
 from ..records import Candidate, Event, Fact, Learning, as_dict
@@ -35,12 +35,6 @@ T = TypeVar("T")
 MemoryKind = Literal["fact", "event", "learning"]
 KINDS: tuple[MemoryKind, ...] = ("fact", "event", "learning")
 PAGE_ROWS = 200
-
-
-SCOPE = "scope"
-"""The metadata key that marks an event or a learning as relevant only to its conversation or task."""
-INFERRED = "inferred"
-"""The metadata key that marks a learning as inferred from the words, not stated in them."""
 
 
 class Remembered(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -168,15 +162,15 @@ class Memories:
     ) -> Remembered:
         """Change some fields of a memory and return its new version; the old version stays in the history.
 
-        `value` is for facts; to store null, use `facts.set`. `valid_from` and `valid_until` are an event's beginning
-        and end.
+        `value` is for facts; to store null, use `facts.set`. For events, `valid_from` and `valid_until` are the
+        beginning and end.
 
         Args:
             id: The id, such as `fact:city`.
             text: The memory as a sentence.
             value: The new value of a fact.
-            valid_from: When the fact became true, or when the event begins.
-            valid_until: When the fact stops being true, or when the event ends.
+            valid_from: When it became true, or when the event begins.
+            valid_until: When it stops being true, or when the event ends.
             tags: Your own labels, which replace the current ones.
             metadata: JSON values, which replace the current metadata.
             confidence: How certain it is, from 0 to 1.
@@ -199,8 +193,6 @@ class Memories:
         kind, key = _readings(item.id)[0]
         if value is not None and kind != "fact":
             raise UsageError(f"a {kind} has no value; change its text")
-        if kind == "learning" and (valid_from is not None or valid_until is not None):
-            raise UsageError("a learning has no time")
         if kind == "event":
             record: Fact | Event | Learning = await Events(self._core).update(
                 key, text=text, starts_at=valid_from, ends_at=valid_until, tags=tags, metadata=metadata, reason=reason,
@@ -208,8 +200,8 @@ class Memories:
             )  # fmt: skip
         elif kind == "learning":
             record = await Learnings(self._core).update(
-                key, content=text, confidence=confidence, tags=tags, metadata=metadata, reason=reason,
-                user=_user_of(item.namespace),
+                key, content=text, confidence=confidence, valid_from=valid_from, valid_until=valid_until, tags=tags,
+                metadata=metadata, reason=reason, user=_user_of(item.namespace),
             )  # fmt: skip
         else:
             record = await Facts(self._core).update(
@@ -387,10 +379,7 @@ class Memories:
             return remembered(msgspec.structs.replace(active, version=results.stored(active).version), core.at())
         user = _user_of(learning.ns)
         if earlier:
-            updated = await Learnings(core).update(
-                learning.id, content=earlier[-1].content, confidence=earlier[-1].confidence, reason="undone", user=user
-            )
-            return remembered(updated, core.at())
+            return remembered(await Learnings(core)._restore(learning, earlier[-1]), core.at())
         await Learnings(core).delete(learning.id, user=user)
         return None
 
@@ -532,30 +521,28 @@ def remembered(record: Fact | Event | Learning, now: datetime, *, status: str | 
         "created_at": record.created_at, "updated_at": record.updated_at, "version": record.version,
     }  # fmt: skip
     if isinstance(record, Fact):
-        ended = record.valid_until is not None and record.valid_until <= now
-        present = "ended" if record.status == "active" and ended else record.status
         return Remembered(
             id=f"fact:{record.key}", kind="fact", text=_sentence(record), subject=record.subject, key=record.key,
-            value=record.value, status=status or present, scope=record.scope, valid_from=record.valid_from,
-            valid_until=record.valid_until, inferred=record.inferred, **shared,
+            value=record.value, status=status or _present_status(record, now), scope=record.scope,
+            valid_from=record.valid_from, valid_until=record.valid_until, inferred=record.inferred, **shared,
         )  # fmt: skip
     if isinstance(record, Event):
         return Remembered(
             id=f"event:{record.id}", kind="event", text=record.text, subject=record.subject, type=record.status,
             status=status or ("ended" if record.status == "cancelled" else "active"), valid_from=record.starts_at,
             valid_until=record.ends_at, people=record.people, location=record.location, inferred=record.inferred,
-            scope=_scope(record), **shared,
+            scope=record.scope, **shared,
         )  # fmt: skip
     shared["metadata"] = {name: value for name, value in record.metadata.items() if name != PREVIOUS_KEY}
     return Remembered(
-        id=f"learning:{record.id}", kind="learning", text=record.content, type=record.type,
-        status=status or record.status, scope=_scope(record), valid_until=record.expires_at,
-        inferred=bool(record.metadata.get(INFERRED)), **shared,
+        id=f"learning:{record.id}", kind="learning", text=record.content, subject=record.subject, type=record.type,
+        status=status or _present_status(record, now), scope=record.scope, valid_from=record.valid_from,
+        valid_until=record.valid_until, inferred=record.inferred, **shared,
     )  # fmt: skip
 
 
-def _scope(record: Event | Learning) -> str:
-    return str(record.metadata.get(SCOPE, "standing"))
+def _present_status(record: Fact | Learning, now: datetime) -> str:
+    return "ended" if record.status == "active" and has_lapsed(record, now) else record.status
 
 
 def _sentence(fact: Fact) -> str:
@@ -571,11 +558,10 @@ def _sentence(fact: Fact) -> str:
 
 
 def _learning_versions(learning: Learning) -> list[Learning]:
-    """Return the wording of a learning before each of its changes, and its current wording."""
+    """Return a learning as it was before each of its changes, and as it is now."""
     earlier = [
         msgspec.structs.replace(
-            learning, content=before.content, confidence=before.confidence, reason=before.reason,
-            updated_at=before.updated_at, version=before.version,
+            before.put_into(learning), reason=before.reason, updated_at=before.updated_at, version=before.version
         )
         for before in previous_of(learning)
     ]  # fmt: skip

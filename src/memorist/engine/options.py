@@ -1,15 +1,21 @@
-"""Defines options that the methods of several nouns share: pages, limits, reasons and expected versions."""
+"""Defines options that the methods of several nouns share: pages, limits, reasons, scopes, periods and expected
+versions."""
 
 from __future__ import annotations
 
-from typing import TypedDict
+from datetime import datetime
+from typing import Literal, TypedDict
 
-from ..errors import UsageError
+from ..errors import InvalidValue, UsageError
 from ..records import Key
 from ..values import check_name, check_text
 
 MAX_LIMIT = 2**31 - 1
 """Larger limits are reduced to this, because databases refuse limits that exceed their integer type."""
+
+
+MemoryScope = Literal["standing", "conversation", "task"]
+SCOPES: tuple[MemoryScope, ...] = ("standing", "conversation", "task")
 
 
 class PageBounds(TypedDict, total=False):
@@ -42,6 +48,19 @@ def check_reason(reason: str | None) -> None:
     """Raise an error unless a reason is None or a short text."""
     if reason is not None:
         check_text(reason, "reason", limit=10_000)
+
+
+def check_scope(scope: object) -> str:
+    """Raise an error if a scope is not one of `SCOPES`."""
+    if scope not in SCOPES:
+        raise InvalidValue(f"scope must be one of {', '.join(SCOPES)}")
+    return str(scope)
+
+
+def check_period(valid_from: datetime | None, valid_until: datetime | None) -> None:
+    """Raise an error if a memory would end before it begins."""
+    if valid_from is not None and valid_until is not None and valid_until < valid_from:
+        raise InvalidValue("valid_until is before valid_from")
 
 
 def version_of(expect: object) -> int:

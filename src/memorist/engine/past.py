@@ -1,7 +1,7 @@
 """Presents a memory as it was at a given time, for `as_of`. Reads use the history, and nothing is written.
 
 Facts and events have versions, so old values and deleted items come back. Messages, threads and summaries never change,
-so the ones that existed at that time are shown. A learning keeps its earlier wordings until it is deleted. Documents
+so the ones that existed at that time are shown. A learning keeps its earlier versions until it is deleted. Documents
 and working memory have no versions and are shown if they have not been replaced since. Forgotten items are not in any
 history, and expired items stay gone.
 """
@@ -15,7 +15,7 @@ from typing import Any, cast
 import msgspec
 
 from ..errors import Unsupported
-from ..kinds import FINDABLE, RECORDS
+from ..kinds import FINDABLE, RECORDS, index_end
 from ..ports import to_micros
 from ..records import SUPERSEDED, Entry, Fact, FactVersion, Key, Learning, Record
 from ..stores.base import Change, ChangeResult, EntryFilter, R, Scan, Store
@@ -94,7 +94,7 @@ class Past:
         return moment is None or to_micros(moment) <= self._micros
 
     def _then(self, row: R) -> R:
-        """Return a learning as it was worded at that time, and as active if it has been rejected since."""
+        """Return a learning as it was at that time, and as active if it has been rejected since."""
         if isinstance(row, Learning) and not self._unchanged(row):
             return cast(R, msgspec.structs.replace(learning_at(row, self.moment), status="active"))
         return row
@@ -172,13 +172,20 @@ async def changed_drafts(past: Core, ns: str, only: EntryFilter) -> list[Draft]:
         rows = await past.scan(kind.record, ns)
         current = await present.get_many(kind.record, [row.row_key[1:] for row in rows])
         for row, now in zip(rows, current, strict=True):
-            if now is not None and to_micros(cast(Any, now).updated_at) <= past.now():
+            unchanged = now is not None and to_micros(cast(Any, now).updated_at) <= past.now()
+            if unchanged and not _has_left(row, present.at()):
                 continue  # its entry is still as it was
             draft = draft_of(kind, row)
-            if draft is not None:
+            if draft is not None and not _has_left(row, past.at()):
                 begins = min(draft.entry.created_at, past.at())
                 drafts.append(Draft(msgspec.structs.replace(draft.entry, created_at=begins), draft.text))
     return drafts
+
+
+def _has_left(row: Record, moment: datetime) -> bool:
+    """Return whether a fact or a learning no longer held at a given time, so that the index had no entry for it."""
+    end = index_end(row) if isinstance(row, Fact | Learning) else None
+    return end is not None and end <= moment
 
 
 async def mark_as_then(past: Core, entries: Sequence[Entry]) -> list[Entry]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ..errors import UsageError
+from ..kinds import has_lapsed
 from ..ports import When, as_datetime
 from ..records import Fact, FactVersion, Learning, as_dict
 from ..values import Json, JsonObject, as_list, check_name
@@ -17,7 +18,6 @@ from .core import Core
 from .derive.catching_up import catch_up
 from .facts.facts import Facts
 from .learnings import Learnings
-from .memories import SCOPE
 from .working import Working, WorkingMemory
 
 if TYPE_CHECKING:
@@ -170,9 +170,9 @@ class Profile:
 
         name = self._core.scope.subject(user)
         ns = f"user:{name}"
-        facts = [fact for fact in await self._stated(ns) if _is_certain(fact)]
-        changes = await self._change_dates(facts)
         now = self._core.at()
+        facts = [fact for fact in await self._stated(ns) if _is_certain(fact) and not has_lapsed(fact, now)]
+        changes = await self._change_dates(facts)
         lines = [
             (fact.updated_at, line)
             for fact in sorted(facts, key=_importance)
@@ -191,7 +191,7 @@ class Profile:
         certain = [
             learning
             for learning in learnings
-            if learning.confidence > MIN_CONFIDENCE and learning.metadata.get(SCOPE, "standing") == "standing"
+            if learning.confidence > MIN_CONFIDENCE and learning.scope == "standing" and learning.subject is None
         ]
         own = [
             learning for learning in certain

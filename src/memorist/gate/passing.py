@@ -37,7 +37,7 @@ _TEXTS: dict[type[Record], tuple[str, ...]] = {
     FactVersion: ("text", "subject", "tags", "metadata", "reason", "value"),
     Event: ("text", "subject", "people", "location", "tags", "metadata", "reason"),
     EventVersion: ("text", "subject", "people", "location", "tags", "metadata", "reason"),
-    Learning: ("content", "tags", "metadata", "reason"),
+    Learning: ("content", "subject", "tags", "metadata", "reason"),
     Summary: ("text",),
     Candidate: ("text", "proposal", "quote", "reason"),
     Document: ("title", "text", "metadata"),

@@ -55,7 +55,7 @@ CONTENT: dict[type[Record], tuple[str, ...]] = {
     StoredRecord: ("data", "metadata"),
     RecordPiece: ("data",),
     MessagePart: ("data",),
-    Learning: ("content", "tags", "metadata", "reason"),
+    Learning: ("content", "subject", "tags", "metadata", "reason"),
     WorkingDocument: ("doc",),
     CachedEntity: ("value",),
     Document: ("text", "title", "metadata"),

@@ -513,8 +513,8 @@ def _public_names() -> JsonMapping:
     import memorist.types
 
     from ..engine.events import EventStatus
-    from ..engine.facts.facts import FactScope
     from ..engine.memories import MemoryKind
+    from ..engine.options import MemoryScope
     from ..engine.working import Working
     from ..extract.extracted import LearningType
 
@@ -522,7 +522,7 @@ def _public_names() -> JsonMapping:
     return {
         **vars(typing), **public, "Any": Any, "object": Any, "datetime": datetime, "Json": Any,
         "Tool": JsonObject, "JsonObject": JsonObject, "JsonMapping": JsonMapping, "W": Working,
-        "OpaqueRecord": OpaqueRecord, "LearningType": LearningType, "FactScope": FactScope,
+        "OpaqueRecord": OpaqueRecord, "LearningType": LearningType, "MemoryScope": MemoryScope,
         "EventStatus": EventStatus, "MemoryKind": MemoryKind, "Sequence": Sequence, "Iterable": Iterable,
         "Mapping": Mapping, "Layout": Literal["standard", "cached"], "Kind": str, "msgspec": msgspec,
     }  # fmt: skip

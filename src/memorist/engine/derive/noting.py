@@ -30,7 +30,7 @@ from ..facts.facts import Facts, key_about
 from ..facts.timeline import spliced
 from ..gating import counter_changes
 from ..learnings import Learnings, learning_id
-from ..memories import INFERRED, SCOPE, Remembered, remembered
+from ..memories import Remembered, remembered
 from .retracting import ended_learning
 
 if TYPE_CHECKING:
@@ -221,11 +221,12 @@ class Noting:
         else:
             starts = note.start or source.stated_at
             event = Event(
-                org=core.org, ns=self._ns, id=event_key(note.text, starts), text=note.text, starts_at=starts,
-                ends_at=note.end, status=note.status or ("planned" if starts > source.stated_at else "done"),
-                subject=note.subject, people=note.people, location=note.location, inferred=note.inferred,
+                org=core.org, ns=self._ns, id=event_key(note.text, starts, note.subject), text=note.text,
+                starts_at=starts, ends_at=note.end, scope=note.scope, subject=note.subject, people=note.people,
+                status=note.status or ("planned" if starts > source.stated_at else "done"),
+                location=note.location, inferred=note.inferred,
                 confidence=note.confidence, sources=(source.message,), actor="processor", trust=source.trust,
-                metadata=_metadata(note), created_at=source.stated_at, updated_at=source.stated_at,
+                metadata={"quote": note.quote}, created_at=source.stated_at, updated_at=source.stated_at,
             )  # fmt: skip
             before = await core.get(Event, self._ns, event.id)
             stored = await events._write(event)
@@ -239,7 +240,8 @@ class Noting:
             self._refuse(note, "preferences are kept for users")
             return
         learnings, core = Learnings(self._core), self._core
-        id = note.target.id.removeprefix("learning:") if note.target is not None else learning_id(note.text)
+        own_id = learning_id(note.text, note.subject)
+        id = note.target.id.removeprefix("learning:") if note.target is not None else own_id
         old = await core.get(Learning, self._ns, id)
         if note.op != "add" and old is None:
             self._refuse(note, "names a memory that is gone")
@@ -253,26 +255,25 @@ class Noting:
         elif old is not None and (note.op == "confirm" or (note.op == "add" and source.message in old.sources)):
             self.outcome.confirmed.append(f"learning:{id}")
             if source.message not in old.sources:
-                await learnings.add(old.content, type=_type(old.type), source=source.message, user=self._user)
+                await learnings.add(
+                    old.content, type=_type(old.type), source=source.message, subject=old.subject, user=self._user
+                )
         elif old is not None and note.op == "update":
             stored = await learnings.update(
-                id, content=note.text, confidence=note.confidence, reason=note.reason, user=self._user
-            )
+                id, content=note.text, confidence=note.confidence, valid_from=note.start, valid_until=note.end,
+                reason=note.reason, user=self._user,
+            )  # fmt: skip
             self.outcome.stored.append(remembered(stored, core.at()))
         else:
             new = learnings._new(
-                note.text, _type(note.type), note.confidence, source.message, learnings._ns(self._user)
+                note.text, _type(note.type), note.confidence, source.message, learnings._ns(self._user), note.subject
             )
-            is_temporary = note.end is not None and note.end > core.at() and new.type == "preference"
-            inferred = {INFERRED: True} if note.inferred else {}
             stored = await learnings._write(
                 msgspec.structs.replace(
-                    new,
-                    metadata={**_metadata(note), **inferred},
-                    trust=source.trust,
-                    expires_at=note.end if is_temporary else None,
+                    new, metadata={"quote": note.quote}, trust=source.trust, valid_from=note.start,
+                    valid_until=note.end, scope=note.scope, inferred=note.inferred,
                 )
-            )
+            )  # fmt: skip
             if stored.status == "rejected":
                 self._refuse(note, "was rejected before, from the same message")
             else:
@@ -280,11 +281,6 @@ class Noting:
 
     def _refuse(self, note: Note, reason: str) -> None:
         self.outcome.refused.append(Refused(reason=reason, text=note.text, message=note.turn + 1))
-
-
-def _metadata(note: Note) -> JsonObject:
-    """Return the metadata of an event or a learning: its quote and, unless it is a standing one, its scope."""
-    return {"quote": note.quote, **({} if note.scope == "standing" else {SCOPE: note.scope})}
 
 
 def _exclusive(key: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
@@ -33,16 +33,12 @@ from ..forgetting.fingerprints import value_fingerprint
 from ..forgetting.guard import Guard, guard, raised
 from ..forgetting.lineage import sources_of
 from ..index_jobs import index_job
-from ..options import check_reason, page, version_of
+from ..options import MemoryScope, check_period, check_reason, check_scope, page, version_of
 
 MAX_GUARD_ATTEMPTS = 40
 """How many times to retry writing a fact whose sources are being forgotten."""
 PAGE_ROWS = 1000
-FactScope = Literal["standing", "conversation", "task"]
-SCOPES: tuple[FactScope, ...] = ("standing", "conversation", "task")
 MAX_TEXT_CHARACTERS = 10_000
-
-
 FORGOTTEN = "forgotten."
 """Keys with this prefix record requests to forget. They have no value, only ended versions."""
 
@@ -68,7 +64,7 @@ class Facts:
         subject: str | None = None,
         valid_from: When | None = None,
         valid_until: When | None = None,
-        scope: FactScope = "standing",
+        scope: MemoryScope = "standing",
         tags: Iterable[str] = (),
         metadata: JsonMapping | None = None,
     ) -> Fact:
@@ -128,7 +124,7 @@ class Facts:
             tags=check_tags(tags),
             metadata=check_metadata(metadata),
         )
-        check_validity(fact)
+        check_period(fact.valid_from, fact.valid_until)
         expects: list[Change] = [] if expect is None else [Expect(Fact, fact.row_key, version_of(expect))]
         return await (self._write(fact, expects) if source is None else self._derive(fact, expects))
 
@@ -309,7 +305,7 @@ class Facts:
             if expect is not None:
                 _check_version(key, old.version, version_of(expect))
             fact = msgspec.structs.replace(old, **changed, reason=reason, actor=core.scope.actor, updated_at=core.at())
-            check_validity(fact)
+            check_period(fact.valid_from, fact.valid_until)
             results = await core.apply(Expect(Fact, fact.row_key, old.version), *self._changes(fact, "update"))
             return results.written(fact)
 
@@ -935,19 +931,6 @@ def key_about(key: str, subject: str | None) -> str:
     """Return the key of a fact about a subject: `birthday@Mia`, or just the key for the owner of the namespace."""
     check_name(key, "fact key")
     return key if subject is None else check_name(f"{key}@{check_name(subject, 'subject')}", "fact key")
-
-
-def check_scope(scope: object) -> str:
-    """Raise an error if a scope is not one of `SCOPES`."""
-    if scope not in SCOPES:
-        raise InvalidValue(f"scope must be one of {', '.join(SCOPES)}")
-    return str(scope)
-
-
-def check_validity(fact: Fact) -> None:
-    """Raise an error if a fact would end before it begins."""
-    if fact.valid_from is not None and fact.valid_until is not None and fact.valid_until < fact.valid_from:
-        raise InvalidValue("valid_until is before valid_from")
 
 
 def _without_trace(row: Key) -> list[Change]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -159,6 +160,72 @@ class MemoryViewTests:
         plain = await ada.learnings.add("prefers tea")
         assert plain.id != learning.id
         assert {item.content for item in await ada.learnings.list()} == {"prefers green tea", "prefers tea"}
+
+    async def test_learnings_and_events_about_two_people_are_two_records(self, memory: Any) -> None:
+        ada = memory.scope(user="ada")
+        for subject in ("Mia", "Clara", None):
+            await ada.learnings.add("prefers tea", subject=subject)
+            await ada.events.add("sees the dentist", starts_at=FLIGHT, subject=subject)
+        again = await ada.learnings.add("Prefers  tea", subject="mia")
+        assert (again.subject, again.version) == ("Mia", 2)
+        assert {item.subject for item in await ada.learnings.list()} == {None, "Clara", "Mia"}
+        assert {event.subject for event in await ada.events.list()} == {None, "Clara", "Mia"}
+        about_mia = await ada.memories.list(subject="Mia")
+        assert [(item.kind, item.text) for item in about_mia] == [
+            ("event", "sees the dentist"), ("learning", "prefers tea")
+        ]  # fmt: skip
+        await ada.learnings.add("prefers coffee, not tea", type="correction", subject="Clara", confidence=0.9)
+        confidences = {item.subject: item.confidence for item in await ada.learnings.list(type="preference")}
+        assert confidences == {None: 0.5, "Clara": 0.25, "Mia": pytest.approx(0.6)}
+
+    async def test_a_learning_has_a_period_and_a_scope(self, memory: Any) -> None:
+        ada = memory.scope(user="ada")
+        learning = await ada.learnings.add(
+            "prefers short answers", valid_from="2091-01-01", valid_until="2091-04-01", scope="task"
+        )
+        id = f"learning:{learning.id}"
+        item = await ada.memories.get(id)
+        assert (item.valid_from.month, item.valid_until.month, item.scope) == (1, 4, "task")
+        changed = await ada.memories.update(id, valid_until="2091-06-01")
+        assert (changed.valid_from.month, changed.valid_until.month, changed.text) == (1, 6, "prefers short answers")
+        assert [version.valid_until.month for version in await ada.memories.history(id)] == [4, 6]
+        assert (await ada.memories.undo(id)).valid_until.month == 4
+        with pytest.raises(InvalidValue):
+            await ada.learnings.add("is early", valid_from="2091-02-01", valid_until="2091-01-01")
+        with pytest.raises(InvalidValue):
+            await ada.learnings.update(learning.id, valid_until="2090-01-01")
+        with pytest.raises(InvalidValue):
+            await ada.learnings.add("prefers tea", scope="forever")
+        event = await ada.events.add("Ada flies to Porto", starts_at=FLIGHT, scope="conversation")
+        assert (await ada.memories.get(f"event:{event.id}")).scope == "conversation"
+
+    async def test_what_no_longer_holds_is_neither_recalled_nor_sent(self, memory: Any, clock: FakeClock) -> None:
+        ada = memory.scope(user="ada")
+        begun = clock()
+        soon, later = begun + timedelta(days=1), begun + timedelta(days=2)
+        await ada.facts.set("user:ada", "bicycle", "a rented blue bicycle", valid_until=soon)
+        await ada.learnings.add("rides the blue bicycle to work", confidence=0.9, valid_until=soon)
+        assert len(await ada.recall("blue bicycle", min_score=0)) == 2
+        assert len(await ada.profile.block()) == 2
+        clock.advance(2 * 86_400)
+        assert await ada.recall("blue bicycle", min_score=0) == []
+        assert await ada.memories.search("blue bicycle", min_score=0) == []
+        assert await ada.profile.block() == []
+        assert await ada.learnings.list() == []
+        assert [item.status for item in await ada.memories.list()] == ["ended", "ended"]
+        hits = await ada.recall("blue bicycle", min_score=0, as_of=begun)
+        assert {hit.kind for hit in hits} == {"fact", "learning"}
+        assert len(await ada.profile.block(as_of=begun)) == 2
+        await ada.facts.update("user:ada", "bicycle", valid_until=later + timedelta(days=9))
+        await ada.learnings.add("rides the blue bicycle to work")
+        assert len(await ada.recall("blue bicycle", min_score=0)) == 2
+
+    async def test_a_sentence_about_the_past_is_recalled(self, memory: Any) -> None:
+        ada = memory.scope(user="ada")
+        text = "Ada lived in Bergen until 2019."
+        await ada.facts.set("user:ada", "location", "Bergen", text=text, valid_until="2019-12-31")
+        assert [hit.text for hit in await ada.recall("When did Ada live in Bergen?", min_score=0)] == [text]
+        assert await ada.profile.block() == [], "but it is not where she lives"
 
     async def test_all_kinds_are_listed_in_one_shape(self, memory: Any) -> None:
         ada = memory.scope(user="ada")
