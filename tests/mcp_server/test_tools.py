@@ -7,6 +7,7 @@ import json
 import logging
 import re
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +118,18 @@ def test_a_statement_that_no_rule_reads_is_kept_word_for_word() -> None:
         answer = await said(client, "remember", text="Deploys happen from the release branch only.")
         assert texts(answer, "understood") == ["Deploys happen from the release branch only."]
         assert texts(await said(client, "recall", query="deploys")) == ["Deploys happen from the release branch only."]
+
+    run(check, memory=READING)
+
+
+def test_recall_answers_from_what_was_known_at_a_time() -> None:
+    async def check(client: Client) -> None:
+        await said(client, "remember", facts={"city": "Oslo"})
+        then = datetime.now(UTC).isoformat()
+        await said(client, "update", id="fact:city", to="Porto")
+        assert texts(await said(client, "recall", query="which city?")) == ["city: Porto"]
+        assert texts(await said(client, "recall", query="which city?", as_of=then)) == ["city: Oslo"]
+        assert "as_of" in await refused(client, "recall", query="which city?", as_of="yesterday")
 
     run(check, memory=READING)
 

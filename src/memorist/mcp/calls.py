@@ -65,6 +65,7 @@ class Searching(Protocol):
     limit: int | None
     after: str | None
     before: str | None
+    as_of: str | None
     user: str | None
 
 
@@ -233,10 +234,12 @@ async def _recall(caller: Caller, arguments: Searching) -> Answer:
     searched = [*spaces, "global"] if caller.project is not None else None if arguments.user is None else spaces
     hits = await caller.memory.recall(
         arguments.query, top_k=arguments.limit or DEFAULT_HITS, namespaces=searched, after=arguments.after,
-        before=arguments.before,
+        before=arguments.before, as_of=arguments.as_of,
     )  # fmt: skip
     best = max((hit.score for hit in hits), default=0.0)
-    covered = await _covered_notes(caller, spaces) if any(hit.kind == "message" for hit in hits) else frozenset()
+    # A memory of today says nothing about what the notes of an earlier time added.
+    has_notes = arguments.as_of is None and any(hit.kind == "message" for hit in hits)
+    covered = await _covered_notes(caller, spaces) if has_notes else frozenset()
     items = [
         shown_hit(hit, caller.own)
         for hit in hits

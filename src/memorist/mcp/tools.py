@@ -95,6 +95,7 @@ TOOLS: tuple[Tool, ...] = (
             "limit": Argument("top_k", limits={"ge": 1, "le": MAX_HITS}),
             "after": Argument("after", "ISO date"),
             "before": Argument("before", "ISO date"),
+            "as_of": Argument("as_of", "ISO date or time: answer from what was known then"),
             "user": _USER,
         },
     ),
