@@ -27,3 +27,8 @@ def digest(data: bytes, size: int = 16) -> str:
     import hashlib  # imported lazily, because it loads OpenSSL, which takes longer than most of our modules
 
     return hashlib.blake2b(data, digest_size=size).hexdigest()
+
+
+def fingerprint(*parts: str) -> str:
+    """Return a hash of names, which is enough to recognise a thing but reveals nothing about it."""
+    return digest("\x00".join(parts).encode("utf-8", "surrogatepass"))

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from .errors import InvalidNamespace
+from .errors import InvalidNamespace, UsageError
 from .messages.message import Message
 from .messages.privacy import open_text
 from .records import (
@@ -414,6 +414,14 @@ def kind_of(record: Record | type[Record]) -> Kind:
 def kind_of_table(name: str) -> Kind | None:
     """Return the kind whose rows are in a table, or None if there is no such table."""
     return _BY_TABLE.get(name)
+
+
+def reference(record: Record) -> Ref:
+    """Return the reference to a record. Raises UsageError if it has no lineage of its own."""
+    kind = kind_of(record)
+    if kind.ref is None or kind.record is Thread:
+        raise UsageError(f"a {type(record).__name__} has no lineage")
+    return kind.ref(record)
 
 
 def row_of(ref: Ref) -> tuple[type[Record], Key] | None:

@@ -17,7 +17,7 @@ from .engine.documents.documents import Documents
 from .engine.entities import Entities
 from .engine.events import Events
 from .engine.facts.facts import Facts
-from .engine.forgetting.forget import Erasure, FactRef, Forgetting, Scrubbing
+from .engine.forgetting.forget import Erasure, FactRef, Forgetting
 from .engine.gating import Gating
 from .engine.health import Diagnosis, Health, Stats
 from .engine.hooks import Listens
@@ -34,6 +34,7 @@ from .engine.recalling import Recalling, Spaces
 from .engine.records import Records
 from .engine.remembering import Remembering, Understood
 from .engine.review import Review
+from .engine.scrubbing import Scrubbing
 from .engine.sessions.assembling import Assembling, Recall
 from .engine.sessions.inject import AsyncTask, Injection, Remember
 from .engine.sessions.session import AsyncSession, Ended, Turn

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from .ids import fingerprint
 from .values import JsonObject
 
 Key = tuple[str | int, ...]
@@ -700,6 +701,12 @@ class Ref(msgspec.Struct, frozen=True):
         if not self.part:
             return self
         return Ref({"chunk": "document"}.get(self.kind, "thread"), self.ns, self.key)
+
+    @property
+    def fingerprint(self) -> str:
+        """This hash identifies the item in tombstones and epochs. It does not include the kind, because a caller who
+        names a source may not know it."""
+        return fingerprint(self.ns, self.key, self.part)
 
 
 class Link(Record, frozen=True, kw_only=True):

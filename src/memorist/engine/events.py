@@ -9,20 +9,20 @@ from typing import Any, Literal
 import msgspec
 
 from ..errors import InvalidValue, NotFound
-from ..ids import digest
+from ..ids import digest, fingerprint
 from ..kinds import parse_refs
 from ..ports import Ttl, When, as_datetime, to_micros
-from ..records import Entry, Event, EventVersion, Job, Link, Ref, Tombstone
+from ..records import Entry, Event, EventVersion, Link, Ref, Tombstone
 from ..scope import Ns
-from ..stores.base import Change, Delete, DeleteRange, Expect, Put
+from ..stores.base import Change, Delete, Expect, Put
 from ..values import JsonMapping, as_list, check_confidence, check_metadata, check_name, check_tags, check_text
 from .audit import audit
 from .core import Bounds, Core
-from .forgetting.fingerprints import fingerprint
 from .forgetting.guard import guard, raised
 from .index_jobs import index_job
 from .learnings import fold
 from .options import MemoryScope, check_reason, check_scope, checked_limit, version_of
+from .removal import part_deletions
 
 EventStatus = Literal["planned", "done", "cancelled"]
 STATUSES: tuple[EventStatus, ...] = ("planned", "done", "cancelled")
@@ -306,13 +306,12 @@ class Events:
         event = await core.get(Event, space, check_name(id, "event id"))
         if event is None:
             return False
+        ref = Ref("event", space, id)
         # Its links stay: what was derived from it is forgotten with its sources, whether or not it still exists.
         await core.apply(
             Delete(Event, event.row_key),
-            DeleteRange(EventVersion, event.row_key),
-            Delete(Entry, (core.org, space, "event", "", id)),
-            Delete(Job, (core.org, "index", space, f"event:{id}")),
-            *(raised(core, Ref("event", space, id)) if event.sources else ()),
+            *part_deletions(core.org, space, ref),
+            *(raised(core, ref) if event.sources else ()),
             audit(core, "delete", "event", f"{space}/{id}"),
         )
         return True

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from ..records import Job
+import msgspec
+
+from ..records import Entry, IndexProgress, Job, Thread
+from ..stores.base import Change, Delete, Put
 
 THREAD_QUEUES = ("index", "derive", "reread", "fold", "archive")
 """Queues whose jobs belong to a thread or to another indexed thing."""
@@ -12,6 +15,23 @@ NAMESPACE_QUEUES = (*THREAD_QUEUES, "embed", "dedup", "tidy", "count", "uploads"
 """All queues with jobs that belong to a namespace. Forgetting the namespace deletes these jobs."""
 
 
+INDEXED_NEIGHBOURS = 3
+"""How many messages before and after a message have its terms in their index entries."""
+
+
 def index_job(org: str, ns: str, item: str, at: datetime, queue: str = "index") -> Job:
     """Return the outbox row that asks a worker to index an item (or, with another queue, to derive from it)."""
     return Job(org=org, queue=queue, ns=ns, item=item, run_at=at, created_at=at, updated_at=at)
+
+
+def reindex_changes(thread: Thread, seq: int, progress: IndexProgress | None, at: datetime) -> list[Change]:
+    """Return changes that delete the entries of a message and its neighbours, which also contain its terms, and index
+    the neighbours again: the watermark moves back before them. Writing the job makes a running indexer fail.
+    """
+    first = max(1, seq - INDEXED_NEIGHBOURS)
+    ids = [f"{thread.id}#{number}" for number in range(first, seq + INDEXED_NEIGHBOURS + 1)]
+    changes: list[Change] = [Delete(Entry, (thread.org, thread.ns, "message", thread.id, id)) for id in ids]
+    if progress is not None:
+        position = min(progress.position, first - 1)
+        changes.append(Put(msgspec.structs.replace(progress, position=position, updated_at=at)))
+    return [*changes, Put(index_job(thread.org, thread.ns, f"thread:{thread.id}", at))]

@@ -20,10 +20,10 @@ from typing import Any, Literal
 import msgspec
 
 from ..errors import InvalidValue, NotFound
-from ..ids import digest
+from ..ids import digest, fingerprint
 from ..kinds import has_lapsed, parse_refs
 from ..ports import When, as_datetime
-from ..records import Entry, Job, Learning, Link, Ref, Tombstone
+from ..records import Learning, Link, Ref, Tombstone
 from ..stores.base import Change, Delete, Expect, Put
 from ..values import (
     JsonMapping,
@@ -37,11 +37,10 @@ from ..values import (
 )
 from .audit import audit
 from .core import Core
-from .forgetting.fingerprints import fingerprint
-from .forgetting.guard import guard, raised
-from .forgetting.lineage import links_to
+from .forgetting.guard import guard, links_to, raised
 from .index_jobs import index_job
 from .options import MemoryScope, check_period, check_reason, check_scope, checked_limit
+from .removal import part_deletions
 
 TYPES = ("preference", "pattern", "correction")
 LearningType = Literal["preference", "pattern", "correction"]
@@ -339,8 +338,7 @@ class Learnings:
         # Its links stay: what was derived from it is forgotten with its sources, whether or not it still exists.
         await self._core.apply(
             Delete(Learning, old.row_key),
-            Delete(Entry, (self._core.org, ns, "learning", "", id)),
-            Delete(Job, (self._core.org, "index", ns, f"learning:{id}")),
+            *part_deletions(self._core.org, ns, ref),
             *(raised(self._core, ref) if old.sources else ()),
             *(
                 Put(

@@ -9,7 +9,7 @@ from itertools import pairwise
 import msgspec
 
 from ..errors import NotFound, UsageError
-from ..kinds import FINDABLE, LINKED, Kind, parse_refs
+from ..kinds import FINDABLE, LINKED, Kind, parse_refs, reference
 from ..messages.message import Message
 from ..recall.hit import Hit
 from ..records import Fact, FactVersion, Record, Ref, Summary, Thread, as_dict
@@ -18,7 +18,7 @@ from .core import Core
 from .derive.carried import carried
 from .facts.corrections import is_correction, same_value
 from .facts.facts import Facts
-from .forgetting.lineage import reference, sources_of
+from .forgetting.guard import sources_of
 
 MAX_STEPS = 1000
 Traceable = Record | Hit | str

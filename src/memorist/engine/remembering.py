@@ -10,12 +10,11 @@ import msgspec
 from ..errors import InvalidValue
 from ..gate.passing import barred_secrets
 from ..gate.policy import Gate
-from ..kinds import LINKED
+from ..kinds import LINKED, reference
 from ..messages.message import Given, Message, as_message
-from ..records import Candidate, Learning, as_dict
+from ..records import Candidate, Learning, Link, as_dict
 from .core import Core
 from .derive.outbox import Waiting
-from .forgetting.lineage import links_from, reference
 from .gating import policy_of
 from .learnings import Learnings
 from .memories import Remembered, remembered
@@ -103,7 +102,8 @@ class Remembering:
 
 async def _derived_from(core: Core, ns: str, messages: list[Message]) -> list[Remembered]:
     """Return the memories of a namespace that lineage traces to these messages: facts, then events, then learnings."""
-    links = [link for message in messages for link in await links_from(core, reference(message))]
+    refs = map(reference, messages)
+    links = [link for ref in refs for link in await core.scan(Link, ref.ns, ref.key, ref.kind, ref.part)]
     keys = sorted({(link.target.kind, link.target.key) for link in links if link.target.ns == ns})
     rows: list[Any] = []
     for name in ("fact", "event", "learning"):

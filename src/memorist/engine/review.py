@@ -14,7 +14,7 @@ from ..stores.base import Change, Delete, Expect, Put
 from ..values import Json, check_name, check_text
 from .audit import audit
 from .core import Bounds, Core
-from .forgetting.fingerprints import value_fingerprint
+from .forgetting.guard import value_fingerprint
 from .memories import Remembered
 from .options import check_reason, checked_limit
 

@@ -11,7 +11,7 @@ import msgspec
 from ..engine.core import Core
 from ..engine.facts.facts import Facts
 from ..engine.facts.timeline import ended, spliced
-from ..engine.forgetting.fingerprints import value_fingerprint
+from ..engine.forgetting.guard import value_fingerprint
 from ..records import Fact, FactVersion, Link, Ref, Tombstone
 from ..stores.base import Change
 from ..values import fingerprint_json

@@ -8,7 +8,6 @@ from itertools import islice
 
 from ..engine.audit import audit
 from ..engine.core import Core
-from ..engine.forgetting.fingerprints import ref_fingerprint
 from ..errors import CorruptRecord, UsageError
 from ..records import Ref, Tombstone
 from ..scope import Ns
@@ -93,9 +92,7 @@ class Importing:
     ) -> None:
         """Read everything again in the second pass, and write it."""
         # A source that was forgotten is imported anew: from here on it is a source like any other.
-        await self._core.apply(
-            Delete(Tombstone, (self._core.org, "source", ref_fingerprint(Ref("source", key=source))))
-        )
+        await self._core.apply(Delete(Tombstone, (self._core.org, "source", Ref("source", key=source).fingerprint)))
         writer = Writer(self._core, source, tally, files.modified())
         items, checker = reader.read(files), Checker(where, source)
         total, done = sum(tally.found.values()) + tally.failed, 0

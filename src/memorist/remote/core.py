@@ -12,7 +12,7 @@ import msgspec
 from ..engine.core import Core, facade_of
 from ..engine.derive.outbox import Waiting
 from ..engine.entities import Entities, EntityCache
-from ..engine.forgetting.forget import Forgetting, Scrubbing
+from ..engine.forgetting.forget import Forgetting
 from ..engine.health import Health
 from ..engine.limits import NO_LIMITS
 from ..engine.locks import KeyedLocks
@@ -22,6 +22,7 @@ from ..engine.processors import Processing
 from ..engine.provenance import Provenance
 from ..engine.recalling import Recalling
 from ..engine.remembering import Remembering
+from ..engine.scrubbing import Scrubbing
 from ..engine.sessions.assembling import Assembling
 from ..engine.sessions.inject import Injection
 from ..engine.sessions.session import AsyncSession

@@ -18,10 +18,10 @@ from uuid import uuid4
 import msgspec
 
 from ..context.policy_names import policy_out
-from ..engine.forgetting.lineage import reference
 from ..engine.processors import PROCESSORS
 from ..errors import InvalidNamespace, InvalidValue, NotFound, Unsupported, UsageError
 from ..ids import new_id
+from ..kinds import reference
 from ..messages.message import Message
 from ..ports import as_datetime, to_micros
 from ..protocol.data import RecordItem, SentBytes, data_out, items_out, record_in, with_file_bytes

@@ -34,7 +34,6 @@ from ...values import fingerprint_json
 from ..core import Core
 from ..facts.facts import FORGOTTEN, Facts
 from ..facts.timeline import spliced
-from ..forgetting.fingerprints import ref_fingerprint
 from ..forgetting.guard import epochs
 from ..gating import policy_of
 from ..learnings import Learnings
@@ -437,7 +436,7 @@ class Deriver:
         names = {fold_name(name) for name in owner}
         other = message.role == "user" and message.name is not None and fold_name(message.name) not in names
         private = message.metadata.get(PASSING) or is_private(message)
-        forgotten = await self._core.get(Tombstone, "source", ref_fingerprint(message_ref(message))) is not None
+        forgotten = await self._core.get(Tombstone, "source", message_ref(message).fingerprint) is not None
         gate = await policy_of(self._core)
         return Turn(
             text=mask_text(gate, labelled_text(message)),
@@ -507,7 +506,7 @@ class Deriver:
         own = [
             message
             for message in own
-            if await self._core.get(Tombstone, "source", ref_fingerprint(message_ref(message))) is None
+            if await self._core.get(Tombstone, "source", message_ref(message).fingerprint) is None
         ]
         out = []
         for message in own:

@@ -16,9 +16,9 @@ from ...errors import InvalidValue
 from ...filters import Where, parse_filter
 from ...ids import digest, new_id
 from ...ports import Ttl
-from ...records import Chunk, Document, Entry, Job, Ref
+from ...records import Chunk, Document, Entry, Ref
 from ...scope import OMITTED, Ns
-from ...stores.base import Change, Delete, DeleteRange, Expect, Put
+from ...stores.base import Change, Delete, Expect, Put
 from ...values import Json, as_list, check_metadata, check_name, check_text, fingerprint_json
 from ..audit import audit
 from ..core import Core
@@ -26,6 +26,7 @@ from ..forgetting.guard import owned, raised
 from ..gating import admitted
 from ..index_jobs import index_job
 from ..options import page
+from ..removal import part_deletions
 from .files import DocumentSource, ReadableFile, read_document
 
 if TYPE_CHECKING:
@@ -211,7 +212,7 @@ class Documents:
             await self._core.apply(
                 Expect(Document, held.row_key, held.version),
                 Delete(Document, held.row_key),
-                *removal(self._core.org, space, id),
+                *part_deletions(self._core.org, space, Ref("document", space, id)),
                 *raised(self._core, *_refs(space, id)),
                 audit(self._core, "delete", "document", f"{space}/{id}"),
             )
@@ -330,15 +331,6 @@ class Documents:
             where=parse_filter(where),
             **page(limit, after, reverse),
         )
-
-
-def removal(org: str, ns: str, id: str) -> list[Change]:
-    """Return changes that delete a document's chunks, index entries and job."""
-    return [
-        DeleteRange(Chunk, (org, ns, id)),
-        DeleteRange(Entry, (org, ns, "document", id)),
-        Delete(Job, (org, "index", ns, f"document:{id}")),
-    ]
 
 
 def _refs(ns: str, id: str) -> tuple[Ref, Ref]:

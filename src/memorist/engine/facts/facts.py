@@ -12,7 +12,7 @@ from ...errors import Conflict, InvalidValue, NotFound, UsageError
 from ...filters import Where, parse_filter
 from ...kinds import parse_refs
 from ...ports import Ttl, When, as_datetime, to_datetime, to_micros
-from ...records import Entry, Event, Fact, FactVersion, Job, Key, Learning, Link, Ref, Tombstone
+from ...records import Entry, Event, Fact, FactVersion, Learning, Link, Ref, Tombstone
 from ...scope import OMITTED, Ns
 from ...stores.base import Change, Delete, DeleteRange, Expect, Load, Put, Scan
 from ...values import (
@@ -29,11 +29,10 @@ from ...values import (
 )
 from ..audit import audit
 from ..core import Core
-from ..forgetting.fingerprints import value_fingerprint
-from ..forgetting.guard import Guard, guard, raised
-from ..forgetting.lineage import sources_of
+from ..forgetting.guard import Guard, guard, raised, sources_of, value_fingerprint
 from ..index_jobs import index_job
 from ..options import MemoryScope, check_period, check_reason, check_scope, page, version_of
+from ..removal import part_deletions
 
 MAX_GUARD_ATTEMPTS = 40
 """How many times to retry writing a fact whose sources are being forgotten."""
@@ -418,9 +417,9 @@ class Facts:
             return await self._end(space, key, "deleted", None, expect) is not None
         row = (core.org, space, check_name(key, "fact key"))
         changes: list[Change] = [] if expect is None else [Expect(Fact, row, expect)]
-        gone, traces = Delete(Fact, row), _without_trace(row)[1:]
+        gone, parts = Delete(Fact, row), part_deletions(core.org, space, Ref("fact", space, key))
         event = audit(core, "delete", "fact", f"{space}/{key}")
-        return (await core.apply(*changes, gone, *traces, event)).existed(gone)
+        return (await core.apply(*changes, gone, *parts, event)).existed(gone)
 
     async def delete_range(self, ns: Ns | None = None, prefix: str = "", *, history: bool = True) -> int:
         """Delete all facts whose key starts with `prefix`, as `delete` does, and return how many were deleted.
@@ -448,8 +447,11 @@ class Facts:
             if history:
                 total += sum([await self.delete(space, fact.key) for fact in facts])
                 continue
-            gone = [change for fact in facts for change in _without_trace(fact.row_key)]
-            await core.apply(*gone, audit(core, "delete", "facts", space, detail={"facts": len(facts)}))
+            gone = [Delete(Fact, fact.row_key) for fact in facts]
+            parts = [
+                change for fact in facts for change in part_deletions(core.org, space, Ref("fact", space, fact.key))
+            ]
+            await core.apply(*gone, *parts, audit(core, "delete", "facts", space, detail={"facts": len(facts)}))
             total += len(facts)
         if not history:
             await self._forget_versions(space, prefix)
@@ -931,17 +933,6 @@ def key_about(key: str, subject: str | None) -> str:
     """Return the key of a fact about a subject: `birthday@Mia`, or just the key for the owner of the namespace."""
     check_name(key, "fact key")
     return key if subject is None else check_name(f"{key}@{check_name(subject, 'subject')}", "fact key")
-
-
-def _without_trace(row: Key) -> list[Change]:
-    """Return changes that delete a fact and its history, index entry and index job."""
-    org, ns, key = map(str, row)
-    return [
-        Delete(Fact, row),
-        DeleteRange(FactVersion, row),
-        Delete(Entry, (org, ns, "fact", "", f"{ns}/{key}")),
-        Delete(Job, (org, "index", ns, f"fact:{key}")),
-    ]
 
 
 def _indexed(index: bool | Sequence[str]) -> list[str] | None:

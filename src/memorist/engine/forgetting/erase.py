@@ -5,112 +5,143 @@ the deleted things (see `guard`), so that nothing more can be derived from them.
 derived in the meantime, and so on until a walk finds nothing. Then the links are deleted. A link to something that this
 handle may not write is kept, together with the path to it, for a handle with more rights. An interrupted erasure can be
 repeated.
+
+The registry of kinds declares which rows belong to a thing and how it is indexed.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
 from functools import partial
+from typing import Any
 
 import msgspec
 
 from ...errors import Conflict
 from ...filters import Test, same
-from ...kinds import LINKED, message_ref, namespaced, parse_refs, summary_ref, thread_ref
+from ...ids import fingerprint
+from ...kinds import LINKED, kind_of, message_ref, namespaced, owned_by, parse_refs, row_of, summary_ref
 from ...messages.compactions import COMPACTED_BY, PROVIDERS
 from ...messages.message import ATTACHED, Message
-from ...records import AuditEvent, Document, Key, Link, NamespaceStats, Ref, Summary, Thread
-from ...stores.base import Change, Delete, Expect, Load
-from ..core import Core
-from ..derive.carried import DERIVED
+from ...ports import to_datetime
+from ...records import (
+    AuditEvent,
+    CachedEntity,
+    Document,
+    Entry,
+    IndexProgress,
+    Job,
+    Key,
+    Link,
+    NamespaceStats,
+    Ref,
+    Summary,
+    Task,
+    Thread,
+    Tombstone,
+)
+from ...stores.base import Change, Delete, DeleteRange, Expect, Load, Put, Scan
+from ..core import Core, R
+from ..derive.carried import carried
+from ..index_jobs import NAMESPACE_QUEUES, index_job, reindex_changes
+from ..removal import part_deletions
 from ..statistics import recount_changes
-from .fingerprints import ref_fingerprint
-from .guard import epochs, is_present, owners
-from .rows import WITH_SOURCES, Node, Rows
+from ..threads.numbering import numbering_changes
+from ..threads.parts import released_parts
+from .guard import epochs, is_present, links_to, owned, owners, raised, value_fingerprint
+from .needles import SAMPLED_ROWS, Needles
 
+WITH_SOURCES = {
+    name for name, kind in LINKED.items() if kind.owner == "ns" and "sources" in kind.record.__struct_fields__
+}
+"""Kinds whose rows name their sources: facts, learnings, events and candidates."""
 THINGS_PER_COMMIT = 100
 DELETIONS_PER_COMMIT = 2000
 """This is an even number, so that a link's Expect and Delete are always in the same commit."""
 MAX_WALKS = 50
-"""How many times to walk the graph while others keep deriving. Each walk after the first deletes the data they have
-derived."""
-MESSAGE_RELATIONS = ("carried", "written", "imported")
-"""Relations to messages in a thread. The thread itself stays."""
+"""How many times to walk the graph while others keep deriving."""
+FOREVER = datetime.max.replace(tzinfo=UTC)
 
 End = Callable[[dict[str, int]], Sequence[Change]]
 
 
-class Eraser(Rows):
-    """Deletes things in one org and counts the deleted rows. A preview only counts them."""
+class Node(msgspec.Struct, frozen=True):
+    """Represents a thing that an erasure has reached."""
 
-    def __init__(self, core: Core, *, preview: bool = False) -> None:
-        super().__init__(core.uncounted(), preview=preview)  # `finish` counts the entries that are left
+    ref: Ref
+    instead: Message | None = None
+    """This redacted message replaces the original."""
+    before: datetime | None = None
+    """If this is set, the thing itself stays, because it belongs to others, and only data derived from it before this
+    time is deleted."""
+
+
+class Eraser:
+    """Deletes things in one org and counts the deleted rows by table."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core.uncounted()  # `_finish` counts the entries that are left
+        self._org = core.org
+        self.needles = Needles()
+        self.tombstones: dict[Key, Tombstone] = {}
+        self._counts: Counter[str] = Counter()
+        # Every walk starts from everything seen so far, because the rows that connected these things are gone by then.
         self._seen: dict[Ref, Node] = {}
-        """Everything reached so far. Every walk starts from all of these things, because the rows that connected them
-        are gone by then."""
         self._erased: set[Ref] = set()
         self._edges: set[tuple[Ref, Ref]] = set()
         self._links: dict[Key, tuple[Link, list[Ref]]] = {}
-        """The links that the last walk followed, including those to erased things, each with its target."""
+        """The links that the last walk followed, including those to erased things, each with its targets."""
         self._held: set[Ref] = set()
         """Sources of things that this handle may not write."""
         self._epochs: dict[Key, Change] = {}
-        """The epochs of these things before the last walk."""
+        self._touched: set[str] = set()
+        """Namespaces whose index entries were deleted."""
+        # The handle commits its companions with its next write, but here they belong to the last of several commits, so
+        # that an interrupted erasure is repeated.
         self._companions = core.companions
-        """The changes that the handle commits with its next write. An erasure takes several commits, and these changes
-        belong to the last one, so that an interrupted erasure is repeated."""
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """This is the number of deleted rows by table."""
+        return dict(sorted((+self._counts).items()))
 
     async def erase(self, root: Ref, end: End, *, instead: Message | None = None, everywhere: bool = False) -> bool:
         """Delete a thing and everything derived from it, even if the thing itself is already gone.
 
-        Args:
-            root: The thing: a namespace, thread, message, fact or source.
-            end: A function that returns the changes of the last commit from the number of deleted rows by table.
-            instead: A redacted message that replaces a message and its copies.
-            everywhere: Recompute the statistics of all namespaces, which is needed after an interrupted erasure.
-
-        Returns:
-            Whether everything derived from it has been deleted.
-
-        Raises:
-            Conflict: Others kept deriving from it.
+        `end` returns the changes of the last commit from the number of deleted rows by table. `instead` replaces a
+        message and its copies. `everywhere` recomputes the statistics of all namespaces, which is needed after an
+        interrupted erasure. The result is False if this handle may not delete everything that was derived.
         """
-        roots = await self._start(root, instead)
+        roots = await self._naming(root.key) if root.kind == "source" else [Node(root, instead)]
+        if root.kind == "namespace":
+            roots += [Node(ref) for ref in await self._contents(root.ns)]
         self._seen = {node.ref: node for node in roots}
         for _ in range(MAX_WALKS):
             await self._walk()
-            if await self._delete_reached() and not self._preview:
+            if await self._delete_reached(root):
                 continue  # others may have derived more before this deletion raised the epochs
             try:
                 await self._finish(end, everywhere)
             except Conflict:
                 continue  # something was created again since the walk
             # Other users may keep their derivations from a shared source, and the caller must not learn of them.
-            return not any(node.ref in self._held for node in roots if not node.passive)
+            return not any(node.ref in self._held for node in roots if node.before is None)
         raise Conflict("what is being forgotten is written again and again; forget it once more")
 
-    async def _start(self, root: Ref, instead: Message | None) -> list[Node]:
-        """Return the things that a caller named: the root, the contents of a namespace, and everything that names a
-        source."""
-        nodes = [Node(root, named=True, instead=instead)]
-        if root.kind == "namespace":
-            for kind in LINKED.values():
-                if kind.owner == "ns" and kind.ref is not None and kind.derives:
-                    index = "by_ns" if kind.record is Thread else None
-                    rows = await self._scan(kind.record, root.ns, index=index)
-                    nodes += [Node(kind.ref(row), named=True) for row in rows]
-        if root.kind == "source":
-            nodes = await self._naming(root.key)
-        return nodes
+    async def _contents(self, ns: str) -> list[Ref]:
+        kinds = [kind for kind in LINKED.values() if kind.owner == "ns" and kind.derives]
+        scans = [await self._scan(kind.record, ns, index="by_ns" if kind.name == "thread" else None) for kind in kinds]
+        return [kind.ref(row) for kind, rows in zip(kinds, scans, strict=True) for row in rows if kind.ref]
 
     async def _naming(self, source: str) -> list[Node]:
         """Return every interpretation of a source's name, and the documents and messages that name it."""
         may_write = self._core.scope.may_write
-        # The name of an import, say, may be a source of other users too, who keep deriving from it.
         refs = dict.fromkeys([*parse_refs(source), Ref("source", key=source)])
-        mine = self._core.scope.user is None or await self._is_own(refs)
-        nodes = [Node(Ref("source", ref.ns, ref.key, ref.part), passive=not mine) for ref in refs]
+        # The name of an import, say, may be a source of other users too, who keep deriving from it.
+        before = None if self._core.scope.user is None or await self._is_own(refs) else FOREVER
+        nodes = [Node(Ref("source", ref.ns, ref.key, ref.part), before=before) for ref in refs]
         documents = await self._scan(Document, where=same("source", source))
         nodes += [Node(Ref("document", row.ns, row.id)) for row in documents if may_write(row.ns)]
         for thread in await self._scan(Thread):
@@ -131,26 +162,13 @@ class Eraser(Rows):
 
     # -- the walk
 
-    async def _delete_reached(self) -> bool:
-        """Delete everything that the walk reached, and return whether there was anything."""
-        doomed = [node for node in self._seen.values() if node.ref not in self._erased or await self._exists(node)]
-        # Derived things are deleted before their sources, so that a repeated erasure still reaches the rest. The first
-        # message of a thread decides from where the thread is indexed again.
-        doomed.reverse()
-        doomed.sort(key=lambda node: int(node.ref.part) if node.ref.kind == "message" else 0)
-        for start in range(0, len(doomed), THINGS_PER_COMMIT):
-            await self._core.retry(partial(self._delete, doomed[start : start + THINGS_PER_COMMIT]))
-        self._erased |= {node.ref for node in doomed}
-        return bool(doomed)
-
     async def _walk(self) -> None:
         """Reach everything derived from the things seen so far, and record the links between them."""
         self._links, self._held, level = {}, set(), list(self._seen.values())
-        if not self._preview:
-            # Before any link is read: whoever deletes a thing and derives it again meanwhile raises its epoch or writes
-            # its link again, and `_link_deletions` notices either.
-            expected = await epochs(self._core, *(node.ref for node in level if not node.is_spared))
-            self._epochs = {change.key: change for change in expected if isinstance(change, Expect)}
+        # Before any link is read: whoever deletes a thing and derives it again meanwhile raises its epoch or writes its
+        # link again, and `_link_deletions` notices either.
+        expected = await epochs(self._core, *(node.ref for node in level if node.before is None))
+        self._epochs = {change.key: change for change in expected if isinstance(change, Expect)}
         while level:
             reached = {after.ref: after for node in level for after in await self._reached(node)}
             level = [node for ref, node in reached.items() if ref not in self._seen]
@@ -159,22 +177,15 @@ class Eraser(Rows):
 
     def _hold_paths(self) -> None:
         """Keep everything that has a path to something else that is kept."""
-        held = -1
-        while held != len(self._held):
-            held = len(self._held)
-            self._held |= {ref for ref, after in self._edges if after in self._held}
-
-    async def _delete(self, nodes: Sequence[Node]) -> None:
-        plans = [await self._changes(node) for node in nodes]
-        changes = [change for _, part in plans for change in part]
-        await self._apply(changes, [lock for part, _ in plans for lock in part])
+        while more := {ref for ref, after in self._edges if after in self._held} - self._held:
+            self._held |= more
 
     async def _reached(self, node: Node) -> list[Node]:
         """Return the things derived from a thing."""
         ref, reached = node.ref, list[Node]()
         # The links to a thing are read before those that begin at it, and their versions of that time win:
         # `_link_deletions` notices by them that the thing was derived again after its own links were read.
-        for link in [] if node.is_spared else await self._links_to(ref):
+        for link in await self._links_to(ref) if node.before is None else []:
             self._links[link.row_key] = (link, [link.target if ref.kind == "namespace" else ref])
         for link in await self._links_from(node):
             targets = await self._targets(link)
@@ -191,12 +202,26 @@ class Eraser(Rows):
         self._edges |= {(ref, after.ref) for after in reached}
         return reached
 
+    def _is_in_seen_namespace(self, ref: Ref) -> bool:
+        """Return whether the links of a thing are among those of a namespace, which are read at once."""
+        return ref.kind in WITH_SOURCES and Ref("namespace", ref.ns) in self._seen
+
+    async def _links_to(self, ref: Ref) -> list[Link]:
+        """Return the links to a thing, and to everything in a namespace."""
+        if self._is_in_seen_namespace(ref):
+            return []
+        if ref.kind == "document":
+            return [link for link in await owners(self._core, "document", ref.key) if link.source_ns == ref.ns]
+        names = [ref.ns] if ref.kind == "namespace" else [ref.ns, ref.key, ref.kind, *([ref.part] if ref.part else [])]
+        return await self._scan(Link, *names, index="by_target")
+
     async def _links_from(self, node: Node) -> list[Link]:
+        """Return the links that begin at a thing or at its parts."""
         ref = node.ref
+        if self._is_in_seen_namespace(ref):
+            return []
         if ref.part and ref.kind != "source":  # a message or a summary
             return await self._scan(Link, "", ref.key, ref.kind, ref.part)
-        if ref.kind in WITH_SOURCES and Ref("namespace", ref.ns) in self._seen:
-            return []  # they are among the links of the namespace
         links = await self._scan(Link, *((ref.ns,) if ref.kind == "namespace" else (ref.ns, ref.key)))
         if ref.kind == "document":
             others = [link for link in await owners(self._core, "document", ref.key) if link.source_ns != ref.ns]
@@ -207,7 +232,7 @@ class Eraser(Rows):
             # A source that a caller named has no kind.
             kinds = {ref.kind, "source", *(part.name for part in LINKED.values() if part.owner == ref.kind)}
             links = [link for link in links if link.source_kind in kinds]
-        return links if node.before is None else [link for link in links if link.created_at < node.before]
+        return [link for link in links if node.before is None or link.created_at < node.before]
 
     async def _targets(self, link: Link) -> list[Node] | None:
         """Return the things that a link leads to, or None if this handle may not write them."""
@@ -222,38 +247,31 @@ class Eraser(Rows):
 
     async def _in_thread(self, link: Link) -> list[Node] | None:
         """Return the target of a link to a thread: the thread, some of its messages, or text that they contain."""
-        thread = await self._get(Thread, link.target_key)
-        whole = Node(thread_ref(link.target_key))
-        if link.relation == "owns":
-            if thread is not None and thread.ns != link.source_ns:
-                whole = Node(whole.ref, before=thread.created_at)
-            return [whole] if self._core.scope.may_write(link.source_ns) else None
-        if thread is not None and not self._core.scope.may_write(thread.ns):
+        thread, source, whole = await self._get(Thread, link.target_key), link.source.id, link.target.owner
+        ns = link.source_ns if link.relation == "owns" else getattr(thread, "ns", "")
+        if ns and not self._core.scope.may_write(ns):
             return None
-        if link.relation in ("copied", "child"):
-            return [whole]
-        if thread is None:
-            return []
-        source = link.source.id
+        if link.relation in ("owns", "copied", "child"):
+            # An id that a namespace owned may belong to another thread by now.
+            before = thread.created_at if thread is not None and ns != thread.ns else None
+            return [Node(whole, before=before)]
         if link.relation == "carried":
-            if not self._preview:
-                await self._core.retry(partial(self._detach, thread.id, source))
+            await self._core.retry(partial(self._detach, whole, source))
             return []
-        messages = await self._scan(Message, thread.id)
+        messages = await self._scan(Message, link.target_key)
         if link.relation == "imported":
             chosen = [message for message in messages if message.metadata.get("source") == source]
-            if len(chosen) == len(messages):  # it was not continued here
-                return [whole]
+            if messages and len(chosen) == len(messages):  # it was not continued here
+                return [Node(whole)]
         else:
-            chosen = [message for message in messages if source in message.metadata.get(DERIVED, ())]
+            chosen = [message for message in messages if source in carried(message).get("written", ())]
         return [Node(message_ref(message)) for message in chosen]
 
-    async def _detach(self, thread: str, source: str) -> None:
+    async def _detach(self, thread: Ref, source: str) -> None:
         """Remove recalled text from the messages that contain it. The messages themselves stay."""
-        locks, changes = await epochs(self._core, thread_ref(thread)), list[Change]()
-        for message in await self._scan(Message, thread):
-            attached = message.metadata.get(ATTACHED)
-            if isinstance(attached, dict) and source in attached.get("sources", ()):
+        locks, changes = await epochs(self._core, thread), list[Change]()
+        for message in await self._scan(Message, thread.key):
+            if source in carried(message).get("carried", ()):
                 left = {name: value for name, value in message.metadata.items() if name != ATTACHED}
                 changes.append(Load(msgspec.structs.replace(message, metadata=left)))
         if changes:
@@ -261,15 +279,15 @@ class Eraser(Rows):
 
     async def _copies(self, node: Node) -> list[Node]:
         """Return the copies of a message in forks of its thread."""
-        ref, copies = node.ref, []
+        ref, copies = node.ref, list[Node]()
         for link in await self._scan(Link, "", ref.key, "thread", "", "copied"):
-            if int(ref.part) <= int(link.target_part):
-                thread = await self._get(Thread, link.target_key)
-                if thread is not None and not self._core.scope.may_write(thread.ns):
-                    self._held.add(ref)
-                    continue
-                instead = node.instead and msgspec.structs.replace(node.instead, thread=link.target_key)
-                copies.append(Node(Ref("message", key=link.target_key, part=ref.part), instead=instead))
+            if int(ref.part) > int(link.target_part):
+                continue
+            if await self._in_thread(link) is None:
+                self._held.add(ref)
+                continue
+            instead = node.instead and msgspec.structs.replace(node.instead, thread=link.target_key)
+            copies.append(Node(Ref("message", key=link.target_key, part=ref.part), instead))
         return copies
 
     async def _covering(self, ref: Ref) -> list[Node]:
@@ -281,6 +299,123 @@ class Eraser(Rows):
         covering = [summary_ref(row) for row in summaries if row.first <= int(ref.part) <= row.last]
         return [*map(Node, covering), *(Node(message_ref(item)) for item in items)]
 
+    # -- deleting rows
+
+    async def _delete_reached(self, root: Ref) -> bool:
+        """Delete everything that the walk reached, and return whether there was anything."""
+        nodes = [node for node in self._seen.values() if node.before is None]
+        doomed = [node for node in nodes if node.ref not in self._erased or await self._exists(node)]
+        # Derived things are deleted before their sources, so that a repeated erasure still reaches the rest. The first
+        # message of a thread decides from where the thread is indexed again.
+        doomed.reverse()
+        doomed.sort(key=lambda node: int(node.ref.part) if node.ref.kind == "message" else 0)
+        for start in range(0, len(doomed), THINGS_PER_COMMIT):
+            await self._core.retry(partial(self._delete, doomed[start : start + THINGS_PER_COMMIT], root))
+        self._erased |= {node.ref for node in doomed}
+        return bool(doomed)
+
+    async def _delete(self, nodes: Sequence[Node], root: Ref) -> None:
+        locks, changes = list[Change](), list[Change]()
+        for node in nodes:
+            changes += await self._changes(node, root, locks)
+        await self._apply(changes, locks)
+
+    async def _exists(self, node: Node) -> bool:
+        row = await self._row(node.ref)
+        if node.ref.kind == "thread" and row is None:  # an interrupted fork has messages and no thread yet
+            return bool(await self._scan(Message, node.ref.key, limit=1))
+        return row is not None and row != node.instead
+
+    async def _changes(self, node: Node, root: Ref, locks: list[Change]) -> list[Change]:
+        """Return the changes that delete a thing and raise its epoch, and add the locks that they need to `locks`."""
+        ref, row = node.ref, await self._row(node.ref)
+        thread = await self._get(Thread, ref.key) if ref.owner.kind == "thread" else None
+        ns = thread.ns if thread is not None else getattr(row, "ns", ref.ns)
+        rows = await self._samples(ref.kind, *(name for name in (ref.ns, ref.key) if name))
+        rows += [row] if row is not None else []
+        self.needles.remember(rows)
+        spaces = [Ref("namespace", ns)] if ns else []
+        changes = [*part_deletions(self._org, ns, ref), *raised(self._core, ref, *spaces)]
+        changes.append(self._tombstone("source", ref.fingerprint))
+        if ref.kind in ("message", "summary"):
+            locks += await epochs(self._core, ref)
+        if ref.kind == "thread" and thread is not None:
+            # Remember its last number, so that numbers are not reused; an append meanwhile makes this retry.
+            locks += numbering_changes(self._core, thread)
+            # If this run is interrupted, the next one finds what was derived from the thread by this link.
+            changes.append(owned(self._core, ns, "thread", ref.key))
+        elif thread is not None:
+            # The archiver folds the thread again, and one that is running fails.
+            changes.append(Put(index_job(self._org, ns, f"thread:{ref.key}", to_datetime(0), "archive")))
+            if ref.kind == "message":
+                progress = await self._get(IndexProgress, ref.key)
+                changes += reindex_changes(thread, int(ref.part), progress, self._core.at())
+                changes += await released_parts(self._core, thread, [row] if row is not None else [])
+        elif ref.kind == "document":
+            changes += await self._names(ref)
+        elif ref.kind == "namespace":
+            changes += await self._under_user(ns)
+        elif ref.kind in WITH_SOURCES and root in (ref, *spaces):
+            # The caller named it or its user, so the sources that are left must not bring it back.
+            changes += await self._value_tombstones(ref, rows)
+        target = row_of(ref)
+        if node.instead is not None and row is not None:
+            changes.append(Load(node.instead))
+        elif target is not None and (row is not None or ref.kind != "summary"):
+            changes.append(Delete(target[0], (self._org, *target[1])))
+        return changes
+
+    async def _samples(self, owner: str, *names: str) -> list[Any]:
+        """Return the rows with content that belong to a thing: all versions of a fact, or some rows of other things."""
+        tables = [table for table in owned_by(owner) if kind_of(table).says is not None]
+        limit = None if owner in WITH_SOURCES else SAMPLED_ROWS
+        return [row for table in tables for row in await self._scan(table, *names, limit=limit)]
+
+    async def _names(self, ref: Ref) -> list[Change]:
+        """Return the data to delete along with a document: its bare name as a source, unless a document in another
+        namespace has the same name."""
+        bare = Ref("document", key=ref.key)
+        changes: list[Change] = [*raised(self._core, bare), owned(self._core, ref.ns, "document", ref.key)]
+        for ns in {link.source_ns for link in await owners(self._core, "document", ref.key)} - {ref.ns}:
+            is_there = await self._get(Document, ns, ref.key) is not None
+            if is_there or await self._scan(Document, ns, where=same("source", ref.key), limit=1):
+                return changes
+        return [*changes, self._tombstone("source", bare.fingerprint)]
+
+    async def _under_user(self, ns: str) -> list[Change]:
+        """Return deletions of a user's data outside the namespace's rows: tasks, working memory, entities and jobs."""
+        org, user = self._org, ns.removeprefix("user:")
+        rows = await self._samples("user", user)
+        changes = part_deletions(org, "", Ref("user", user))
+        for task in await self._scan(Task, ns, index="by_ns"):
+            rows += (await self._samples("task", task.task_id))[:1]
+            events = await self._scan(AuditEvent, task.task_id, index="by_subject")
+            changes += [Delete(Task, task.row_key), *part_deletions(org, "", Ref("task", key=task.task_id))]
+            changes += [Delete(AuditEvent, event.row_key) for event in events]
+        entities = await self._scan(CachedEntity, where=same("id", user))
+        self.needles.remember([*rows, *entities])
+        changes += [Delete(CachedEntity, entity.row_key) for entity in entities]
+        return [*changes, *(DeleteRange(Job, (org, queue, ns)) for queue in NAMESPACE_QUEUES)]
+
+    async def _value_tombstones(self, ref: Ref, rows: Sequence[Any]) -> list[Change]:
+        """Return tombstones that prevent a value from being derived again from the same sources."""
+        links = await links_to(self._core, ref)
+        sources = {*(source for row in rows for source in row.sources), *(link.source.id for link in links)}
+        if ref.kind == "fact":
+            marks = {value_fingerprint(row, source) for row in rows for source in sources}
+        else:
+            marks = {fingerprint(ref.ns, ref.key, source) for source in sources}
+        return [self._tombstone(ref.kind, mark) for mark in sorted(marks)]
+
+    def _tombstone(self, kind: str, mark: str) -> Change:
+        """Return the change that marks a value or a source as forgotten now. A `Put` would keep the time when it was
+        first forgotten, and a writer that has since started to derive from it would not notice. The time is the same
+        throughout one erasure.
+        """
+        actor, at = self._core.scope.actor, self._core.at()
+        stone = Tombstone(org=self._org, kind=kind, fingerprint=mark, actor=actor, created_at=at)
+        return Load(self.tombstones.setdefault(stone.row_key, stone))
+
     # -- the end
 
     async def _finish(self, end: End, everywhere: bool) -> None:
@@ -288,18 +423,20 @@ class Eraser(Rows):
         erasure."""
         locks, deletions = await self._link_deletions()
         deletions += await self._traces()
-        sums = [] if self._preview else await self._statistics(everywhere)
+        # Recall statistics name speakers and standing items.
+        spaces = {stats.ns for stats in await self._scan(NamespaceStats)} if everywhere else self._touched
+        sums = [change for ns in sorted(spaces) for change in await recount_changes(self._core, ns)]
         # Each part has the locks, because others may derive something between two commits.
         while len(deletions) > DELETIONS_PER_COMMIT:
             await self._apply(deletions[:DELETIONS_PER_COMMIT], locks)
             deletions = deletions[DELETIONS_PER_COMMIT:]
         gone = Counter(change.kind.table.name for change in deletions if isinstance(change, Delete))
-        endings = end(dict(sorted((self.counts + gone).items())))
+        endings = end(dict(sorted((self._counts + gone).items())))
         await self._apply([*deletions, *sums, *endings, *self._companions], locks)
         self._companions.clear()
 
     async def _link_deletions(self) -> tuple[list[Change], list[Change]]:
-        """Return deletions of the links whose targets are gone, and the locks that the deletions need.
+        """Return the locks for, and the deletions of, the links whose targets are gone.
 
         Each deletion expects the version of the link from before the links from its target were read. If someone
         derives that target again, they write the link again. If someone deletes it again, they raise its epoch. In both
@@ -310,57 +447,80 @@ class Eraser(Rows):
         for key, (link, targets) in self._links.items():
             is_document = link.target_kind == "document"
             target = Ref("document", link.source_ns, link.target_key) if is_document else link.target
-            if self._held.isdisjoint(targets) and (self._preview or not await self._leads_on(link, target)):
+            if self._held.isdisjoint(targets) and not await self._leads_on(link, target):
                 changes += [Expect(Link, key, link.version), Delete(Link, key)]
-                epoch = (self._org, ref_fingerprint(target.owner))
+                epoch = (self._org, target.owner.fingerprint)
                 locks |= {epoch: self._epochs[epoch]} if epoch in self._epochs else {}
         return list(locks.values()), changes
 
     async def _leads_on(self, link: Link, target: Ref) -> bool:
         """Return whether a link leads to a thing that names its source and was created after the walk began."""
         node = self._seen.get(target.owner)
-        if link.relation in MESSAGE_RELATIONS or (node is not None and node.before is not None):
-            return False
+        if link.relation in ("carried", "written", "imported") or (node is not None and node.before is not None):
+            return False  # the thread of these messages stays, as does a thread that belongs to others by now
         row = await self._row(target)
         return row is not None and link.source.id in getattr(row, "sources", (link.source.id,))
-
-    async def _links_to(self, ref: Ref) -> list[Link]:
-        """Return the links to a thing, and to everything in a namespace."""
-        if ref.kind in WITH_SOURCES and Ref("namespace", ref.ns) in self._seen:
-            return []  # they are among the links to the namespace
-        if ref.kind == "document":
-            return [link for link in await owners(self._core, "document", ref.key) if link.source_ns == ref.ns]
-        if ref.kind == "namespace":
-            return await self._scan(Link, ref.ns, index="by_target")
-        return await self._scan(Link, ref.ns, ref.key, ref.kind, *([ref.part] if ref.part else []), index="by_target")
 
     async def _traces(self) -> list[Delete]:
         """Return deletions of the audit events about deleted things, because these events contain the things' names."""
         events: list[AuditEvent] = []
-        for node in self._seen.values():
-            ref = node.ref
-            if node.is_spared or node.instead is not None:
-                continue
+        for ref in [node.ref for node in self._seen.values() if node.before is None and node.instead is None]:
             events += await self._scan(AuditEvent, ref.id, index="by_subject")
+            if ref.kind in ("namespace", "thread"):
+                starts = f"{ref.ns}/" if ref.ns else f"{ref.key}#"
+                inner = await self._scan(AuditEvent, index="by_subject", starts=starts)
+                events += [event for event in inner if await self._is_within(event, ref)]
             if ref.kind == "namespace":
-                under = await self._scan(AuditEvent, index="by_subject", starts=f"{ref.ns}/")
-                events += [event for event in under if await self._under(event, ref.ns)]
                 events += await self._scan(AuditEvent, where=same("user", ref.ns.removeprefix("user:")))
-            elif ref.kind == "thread":
-                under = await self._scan(AuditEvent, index="by_subject", starts=f"{ref.key}#")
-                parts = [event for event in under if event.kind != "thread"]
-                events += [event for event in parts if event.subject.rpartition("#")[0] == ref.key]
         return [Delete(AuditEvent, key) for key in dict.fromkeys(event.row_key for event in events)]
 
-    async def _under(self, event: AuditEvent, ns: str) -> bool:
-        """Return whether the subject of an event is in a namespace. Names may contain `/`, so another namespace may
-        begin with the same text."""
-        if event.kind == "thread":  # its id may look like that of something in the namespace
+    async def _is_within(self, event: AuditEvent, ref: Ref) -> bool:
+        """Return whether the subject of an event is part of a thread or in a namespace. Names may contain `#` and `/`,
+        so those of another thread or namespace may begin with the same text."""
+        if event.kind == "thread":
             return False
-        others = [Ref("source", space, key) for space, key in namespaced(event.subject) if key and space != ns]
-        return not any([await is_present(self._core, ref) for ref in others])
+        if ref.kind == "thread":
+            return event.subject.rpartition("#")[0] == ref.key
+        others = [Ref("source", space, key) for space, key in namespaced(event.subject) if key and space != ref.ns]
+        return not any([await is_present(self._core, other) for other in others])
 
-    async def _statistics(self, everywhere: bool) -> list[Change]:
-        """Recompute the affected namespaces' recall statistics, which name speakers and standing items."""
-        spaces = {stats.ns for stats in await self._scan(NamespaceStats)} if everywhere else self._touched
-        return [change for ns in sorted(spaces) for change in await recount_changes(self._core, ns)]
+    # -- reading and writing
+
+    async def _row(self, ref: Ref) -> Any:
+        """Return the row that a reference leads to, even if it has expired, or None if there is none."""
+        target = row_of(ref)
+        row = None if target is None else await self._get(target[0], *target[1])
+        # Another summary may end at the same message, and so have the same key.
+        return None if isinstance(row, Summary) and row.id != ref.id else row
+
+    async def _scan(self, record_type: type[R], *prefix: str | int, **bounds: Any) -> list[R]:
+        """Return rows of this org, including expired ones that no collector has removed yet."""
+        return await self._core.store.scan(Scan(record_type, (self._org, *prefix), **bounds), now=0)
+
+    async def _get(self, record_type: type[R], *key: str | int) -> R | None:
+        return await self._core.store.get(record_type, (self._org, *key), now=0)
+
+    async def _apply(self, changes: Sequence[Change], locks: Sequence[Change]) -> None:
+        """Commit changes and count the rows they deleted. Deletions among the locks are not counted."""
+        changes = _once(changes)
+        results = await self._core.apply(*locks, *changes)
+        for change in changes:
+            if isinstance(change, Delete | DeleteRange):
+                self._counts[change.kind.table.name] += results.total(change)
+                if change.kind is Entry:
+                    self._touched.add(str((change.key if isinstance(change, Delete) else change.prefix)[1]))
+
+
+def _once(changes: Sequence[Change]) -> list[Change]:
+    """Return the changes without repetitions, because things deleted together name the same jobs, epochs and entries.
+
+    If two changes write the same row, the first is kept, because it moves the index of a thread back the furthest.
+    """
+    unique: dict[object, Change] = {}
+    for change in changes:
+        identity: object = change
+        if isinstance(change, Put | Load):
+            absent = isinstance(change, Put) and change.absent
+            identity = (type(change), absent, type(change.record), change.record.row_key)
+        unique.setdefault(identity, change)
+    return list(unique.values())

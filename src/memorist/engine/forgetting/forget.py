@@ -10,18 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ...errors import Forbidden, NotFound, StoreError, Unsupported, UsageError
+from ...errors import NotFound, StoreError, Unsupported, UsageError
+from ...ids import fingerprint
 from ...kinds import namespaced, thread_ref
 from ...messages.message import message_id
 from ...records import ChangeNotice, Fact, Job, Key, Ref, Thread, as_dict
-from ...stores.base import Absence, Change, Delete, DeleteRange, Put, Scrubbed, Scrubs, Verifies
+from ...stores.base import Change, Delete, DeleteRange, Put
 from ...values import JsonObject, check_name
 from ..audit import audit
 from ..core import Core
 from ..hooks import warn
 from ..index_jobs import index_job
+from ..scrubbing import own_files, search_files
 from .erase import Eraser
-from .fingerprints import fingerprint
 from .guard import owners
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ class Forgetting:
         if self._core.batch is not None:
             raise UsageError("forget cannot be part of a batch; call it on the memory itself")
         if physical:
-            self._own_files()
+            own_files(self._core)
         options = {"user": user, "thread": thread, "message": message, "fact": fact, "source": source}
         named = [(kind, value) for kind, value in options.items() if value is not None]
         if len(named) != 1:
@@ -193,9 +194,9 @@ class Forgetting:
         return msgspec.structs.replace(job, payload=payload)
 
     async def _preview(self, root: Ref) -> Erasure:
-        eraser = Eraser(self._core, preview=True)
+        eraser = Eraser(self._core.batched())  # nobody commits this batch
         complete = await eraser.erase(root, lambda counts: ())
-        return Erasure(_kind(root), dict(sorted(eraser.counts.items())), 0, preview=True, complete=complete)
+        return Erasure(_kind(root), eraser.counts, 0, preview=True, complete=complete)
 
     async def _erase(self, job: Key, root: Ref, physical: bool, resumed: bool = False) -> Erasure:
         eraser, kind = Eraser(self._core), _kind(root)
@@ -217,68 +218,15 @@ class Forgetting:
         self._core.shared.drop_cached(self._core.org)
         if physical:
             await self._scrub(scrub.row_key)
-        report = await self._search(eraser.needles.bytes, physical)
+        report = await search_files(self._core, eraser.needles.bytes, physical)
         return Erasure(
-            kind, dict(sorted(eraser.counts.items())), eraser.tombstones, physical, report.verified, report.found,
+            kind, eraser.counts, len(eraser.tombstones), physical, report.verified, report.found,
             report.checked, report.unchecked, complete=complete,
         )  # fmt: skip
 
-    def _own_files(self) -> Scrubs:
-        """Return the store if its files belong only to this memory. Otherwise raise Unsupported or Forbidden."""
-        self._core.scope.check_files("physical=True")
-        store = self._core.store
-        if isinstance(store, Scrubs) and store.owns_files:
-            return store
-        raise Unsupported(
-            f"physical=True rewrites files, and those of the {store.name} store are shared with others: forget without "
-            "it, then have an operator run `memorist scrub` (or memory.scrub() on a handle with all_orgs=True)"
-        )
-
     async def _scrub(self, job: Key) -> None:
-        await self._own_files().scrub()
+        await own_files(self._core).scrub()
         await self._core.apply(Delete(Job, job))
-
-    async def _search(self, needles: set[bytes], physical: bool) -> Absence:
-        """Search the rewritten files for pieces of the deleted data, or report what was not searched and why."""
-        store = self._core.store
-        if not physical and store.name == "memory":
-            return Absence()
-        if not physical:
-            own = isinstance(store, Scrubs) and store.owns_files
-            how = "physical=True removes them" if own else "an operator removes them with `memorist scrub`"
-            reason = f"files of the {store.name} store (deleted bytes stay there until they are rewritten: {how})"
-        elif not isinstance(store, Verifies):
-            reason = f"the {store.name} store (it cannot be searched)"
-        elif not needles:
-            reason = "all of it (nothing that went is long enough to be told from what others wrote)"
-        else:
-            return await store.verify_absent(sorted(needles), org=self._core.org)
-        return Absence(unchecked=[reason])
-
-
-class Scrubbing:
-    """Rewrites the store's files without deleted bytes. This command is for operators, because on a server it affects
-    all tenants."""
-
-    def __init__(self, core: Core) -> None:
-        self._core = core
-
-    async def scrub(self) -> Scrubbed:
-        """Rewrite every file of the store. A user's handle may not call this. If the store is a server, neither may a
-        handle on one org.
-        """
-        self._core.scope.whole_org("scrub")
-        self._core.scope.check_files("scrub")
-        await self._core.shared.open()
-        store = self._core.store
-        if not isinstance(store, Scrubs):
-            raise Unsupported(f"the {store.name} store cannot remove deleted bytes from its files")
-        if not store.owns_files and not self._core.scope.all_orgs:
-            raise Forbidden(
-                f"scrub rewrites the files of every org on the {store.name} store; an operator does it: "
-                "`memorist scrub`, or a handle opened with all_orgs=True"
-            )
-        return await store.scrub()
 
 
 def _kind(root: Ref) -> str:

@@ -17,11 +17,12 @@ from datetime import datetime
 import msgspec
 
 from ...errors import Conflict
-from ...kinds import LINKED, parse_refs, thread_ref
-from ...records import Document, Epoch, Link, Ref, Thread, Tombstone
+from ...ids import digest
+from ...kinds import LINKED, parse_refs, reference, thread_ref
+from ...records import Document, Epoch, Fact, Link, Record, Ref, Thread, Tombstone
 from ...stores.base import Change, Expect, Put, refused_row
+from ...values import fingerprint_json
 from ..core import Core
-from .fingerprints import ref_fingerprint
 
 
 class Guard(msgspec.Struct, frozen=True):
@@ -41,7 +42,7 @@ class Guard(msgspec.Struct, frozen=True):
 
 async def epochs(core: Core, *refs: Ref) -> list[Change]:
     """Return guards that fail if one of these things is forgotten. Call this before you read them."""
-    return (await _expect_epochs(core, [ref_fingerprint(ref.owner) for ref in refs]))[0]
+    return (await _expect_epochs(core, refs))[0]
 
 
 async def guard(core: Core, sources: Sequence[str], *, since: datetime | None = None) -> Guard:
@@ -55,24 +56,22 @@ async def guard(core: Core, sources: Sequence[str], *, since: datetime | None = 
     refs = await resolve(core, sources)
     # A namespace is forgotten with all that is in it, whether or not the eraser saw each row.
     spaces = [Ref("namespace", ref.ns) for ref in refs if ref.ns]
-    changes, raised_epochs = await _expect_epochs(core, [ref_fingerprint(ref.owner) for ref in (*refs, *spaces)])
-    suspects = [ref for ref in refs if ref_fingerprint(ref.owner) in raised_epochs]
+    changes, raised_epochs = await _expect_epochs(core, [*refs, *spaces])
+    suspects = [ref for ref in refs if ref.owner.fingerprint in raised_epochs]
     return Guard(tuple(changes), bool(suspects) and await forgotten(core, suspects, since=since), tuple(refs))
 
 
 async def resolve(core: Core, sources: Sequence[str]) -> list[Ref]:
-    """Return the things to which ids refer. A thread may have an id that looks like that of another thread's
-    message.
-    """
+    """Return the things to which ids refer. A thread's id may look like that of another thread's message."""
     refs = [ref for source in sources for ref in parse_refs(source)]
     odd = [source for source in sources if "#" in source]
     threads = await core.get_many(Thread, [(source,) for source in odd]) if odd else []
     return list(dict.fromkeys([*refs, *(thread_ref(thread.id) for thread in threads if thread is not None)]))
 
 
-async def _expect_epochs(core: Core, fingerprints: Iterable[str]) -> tuple[list[Change], set[str]]:
-    """Return guards on epochs, and the epochs that have ever been raised."""
-    items = list(dict.fromkeys(fingerprints))
+async def _expect_epochs(core: Core, refs: Iterable[Ref]) -> tuple[list[Change], set[str]]:
+    """Return guards on the epochs of these things, and the epochs that have ever been raised."""
+    items = list(dict.fromkeys(ref.owner.fingerprint for ref in refs))
     rows = await core.get_many(Epoch, [(item,) for item in items])
     changes: list[Change] = []
     for item, row in zip(items, rows, strict=True):
@@ -84,7 +83,7 @@ async def _expect_epochs(core: Core, fingerprints: Iterable[str]) -> tuple[list[
 def raised(core: Core, *refs: Ref) -> list[Change]:
     """Return changes that raise the epochs of these things, so that every derivation that has started to read them
     fails when it writes."""
-    items = dict.fromkeys(ref_fingerprint(ref.owner) for ref in refs)
+    items = dict.fromkeys(ref.owner.fingerprint for ref in refs)
     # The first Put creates a missing row at version 1, so that the second raises the version above 1.
     return [Put(_epoch(core, item), absent) for item in items for absent in (True, False)]
 
@@ -92,7 +91,7 @@ def raised(core: Core, *refs: Ref) -> list[Change]:
 async def forgotten(core: Core, refs: Sequence[Ref], *, since: datetime | None = None) -> bool:
     """Return whether one of these things was forgotten and has not been created again."""
     for ref in dict.fromkeys(refs):
-        marks = dict.fromkeys((ref_fingerprint(ref), ref_fingerprint(ref.owner)))
+        marks = dict.fromkeys((ref.fingerprint, ref.owner.fingerprint))
         tombstones = await core.get_many(Tombstone, [("source", mark) for mark in marks])
         times = [tombstone.created_at for tombstone in tombstones if tombstone is not None]
         if times and ((since is not None and max(times) >= since) or not await is_present(core, ref)):
@@ -101,17 +100,30 @@ async def forgotten(core: Core, refs: Sequence[Ref], *, since: datetime | None =
 
 
 def owned(core: Core, ns: str, kind: str, id: str) -> Put:
-    """Return the link from a namespace to one of its threads or documents.
-
-    The link outlives the thing, so that forgetting the namespace also reaches data derived from a deleted or expired
-    thread.
-    """
+    """Return the link from a namespace to one of its threads or documents. It outlives them, so that forgetting the
+    namespace also reaches data derived from a deleted or expired thread."""
     return Put(Link.of(core.org, Ref("namespace", ns), Ref(kind, key=id), core.at(), "owns"))
 
 
 async def owners(core: Core, kind: str, id: str) -> list[Link]:
     """Return the links created by `owned` that lead to a thing."""
     return await core.scan(Link, "", id, kind, "", "owns", index="by_target")
+
+
+async def links_to(core: Core, ref: Ref) -> list[Link]:
+    """Return the links to a thing from its sources."""
+    return await core.scan(Link, ref.ns, ref.key, ref.kind, ref.part, index="by_target")
+
+
+async def sources_of(core: Core, record: Record) -> list[str]:
+    """Return the ids from which a record was derived, according to its own `sources` and to lineage links."""
+    links = await links_to(core, reference(record))
+    return list(dict.fromkeys([*getattr(record, "sources", ()), *(link.source.id for link in links)]))
+
+
+def value_fingerprint(fact: Fact, source: str | None) -> str:
+    """Return the fingerprint of a fact's value from one source, or from none."""
+    return digest(fingerprint_json([fact.ns, fact.key, fact.value, source]))
 
 
 async def is_present(core: Core, ref: Ref) -> bool:

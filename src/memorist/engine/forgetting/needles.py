@@ -1,8 +1,8 @@
-"""Keeps samples of forgotten content in RAM during an erasure, and searches rows and files for them afterwards."""
+"""Keeps samples of forgotten content in RAM during an erasure, so that the store's files can be searched for them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -27,44 +27,34 @@ class Needles:
         """Keep samples from some of these rows, spread evenly among them."""
         for row in rows[:: len(rows) // SAMPLED_ROWS + 1]:
             says = kind_of(row).says
-            value = None if says is None else says(row)
-            if len(self.bytes) < MAX_NEEDLES:
-                self.bytes |= _opaque(value) if isinstance(value, bytes) else _written(_piece(value))
+            if says is not None and len(self.bytes) < MAX_NEEDLES:
+                self.bytes |= _samples(says(row))
 
 
-def _opaque(data: bytes) -> set[bytes]:
-    """Return a sample from the middle of opaque data, because the beginnings of such data are often alike."""
-    start = max(0, (len(data) - NEEDLE_CHARACTERS) // 2)
-    return {data[start : start + NEEDLE_CHARACTERS]} if len(data) >= LONG_TEXT_CHARACTERS else set()
+def _samples(content: object) -> set[bytes]:
+    """Return a piece of some content, in every form in which a store may have written it."""
+    if isinstance(content, bytes):
+        # The beginnings of opaque data are often alike, so the sample is from the middle.
+        start = max(0, (len(content) - NEEDLE_CHARACTERS) // 2)
+        return {content[start : start + NEEDLE_CHARACTERS]} if len(content) >= LONG_TEXT_CHARACTERS else set()
+    piece = max(filter(_is_telling, _texts(content)), key=len, default="")[:NEEDLE_CHARACTERS]
+    # Some columns store plain text, and others JSON with escapes.
+    return {piece.encode(), encode_json(piece)[1:-1].encode()} if piece else set()
 
 
-def _written(piece: str | None) -> set[bytes]:
-    """Return a text as UTF-8 and as JSON, because some columns store plain text and others store JSON escapes."""
-    return set() if piece is None else {piece.encode(), encode_json(piece)[1:-1].encode()}
-
-
-def _piece(value: object) -> str | None:
-    longest = max((text for text in _texts(value) if _telling(text)), key=len, default=None)
-    return None if longest is None else longest[:NEEDLE_CHARACTERS]
-
-
-def _texts(value: object) -> list[str]:
-    """Return every text in a value, except keys."""
-    out, stack = [], [value]
+def _texts(content: object) -> Iterator[str]:
+    """Yield every text in some content, except keys. An explicit stack allows any depth."""
+    stack = [content]
     while stack:
         item = stack.pop()
         if isinstance(item, str):
-            out.append(item)
-        elif isinstance(item, dict):
-            stack.extend(item.values())
-        elif isinstance(item, list | tuple):
-            stack.extend(item)
+            yield item
+        elif isinstance(item, dict | list | tuple):
+            stack.extend(item.values() if isinstance(item, dict) else item)
         elif isinstance(item, msgspec.Struct):
             stack.extend(msgspec.structs.astuple(item))
-    return out
 
 
-def _telling(text: str) -> bool:
-    """Return whether a text is unlikely to occur in other people's texts, because it is long or has more than one
-    word."""
+def _is_telling(text: str) -> bool:
+    """Return whether a text is unlikely to occur in other people's texts: it is long or has more than one word."""
     return len(text) >= LONG_TEXT_CHARACTERS or (len(text) >= SHORT_TEXT_CHARACTERS and not text.isalpha())

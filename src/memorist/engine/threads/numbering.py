@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import msgspec
 
+from ...ids import fingerprint
 from ...kinds import owned_by
 from ...records import Thread, Watermark
 from ...stores.base import Change, Delete, DeleteRange, Expect, Put
 from ..core import Core
-from ..forgetting.fingerprints import fingerprint
 
 RESERVED_NUMBERS = 1_000_000_000
 """How many numbers to reserve for an expiring thread."""

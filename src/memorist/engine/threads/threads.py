@@ -12,21 +12,21 @@ import msgspec
 from ...errors import Conflict, NotFound, UsageError
 from ...filters import Test, Where, parse_filter
 from ...ids import new_id
-from ...kinds import owned_by, thread_ref
+from ...kinds import thread_ref
 from ...messages.compactions import COMPACTED_BY, PROVIDERS, Compaction
 from ...messages.message import Given, Message, message_id
 from ...messages.reports import Piece, Reported, RequestReport
 from ...messages.stashed import RESULTS, Stashed
 from ...ports import Ttl, to_datetime
-from ...records import Entry, Job, RequestLog, Summary, Thread
+from ...records import Entry, RequestLog, Summary, Thread
 from ...scope import Ns
 from ...stores.base import Change, Delete, DeleteRange, Expect, Put
 from ...values import Json, JsonMapping, as_list, check_metadata, check_name, check_text
 from ..audit import audit
 from ..core import Core
 from ..forgetting.guard import epochs, owned, raised
-from ..index_jobs import THREAD_QUEUES
 from ..options import checked_limit, page
+from ..removal import part_deletions
 from .appending import MAX_CACHED_THREADS, Appending, Keyed, keyed
 from .attributing import SummaryLine, attribute_lines
 from .edits import ThreadEdits, another_version, checked_roles, child_link, sorted_threads, taken
@@ -701,10 +701,7 @@ class Threads:
         await core.apply(
             *numbering_changes(core, thread),
             *guards,
-            *(DeleteRange(part, (org, id)) for part in owned_by("thread")),
-            DeleteRange(Entry, (org, thread.ns, "message", id)),
-            DeleteRange(Entry, (org, thread.ns, "summary", id)),
-            *(Delete(Job, (org, queue, thread.ns, f"thread:{id}")) for queue in THREAD_QUEUES),
+            *part_deletions(org, thread.ns, thread_ref(id)),
             Delete(Thread, (org, id)),
             *raised(core, thread_ref(id)),
             owned(core, thread.ns, "thread", id),
