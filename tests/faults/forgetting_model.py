@@ -210,6 +210,13 @@ class World:
         source = self.random.choice((*THREADS, *FORKS))
         await Threads(self.core).fork(source, self.random.choice((None, 1)), new_id=self.random.choice((None, *FORKS)))
 
+    async def spawn(self) -> None:
+        """A thread made for another one, whose words it repeats, in a namespace that is not hers."""
+        parent = self.random.choice(THREADS)
+        said = [message.text for message in await self.core.scan(Message, parent)]
+        await Threads(self.core).create("workflow:w", id=f"{parent}-child", parent=parent)
+        await Threads(self.core).append(f"{parent}-child", *said[-1:], self.text())
+
     # -- what is derived
 
     async def read(self) -> Read | None:
@@ -376,6 +383,7 @@ class World:
             self.derive_in_batch,
             self.task,
             self.carry,
+            self.spawn,
             self.fold,
             self.extract,
             self.index,
@@ -431,7 +439,8 @@ class World:
         self.drive([self.bob(), self.talk(), self.several(steps, 6)])
         texts: list[str] = []
         self.drive([self._texts_of(thread, texts)])
-        others = [self.several([self.fork, self.fold, self.carry, self.task, self.extract], 2) for _ in range(2)]
+        beside = [self.fork, self.fold, self.carry, self.spawn, self.task, self.extract]
+        others = [self.several(beside, 2) for _ in range(2)]
         self.drive([*others, self._forget_thread(thread)])
         left: list[str] = []
         self.drive([self._rows_with(texts, left)])

@@ -21,8 +21,8 @@ from memorist.engine.sessions.inject import Made
 from memorist.engine.sessions.session import AsyncSession
 from memorist.engine.threads import threads
 from memorist.engine.threads.threads import Threads
-from memorist.records import AuditEvent, Link, Ref, RequestLog
-from memorist.stores.base import Delete, Put
+from memorist.records import AuditEvent, Link, Ref, RequestLog, Thread
+from memorist.stores.base import Delete, Put, Scan
 from memorist.stores.memory import MemoryStore
 from tests.faults.forgetting_model import DOCUMENT, NS, THREADS, TTL, USER, Interleaved, World, check
 
@@ -127,6 +127,44 @@ def test_what_is_noted_of_a_request_is_not_written_for_a_thread_that_was_forgott
     assert not again and world.left() == []
 
 
+@pytest.mark.parametrize("moment", ["link", "thread"])
+@pytest.mark.parametrize("make", ["child", "results"])
+def test_a_thread_made_for_another_is_not_left_when_that_one_is_forgotten_meanwhile(make: str, moment: str) -> None:
+    store = MemoryStore()
+    world = World(Interleaved(store), 0)
+    core, apply, again = world.core, store.apply, [True]
+    parent = THREADS[0]
+
+    async def create() -> None:
+        if make == "child":
+            await Threads(core).create("user:bob", id="helper", parent=parent)
+        else:
+            await Threads(core).stash(parent, "passed " * 5000)
+
+    async def in_between(changes: Any, *, now: int) -> Any:
+        written = [change.record for change in changes if isinstance(change, Put)]
+        awaited = Thread if moment == "thread" else Link
+        if again and any(isinstance(record, awaited) for record in written):
+            again.clear()
+            assert (await Forgetting(core).forget(thread=parent)).complete
+        return await apply(changes, now=now)
+
+    world.drive([world.bob(), Threads(core).create(NS, id=parent)])
+    core.store.apply = in_between
+    world.drive([world.several([create], 1)])
+    assert not again and _thread_ids(store, world) == ["bobtalk"]
+
+
+def _thread_ids(store: Any, world: World) -> list[str]:
+    rows: list[Thread] = []
+
+    async def scan() -> None:
+        rows.extend(await store.scan(Scan(Thread, (world.org,)), now=0))
+
+    world.drive([scan()])
+    return [row.id for row in rows]
+
+
 def _late_summary(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(folding, "epochs", _no_epochs)
     patch.setattr(folding.Folding, "_all_there", _yes)
@@ -182,10 +220,21 @@ def _facts_are_not_guarded(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(facts, "guard", unguarded)
 
 
+def _children_are_linked_first(patch: pytest.MonkeyPatch) -> None:
+    """The link of a child is written, and then the child, without looking at the parent again."""
+
+    async def linked(self: threads.Threads, parent: str, child: Any, is_named: bool, new: bool) -> Any:
+        await self._to_change(parent)
+        await self._core.apply(Put(threads.child_link(self._core, parent, child.id)))
+        return await self._create(child, is_named, new)
+
+    patch.setattr(threads.Threads, "_create_child", linked)
+
+
 PLANTED: tuple[Patch, ...] = (
     _late_summary, _cut_trail, _deleted_threads_are_nobodys, _expired_threads_are_nobodys, _documents_are_nobodys,
     _whole_threads_are_no_source, _tasks_name_no_source, _facts_are_not_guarded, _forks_are_not_linked,
-    _one_twin_keeps_its_cache,
+    _one_twin_keeps_its_cache, _children_are_linked_first,
 )  # fmt: skip
 
 

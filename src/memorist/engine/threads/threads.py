@@ -87,35 +87,39 @@ class Threads:
         """
         core = self._core
         thread = self._new(core.scope.namespace(ns), title, id, metadata, ttl)
-        if parent is not None:
-            thread = await self._linked_to(parent, thread)
-        if id is not None and core.batch is None:
-            return await self._create_with_id(thread, new)
+        if parent is None:
+            return await self._create(thread, id is not None, new)
+        return await core.retry(lambda: self._create_child(parent, thread, id is not None, new))
+
+    async def _create(self, thread: Thread, is_named: bool, new: bool, also: Sequence[Change] = ()) -> Thread:
+        core = self._core
+        if is_named and core.batch is None:
+            return await self._create_with_id(thread, new, also)
         numbers: list[Change] = []
-        there = None if id is None else await core.get(Thread, id)
+        there = await core.get(Thread, thread.id) if is_named else None
         if there is not None and new:
             raise taken(thread.id)
         if there is not None and there.ns != thread.ns:
             raise _elsewhere(thread.id)
-        if id is not None:
-            core.watch_thread(id, thread.ns)
+        if is_named:
+            core.watch_thread(thread.id, thread.ns)
             thread, numbers = await numbered(core, thread)
         expected = [Expect(Thread, thread.row_key, 0)] if new else []
         changes = [Put(thread, absent=True), *numbers, *self._outliving(thread)]
-        stored = (await core.apply(*expected, *changes)).stored(thread)
+        stored = (await core.apply(*also, *expected, *changes)).stored(thread)
         return there or _replace(thread, version=stored.version)
 
-    async def _linked_to(self, parent: str, child: Thread) -> Thread:
-        """Return the thread with the id of its parent. The link is written first, so that forgetting the parent reaches
-        the thread.
-        """
+    async def _create_child(self, parent: str, child: Thread, is_named: bool, new: bool) -> Thread:
+        """Create a thread together with the link by which forgetting its parent reaches it."""
         core = self._core
+        # Read before the parent: if that is forgotten after this line, the commit is refused.
+        guards = await epochs(core, thread_ref(parent))
         await self._to_change(parent)
         there = await core.get(Thread, child.id)
         if there is not None and there.metadata.get(PARENT) != parent:
             raise taken(child.id)
-        await core.apply(*await epochs(core, thread_ref(parent)), Put(child_link(core, parent, child.id)))
-        return _replace(child, metadata={**child.metadata, PARENT: parent})
+        child = _replace(child, metadata={**child.metadata, PARENT: parent})
+        return await self._create(child, is_named, new, [*guards, Put(child_link(core, parent, child.id))])
 
     def _new(self, ns: Ns, title: str | None, id: str | None, metadata: JsonMapping | None, ttl: Ttl | None) -> Thread:
         core, now = self._core, self._core.now()
@@ -552,13 +556,17 @@ class Threads:
         tokens = core.shared.counter.count(check_text(text, "text"))
         if tokens <= over_tokens:
             return Stashed("", text, tokens, len(text.splitlines()), False)
-        thread = await self.get(id)
-        if thread is None and create is None:
-            await self._existing_or_fail(id)
-        if await core.get(Thread, check_name(results, "thread id")) is None:
-            # Forgetting the thread finds its results by this link, so it is written first.
-            await core.apply(*await epochs(core, thread_ref(id)), Put(child_link(core, id, results)))
-            await self.create(thread.ns if thread else create or "", id=results, metadata={RESULTS_OF: id})
+        check_name(results, "thread id")
+
+        async def attempt() -> None:
+            # Read before the thread, as in `_create_child`.
+            guards = await epochs(core, thread_ref(id))
+            ns = create if create is not None and await self.get(id) is None else (await self._existing_or_fail(id)).ns
+            if await core.get(Thread, results) is None:
+                thread = self._new(core.scope.namespace(ns), None, results, {RESULTS_OF: id}, None)
+                await self._create(thread, True, False, [*guards, Put(child_link(core, id, results))])
+
+        await core.retry(attempt)
         receipts = await self.append(results, Message(role="tool", content=text), key=key)
         return preview(text, receipts[0].message.id or results, over_tokens, core.shared.counter)
 
@@ -856,17 +864,19 @@ class Threads:
             return []
         return [owned(self._core, thread.ns, "thread", thread.id)]
 
-    async def _create_with_id(self, asked: Thread, new: bool = False) -> Thread:
+    async def _create_with_id(self, asked: Thread, new: bool, also: Sequence[Change] = ()) -> Thread:
         """Create a thread with a given id, and delete the remains of an expired thread with that id."""
         asked, changes = await fresh(self._core, asked)
         try:
-            await self._core.apply(*changes, *self._outliving(asked))
+            await self._core.apply(*also, *changes, *self._outliving(asked))
         except Conflict as conflict:
-            return await self._existing(asked, new, conflict)
+            return await self._existing(asked, new, conflict, is_guarded=bool(also))
         return _replace(asked, version=1)
 
-    async def _existing(self, asked: Thread, new: bool, conflict: Conflict) -> Thread:
+    async def _existing(self, asked: Thread, new: bool, conflict: Conflict, *, is_guarded: bool) -> Thread:
         thread = await self._core.get(Thread, asked.id)
+        if thread is None and is_guarded:  # its parent may have been forgotten, so the caller reads that again
+            raise conflict
         if thread is None:  # it expired or was deleted meanwhile
             return await self._create_with_id(asked, new)
         if new:
