@@ -7,7 +7,7 @@ numbers are left alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -86,17 +86,21 @@ def mask(secret: str) -> str:
     return f"{beginning}{ELLIPSIS}{secret[len(secret) - visible :]}" if visible else ELLIPSIS
 
 
-def _patterns_for(text: str) -> list[_Pattern]:
+def _patterns_for(text: str) -> Sequence[_Pattern]:
     """Return the patterns worth trying. Most texts contain neither a hint nor enough digits."""
     lowered = text.lower()
-    is_hinted, has_digits = _any_hint().search(lowered) is not None, _THREE_DIGITS.search(text) is not None
-    if not is_hinted and not has_digits:
-        return []
-    return [
-        pattern
-        for pattern in _patterns()
-        if (any(hint in lowered for hint in pattern.hints) if pattern.hints else has_digits)
-    ]
+    by_digits = _digit_patterns() if _THREE_DIGITS.search(text) is not None else ()
+    # Every write passes here, so texts without a hint must not pay for a search per pattern.
+    if _any_hint().search(lowered) is None:
+        return by_digits
+    hinted = [pattern for pattern in _patterns() if any(hint in lowered for hint in pattern.hints)]
+    return [*hinted, *by_digits]
+
+
+@cache
+def _digit_patterns() -> tuple[_Pattern, ...]:
+    """Return the patterns without hints, which match only texts with digits."""
+    return tuple(pattern for pattern in _patterns() if not pattern.hints)
 
 
 @cache
