@@ -179,5 +179,5 @@ def access_of(name: str) -> Access:
         return ACCESS[name]
     except KeyError:
         raise UsageError(
-            f"{name} has no row in ACCESS (memorist/protocol/access.py); add one that says its access"
+            f"{name} has no row in ACCESS (memorist/protocol/access.py); add one with the access that it needs"
         ) from None

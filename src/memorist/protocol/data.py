@@ -41,6 +41,7 @@ def data_out(data: object) -> object:
     """Encode a record's data."""
     if isinstance(data, bytes | bytearray | memoryview):
         return {BYTES: base64.b64encode(data).decode()}
+    # A user's own {"$bytes": …} is wrapped, so that the receiver does not take it for bytes.
     return {PLAIN: data} if _marked(data) is not None else data
 
 

@@ -1,4 +1,4 @@
-"""Represents API keys as data: the origin of a request, and its rights."""
+"""Represents API keys as data, which determine who sent a request and with which rights."""
 
 from __future__ import annotations
 

@@ -21,6 +21,7 @@ class Narrowed(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     write: list[str] | None = None
 
     def header(self) -> dict[str, str]:
-        """Return the header to send, in ASCII, or an empty string if nothing is narrowed."""
+        """Return the header to send, or an empty dict if nothing is narrowed."""
+        # Not msgspec's encoder: `json.dumps` escapes all other characters, and a header's value must be ASCII.
         text = json.dumps(msgspec.to_builtins(self))
         return {} if text == "{}" else {NARROWED: text}

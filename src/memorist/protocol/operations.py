@@ -59,7 +59,8 @@ class Operation(msgspec.Struct, frozen=True):
     """This is True if any key may call the operation, whatever its roles."""
 
     def __hash__(self) -> int:
-        # Operations are keys of caches that every request looks into: two fields tell them apart.
+        # Every request looks up its operation in several caches. Method and path identify it, so it is enough to hash
+        # these two fields.
         return hash((self.method, self.path))
 
     @property
@@ -473,9 +474,11 @@ _OVER_HTTP: Mapping[str, tuple[Parameter, ...]] = {
 """Parameters that exist only over HTTP, for programs that cannot render a request from a `Context` themselves."""
 _RECALLED = bool | str | list[str | JsonObject] | JsonObject | None
 _OWN_TYPES: Mapping[str, JsonMapping] = {
-    # `recall` is a bool, namespaces, a `Recall` or items, `profile` a bool or lines; the engine tells them apart.
+    # `recall` is a bool, namespaces, a `Recall` or items, and `profile` is a bool or lines. The engine distinguishes
+    # them.
     "context": {"recall": _RECALLED, "profile": bool | str | list[str | ProfileLine]},
-    # Without a namespace, the next argument takes its place: in Python these accept more types than over HTTP.
+    # In Python, the namespace may be left out and the next argument takes its place, so these accept more types there
+    # than over HTTP.
     "facts.set": {"key": str},
     "facts.correct": {"key": str},
     "facts.touch": {"key": str},
@@ -498,7 +501,7 @@ def answer_of(operation: Operation) -> object:
 def _evaluated(annotation: object, names: Mapping[str, object]) -> object:
     if not isinstance(annotation, str):
         return annotation
-    # Safe: annotations are source text of our own modules, never of users.
+    # This is safe, because annotations come from our own modules, never from users.
     return eval(annotation, dict(names))
 
 

@@ -70,6 +70,7 @@ def status_of(error: MemoristError) -> int:
 
 def problem_of(error: MemoristError, *, request_id: str = "") -> Problem:
     """Return the problem for one of our errors."""
+    # An error that the table does not list is sent as its nearest listed base class, which every client knows.
     kind = next(kind for kind in type(error).__mro__ if kind in _STATUS or kind is MemoristError)
     facts = {name: value for name, value in _facts(error).items() if _is_plain(value)}
     return Problem(

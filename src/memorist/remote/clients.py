@@ -83,7 +83,7 @@ class Client:
                 if last:
                     raise self._lost(writes, StoreTimeout, "did not answer in time") from cause
             except httpx.ConnectError as cause:
-                # Nothing was sent, so a write that fails here was certainly not done.
+                # Nothing was sent, so a write that fails here was certainly not carried out.
                 if last:
                     raise StoreUnavailable(f"the server at {self.place} cannot be reached; is it running?") from cause
             except httpx.HTTPError as cause:
@@ -93,14 +93,14 @@ class Client:
                 # An earlier attempt of this write may have arrived, so its outcome is unknown rather than refused.
                 if not (writes and tries):
                     raise
-                raise self._lost(writes, StoreUnavailable, "was not asked again after close()") from closed
+                raise self._lost(writes, StoreUnavailable, "had not answered before close()") from closed
             else:
                 wait = _seconds(answer.headers.get("retry-after"))
                 if status < 400:
                     return answer
                 if last or status not in _BUSY or wait > MAX_WAIT_SECONDS:
                     raise error_from(status, answer)
-            # A write goes out again with the same idempotency key, or is one that is safe to repeat.
+            # A write is repeated with the same idempotency key, or is one that is safe to repeat without a key.
             await self._runtime.sleep(max(wait, pause(2 * tries + 1, first=0.075, longest=5.0)))
         raise AssertionError("unreachable")
 
@@ -208,13 +208,13 @@ class Client:
             stream = reply.extensions.get("network_stream")
             sock = stream.get_extra_info("socket") if stream is not None else None
             if sock is not None:
-                with suppress(OSError):  # closed already
+                # Closing a socket does not wake a thread that is blocked in recv; shutting it down does.
+                with suppress(OSError):  # it may be closed already
                     sock.shutdown(socket.SHUT_RDWR)
 
     def _lost(self, writes: bool, error_type: type[MemoristError], what: str) -> MemoristError:
-        """Return the error for a lost answer. This is `kind` for a read, and UnknownOutcome for a write, which may have
-        been carried out.
-        """
+        """Return the error for a lost answer: `error_type` for a read, and UnknownOutcome for a write, which may have
+        been carried out."""
         if not writes:
             return error_type(f"the server at {self.place} {what}")
         return UnknownOutcome(f"the server at {self.place} {what}; the write may or may not have been done")

@@ -145,7 +145,7 @@ class RemoteCore:
         """The operations collected for one commit, or None outside a batch."""
 
     def at(self) -> datetime:
-        """This is the current time on this machine."""
+        """Return the current time on this machine."""
         return datetime.now(UTC)
 
     def headers(self) -> dict[str, str]:
@@ -201,7 +201,7 @@ class RemoteCore:
     def beside(self, *, blocking: bool) -> RemoteCore:
         """Return the blocking or async twin of this handle."""
         if self.batch is not None:
-            raise UsageError("a batch has no async or blocking twin; take the twin of the memory instead")
+            raise UsageError("a batch has no async or blocking twin; use the twin of the memory instead")
         return RemoteCore(self.shared.beside(blocking=blocking), self.scope)
 
     def facade(self) -> Any:

@@ -73,7 +73,7 @@ class RemoteEntities(Entities):
             encode_json(value, "entity")
         except BaseException as error:
             self._failed(key, error)
-            # If another client has taken the lease over there is nothing to release.
+            # If another client has taken over the lease, there is nothing to release.
             with suppress(Conflict):
                 await self._remote.call("entity_cache.give_back", **lease)
             raise
@@ -83,6 +83,6 @@ class RemoteEntities(Entities):
         try:
             await self._remote.call("entity_cache.keep", value=value, **lease, **terms)
         except Conflict:
-            # Invalidated or taken over while loading: the value is too old to be cached.
+            # The entity was invalidated or taken over while it was loading, so the value is too old to be cached.
             return value
         return value

@@ -29,7 +29,7 @@ class RemoteInjection(Injection):
     async def keep(self, output: Output, recalled: Made) -> bool:
         """Store the output with its sources, in one commit on the server."""
         core = cast("RemoteCore", self._core)
-        from_nothing = not recalled.sources  # then its time means nothing, and would be of the client's clock
+        from_nothing = not recalled.sources  # its time is then meaningless, and comes from the client's clock
         fields = msgspec.structs.asdict(output)
         stored: bool = await core.call(
             "functions.keep", said=fields.pop("text"), **fields, made=None if from_nothing else recalled

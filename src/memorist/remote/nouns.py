@@ -142,9 +142,9 @@ async def _all_pages(
 ) -> object:
     """Return a list of any length, although a server returns at most `MAX_LIMIT` items at once."""
     assert operation.cursor is not None
-    # Of messages with `before` alone those nearest to it are wanted, so the pages go backwards.
+    # With `before` alone, the messages nearest to it are wanted, so the pages run backwards.
     backwards = operation.name == "threads.messages" and arguments.get("before") and arguments.get("after") is None
-    # The bounds of records are in key order even if the scan is not.
+    # The bounds of a scan of records are in key order, even if the scan runs in reverse.
     bound = "before" if backwards or (operation.name == "records.scan" and arguments.get("reverse")) else "after"
     items: list[object] = []
     while True:
@@ -164,6 +164,7 @@ async def _request_once(core: RemoteCore, operation: Operation, arguments: JsonM
         if parameter.name in arguments:
             _put_argument(parameter, arguments[parameter.name], query, body, headers)
     if takes_key(operation):
+        # One key for all attempts, so that the server recognises a repeated write.
         headers["idempotency-key"] = uuid4().hex
     content = None
     if operation.has_body:
@@ -197,7 +198,7 @@ async def _collect(core: RemoteCore, operation: Operation, options: JsonMapping)
     step = {"operation": operation.name, "arguments": arguments}
     record = provisional(operation, options, core) if operation.writes else None
     if record is None:
-        # The result of a read, or the number of rows a write affects, is known to the store only.
+        # Only the store knows the result of a read, or the number of rows that a write affects.
         record = converted(operation, await _tried(core, step))
     if operation.writes:
         assert core.batch is not None
@@ -239,6 +240,7 @@ def _checked(parameter: Parameter, sent: object) -> Any:
     try:
         if parameter.kind != "fields":
             msgspec.convert(sent, kind)
+        # Encode and decode it here, so that a lone surrogate or deep nesting fails before anything is sent.
         _encode(sent).decode()
         msgspec.json.decode(_encode(sent))
     except (msgspec.MsgspecError, UnicodeEncodeError, ValueError, TypeError, OverflowError, RecursionError) as wrong:

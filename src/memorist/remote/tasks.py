@@ -82,9 +82,11 @@ class RemoteTaskRun(AsyncTaskRun):
     ) -> None:
         saved = self._held
         grown = bool(update or extend)
+        # The local state is changed first. If the request fails, it is changed back, so that the caller can repeat the
+        # save.
         replaced = change_in_place(self.state, update or {}, extend or {}) if grown else {}
         whole = self.state if state is NOTHING else state
-        # With `update` or `extend` only the change is sent, else the whole state.
+        # With `update` or `extend`, only the change is sent; otherwise, the whole state is sent.
         sent = {"update": update, "extend": extend} if grown and state is NOTHING else {"state": whole}
         try:
             held = await self._remote.call(
@@ -107,7 +109,7 @@ class RemoteTaskRun(AsyncTaskRun):
         try:
             await self._remote.call("leases.release", **self._lease_fields())
         except Conflict:
-            # Another worker has taken the lease over already.
+            # Another worker has already taken over the lease.
             return
 
     @property

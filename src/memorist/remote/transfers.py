@@ -43,8 +43,9 @@ class RemotePortable:
                 last = line
                 if line.startswith(b'{"table":'):
                     counts[msgspec.json.decode(line, type=_Tabled).table] += 1
+            # The last line contains the number of rows. Without it, the connection broke in the middle.
             if not last.startswith(b'{"rows":'):
-                raise CorruptRecord("the server's export ended early; nothing was written, try again")
+                raise CorruptRecord("the server's export ended early; nothing was written; try again")
         if progress is not None:
             progress(counts.total(), counts.total())
         return Transfer(counts.total(), dict(sorted(counts.items())))
