@@ -136,7 +136,7 @@ class OnnxModel:
         encoded = tokenizer.encode_batch(inputs)
         names = {item.name: item.type for item in session.get_inputs()}
         outputs = [item.name for item in session.get_outputs()]
-        # Sort by length, so that texts of a batch need little padding.
+        # Sort by length, so that the texts of a batch need little padding.
         order = sorted(range(len(inputs)), key=lambda i: len(encoded[i].ids))
         for start in range(0, len(order), BATCH_TEXTS):
             places = order[start : start + BATCH_TEXTS]
@@ -222,7 +222,7 @@ def _fetched(where: Source) -> Path:
     offline = os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on")
     try:
         return Path(snapshot_download(name, local_files_only=True, **ask))
-    except Exception as absent:  # the library's own kinds of absence differ between its versions
+    except Exception as absent:  # the library raises different errors for a missing model in different versions
         if offline:
             raise ModelError(f"the model {name!r} is not in the local cache, and HF_HUB_OFFLINE is set") from absent
     try:

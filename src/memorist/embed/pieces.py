@@ -62,6 +62,7 @@ class Pieces:
         while heap:
             _, _, _, at, left, right = heappop(heap)
             following = after[at]
+            # A neighbour was merged after this entry was pushed. Skipping stale entries is cheaper than removing them.
             if following < 0 or parts[at] != left or parts[following] != right:
                 continue
             parts[at], parts[following] = left + right, None
@@ -85,7 +86,7 @@ class Pieces:
         if rank < _FIRST_WORD or left not in ids or right not in ids:
             return None
         if right[-1] == _SPACE:
-            # Only runs of spaces end in a space.
+            # Only a run of spaces ends in a space, because words are split before spaces.
             rank += _SPACES_LAST
         return rank, ids[left], ids[right], at, left, right
 

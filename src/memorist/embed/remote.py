@@ -31,7 +31,7 @@ def remote(
     def embed(texts: Sequence[str]) -> list[list[float]]:
         out: list[list[float]] = []
         for start in range(0, len(texts), batch):
-            # Services reject an empty text, but not a space.
+            # Services reject an empty text, but accept a space.
             part = [text[:max_chars] or " " for text in texts[start : start + batch]]
             out.extend(rows(post(url, body(part), headers), len(part), url))
         return out

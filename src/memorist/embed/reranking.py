@@ -1,6 +1,6 @@
 """Opens the value that a user passes as `reranker=` as an `OpenReranker`.
 
-| given | what it is |
+| value | meaning |
 |---|---|
 | `"onnx:FOLDER_OR_NAME"` | a local cross-encoder |
 | `"https://host/v1/rerank#MODEL"` | a service with a `/rerank` endpoint like that of Cohere, Jina, Voyage or TEI |
@@ -111,6 +111,7 @@ def _service(spec: str) -> Callable[[str, Sequence[str]], list[float]]:
             if getattr(refused, "status", None) not in _OTHER_SHAPE or shape[0] == "texts":
                 raise
             answer = post(url, {**body, "texts": passages}, headers)
+            # Remembered only after it worked: a 400 may have another cause.
             shape[0] = "texts"
         return _in_order(answer, len(passages))
 

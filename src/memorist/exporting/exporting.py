@@ -63,6 +63,7 @@ class Exporting:
 
     async def _langgraph(self, target: Path, space: str | None, progress: Progress | None) -> None:
         with new_file(target) as new:
+            # SQLite opens the file by its name, which Windows does not allow while it is open here.
             new.close()
             with closing(sqlite3.connect(new.name, check_same_thread=False)) as file:
                 file.executescript(langgraph.SCHEMA)

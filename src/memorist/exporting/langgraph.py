@@ -40,7 +40,7 @@ _pack = msgspec.msgpack.Encoder().encode
 
 def put_thread(file: sqlite3.Connection, thread: Thread, messages: list[Message]) -> None:
     """Write a thread as one checkpoint."""
-    # Checkpoint ids sort by time; this one sorts before all that the graph will write.
+    # Checkpoint ids sort by time. This one sorts before every checkpoint that the graph will write.
     id = "00000000-0000-6000-8000-000000000000"
     checkpoint = {
         "v": 4,

@@ -24,10 +24,10 @@ __all__ = [
 
 
 def answer_seconds(spec: object) -> float:
-    """Return how long a model may take for one answer: its own `timeout`, or 15 minutes if it runs on your own server.
-    A model on your own machine reads a few hundred tokens per second and writes ten, and a provider's model is fifty
-    times faster.
-    """
+    """Return how long a model may take for one answer: its own `timeout`, or 15 minutes if it runs on your own
+    server."""
+    # A model on a user's own machine reads a few hundred tokens per second and writes ten. A provider's model is fifty
+    # times faster.
     if isinstance(spec, str):
         return LOCAL_TIMEOUT_SECONDS if "@" in spec else DEFAULT_TIMEOUT_SECONDS
     return float(getattr(spec, "timeout", None) or DEFAULT_TIMEOUT_SECONDS)

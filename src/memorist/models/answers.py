@@ -28,7 +28,7 @@ async def ask(
     heard: Callable[[Completion], None] = lambda answer: None,
     **options: Any,
 ) -> T:
-    """Return the model's answer as a `kind` in which `check` finds no problems, or raise ModelError.
+    """Return the model's answer as a `record_type` in which `check` finds no problems, or raise ModelError.
 
     With `repair` (a text that contains `{problems}`), the model is told what was wrong and is asked once more. Problems
     name positions and types, never content. `heard` is called with every answer, and `options` are passed to the model.
@@ -59,6 +59,6 @@ def _converted(answer: Completion, record_type: type[T]) -> tuple[T | None, list
     try:
         return msgspec.convert(answer.data, record_type, strict=True), []
     except (msgspec.ValidationError, RecursionError) as error:
-        # Field names and values that the model made up are content, so they are left out.
+        # Field names and values that the model invented are content, so they are left out of the error.
         text = re.sub(r"unknown field `[^`]*`", "unknown field", str(error))
         return None, [re.sub(r"Invalid enum value .*?(?= - at|$)", "invalid enum value", text)[:160]]

@@ -104,7 +104,7 @@ class AnthropicWire:
         if not stream:
             body["extra_body"] = {"temperature": 0}  # the SDK has no parameter for it
         if system is not None:
-            # The marked part is served from the provider's cache when it comes again; shorter ones are not cached.
+            # When the marked part is sent again, the provider serves it from its cache. It does not cache shorter ones.
             cached = {"cache_control": {"type": "ephemeral"}} if len(system) >= CACHED_CHARACTERS else {}
             body["system"] = [{"type": "text", "text": system, **cached}] if cached else system
         if schema is not None:

@@ -31,6 +31,7 @@ def iterate(stream: AsyncIterator[str]) -> Iterator[str]:
                 return
             yield done.value
         else:
+            # Otherwise Python would warn about a coroutine that was never awaited to its end.
             step.close()
             raise SuspendedError("this model's stream needs an event loop; use AsyncMemory")
 

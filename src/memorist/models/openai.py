@@ -34,6 +34,7 @@ def open_openai(
 ) -> RemoteModel:
     """Return a chat model. The key comes from OPENAI_API_KEY unless you pass one, and is optional with a `base_url`."""
     if base_url is not None and api_key is None and not os.environ.get("OPENAI_API_KEY"):
+        # The SDK refuses to start without a key, but a server of one's own rarely needs one.
         api_key = "unused"
     kind: Any = openai.OpenAI if blocking else openai.AsyncOpenAI
     try:
@@ -96,7 +97,7 @@ class OpenAIWire:
 
     def __init__(self, model: str, *, local: bool = False) -> None:
         self._model = model
-        # OpenAI's newer models reject `max_tokens`; older compatible servers know only that.
+        # OpenAI's newer models reject `max_tokens`, and older compatible servers accept nothing else.
         self._limit = "max_tokens" if local else "max_completion_tokens"
 
     def request(

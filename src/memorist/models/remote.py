@@ -96,7 +96,7 @@ class RemoteModel:
             except ModelError as problem:
                 if getattr(problem, "reason", None) != NO_TEMPERATURE or request.pop("extra_body", None) is None:
                     raise
-            # Some models reason at a temperature of their own, and refuse any other.
+            # Some models use a fixed temperature of their own and refuse any other.
             self._takes_temperature = False
             return await complete(left)
 
@@ -145,7 +145,7 @@ class RemoteModel:
             raise self._error("refused to answer", reason="refusal")
         if schema is not None and answer.stop == "length" and answer.data is None:
             error = self._error("was cut off at max_tokens before its JSON ended", reason="length")
-            # Not one of the facts, which are logged and shown: an answer has content.
+            # An attribute and not one of the facts, because facts are logged and an answer contains content.
             error.cut_answer = answer
             raise error
         if not answer.text.strip() and answer.data is None:
@@ -161,6 +161,8 @@ class RemoteModel:
                     size += len(chunk)
                     if size > MAX_ANSWER_BYTES:
                         raise self._error(f"answered more than {MAX_ANSWER_BYTES} bytes", reason="too_long")
+                    # The SDK's timeout applies to each read, so a server that sends a byte now and then would never
+                    # exceed it.
                     if monotonic() > deadline:
                         raise self._error(f"took longer than {left:.1f} s", reason="timeout", retryable=True)
                     yield chunk
@@ -168,6 +170,8 @@ class RemoteModel:
     async def _read(self, request: JsonObject, left: float) -> AsyncGenerator[bytes, None]:
         if self.blocking:
             with ExitStack() as open_now:
+                # Only around the request, in which the SDK logs: a generator must not hold a context variable across
+                # `yield`.
                 with _silence():
                     response = open_now.enter_context(self._create(**request, timeout=left))
                 for chunk in response.iter_bytes():
@@ -195,7 +199,8 @@ class RemoteModel:
         except (ModelError, GeneratorExit):
             raise
         except Exception as error:
-            # The SDK does not wrap transport errors while a body is read, and raises TypeError for bad credentials.
+            # The SDK does not wrap transport errors that occur while a body is read, and raises TypeError for bad
+            # credentials.
             kind = type(error).__name__
             lost = any(word in kind for word in ("Timeout", "Read", "Protocol", "Connect", "Stream"))
             raise self._error(f"failed ({kind})", reason=kind, retryable=lost) from None

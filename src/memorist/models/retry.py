@@ -50,10 +50,8 @@ async def retrying(
 
 
 def _wait(error: ModelError, tried: int, policy: Retry) -> float | None:
-    """Return the seconds until the next attempt: the server's `Retry-After` or the back-off, or None if the server asks
-    for too long.
-
-    """
+    """Return the seconds until the next attempt: the server's `Retry-After`, or the back-off. Return None if the server
+    asks for too long a wait."""
     asked = error.facts.get("retry_after")
     if isinstance(asked, int | float):
         return float(asked) if asked <= policy.retry_after_most else None

@@ -240,7 +240,7 @@ def _checked(parameter: Parameter, sent: object) -> Any:
     try:
         if parameter.kind != "fields":
             msgspec.convert(sent, kind)
-        # Encode and decode it here, so that a lone surrogate or deep nesting fails before anything is sent.
+        # Encode and decode it here, so that a lone surrogate or deep nesting fails before it is sent.
         _encode(sent).decode()
         msgspec.json.decode(_encode(sent))
     except (msgspec.MsgspecError, UnicodeEncodeError, ValueError, TypeError, OverflowError, RecursionError) as wrong:

@@ -105,7 +105,7 @@ def _with_content(library: ModuleType, request: httpx.Request, content: bytes) -
 
 
 def _readable(request: httpx.Request) -> None:
-    # The answer is read as it passes, which needs it uncompressed.
+    # The answer is read as it passes through, so it must not be compressed.
     request.headers["accept-encoding"] = "identity"
 
 

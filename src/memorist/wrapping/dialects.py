@@ -82,7 +82,7 @@ def with_text_before(dialect: Dialect, body: Body, index: int, text: str) -> Bod
     if isinstance(words, str):
         words = f"{text}\n\n{words}"
     else:
-        # Anthropic wants the results of tools before any text.
+        # Anthropic requires tool results before any text.
         results = [part for part in words if isinstance(part, dict) and part.get("type") == "tool_result"]
         rest = [part for part in words if part not in results]
         words = [*results, {"type": dialect.text_type, "text": text}, *rest]

@@ -106,6 +106,7 @@ class _PassedOn(StreamingResponse):
         try:
             await super().__call__(scope, receive, send)
         finally:
+            # A disconnect has already cancelled this task. Without the shield, the first await would end it.
             with anyio.CancelScope(shield=True):
                 await self._finish()
 

@@ -48,7 +48,7 @@ class Turns:
     ) -> None:
         self._memory: AsyncMemory = memory
         self._user, self._thread, self._budget_tokens = user, thread, budget_tokens
-        # The same words get the same block while tools are called, so that the provider's prompt cache holds.
+        # While tools are called, the same words get the same block, so that the provider's prompt cache stays valid.
         self._blocks: OrderedDict[str, str] = OrderedDict()
 
     def begin(self, path: str, content: bytes, *, user: str | None = None, thread: str | None = None) -> Turn | None:
@@ -111,7 +111,7 @@ class Turns:
             keys = _keys([*earlier, *new, *answer])[len(earlier) :]
             await self._of(turn.user).threads.append(turn.thread, *new, *answer, key=keys, create=f"user:{turn.user}")
         except MemoristError as error:
-            # The answer is the caller's whatever happens to the memory.
+            # The caller gets the answer, even if the memory fails.
             log.warning("a turn was not stored: %s: %s", type(error).__name__, error)
 
     def _of(self, user: str) -> AsyncMemory:
