@@ -60,7 +60,7 @@ def parse_filter(where: Where | None) -> Filter | None:
 
 def _parse(where: object, depth: int) -> Filter:
     if depth > MAX_FILTER_DEPTH:
-        raise InvalidFilter(f"a filter nested deeper than {MAX_FILTER_DEPTH}")
+        raise InvalidFilter(f"the filter is nested deeper than {MAX_FILTER_DEPTH} levels")
     if not isinstance(where, Mapping):
         raise InvalidFilter(f"a filter is a dict, not {type(where).__name__}")
     return _all([part for name, operand in where.items() for part in _parse_item(name, operand, depth)])
@@ -75,7 +75,7 @@ def _parse_item(name: object, operand: object, depth: int) -> list[Filter]:
         raise InvalidFilter("a filter key is a field name or one of $and, $or, $not")
     if name in ("$and", "$or"):
         if not isinstance(operand, list | tuple) or not operand:
-            raise InvalidFilter(f"{name} takes a list of filters")
+            raise InvalidFilter(f"{name} needs a list of filters")
         parts = tuple(_parse(part, depth + 1) for part in operand)
         return [All(parts) if name == "$and" else Any_(parts)]
     if name == "$not":
@@ -91,18 +91,18 @@ def _parse_item(name: object, operand: object, depth: int) -> list[Filter]:
 def _test(path: tuple[str, ...], op: str, operand: object, depth: int) -> Filter:
     if op == "$not":
         if not isinstance(operand, Mapping):
-            raise InvalidFilter("$not takes a filter")
+            raise InvalidFilter("$not needs a filter")
         return Not(_all([_test(path, inner, value, depth) for inner, value in operand.items()]))
     if op not in COMPARISONS:
         raise InvalidFilter(f"unknown operator {op!r}; use one of {', '.join(COMPARISONS)}")
     if op in ("$in", "$nin") and not isinstance(operand, list | tuple | set | frozenset):
-        raise InvalidFilter(f"{op} takes a list")
+        raise InvalidFilter(f"{op} needs a list")
     if op == "$exists" and not isinstance(operand, bool):
-        raise InvalidFilter("$exists takes true or false")
+        raise InvalidFilter("$exists needs true or false")
     if op in ("$gt", "$gte", "$lt", "$lte") and _rank(operand) is None:
         raise InvalidFilter(f"{op} compares numbers, texts or times, not {type(operand).__name__}")
     if isinstance(operand, datetime) and operand.tzinfo is None:
-        raise InvalidFilter(f"{op} takes an aware datetime, such as datetime.now(timezone.utc)")
+        raise InvalidFilter(f"{op} needs an aware datetime, such as datetime.now(timezone.utc)")
     return Test(path, op, operand)
 
 

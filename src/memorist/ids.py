@@ -6,7 +6,7 @@ import os
 import threading
 import time
 
-_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # no i, l, o, u: read aloud without mistakes
+_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # without i, l, o and u, so that ids can be read aloud without mistakes
 _lock = threading.Lock()
 _last = 0
 
@@ -16,6 +16,7 @@ def new_id() -> str:
     random bits."""
     global _last
     with _lock:
+        # Ids keep increasing even within one microsecond, or after the clock has been set back.
         _last = max(time.time_ns() // 1000, _last + 1)
         moment = _last
     number = moment << 44 | int.from_bytes(os.urandom(6)) >> 4

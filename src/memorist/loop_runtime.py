@@ -42,6 +42,8 @@ class AsyncRuntime:
     async def call(self, function: Callable[..., T], *args: object) -> T:
         work = self._executor().submit(function, *args)
         try:
+            # A function that already runs on the thread cannot be cancelled. It finishes there, and its result is
+            # dropped.
             return await asyncio.wrap_future(work)
         except asyncio.CancelledError:
             self._abandon(work)
@@ -54,9 +56,10 @@ class AsyncRuntime:
 
     async def brief(self, function: Callable[..., T], *args: object) -> T:
         if self._unsettled:
-            # Whoever cleans up after a cancelled write must see what came of it: the worker thread finishes that first.
+            # Code that cleans up after a cancelled write must see its result, so this call queues behind it on the
+            # worker thread.
             return await self.call(function, *args)
-        # A coroutine that never suspends would keep the loop from its other tasks and from timeouts.
+        # A coroutine that never suspends would keep the loop from running other tasks and timeouts.
         self._briefs += 1
         if self._briefs % CALLS_BEFORE_YIELD == 0:
             await asyncio.sleep(0)
@@ -66,7 +69,7 @@ class AsyncRuntime:
         return _Batches(self, function).add
 
     def _executor(self) -> ThreadPoolExecutor:
-        # Threads do not survive a fork, so a child makes its own worker.
+        # Threads do not survive a fork, so a child creates its own worker.
         if self._worker is None or self._pid != os.getpid():
             with self._guard:
                 if self._worker is None or self._pid != os.getpid():
@@ -102,7 +105,7 @@ class AsyncRuntime:
         return await asyncio.to_thread(lambda: run_blocking(work()))
 
     def home(self) -> object:
-        # A connection is bound to the loop in which it was opened: its reader and its timers run only there.
+        # A connection is bound to the loop that opened it, because its reader and timers run only there.
         return os.getpid(), asyncio.get_running_loop()
 
     def start(self, work: Callable[[], Coroutine[object, None, None]], name: str) -> Background:
@@ -110,7 +113,7 @@ class AsyncRuntime:
 
     async def close(self) -> None:
         if self._worker is not None and self._pid == os.getpid():
-            # Waiting here would block the loop. What is already on the thread still ends.
+            # Waiting here would block the loop. Work that is already on the thread still finishes.
             self._worker.shutdown(wait=False)
         self._worker = None
 
@@ -131,7 +134,7 @@ class _Batches(Generic[A, T]):
         """Queue an item and wait for its result, which arrives when its whole batch is done."""
         loop = asyncio.get_running_loop()
         queue = self._queues.get(loop)
-        # A forked child inherits the queue, but not the thread that would answer those who wait in it.
+        # A forked child inherits the queue, but not the thread that would answer its callers.
         if queue is None or queue.pid != os.getpid():
             queue = self._queues[loop] = _Queue(os.getpid())
         future: asyncio.Future[T] = loop.create_future()
@@ -168,7 +171,7 @@ class _Batches(Generic[A, T]):
             outcomes = self._function(items)
         except BaseException as error:
             outcomes = [Failed(error)] * len(items)
-        if not loop.is_closed():  # nobody waits on a closed one
+        if not loop.is_closed():  # a closed loop has no waiting callers
             loop.call_soon_threadsafe(self._done, loop, queue, outcomes)
 
     def _done(self, loop: asyncio.AbstractEventLoop, queue: _Queue[A, T], outcomes: Sequence[Outcome[T]]) -> None:
@@ -239,7 +242,7 @@ class _TaskBackground:
             end = None if timeout is None else time.monotonic() + timeout
             while not self._task.done() and (end is None or time.monotonic() < end):  # noqa: ASYNC110  # another loop
                 await asyncio.sleep(0.05)
-        # The tasks of a loop that does not run will not end, so there is nothing to wait for.
+        # The tasks of a loop that is not running never end, so there is nothing to wait for.
         return self._task.done()
 
     def alive(self) -> bool:

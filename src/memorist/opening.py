@@ -126,7 +126,7 @@ class Opening(msgspec.Struct, frozen=True):
         if chosen or self.all_orgs:
             name = chosen[0] if chosen else "all_orgs"
             raise UsageError(f"{name}= is decided by the server; leave it out if the URL is a server's")
-        # A remote core is no subclass: it has the same methods, and sends what the other asks its store.
+        # A remote core is not a subclass. It has the same methods, but sends requests to a server instead of a store.
         return cast("Core", open_remote(url, runtime, self.api_key, self._scope()))
 
     def _check(self, runtime: Runtime) -> None:

@@ -80,9 +80,9 @@ def _encode_float(number: float, what: str) -> str:
     if not math.isfinite(number):
         raise InvalidValue(f"{what} contains {number!r}, which cannot be sorted")
     if number.is_integer():
-        # Exact digits, so that it encodes like the integer of the same value.
+        # Use exact digits, so that the key is the same as for the integer of this value.
         return _encode_digits(number < 0, str(abs(int(number))), 0)
-    # repr gives the shortest digits that round-trip; they sort as the numbers do.
+    # repr returns the shortest digits that convert back to the same number, and they sort like the numbers.
     mantissa, _, exponent = repr(abs(number)).partition("e")
     whole, _, fraction = mantissa.partition(".")
     return _encode_digits(number < 0, whole + fraction, int(exponent or 0) - len(fraction))
@@ -95,6 +95,7 @@ def _encode_digits(negative: bool, digits: str, exponent: int) -> str:
         return "b"
     magnitude = f"{len(significant) + exponent + _EXPONENT_OFFSET:03d}"
     body = magnitude + significant.rstrip("0")
+    # The digits of a negative number are complemented, and its end sorts above all digits: -1.5 must come before -1.
     return f"a{body.translate(_COMPLEMENT)}{_END_NEGATIVE}" if negative else f"c{body}{_END}"
 
 

@@ -61,6 +61,7 @@ def to_micros(when: datetime) -> int:
         UsageError: The datetime is naive, so its meaning would depend on the machine.
     """
     global _last
+    # Both are read and written as one tuple, so that no thread sees the time of one call with the result of another.
     moment, micros = _last
     if when is not moment:
         if when.tzinfo is None:

@@ -70,7 +70,7 @@ def load_attempts(families: Collection[str] = ()) -> list[Attempt]:
     attempts = [msgspec.json.decode(line, type=Attempt) for line in lines if line.strip()]
     names = {attempt.family for attempt in attempts}
     if set(families) - names:
-        raise UsageError(f"there are the families {', '.join(sorted(names))}")
+        raise UsageError(f"there is no such family of attempts; the families are {', '.join(sorted(names))}")
     return [attempt for attempt in attempts if not families or attempt.family in families]
 
 
@@ -106,7 +106,7 @@ def _replay(memory: Memory, user: str, attempt: Attempt) -> list[tuple[str, str]
     """Return the kind and text of everything that an attempt leaves in a user's memory."""
     ns, message = f"user:{user}", attempt.message
     if message.get("role") in ("tool", "function") or "call_id" in message:
-        # A result without its call is no valid thread; its words are what matters.
+        # A thread cannot contain a tool result without its call, and only the words matter here.
         message = {"role": "user", "trust": "tool", "content": str(message)}
     receipts = memory.threads.append(user, message, create=ns)
     memory.wait(receipts)

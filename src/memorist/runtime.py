@@ -36,7 +36,8 @@ def run_blocking(coro: Coroutine[object, None, T]) -> T:
     except StopIteration as done:
         result: T = done.value
         return result
-    # It waits for a loop that nobody runs. Closing it runs its `finally` blocks, which release locks and connections.
+    # The coroutine waits for a loop that does not run. Closing it runs its `finally` blocks, which release locks and
+    # connections.
     coro.close()
     name = getattr(coro, "__qualname__", "a coroutine")
     raise SuspendedError(f"{name} needs an event loop and was reached from a blocking Memory; use AsyncMemory")
@@ -159,7 +160,7 @@ class BlockingRuntime:
             return [await coro for coro in waiting]
         finally:
             for coro in waiting:
-                coro.close()  # after a failure the remaining ones were never started
+                coro.close()  # after a failure, the others were never started, and Python would warn about them
 
     async def resolve(self, value: T | Awaitable[T]) -> T:
         if isinstance(value, Awaitable):

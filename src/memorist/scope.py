@@ -154,7 +154,8 @@ class Scope(msgspec.Struct, frozen=True):
             return held
         wanted = grants(asked)
         for grant in wanted:
-            # A user's own namespace may look like a pattern (`user:a*`) and is not one: a pattern needs a wider grant.
+            # A user's own namespace may look like a pattern (`user:a*`). That does not permit granting the pattern,
+            # which needs a grant that covers it.
             whole = grant.endswith("*") and self.user is not None
             if not (any(_covers(held_grant, grant) for held_grant in held) if whole else may(grant)):
                 raise Forbidden(f"a handle cannot grant more than it has: {grant!r} is not among its own grants")

@@ -22,8 +22,8 @@ class Telemetry:
         self._tracer = trace.get_tracer("memorist")
         self._error, self._server = trace.StatusCode.ERROR, trace.SpanKind.SERVER
         self._extract, self._inject = propagate.extract, propagate.inject
-        self._events = meter.create_counter("memorist.events", unit="1", description="What happened, by name")
-        self._sizes = meter.create_histogram("memorist.size", unit="1", description="Sizes told with events")
+        self._events = meter.create_counter("memorist.events", unit="1", description="Number of events by name")
+        self._sizes = meter.create_histogram("memorist.size", unit="1", description="Sizes reported with events")
 
     def count(self, name: str, org: str, data: Mapping[str, Any]) -> None:
         """Count one event, and record each of its sizes."""

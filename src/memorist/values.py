@@ -134,7 +134,8 @@ def compact_json(value: object) -> str:
 
 
 def _any_json(value: object) -> str:
-    """Return a slower encoder that also accepts lone surrogates (escaped), huge integers and keys that are not text."""
+    """Return the JSON of a value from a slower encoder, which also accepts lone surrogates (escaped), huge integers and
+    keys that are not text."""
     import json
 
     try:
