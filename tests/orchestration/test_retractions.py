@@ -6,7 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from memorist.errors import NotFound, StoreUnavailable
 from memorist.languages import languages
+from memorist.stores.base import Load
 from memorist.testing import FakeClock
 from memorist_testing.plugin import Run
 
@@ -97,6 +101,31 @@ async def test_a_request_to_forget_can_be_undone(memory: Any, run: Run) -> None:
     assert (restored.value, restored.sources) == ("Oslo", (f"{thread}#1",))
     hits = await do(memory.recall("Where do I live? Oslo", namespaces="user:ada"))
     assert not next(hit for hit in hits if hit.text == "I live in Oslo.").superseded_by
+
+
+async def test_a_request_to_forget_is_undone_as_a_whole_or_not_at_all(
+    memory: Any, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    thread = await tell(memory, "I live in Oslo.")
+    (receipt,) = await do(memory.threads.append(thread, "Please forget that I live in Oslo."))
+    key, store = receipt.ended[-1].partition("/")[2], memory._core.store
+    apply, commits = store.apply, list[Any]()
+
+    async def breaking_off(changes: Any, *, now: int) -> Any:
+        commits.append(changes)
+        if any(isinstance(change, Load) and change.record.key == key for change in changes):
+            raise StoreUnavailable("the connection is gone")
+        return await apply(changes, now=now)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(store, "apply", breaking_off)
+        with pytest.raises(StoreUnavailable):
+            await do(memory.facts.unforget("user:ada", key))
+    assert commits and await fact(memory) is None
+    (restored,) = await do(memory.facts.unforget("user:ada", key))
+    assert restored == await fact(memory)
+    with pytest.raises(NotFound):
+        await do(memory.facts.unforget("user:ada", key))
 
 
 async def test_forgetting_what_was_just_said_ends_a_wish_and_undoing_brings_it_back(memory: Any, run: Run) -> None:

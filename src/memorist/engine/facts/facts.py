@@ -632,30 +632,44 @@ class Facts:
         """
         core = self._core
         space, key = core.scope.resolve_writable(ns, key)
-        request = await self._ended_version(space, check_name(key, "fact key"))
-        if request is None or not key.startswith(FORGOTTEN):
-            raise NotFound(f"no request to forget under {key!r}", namespace=space, key=key)
+        check_name(key, "fact key")
+        if core.batch is not None:
+            return await self._undo_request(space, key)
+
+        async def attempt() -> Sequence[Fact | None]:
+            batch = core.batched()
+            facts = await Facts(batch)._undo_request(space, key)
+            await core.commit(batch)
+            return await core.get_many(Fact, [(space, fact.key) for fact in facts])
+
+        return [fact for fact in await core.retry(attempt) if fact is not None]
+
+    async def _undo_request(self, space: str, key: str) -> Sequence[Fact]:
+        """Bring back everything that a request to forget has ended. The changes belong in one commit."""
         from ..events import Events
 
+        core = self._core
+        request = await self._ended_version(space, key)
+        if request is None or not key.startswith(FORGOTTEN):
+            raise NotFound(f"no request to forget under {key!r}", namespace=space, key=key)
         events, facts = Events(core), list[Fact]()
         for id in request.value["ended"]:
             name = id.removeprefix(f"{space}/")
-            event = await core.get(Event, space, name)
-            if event is not None:
-                if event.status == "cancelled":
-                    await events._undo(await events.history(name, ns=space))
-                continue
-            learning = await core.get(Learning, space, name)
-            if learning is not None and learning.status == "retracted":
+            event, learning = await core.get(Event, space, name), await core.get(Learning, space, name)
+            if event is not None and event.status == "cancelled":
+                await events._undo(await events.history(name, ns=space))
+            elif learning is not None and learning.status == "retracted":
                 row = msgspec.structs.replace(learning, status="active", updated_at=core.at())
                 job = index_job(core.org, space, f"learning:{name}", core.at())
                 await core.apply(Expect(Learning, row.row_key, learning.version), Put(row), Put(job))
-            elif learning is None:
+            elif event is None and learning is None:
                 facts += await self._brought_back(space, name)
         undone = msgspec.structs.replace(
             request, status="restored", version=request.version + 1, actor=core.scope.actor, updated_at=core.at()
         )
-        await core.apply(Load(undone), Put(index_job(core.org, space, f"fact:{key}", core.at())))
+        # If two callers undo it at once, the second finds that there is nothing left to undo.
+        expected = Expect(FactVersion, undone.row_key, 0)
+        await core.apply(expected, Load(undone), Put(index_job(core.org, space, f"fact:{key}", core.at())))
         return facts
 
     async def _ended_version(self, ns: str, key: str) -> FactVersion | None:
