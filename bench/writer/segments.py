@@ -45,7 +45,7 @@ def read_segment(path: Path, answers: Path) -> tuple[list[dict[str, Any]], list[
         context = [as_turn(turn, owner) for turn in turns[max(0, start - MAX_CONTEXT_TURNS) : start]]
         people = ["user" if owner == "user" else f"user ({owner}, the owner of this memory)"]
         people += sorted({turn.speaker for turn in new if turn.speaker not in ("user", "assistant")})
-        request = make_request(new, context=context, known=known[-30:], people=people)
+        request = make_request(new, context=context, memories=known[-30:], people=people)
         prompt = answers / f"{path.stem}.{batch}.prompt.txt"
         prompt.write_text(f"{request.system}\n\n=====\n\n{request.content}\n", "utf-8")
         answer = prompt.with_name(f"{path.stem}.{batch}.json")

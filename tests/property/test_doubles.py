@@ -51,7 +51,7 @@ class Talk:
             Message(thread="s", seq=n, role="user", content=text_of(f"s{n}", size)) for n, size in enumerate(sizes, 1)
         ]
         self.passages = [
-            MemoryItem(text_of(f"d{n}", size), "document", "handbook.md", id=f"d1/{n}", place=n)
+            MemoryItem(text_of(f"d{n}", size), "document", "handbook.md", id=f"d1/{n}", passage=n)
             for n, size in enumerate(sizes[::2], 1)
         ]
 

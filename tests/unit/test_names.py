@@ -1,4 +1,4 @@
-"""Names say what a thing is: words that only say that something happened to it are counted, and may not grow."""
+"""Names say what a thing is: words that only say that something happened to it are no names."""
 
 import ast
 from collections.abc import Iterator
@@ -9,19 +9,30 @@ import memorist
 SOURCE = Path(memorist.__file__).parent
 EMPTY_NAMES = {"found", "made", "given", "said", "told", "kept", "known", "place", "one"}
 """Nouns say more: `rows`, `record`, `options`, `statement`, `retained`, `facts`, `index`, `message`."""
-MAX_EMPTY_NAMES = 34
-"""How many are left. Lower it when you rename some; it never rises."""
+PUBLIC_NAMES = {
+    "context/context.py": {"kept"},
+    "context/manifest.py": {"kept"},
+    "engine/forgetting/forget.py": {"found"},
+    "importing/items.py": {"place"},
+    "importing/report.py": {"found", "known"},
+    "mcp/shown.py": {"found", "kept"},
+    "protocol/server_nouns.py": {"kept", "made", "place", "said"},
+    "recall/hit.py": {"place"},
+    "server/api/functions.py": {"made", "said"},
+    "stores/base.py": {"found"},
+}
+"""Fields of records, reports and requests that users already read or send. None is added."""
 
 
-def test_names_that_say_nothing_do_not_grow() -> None:
-    count = sum(1 for path in SOURCE.rglob("*.py") for _ in _empty_names(path))
-    assert count <= MAX_EMPTY_NAMES, f"{count} names say nothing; call the new ones by what they are"
+def test_only_fields_that_users_know_have_names_that_say_nothing() -> None:
+    names = {path.relative_to(SOURCE).as_posix(): set(_empty_names(path)) for path in SOURCE.rglob("*.py")}
+    assert {path: words for path, words in names.items() if words} == PUBLIC_NAMES
 
 
-def test_the_limit_follows_the_count() -> None:
-    """A limit far above the count would let new ones in."""
-    count = sum(1 for path in SOURCE.rglob("*.py") for _ in _empty_names(path))
-    assert count > MAX_EMPTY_NAMES - 50, f"lower MAX_EMPTY_NAMES to {count}"
+def test_an_empty_name_is_noticed(tmp_path: Path) -> None:
+    module = tmp_path / "module.py"
+    module.write_text("def told(one):\n    found = row = one\n    return found, row\n", "utf-8")
+    assert sorted(_empty_names(module)) == ["found", "one", "told"]
 
 
 def _empty_names(path: Path) -> Iterator[str]:

@@ -19,7 +19,7 @@ def extract(session: Session, text: str, explained: bool) -> int:
     from ..extract.explain import explain
 
     steps = explain(text, datetime.now(UTC))
-    matching = [step for step in steps if step.found]
+    matching = [step for step in steps if step.reading]
     rows = [msgspec.to_builtins(step) for step in (steps if explained else matching)]
     columns = ("found", "rule", "sentence", "lang", "why") if explained else ("found", "rule", "lang")
     session.show(rows, columns, empty="nothing found")

@@ -73,7 +73,7 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     shorten: Shorten | None = None
     head: tuple[Unit, ...] = ()
     """These are pinned units older than the history."""
-    found: tuple[Unit, ...] | None = None
+    matches: tuple[Unit, ...] | None = None
     """These are older units that a search found for the policy."""
     summary: Message | None = None
     """This is the stored summary of messages older than the history."""
@@ -191,7 +191,7 @@ class _Assembly:
         self.policy = policy
         self.parts = parts
         self.counter = parts.counter
-        self.head, searched = parts.head, parts.found
+        self.head, searched = parts.head, parts.matches
         # A unit of the window or the input is sent once, though it may be pinned or found as well.
         if self.head:
             seen = {unit.position for unit in (*units, *parts.input)}

@@ -69,7 +69,7 @@ class MemoryItem(msgspec.Struct, frozen=True):
     score: float | None = None
     id: str = ""
     """This is the id of the hit, if it differs from the source."""
-    place: int = 0
+    passage: int = 0
     """This is the number of a passage in its document, counted from 1."""
     gist: str = ""
     """This is the part of a passage that is sent if the whole passage does not fit."""
@@ -313,8 +313,8 @@ def render_memory(items: Iterable[MemoryItem]) -> str:
         if head != "[]":
             lines.append(members[0].head(year))
             year = _date(members[0].created_at)[:4]
-        if all(item.place for item in members):
-            members = _joined(sorted(members, key=lambda item: item.place))
+        if all(item.passage for item in members):
+            members = _joined(sorted(members, key=lambda item: item.passage))
         lines += _lines(members)
     return fence("recalled_memory", MEMORY_NOTE, "\n".join(lines))
 
@@ -336,8 +336,8 @@ def _joined(passages: Sequence[MemoryItem]) -> list[MemoryItem]:
     out: list[MemoryItem] = []
     for item in passages:
         last = out[-1] if out else None
-        if last is not None and item.place - last.place == 1 and not (last.superseded_by or item.superseded_by):
-            out[-1] = msgspec.structs.replace(last, text=_behind(last.text, item.text), place=item.place)
+        if last is not None and item.passage - last.passage == 1 and not (last.superseded_by or item.superseded_by):
+            out[-1] = msgspec.structs.replace(last, text=_behind(last.text, item.text), passage=item.passage)
         else:
             out.append(item)
     return out

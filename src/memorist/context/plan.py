@@ -67,7 +67,7 @@ class Aid(msgspec.Struct, frozen=True):
     """This is the stored summary of messages older than the units."""
     written: WrittenSummary | None = None
     """This is the summary written for the policy's `fold`, or None if it asked for none."""
-    found: tuple[Unit, ...] | None = None
+    matches: tuple[Unit, ...] | None = None
     """These are older units that a search found for the input, best first, or None if there was no search."""
     taken: int = 0
     """This is the number of newer units of the same list that are already kept as the current input."""

@@ -188,7 +188,7 @@ class VectorSwap(msgspec.Struct, frozen=True):
 
     def reach(self, room_tokens: int, aid: Aid) -> Reach:
         """Ask for all history, or for the newest `keep` units if the caller has searched the older ones."""
-        return _EVERYTHING if aid.found is None else Reach(units=self.keep)
+        return _EVERYTHING if aid.matches is None else Reach(units=self.keep)
 
     def plan(self, units: Sequence[Unit], room_tokens: int, aid: Aid) -> Plan:
         """Keep the newest units and the search results that still fit, in chronological order."""
@@ -209,7 +209,7 @@ class VectorSwap(msgspec.Struct, frozen=True):
 
     def _similar(self, old: Sequence[Unit], aid: Aid) -> Sequence[Unit]:
         """Return relevant older units, best first. They are found by a search, or share rare words with the input."""
-        return aid.found if aid.found is not None else [old[at] for at in most_similar(aid.query, old, self.k)]
+        return aid.matches if aid.matches is not None else [old[at] for at in most_similar(aid.query, old, self.k)]
 
 
 class Importance(msgspec.Struct, frozen=True):

@@ -78,7 +78,7 @@ class Reading:
         head: Sequence[Message] = (),
         summarizer: Summarizer | None = None,
         search: Searcher | None = None,
-        found: Iterable[Sequence[Message]] | None = None,
+        matches: Iterable[Sequence[Message]] | None = None,
         average_tokens: int | None = None,
     ) -> None:
         if layout not in LAYOUTS:
@@ -119,8 +119,10 @@ class Reading:
         self._reach: Reach | None = None
         self._summarize = summarizer
         self._search = search
-        self._found = (
-            None if found is None else tuple(unit for messages in found for unit in group(messages, self.counter)[0])
+        self._matches = (
+            None
+            if matches is None
+            else tuple(unit for messages in matches for unit in group(messages, self.counter)[0])
         )
         self._fixed = fixed_tokens(self._system, self._tools, self._scratchpad, self.budget, self.counter)
         self._fixed_sum = sum(self._fixed.values())
@@ -131,7 +133,7 @@ class Reading:
         memory: object,
         *,
         head: Sequence[Message] = (),
-        found: Iterable[Sequence[Message]] | None = None,
+        matches: Iterable[Sequence[Message]] | None = None,
         prefix_at: datetime | None = None,
     ) -> None:
         """Add the results of recall once the history has been read: memory items, older pinned messages, units that the
@@ -141,8 +143,8 @@ class Reading:
         self._items = as_items(memory)
         self._recalls = memory is not None
         self._add_head(head)
-        if found is not None:
-            self._found = tuple(unit for messages in found for unit in group(messages, self.counter)[0])
+        if matches is not None:
+            self._matches = tuple(unit for messages in matches for unit in group(messages, self.counter)[0])
 
     def _add_head(self, head: Sequence[Message]) -> None:
         if head:
@@ -281,7 +283,7 @@ class Reading:
     def _aid(self) -> Aid:
         inside = () if self._explicit_input else self._input
         return Aid(
-            self.counter, self._query(), self._summary_text, None, self._found, len(inside), total_tokens(inside),
+            self.counter, self._query(), self._summary_text, None, self._matches, len(inside), total_tokens(inside),
             self.layout == "cached",
         )  # fmt: skip
 
@@ -389,7 +391,7 @@ class Reading:
             profile=self._profile,
             shorten=self._shorten,
             head=self._head,
-            found=self._searched(units),
+            matches=self._searched(units),
             summary=self._summary,
             summary_text=self._summary_text,
             folded=self._folded,
@@ -405,8 +407,8 @@ class Reading:
     def _searched(self, units: Sequence[Unit]) -> tuple[Unit, ...] | None:
         """Return the units that the caller's search finds among those that the policy would drop."""
         if self._search is None or not self._needs.search:
-            return self._found
-        aid = msgspec.structs.replace(self._aid(), found=())
+            return self._matches
+        aid = msgspec.structs.replace(self._aid(), matches=())
         old = [left.unit for left in self.policy.plan(units, max(0, self.room_tokens()), aid).drop]
         return tuple(old[index] for index in self._search(aid.query, old, self._needs.search))
 

@@ -16,7 +16,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 
     sentence: str
     lang: str | None
-    found: str = ""
+    reading: str = msgspec.field(default="", name="found")
     """This is `key = value`, the learning, or the request."""
     rule: str = ""
     why: str = ""
@@ -32,4 +32,4 @@ def _step(item: Extracted | Refused) -> Step:
     if isinstance(item, Refused):
         return Step(sentence=item.text, lang=item.lang, why=item.reason)
     shown = f"{item.key} ends" if item.retracted else f"{item.key} = {item.value!r}"
-    return Step(sentence=item.text, lang=item.lang, found=shown, rule=item.rule)
+    return Step(sentence=item.text, lang=item.lang, reading=shown, rule=item.rule)

@@ -150,7 +150,7 @@ class _Reading:
         if isinstance(fields.get("attributes"), Mapping) and fields["attributes"]:
             value["attributes"] = dict(fields["attributes"])
         at = moment(fields.get("created_at"))
-        yield FactItem(entity_key(name), (Version(value, at),), named(fields, "group_id", "user_id"), place=position)
+        yield FactItem(entity_key(name), (Version(value, at),), named(fields, "group_id", "user_id"), position=position)
 
     def edges(self) -> Iterator[Item]:
         """Yield the facts of all edges, each with its versions. An edge that became invalid ends its version."""
@@ -166,7 +166,7 @@ class _Reading:
             versions.setdefault((key, owner), []).extend(edge_versions)
             places.setdefault((key, owner), position)
         for (key, owner), edge_versions in versions.items():
-            yield FactItem(key, tuple(sorted(edge_versions, key=_order)), owner, place=places[key, owner])
+            yield FactItem(key, tuple(sorted(edge_versions, key=_order)), owner, position=places[key, owner])
 
     def _edge(self, fields: Mapping[str, object]) -> tuple[str, list[Version]]:
         text, kind = fields.get("fact"), named(fields, "name", "relation") or "related to"

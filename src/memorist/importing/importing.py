@@ -115,7 +115,7 @@ def _checked(item: Item, checker: Checker, tally: Tally) -> None:
     try:
         tally.saw(item, checker.check(item).ns)
     except ValueError as problem:
-        tally.problem(item.place, str(problem))
+        tally.problem(item.position, str(problem))
 
 
 def _next(items: Iterator[Item], checker: Checker) -> tuple[int, list[Checked]]:

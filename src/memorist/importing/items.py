@@ -23,7 +23,7 @@ class ThreadItem(msgspec.Struct, frozen=True):
     """This is the owner in the source (a user's id or a namespace), which the mapping translates."""
     metadata: JsonObject = {}
     created_at: datetime | None = None
-    place: str = ""
+    position: str = ""
     """This is the position in the source, for error reports, such as `line 12`."""
     space: str | None = None
     """This is the target namespace, unless the owner is mapped or the whole import has a namespace."""
@@ -40,7 +40,7 @@ class MessageItem(msgspec.Struct, frozen=True):
     """This contains the role, the content and the other fields in OpenAI's or Anthropic's format."""
     created_at: datetime | None = None
     metadata: JsonObject = {}
-    place: str = ""
+    position: str = ""
     raw: Any = None
     """This is the original message, if `message` does not contain all of it."""
 
@@ -61,7 +61,7 @@ class FactItem(msgspec.Struct, frozen=True):
     owner: str | None = None
     confidence: float = 1.0
     expires_at: datetime | None = None
-    place: str = ""
+    position: str = ""
     space: str | None = None
 
 
@@ -74,7 +74,7 @@ class DocumentItem(msgspec.Struct, frozen=True):
     owner: str | None = None
     metadata: JsonObject = {}
     created_at: datetime | None = None
-    place: str = ""
+    position: str = ""
     space: str | None = None
 
 

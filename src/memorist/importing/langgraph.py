@@ -54,7 +54,7 @@ class _Thread:
 
     def __init__(self, id: str, position: str) -> None:
         self.id = id
-        self.place = position
+        self.position = position
         self.seen: set[str] = set()
         self.state: JsonObject = {}
         self.at: datetime | None = None
@@ -153,7 +153,7 @@ def _ended(database: Database, thread: _Thread) -> Iterator[Item]:
     if thread.state and thread.announced:
         value = plain(thread.state)
         versions = (Version(value, thread.at),)
-        yield FactItem(f"state/{thread.id}", versions, place=thread.place, space="workflow:langgraph")
+        yield FactItem(f"state/{thread.id}", versions, position=thread.position, space="workflow:langgraph")
 
 
 def _written(database: Database, thread: _Thread) -> Iterator[Item]:
@@ -169,10 +169,10 @@ def _written(database: Database, thread: _Thread) -> Iterator[Item]:
         try:
             messages = as_messages(loaded(kind, data))
         except ValueError as problem:
-            yield Problem(f"{thread.place}, a write", str(problem))
+            yield Problem(f"{thread.position}, a write", str(problem))
             continue
         for message in messages:
-            yield from _message(thread, message, thread.at, f"{thread.place}, a write")
+            yield from _message(thread, message, thread.at, f"{thread.position}, a write")
 
 
 def _json(value: object) -> object:
@@ -200,7 +200,7 @@ def _store(database: Database) -> Iterator[Item]:
             document = _json(value)
             versions = (Version(document, moment(changed) or moment(created)),)
             yield FactItem(
-                str(key), versions, str(prefix), expires_at=moment(ends), place=position, space=f"{STORE}/{prefix}"
+                str(key), versions, str(prefix), expires_at=moment(ends), position=position, space=f"{STORE}/{prefix}"
             )
         except ValueError as problem:
             yield Problem(position, str(problem))

@@ -79,7 +79,7 @@ def _agent(agent: Mapping[str, object], name: str, blocks: list[Any], position: 
         elif value:
             at = moment_or_none(block.get("updated_at") or block.get("created_at"))
             yield FactItem(
-                f"block/{label}", (Version(value, at),), name, place=f"{position}, block {number}", space=space
+                f"block/{label}", (Version(value, at),), name, position=f"{position}, block {number}", space=space
             )
     messages = listed(agent, "messages")
     if not messages:

@@ -49,11 +49,11 @@ def _fact(entry: Any, line: int) -> FactItem:
         if not isinstance(observations, list) or not all(isinstance(observation, str) for observation in observations):
             raise ValueError("the observations of an entity are a list of texts")
         value = {"name": name, "entityType": _text(entry, "entityType"), "observations": observations, "order": line}
-        return FactItem(entity_key(name), (Version(value),), place=position)
+        return FactItem(entity_key(name), (Version(value),), position=position)
     if kind == "relation":
         start, stop, what = _text(entry, "from"), _text(entry, "to"), _text(entry, "relationType")
         value = {"from": start, "to": stop, "relationType": what, "order": line}
-        return FactItem(relation_key(start, what, stop), (Version(value),), place=position)
+        return FactItem(relation_key(start, what, stop), (Version(value),), position=position)
     raise ValueError("it is neither an entity nor a relation")
 
 

@@ -110,7 +110,7 @@ def _fact(memory: Mapping[str, object], past: tuple[Version, ...], position: str
     versions = past if past and past[-1].value == text else (*past, Version(text, at))
     owner, agent, run = named(memory, "user_id"), named(memory, "agent_id"), named(memory, "run_id")
     space = None if owner is not None else f"agent:{agent}" if agent is not None else f"workflow:{run}" if run else None
-    return FactItem(f"mem0/{id}", versions, owner or agent or run, place=position, space=space)
+    return FactItem(f"mem0/{id}", versions, owner or agent or run, position=position, space=space)
 
 
 def _points(database: Database, histories: list[Database], seen_ids: set[str]) -> Iterator[Item]:
@@ -154,7 +154,7 @@ def _histories(database: Database, seen_ids: set[str]) -> Iterator[Item]:
             versions = tuple(version for version in map(_version, listed) if version)
             if not versions or versions[0].ended:
                 raise ValueError("its history has no text")
-            yield FactItem(f"mem0/{id}", versions, place=position)
+            yield FactItem(f"mem0/{id}", versions, position=position)
         except ValueError as problem:
             yield Problem(position, str(problem))
 

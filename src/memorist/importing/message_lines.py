@@ -139,7 +139,7 @@ class Reading:
             return name, None
         if len(self._counts) >= MAX_THREADS:
             self._counts.clear()
-        return name, ThreadItem(id=name, owner=named(message, *OWNERS), created_at=_quietly(message), place=position)
+        return name, ThreadItem(id=name, owner=named(message, *OWNERS), created_at=_quietly(message), position=position)
 
     def _thread(self, record: Any, position: str, number: int) -> Iterator[Item]:
         about: JsonMapping = record if isinstance(record, Mapping) else {}
@@ -151,7 +151,7 @@ class Reading:
             title=title if isinstance(title, str) else None,
             owner=named(about, *OWNERS),
             created_at=_quietly(about),
-            place=position,
+            position=position,
         )
         self._counts.pop(name, None)
         if isinstance(about.get("system"), str | list):

@@ -102,7 +102,7 @@ class Writer:
     async def _thread(self, plan: Plan, item: ThreadItem) -> None:
         state = self._threads.get(item.id)
         if state is None:
-            plan.problems.append(Problem(item.place, "another thread already has its id"))
+            plan.problems.append(Problem(item.position, "another thread already has its id"))
         elif state.new is item:
             plan.changes += await self._threads.making(state, self._at)
             plan.added["threads"] += 1
@@ -114,7 +114,7 @@ class Writer:
     ) -> None:
         state = self._threads.get(item.thread)
         if state is None or message is None:
-            plan.problems.append(Problem(item.place, "its thread could not be imported"))
+            plan.problems.append(Problem(item.position, "its thread could not be imported"))
         elif state.add(digest(item.key)):
             messages_by_thread.setdefault(item.thread, []).append(self._stamped(message, state))
             plan.added["messages"] += 1

@@ -76,7 +76,7 @@ class Weights(msgspec.Struct, frozen=True):
 class WeightsFile(msgspec.Struct, frozen=True):
     """Represents `weights.json`, which describes its origin and has one table per kind of embedder."""
 
-    made: dict[str, object]
+    origin: dict[str, object] = msgspec.field(name="made")
     tables: dict[str, Weights]
 
 

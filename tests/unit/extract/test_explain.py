@@ -13,7 +13,7 @@ AT = datetime(2026, 11, 11, 9, 30, tzinfo=UTC)
 
 def test_what_was_found_names_its_rule() -> None:
     (step,) = explain("I moved to Porto last month.", AT)
-    assert (step.found, step.lang) == ("location = 'Porto'", "en")
+    assert (step.reading, step.lang) == ("location = 'Porto'", "en")
     assert step.rule.startswith("en.location.")
 
 
@@ -32,10 +32,10 @@ def test_what_was_found_names_its_rule() -> None:
 )
 def test_a_sentence_that_gave_nothing_says_why(text: str, why: str) -> None:
     steps = explain(text, AT)
-    assert steps and not any(step.found for step in steps)
+    assert steps and not any(step.reading for step in steps)
     assert any(why in step.why for step in steps), steps
 
 
 def test_each_sentence_has_a_step() -> None:
     steps = explain("I live in Porto. Rain falls often.", AT)
-    assert [(bool(step.found), bool(step.why)) for step in steps] == [(True, False), (False, True)]
+    assert [(bool(step.reading), bool(step.why)) for step in steps] == [(True, False), (False, True)]

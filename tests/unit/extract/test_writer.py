@@ -22,7 +22,7 @@ def turn(text: str, speaker: str = "user", **options: Any) -> Turn:
 
 
 def asked(*turns: Turn, known: tuple[Known, ...] = (), context: tuple[Turn, ...] = ()) -> Request:
-    return make_request(turns, known=known, context=context, people=["user (the owner of this memory)"])
+    return make_request(turns, memories=known, context=context, people=["user (the owner of this memory)"])
 
 
 def operation(**fields: Any) -> Operation:
@@ -224,7 +224,7 @@ def test_numbers_may_be_said_in_words_and_dates_resolved() -> None:
 
 
 def test_the_fixed_part_of_the_prompt_comes_first_and_is_the_same_for_everyone() -> None:
-    first = make_request([turn("Hi, I'm Ada.")], people=["user (Ada)"], known=[LISBON])
+    first = make_request([turn("Hi, I'm Ada.")], people=["user (Ada)"], memories=[LISBON])
     other = make_request([turn("Something else")], instructions="Note diets.", schemas="Customer: …")
     assert first.system == rules() and other.system.startswith(rules())
     assert AT.date().isoformat() not in first.system and "Ada" not in first.system

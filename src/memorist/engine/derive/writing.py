@@ -270,7 +270,7 @@ class Writer:
         )
         more = await self._instructions(thread, ns)
         return make_request(
-            turns, context=context, known=[_as_known(item) for item in remembered], people=[owner, *others],
+            turns, context=context, memories=[_as_known(item) for item in remembered], people=[owner, *others],
             instructions=self._extraction.instructions_with(*more), schemas=self._extraction.schemas_shown,
             brief=self._extraction.brief,
         )  # fmt: skip

@@ -644,7 +644,7 @@ class Facts:
 
         return [fact for fact in await core.retry(attempt) if fact is not None]
 
-    async def _undo_request(self, space: str, key: str) -> Sequence[Fact]:
+    async def _undo_request(self, space: str, key: str) -> list[Fact]:
         """Bring back everything that a request to forget has ended. The changes belong in one commit."""
         from ..events import Events
 

@@ -4,9 +4,7 @@ A walk follows the links to everything derived from a thing. It deletes everythi
 the deleted things (see `guard`), so that nothing more can be derived from them. The next walk finds data that others
 derived in the meantime, and so on until a walk finds nothing. Then the links are deleted. A link to something that this
 handle may not write is kept, together with the path to it, for a handle with more rights. An interrupted erasure can be
-repeated.
-
-The registry of kinds declares which rows belong to a thing and how it is indexed.
+repeated. The registry of kinds declares which rows belong to a thing and how it is indexed (see `removal`).
 """
 
 from __future__ import annotations
@@ -303,8 +301,8 @@ class Eraser:
 
     async def _delete_reached(self, root: Ref) -> bool:
         """Delete everything that the walk reached, and return whether there was anything."""
-        nodes = [node for node in self._seen.values() if node.before is None]
-        doomed = [node for node in nodes if node.ref not in self._erased or await self._exists(node)]
+        doomed = [node for node in self._seen.values() if node.before is None]
+        doomed = [node for node in doomed if node.ref not in self._erased or await self._exists(node)]
         # Derived things are deleted before their sources, so that a repeated erasure still reaches the rest. The first
         # message of a thread decides from where the thread is indexed again.
         doomed.reverse()
@@ -358,11 +356,8 @@ class Eraser:
         elif ref.kind in WITH_SOURCES and root in (ref, *spaces):
             # The caller named it or its user, so the sources that are left must not bring it back.
             changes += await self._value_tombstones(ref, rows)
-        target = row_of(ref)
-        if node.instead is not None and row is not None:
-            changes.append(Load(node.instead))
-        elif target is not None and (row is not None or ref.kind != "summary"):
-            changes.append(Delete(target[0], (self._org, *target[1])))
+        if row is not None:
+            changes.append(Delete(type(row), row.row_key) if node.instead is None else Load(node.instead))
         return changes
 
     async def _samples(self, owner: str, *names: str) -> list[Any]:
@@ -372,8 +367,7 @@ class Eraser:
         return [row for table in tables for row in await self._scan(table, *names, limit=limit)]
 
     async def _names(self, ref: Ref) -> list[Change]:
-        """Return the data to delete along with a document: its bare name as a source, unless a document in another
-        namespace has the same name."""
+        """Return changes that forget a document's bare name, unless a document in another namespace has it too."""
         bare = Ref("document", key=ref.key)
         changes: list[Change] = [*raised(self._core, bare), owned(self._core, ref.ns, "document", ref.key)]
         for ns in {link.source_ns for link in await owners(self._core, "document", ref.key)} - {ref.ns}:
@@ -408,19 +402,16 @@ class Eraser:
         return [self._tombstone(ref.kind, mark) for mark in sorted(marks)]
 
     def _tombstone(self, kind: str, mark: str) -> Change:
-        """Return the change that marks a value or a source as forgotten now. A `Put` would keep the time when it was
-        first forgotten, and a writer that has since started to derive from it would not notice. The time is the same
-        throughout one erasure.
-        """
+        """Return the change that marks a value or a source as forgotten. The time is the same throughout an erasure."""
         actor, at = self._core.scope.actor, self._core.at()
         stone = Tombstone(org=self._org, kind=kind, fingerprint=mark, actor=actor, created_at=at)
+        # A `Put` would keep the time when it was first forgotten, and who derives from it since then would not notice.
         return Load(self.tombstones.setdefault(stone.row_key, stone))
 
     # -- the end
 
     async def _finish(self, end: End, everywhere: bool) -> None:
-        """Delete links and traces, and recompute statistics, in the same transaction as the changes that end the
-        erasure."""
+        """Delete links and traces, and recompute statistics, in the commit that ends the erasure."""
         locks, deletions = await self._link_deletions()
         deletions += await self._traces()
         # Recall statistics name speakers and standing items.
@@ -436,12 +427,10 @@ class Eraser:
         self._companions.clear()
 
     async def _link_deletions(self) -> tuple[list[Change], list[Change]]:
-        """Return the locks for, and the deletions of, the links whose targets are gone.
-
-        Each deletion expects the version of the link from before the links from its target were read. If someone
-        derives that target again, they write the link again. If someone deletes it again, they raise its epoch. In both
-        cases, the commit fails, and the graph is walked once more.
-        """
+        """Return the locks for, and the deletions of, the links whose targets are gone."""
+        # Each deletion expects the version of the link from before the links from its target were read. Whoever derives
+        # that target again writes the link again, and whoever deletes it again raises its epoch. In both cases the
+        # commit fails, and the graph is walked once more.
         locks: dict[Key, Change] = {}
         changes: list[Change] = []
         for key, (link, targets) in self._links.items():
@@ -513,14 +502,9 @@ class Eraser:
 
 def _once(changes: Sequence[Change]) -> list[Change]:
     """Return the changes without repetitions, because things deleted together name the same jobs, epochs and entries.
-
-    If two changes write the same row, the first is kept, because it moves the index of a thread back the furthest.
-    """
+    The first change of a row stays, because it moves the index of a thread back the furthest."""
     unique: dict[object, Change] = {}
     for change in changes:
-        identity: object = change
-        if isinstance(change, Put | Load):
-            absent = isinstance(change, Put) and change.absent
-            identity = (type(change), absent, type(change.record), change.record.row_key)
-        unique.setdefault(identity, change)
+        row = (type(change.record), change.record.row_key) if isinstance(change, Put | Load) else change
+        unique.setdefault((type(change), getattr(change, "absent", False), row), change)
     return list(unique.values())

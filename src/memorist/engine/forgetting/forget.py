@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 FORGET_QUEUE = "forget"
 SCRUB_ITEM = "scrub"
-
-
 FactRef = str | tuple[str, str] | Fact
 """A fact record, `(namespace, key)`, or `"namespace/key"`."""
 
@@ -88,50 +86,43 @@ class Forgetting:
         shred: bool = False,
         preview: bool = False,
     ) -> Erasure:
-        """Delete one thing and everything derived from it. `physical` also rewrites a SQLite file without the deleted
-        bytes.
-
-        The files of a server are shared with others, so `physical` is refused there, and an operator runs `scrub`. You
-        can pass a fact as a record, as `(namespace, key)` or as `"namespace/key"`. A `preview` counts what would be
-        deleted. `complete` is False if there is derived data left that this handle may not write.
-        """
+        """Delete one thing and everything derived from it; see `AsyncMemory.forget`."""
         if self._core.batch is not None:
             raise UsageError("forget cannot be part of a batch; call it on the memory itself")
         if physical:
             own_files(self._core)
         options = {"user": user, "thread": thread, "message": message, "fact": fact, "source": source}
-        named = [(kind, value) for kind, value in options.items() if value is not None]
+        named = [(option, value) for option, value in options.items() if value is not None]
         if len(named) != 1:
             raise UsageError("say one thing to forget: user=, thread=, message=, fact= or source=")
-        kind, value = named[0]
-        encryption = self._encryption(kind) if shred else None
-        if not preview:
-            await self.resume()
-        root = await self._root(kind, value)
+        encryption = self._encryption(user) if shred else None
         if preview:
-            return await self._preview(root)
+            root = await self._root(*named[0])
+            eraser = Eraser(self._core.batched())  # nobody commits this batch
+            complete = await eraser.erase(root, lambda counts: ())
+            return Erasure(_option(root), eraser.counts, 0, preview=True, complete=complete)
+        await self.resume()
+        root = await self._root(*named[0])
         job = self._job(root, physical)
         # The Delete makes this batch count as a deletion, which succeeds on a full disk.
         await self._core.apply(Delete(Job, job.row_key), Put(job))
         erasure = await self._erase(job.row_key, root, physical)
         if encryption is None:
             return erasure
-        return msgspec.structs.replace(erasure, shredded=await self._shred(encryption, root.ns))
+        from ...gate.encryption import destroy_and_prove
 
-    def _encryption(self, kind: str) -> Encryption:
-        """Return the keys that `shred` destroys. Raises an error if this kind of thing has no keys."""
-        if kind != "user":
+        # At the very end, because erasing has to read the data it removes.
+        keys = await self._core.runtime.call(destroy_and_prove, encryption, self._core.org, root.ns)
+        return msgspec.structs.replace(erasure, shredded=keys)
+
+    def _encryption(self, user: str | None) -> Encryption:
+        """Return the keys that `shred` destroys. Raises an error if there are none."""
+        if user is None:
             raise UsageError("shred=True destroys the key of a user; say forget(user=…, shred=True)")
         encryption: Encryption | None = getattr(self._core.shared.store, "encryption", None)
         if encryption is None:
             raise Unsupported("there is no key to destroy: this memory was opened without encryption=")
         return encryption
-
-    async def _shred(self, encryption: Encryption, ns: str) -> list[str]:
-        """Destroy a user's keys at the very end, because erasing has to read the data it removes."""
-        from ...gate.encryption import destroy_and_prove
-
-        return await self._core.runtime.call(destroy_and_prove, encryption, self._core.org, ns)
 
     async def resume(self) -> list[Erasure]:
         """Finish the erasures that earlier processes started, each with the rights of the handle that requested it."""
@@ -151,20 +142,20 @@ class Forgetting:
                 done.append(await asked._erase(job.row_key, root, job.payload["physical"], True))
         return done
 
-    async def _root(self, kind: str, value: Any) -> Ref:
+    async def _root(self, option: str, value: Any) -> Ref:
         """Return the reference to the thing to forget. Raises an error if it is not in this scope."""
-        if kind == "user":
+        if option == "user":
             return Ref("namespace", f"user:{self._core.scope.subject(value)}")
-        if kind == "fact":
+        if option == "fact":
             return await self._fact(value)
-        id = check_name(value if isinstance(value, str) else getattr(value, "id", value), kind)
-        if kind == "source":
+        id = check_name(value if isinstance(value, str) else getattr(value, "id", value), option)
+        if option == "source":
             # Several users may have sources of the same name. Each forgets what came to them from it, and must not
             # learn from an error that somebody else has one.
             return Ref("source", key=id)
-        thread, seq = (id, None) if kind == "thread" else message_id(id)
+        thread, seq = (id, None) if option == "thread" else message_id(id)
         if not await self._may_forget(thread):
-            raise NotFound(f"no such {kind} to forget", kind=kind, id=id)
+            raise NotFound(f"no such {option} to forget", kind=option, id=id)
         return thread_ref(thread) if seq is None else Ref("message", key=thread, part=str(seq))
 
     async def _may_forget(self, thread: str) -> bool:
@@ -193,25 +184,21 @@ class Forgetting:
         job = index_job(self._core.org, ns, item, at, FORGET_QUEUE)
         return msgspec.structs.replace(job, payload=payload)
 
-    async def _preview(self, root: Ref) -> Erasure:
-        eraser = Eraser(self._core.batched())  # nobody commits this batch
-        complete = await eraser.erase(root, lambda counts: ())
-        return Erasure(_kind(root), eraser.counts, 0, preview=True, complete=complete)
-
     async def _erase(self, job: Key, root: Ref, physical: bool, resumed: bool = False) -> Erasure:
-        eraser, kind = Eraser(self._core), _kind(root)
+        eraser, option = Eraser(self._core), _option(root)
         # The job names what was forgotten, so it is deleted before the files are scrubbed; a scrub job, which names
         # nothing, replaces it, so that a failed scrub is done by the next forgetting.
         scrub = self._job(None, False)
-        notices = [DeleteRange(ChangeNotice, (self._core.org, root.ns))] if kind == "user" else []
 
         def end(counts: dict[str, int]) -> list[Change]:
             # The event names only a fingerprint: it records that something was forgotten, not what.
             detail: JsonObject = {"counts": counts, "physical": physical}
-            event = audit(self._core, "forget", kind, fingerprint(root.id), detail=detail)
-            if kind == "user":
-                event = Put(msgspec.structs.replace(event.record, user=None))
-            return [Delete(Job, job), event, *notices, *([Put(scrub)] if physical else [])]
+            event = audit(self._core, "forget", option, fingerprint(root.id), detail=detail)
+            changes: list[Change] = [Delete(Job, job), event, *([Put(scrub)] if physical else [])]
+            if option == "user":
+                changes[1] = Put(msgspec.structs.replace(event.record, user=None))
+                changes.append(DeleteRange(ChangeNotice, (self._core.org, root.ns)))
+            return changes
 
         complete = await eraser.erase(root, end, everywhere=resumed)
         # After the last commit, because a reader could fill the caches again with rows that are still there.
@@ -220,7 +207,7 @@ class Forgetting:
             await self._scrub(scrub.row_key)
         report = await search_files(self._core, eraser.needles.bytes, physical)
         return Erasure(
-            kind, eraser.counts, len(eraser.tombstones), physical, report.verified, report.found,
+            option, eraser.counts, len(eraser.tombstones), physical, report.verified, report.found,
             report.checked, report.unchecked, complete=complete,
         )  # fmt: skip
 
@@ -229,6 +216,6 @@ class Forgetting:
         await self._core.apply(Delete(Job, job))
 
 
-def _kind(root: Ref) -> str:
-    """Return the word that callers use for a root's kind."""
+def _option(root: Ref) -> str:
+    """Return the option of `forget` by which a caller names a root."""
     return "user" if root.kind == "namespace" else root.kind

@@ -26,13 +26,12 @@ from ..core import Core
 
 
 class Guard(msgspec.Struct, frozen=True):
-    """Holds the changes that must be committed together with a derived write. If `forgotten` is set, nothing may be
-    written at all."""
+    """Holds the changes that must be committed together with a derived write, and the references to its sources. If
+    `forgotten` is set, nothing may be written at all."""
 
     changes: tuple[Change, ...] = ()
     forgotten: bool = False
     sources: tuple[Ref, ...] = ()
-    """These are the references to the sources, for lineage links."""
 
     def caused(self, conflict: Conflict) -> bool:
         """Return whether a conflict was caused by an epoch, which means that a source was forgotten in the meantime."""
@@ -47,10 +46,7 @@ async def epochs(core: Core, *refs: Ref) -> list[Change]:
 
 async def guard(core: Core, sources: Sequence[str], *, since: datetime | None = None) -> Guard:
     """Return the guard for data derived from these sources: their epochs, and whether one of them has already been
-    forgotten.
-
-    A source that was forgotten and then created again counts as forgotten if that happened after `since`.
-    """
+    forgotten. One that was forgotten after `since` and then created again counts as forgotten."""
     if not sources:
         return Guard()
     refs = await resolve(core, sources)

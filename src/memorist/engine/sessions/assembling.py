@@ -133,7 +133,7 @@ class Assembling:
             }
         wanted = needs_of(policy).search
         average = core.shared.message_tokens.get((core.org, thread))
-        reading = Reading(**parts, found=() if wanted else None, average_tokens=average)
+        reading = Reading(**parts, matches=() if wanted else None, average_tokens=average)
         pages = await self._read(reading, thread, past.last if past else 0)
         oldest = reading.oldest  # not the last message read: the policy may have stopped in the middle of a page
         head = await self._pinned(thread, oldest)
@@ -141,7 +141,7 @@ class Assembling:
         swapped = await self._swapped(input, thread, oldest, wanted) if wanted else None
         is_present = core.moment is None and core.batch is None
         changed_at = await self._prefix_changed_at(thread, earlier) if reading.has_reasoning and is_present else None
-        reading.add_recalled(memory, head=head, found=swapped, prefix_at=changed_at)
+        reading.add_recalled(memory, head=head, matches=swapped, prefix_at=changed_at)
         if not pages and past is None:
             await Threads(core)._existing_or_fail(thread)
         context = await self._finished(reading)

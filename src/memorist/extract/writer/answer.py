@@ -40,7 +40,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     end: str | None = None
     status: Literal["planned", "done", "cancelled"] | None = None
     people: list[str] = []
-    place: str | None = None
+    location: str | None = msgspec.field(default=None, name="place")
     scope: Literal["standing", "conversation", "task"] = "standing"
     inferred: bool = False
     confidence: float = 0.8

@@ -259,7 +259,7 @@ def _stated(
         type="pattern" if operation.kind == "pattern" else "preference", start=start, end=end,
         status=operation.status if kind == "event" else None,
         people=tuple(name.strip() for name in operation.people if name.strip()) if kind == "event" else (),
-        location=operation.place if kind == "event" else None, scope=operation.scope, inferred=inferred,
+        location=operation.location if kind == "event" else None, scope=operation.scope, inferred=inferred,
         confidence=min(operation.confidence, cap), reason=operation.reason,
         review="replaces something that must not be missed" if sensitive and operation.reason == "changed"
         else "somebody unnamed said it" if kind == "fact" and _is_hearsay(key, value, subject, turn) else None,
@@ -302,7 +302,7 @@ def _unsaid(
     text: str, value: Any, operation: Operation, request: Request, turn: Turn, target: Known | None
 ) -> str | None:
     """Return the first name or number in a memory that nobody mentioned, or None if there is none."""
-    item_texts = [f"{item.text} {item.subject or ''} {item.value}" for item in request.known]
+    item_texts = [f"{item.text} {item.subject or ''} {item.value}" for item in request.memories]
     heard = [turn.text, operation.question or "", *(other.text for other in (*request.context, *request.turns))]
     speakers = [other.speaker for other in (*request.context, *request.turns)]
     source = fold(" ".join([*heard, *item_texts, *request.people, *speakers, operation.subject]))

@@ -67,7 +67,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     content: str
     turns: tuple[Turn, ...]
     context: tuple[Turn, ...] = ()
-    known: tuple[Known, ...] = ()
+    memories: tuple[Known, ...] = ()
     people: tuple[str, ...] = ()
     brief: bool = False
 
@@ -75,7 +75,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         """Return the known memory that the model calls k1, k2, …"""
         digits = (id or "").lstrip("kK")
         number = int(digits) if digits.isascii() and digits.isdecimal() and len(digits) < 5 else 0
-        return self.known[number - 1] if 1 <= number <= len(self.known) else None
+        return self.memories[number - 1] if 1 <= number <= len(self.memories) else None
 
 
 @cache
@@ -88,7 +88,7 @@ def make_request(
     turns: Sequence[Turn],
     *,
     context: Sequence[Turn] = (),
-    known: Sequence[Known] = (),
+    memories: Sequence[Known] = (),
     people: Sequence[str] = (),
     instructions: str = "",
     schemas: str = "",
@@ -102,13 +102,13 @@ def make_request(
     ]
     system = "\n\n".join([rules(brief), *filter(None, tail)])
     context = context[-(BRIEF_CONTEXT_TURNS if brief else MAX_CONTEXT_TURNS) :]
-    known = known[:MAX_KNOWN]
+    memories = memories[:MAX_KNOWN]
     # A marker made of the content itself cannot be written by anyone into the content.
     marker = digest("\0".join(turn.text for turn in (*context, *turns)).encode("utf-8", "replace"), 6)
     parts = ["# PEOPLE", *(people or ("user",))]
     if not brief:
-        parts += ["", "# KNOWN", *(known_line(number, item) for number, item in enumerate(known, start=1))]
-        parts += [] if known else ["(nothing yet)"]
+        parts += ["", "# KNOWN", *(known_line(number, item) for number, item in enumerate(memories, start=1))]
+        parts += [] if memories else ["(nothing yet)"]
     if context:
         parts += ["", "# CONTEXT", f"<<{marker}"]
         parts += [_turn_line(turn, "", MAX_CONTEXT_CHARACTERS) for turn in context]
@@ -117,7 +117,7 @@ def make_request(
     parts += [_turn_line(turn, f"m{number} ", MAX_MESSAGE_CHARACTERS) for number, turn in enumerate(turns, start=1)]
     parts += [f"{marker}>>", "", "Answer with the operations on memory for NEW, as JSON."]
     return Request(
-        system=system, content="\n".join(parts), turns=tuple(turns), context=tuple(context), known=tuple(known),
+        system=system, content="\n".join(parts), turns=tuple(turns), context=tuple(context), memories=tuple(memories),
         people=tuple(people), brief=brief,
     )  # fmt: skip
 
