@@ -333,8 +333,9 @@ class Eraser:
         rows += [row] if row is not None else []
         self.needles.remember(rows)
         spaces = [Ref("namespace", ns)] if ns else []
-        changes = [*part_deletions(self._org, ns, ref), *raised(self._core, ref, *spaces)]
-        changes.append(self._tombstone("source", ref.fingerprint))
+        changes = [*raised(self._core, ref, *spaces), self._tombstone("source", ref.fingerprint)]
+        if not self._is_in_seen_namespace(ref) or self._erased.issuperset(spaces):
+            changes += part_deletions(self._org, ns, ref)  # otherwise they are deleted with the namespace
         if ref.kind in ("message", "summary"):
             locks += await epochs(self._core, ref)
         if ref.kind == "thread" and thread is not None:
