@@ -239,7 +239,9 @@ class Memories:
         return await Facts(self._core).delete(item.namespace, key)
 
     async def history(self, id: str, *, ns: Ns | None = None) -> list[Remembered]:
-        """Return every version of a memory, oldest first, including those of a fact that has ended.
+        """Return every version of a memory, oldest first, including those of a fact that has ended or was deleted.
+
+        A deleted event or learning leaves no history.
 
         Args:
             id: The id, such as `fact:city`.
