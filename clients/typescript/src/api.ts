@@ -741,7 +741,7 @@ export type MemoryItem = {
   superseded_by: string | null;
   score: number | null;
   id: string;
-  place: number;
+  passage: number;
   gist: string;
   said_in: string;
 };
@@ -2379,7 +2379,9 @@ export class MemoriesNoun {
   }
 
   /**
-   * Return every version of a memory, oldest first, including those of a fact that has ended.
+   * Return every version of a memory, oldest first, including those of a fact that has ended or was deleted.
+   *
+   * A deleted event or learning leaves no history.
    *
    * Args:
    *     id: The id, such as `fact:city`.
