@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -55,4 +56,19 @@ def test_opening_twice_makes_no_second_writer(connections: Connections) -> None:
     connections.close()
     connections.open()
     assert connections.read_rows("SELECT 1", ()) == [(1,)]
+    connections.close()
+
+
+def test_a_scan_with_a_limit_is_prepared_once(connections: Connections) -> None:
+    prepared: list[int] = []
+
+    def note(event: dict[str, Any]) -> None:
+        prepared.append(event["stmt_status"]["SQLITE_STMTSTATUS_REPREPARE"])
+
+    sql = "SELECT name FROM sqlite_schema ORDER BY name LIMIT ?"
+    connections.read_rows(sql, (1,))
+    connections._idle[-1].connection.trace_v2(apsw.SQLITE_TRACE_PROFILE, note)
+    for limit in (1, 2, 3):
+        assert len(connections.read_rows(sql, (limit,))) == limit
+    assert prepared == [0, 0, 0]
     connections.close()

@@ -232,6 +232,8 @@ class Connections:
         self._file = file
         # Before the pragmas, because switching to WAL may have to wait for another process.
         connection.set_busy_handler(_patience())
+        # Otherwise SQLite plans for the value of `LIMIT ?`, and prepares the statement again on every call.
+        connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         connection.execute(
             f"PRAGMA journal_mode = WAL; PRAGMA synchronous = {self._synchronous}; PRAGMA secure_delete = ON; "
             "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000; PRAGMA journal_size_limit = 33554432; "
