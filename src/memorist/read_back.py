@@ -6,7 +6,7 @@ request and run the model's calls with `ReadBack.call` or `ReadBack.run`. Both w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from .context.read_tools import (
@@ -57,12 +57,16 @@ class ReadBack:
             return list_hits(call.query, hits)
         return _answer(call, self._message(call))
 
-    def run(self, message: Given) -> list[JsonObject]:
-        """Return the results of all calls to the two tools in an assistant's message, in the format of that message."""
-        asked = as_message(message)
-        return result_messages(
-            asked, [(call, self.call(call.name, call_arguments(call))) for call in _own_calls(asked)]
-        )
+    def run(self, message: Given | Sequence[Given]) -> list[JsonObject]:
+        """Return the results of all calls to the two tools in an assistant's message, in the format of that message.
+
+        OpenAI's Responses API returns a list of items; pass the list.
+        """
+        results: list[JsonObject] = []
+        for asked in asked_messages(message):
+            calls = _own_calls(asked)
+            results += result_messages(asked, [(call, self.call(call.name, call_arguments(call))) for call in calls])
+        return results
 
     def _message(self, call: ReadCall) -> Message | None:
         target = thread_of(self._thread, call.id) or copy_of(self._thread, call.id)
@@ -96,12 +100,18 @@ class AsyncReadBack:
             return list_hits(call.query, hits)
         return _answer(call, await self._message(call))
 
-    async def run(self, message: Given) -> list[JsonObject]:
-        """Return the results of all calls to the two tools in an assistant's message, in the format of that message."""
-        asked = as_message(message)
-        return result_messages(
-            asked, [(call, await self.call(call.name, call_arguments(call))) for call in _own_calls(asked)]
-        )
+    async def run(self, message: Given | Sequence[Given]) -> list[JsonObject]:
+        """Return the results of all calls to the two tools in an assistant's message, in the format of that message.
+
+        OpenAI's Responses API returns a list of items; pass the list.
+        """
+        results: list[JsonObject] = []
+        for asked in asked_messages(message):
+            calls = _own_calls(asked)
+            results += result_messages(
+                asked, [(call, await self.call(call.name, call_arguments(call))) for call in calls]
+            )
+        return results
 
     async def _message(self, call: ReadCall) -> Message | None:
         target = thread_of(self._thread, call.id) or copy_of(self._thread, call.id)
@@ -125,6 +135,12 @@ def _named(messages: list[Message], seq: int, id: str) -> Message | None:
     if not messages or messages[0].seq != seq or id not in (messages[0].id, messages[0].shown_id):
         return None
     return messages[0]
+
+
+def asked_messages(message: Given | Sequence[Given]) -> list[Message]:
+    """Return an assistant's message, or the items of a response, as messages."""
+    items: Sequence[Given] = message if isinstance(message, list | tuple) else [message]
+    return [as_message(item) for item in items]
 
 
 def _own_calls(message: Message) -> list[ToolCall]:

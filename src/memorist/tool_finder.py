@@ -6,14 +6,14 @@ result to the conversation. The next request then contains the tools it found.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from .context.read_tools import Shape
 from .context.reading import as_tools
 from .context.tool_choice import FIND_TOOL, MAX_FOUND_TOOLS, find_tool_definition, list_tools, parse_find
-from .messages.message import Given, as_message
-from .read_back import call_arguments, result_messages
+from .messages.message import Given
+from .read_back import asked_messages, call_arguments, result_messages
 from .values import JsonMapping, JsonObject
 
 if TYPE_CHECKING:
@@ -42,11 +42,16 @@ class ToolFinder:
             return call
         return list_tools(self._memory.find_tools(call.query, self._tools, top_k=MAX_FOUND_TOOLS))
 
-    def run(self, message: Given) -> list[JsonObject]:
-        """Return the results of all calls to `find_tool` in an assistant's message, in the format of that message."""
-        asked = as_message(message)
-        calls = [call for call in asked.tool_calls if call.name == FIND_TOOL]
-        return result_messages(asked, [(call, self.call(call.name, call_arguments(call))) for call in calls])
+    def run(self, message: Given | Sequence[Given]) -> list[JsonObject]:
+        """Return the results of all calls to `find_tool` in an assistant's message, in the format of that message.
+
+        OpenAI's Responses API returns a list of items; pass the list.
+        """
+        results: list[JsonObject] = []
+        for asked in asked_messages(message):
+            calls = [call for call in asked.tool_calls if call.name == FIND_TOOL]
+            results += result_messages(asked, [(call, self.call(call.name, call_arguments(call))) for call in calls])
+        return results
 
 
 class AsyncToolFinder:
@@ -67,8 +72,15 @@ class AsyncToolFinder:
             return call
         return list_tools(await self._memory.find_tools(call.query, self._tools, top_k=MAX_FOUND_TOOLS))
 
-    async def run(self, message: Given) -> list[JsonObject]:
-        """Return the results of all calls to `find_tool` in an assistant's message, in the format of that message."""
-        asked = as_message(message)
-        calls = [call for call in asked.tool_calls if call.name == FIND_TOOL]
-        return result_messages(asked, [(call, await self.call(call.name, call_arguments(call))) for call in calls])
+    async def run(self, message: Given | Sequence[Given]) -> list[JsonObject]:
+        """Return the results of all calls to `find_tool` in an assistant's message, in the format of that message.
+
+        OpenAI's Responses API returns a list of items; pass the list.
+        """
+        results: list[JsonObject] = []
+        for asked in asked_messages(message):
+            calls = [call for call in asked.tool_calls if call.name == FIND_TOOL]
+            results += result_messages(
+                asked, [(call, await self.call(call.name, call_arguments(call))) for call in calls]
+            )
+        return results

@@ -76,3 +76,25 @@ def test_the_tools_have_both_shapes_and_an_awaited_twin() -> None:
             return await AsyncReadBack(memory, thread).call("read_more", {"id": "talk#3", "from": 1000})
 
     assert asyncio.run(main()) == "talk#3, 1000 lines:\n1000: line 1000: test_1000 passed"
+
+
+def test_the_items_of_a_response_are_answered_together() -> None:
+    calls = [
+        {"type": "function_call", "call_id": f"r{line}", "name": "read_more", "arguments": json.dumps(arguments)}
+        for line, arguments in enumerate(
+            [{"id": "talk#3", "pattern": "FAILED"}, {"id": "talk#3", "from": 9, "lines": 1}]
+        )
+    ]
+    items = [{"type": "reasoning", "id": "rs_1", "summary": []}, *calls]
+
+    async def main() -> list[dict[str, object]]:
+        async with AsyncMemory(MemoryStore(), user="ada", worker=False, embedder=None) as memory:
+            await memory.threads.append("talk", *TURN, create="user:ada")
+            return await AsyncReadBack(memory, "talk").run(items)
+
+    with open_ram() as memory:
+        memory.threads.append("talk", *TURN, create="user:ada")
+        first, second = ReadBack(memory, "talk").run(items)
+        assert first["call_id"] == "r0" and "test_417 FAILED" in first["output"]
+        assert second["call_id"] == "r1" and "line 9: test_9" in second["output"]
+    assert asyncio.run(main()) == [first, second]

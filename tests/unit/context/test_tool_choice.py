@@ -138,3 +138,22 @@ def test_the_awaited_twin_finds_the_same() -> None:
             return [answer.split(":")[0], tool_name(best[0])]
 
     assert asyncio.run(main()) == ["- search_flights", "search_flights"]
+
+
+def test_the_items_of_a_response_are_answered_together() -> None:
+    call = {
+        "type": "function_call",
+        "call_id": "f1",
+        "name": FIND_TOOL,
+        "arguments": '{"query": "flights between airports"}',
+    }
+    items = [{"type": "reasoning", "id": "rs_1", "summary": []}, call, {**call, "call_id": "f2"}]
+
+    async def main() -> list[dict[str, object]]:
+        async with AsyncMemory(MemoryStore(), user="ada", worker=False, embedder=None) as memory:
+            return await AsyncToolFinder(memory, TOOLS).run(items)
+
+    with Memory(MemoryStore(), user="ada", worker=False, embedder=None) as memory:
+        answers = ToolFinder(memory, TOOLS).run(items)
+    assert [answer["call_id"] for answer in answers] == ["f1", "f2"]
+    assert all("search_flights" in str(answer["output"]) for answer in answers) and asyncio.run(main()) == answers
