@@ -139,7 +139,7 @@ def _named(messages: list[Message], seq: int, id: str) -> Message | None:
 
 def asked_messages(message: Given | Sequence[Given]) -> list[Message]:
     """Return an assistant's message, or the items of a response, as messages."""
-    items: Sequence[Given] = message if isinstance(message, list | tuple) else [message]
+    items = [message] if isinstance(message, str | Mapping | Message) else message
     return [as_message(item) for item in items]
 
 
