@@ -386,5 +386,7 @@ async def test_deriving_twice_changes_nothing(memory: Any, run: Run) -> None:
 
 def test_permanent_errors_are_told_from_passing_ones() -> None:
     assert permanent(ModelError("bad", retryable=False))
+    assert permanent(ModelError("too long", retryable=False, status=400))
     assert not permanent(ModelError("down", retryable=True))
+    assert not permanent(ModelError("the key has expired", retryable=False, status=401))
     assert not permanent(ValueError("other"))

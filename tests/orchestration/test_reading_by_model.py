@@ -31,7 +31,8 @@ class Reader(WireServer):
         super().__init__()
         self.bad: str | None = None
         """A word that spoils the answer for all messages of a call."""
-        self.down = False
+        self.down: int | None = None
+        """The status of every answer while the model is away."""
         self.cut: str | None = None
         """A word of a message for which the answer ends in the middle of a further item."""
         self.loops = 0
@@ -39,7 +40,7 @@ class Reader(WireServer):
 
     def reply(self, path: str) -> Reply:
         if self.down:
-            return Reply({"error": {"message": "overloaded"}}, status=503)
+            return Reply({"error": {"message": "overloaded"}}, status=self.down)
         asked = "\n".join(str(message["content"]) for message in self.requests[-1]["messages"])
         found = []
         for number, text in NEW.findall(asked):
@@ -153,10 +154,11 @@ async def test_an_answer_that_repeats_itself_until_it_is_cut_off_is_not_asked_fo
     assert (spent.calls, spent.output_tokens) == (1, 7), "an answer that was cut off has its price too"
 
 
+@pytest.mark.parametrize("status", [503, 401, 404])
 async def test_patterns_stand_in_while_the_model_is_away_and_it_reads_again_when_it_is_back(
-    open_memory: OpenMemory, server: Reader, model: Any, clock: FakeClock, run: Run
+    open_memory: OpenMemory, server: Reader, model: Any, clock: FakeClock, run: Run, status: int
 ) -> None:
-    server.down = True
+    server.down = status  # overloaded, an expired key, or a wrong name
     memory = open_memory(model=model)
     await told(memory, "I live in Lisbon.", "I like figs")
     for _ in range(MAX_ATTEMPTS + 1):
@@ -166,7 +168,7 @@ async def test_patterns_stand_in_while_the_model_is_away_and_it_reads_again_when
     assert set(facts) == {"location"}
     assert all("by en." in (fact.reason or "") for fact in facts.values())
     assert (await do(memory.stats())).dead_letters == 0
-    server.down = False
+    server.down = None
     clock.advance(7_200)
     await Outbox(memory._core.shared, memory.org).drain()
     again = {fact.key: fact for fact in await do(memory.facts.list("user:ada"))}

@@ -58,6 +58,8 @@ if TYPE_CHECKING:
 
 BATCH_MESSAGES = 100
 REREAD = "reread"
+UNAVAILABLE_STATUS = frozenset({401, 402, 403, 404})
+"""The key is refused or the model does not exist, which no message has caused. Messages wait until that is fixed."""
 EARLIER_MESSAGES = 6
 """How many earlier messages to reread for context, so that "no, I meant …" can be matched to the statement it
 corrects."""
@@ -797,6 +799,8 @@ def subject_of(thread: Thread) -> str:
 
 def permanent(problem: Exception) -> bool:
     """Return whether retrying is pointless because the model answered but its answer is unusable."""
+    if getattr(problem, "status", None) in UNAVAILABLE_STATUS:
+        return False
     return isinstance(problem, ModelError) and getattr(problem, "retryable", True) is False
 
 
