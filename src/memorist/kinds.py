@@ -204,8 +204,14 @@ def fact_text(fact: Fact) -> str:
     """Return a fact as text: its sentence if it has one, otherwise its key in words and its value."""
     if fact.text is not None:
         return fact.text
-    name = fact.key.replace("_", " ").replace(".", " ").replace("-", " ")
-    return f"{name}: {fact.value if isinstance(fact.value, str) else encode_json(fact.value)}"
+    return f"{key_in_words(fact)}: {fact.value if isinstance(fact.value, str) else encode_json(fact.value)}"
+
+
+def key_in_words(fact: Fact) -> str:
+    """Return the key of a fact in words, followed by its subject: "shoe size", or "shoe size (Mia)"."""
+    key = fact.key if fact.subject is None else fact.key.removesuffix(f"@{fact.subject}")
+    name = key.replace("_", " ").replace(".", " ").replace("-", " ")
+    return name if fact.subject is None else f"{name} ({fact.subject})"
 
 
 def sought_text(fact: Fact) -> str:

@@ -261,7 +261,7 @@ def test_a_request_to_forget_says_what_ended_and_can_be_undone() -> None:
         ended = (await said(client, "remember", text="Please forget that I live in Oslo."))["ended"]
         assert [id.partition("/")[2] for id in ended] == ["location", "forgotten.i_live_in_oslo"]
         versions = (await said(client, "history", id="location"))["versions"]
-        assert [version["status"] for version in versions] == ["superseded", "retracted"]
+        assert [version["status"] for version in versions] == ["superseded", "ended"]
         undone = await said(client, "undo", id=ended[-1])
         assert (undone["before"], undone["after"]) == ("(no longer remembered)", "location: Oslo")
         await said(client, "remember", text="I don't live in Oslo anymore.")

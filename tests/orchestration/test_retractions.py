@@ -200,5 +200,5 @@ async def test_the_receipt_names_what_a_statement_has_ended(memory: Any, run: Ru
     (receipt,) = await do(memory.wait(receipts))
     assert receipt.ended == ("user:ada/location",)
     _, last = await do(memory.memories.history("fact:location", ns="user:ada"))
-    assert (last.status, last.text) == ("retracted", "location")
+    assert (last.status, last.text) == ("ended", "location")
     assert (await do(memory.memories.undo("fact:location", ns="user:ada"))).value == "Oslo"

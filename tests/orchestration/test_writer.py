@@ -342,3 +342,85 @@ async def test_an_update_that_adds_to_a_memory_loses_none_of_its_details(open_me
     await do(memory.remember("As I said, it is a Volvo, my red car.", user="ada"))
     texts = [item.text for item in await do(memory.scope(user="ada").memories.list())]
     assert "The user drives a red Volvo from 1998." in texts
+
+
+async def test_what_is_about_the_past_replaces_nothing(open_memory: OpenMemory) -> None:
+    nokia = operation(
+        "I worked at Nokia until 2015", "The user worked at Nokia until 2015.", key="employer", value="Nokia",
+        end="2015",
+    )  # fmt: skip
+    model, _ = scripted([operation("I work at Acme", "The user works at Acme.", key="employer", value="Acme")], [nokia])
+    memory = open_memory(model=model, extract=Extraction())
+    await tell(memory, "Hello there, I work at Acme these days.")
+    await tell(memory, "I worked at Nokia until 2015, as you may have heard.")
+    items = await do(memory.memories.list(ns="user:ada"))
+    assert [(item.id, item.value, item.status) for item in items] == [
+        ("fact:employer", "Acme", "active"), ("fact:employer.nokia", "Nokia", "ended")
+    ]  # fmt: skip
+    hits = await do(memory.recall("Who worked at Nokia?", namespaces="user:ada", kinds="fact", min_score=0))
+    assert "The user worked at Nokia until 2015." in [hit.text for hit in hits]
+
+
+@pytest.mark.parametrize("kind", ["fact", "event", "preference"])
+async def test_every_kind_keeps_its_subject_its_period_and_the_evidence_of_each_change(
+    open_memory: OpenMemory, kind: str
+) -> None:
+    fields = {"kind": kind, "subject": "Mia", "key": "drink" if kind == "fact" else None}
+    tea, green = ({"value": value} if kind == "fact" else {} for value in ("tea", "green tea"))
+    model, _ = scripted(
+        [operation("Mia drinks tea", "Mia drinks tea.", start="2026-01", **fields, **tea)],
+        [operation("Mia drinks green tea", "Mia drinks green tea.", op="update", id="k1", reason="changed",
+                   **fields, **green)],
+        [operation("Mia drinks nothing", "", op="end", id="k1", reason="stopped", **fields)],
+    )  # fmt: skip
+    memory = open_memory(model=model, extract=Extraction(read_from=("user", "tool")))
+    await tell(memory, "As you know, Mia drinks tea.")
+    [item] = await do(memory.memories.list(ns="user:ada", subject="Mia"))
+    assert (item.valid_from.year, item.text, item.trust) == (2026, "Mia drinks tea.", "user")
+    receipts = await do(memory.threads.append("talk", {"role": "tool", "content": "Now Mia drinks green tea.",
+                                                       "tool_call_id": "1"}))  # fmt: skip
+    await do(memory.wait(receipts))
+    changed = await do(memory.memories.get(item.id, ns="user:ada"))
+    assert (changed.text, changed.reason, changed.trust) == ("Mia drinks green tea.", "changed", "tool")
+    assert (changed.metadata["quote"], changed.sources[-1]) == ("Mia drinks green tea", "talk#2")
+    await tell(memory, "In fact Mia drinks nothing any more.")
+    last = (await do(memory.memories.history(item.id, ns="user:ada")))[-1]
+    assert (last.status, last.reason, last.sources[-1]) == ("ended", "stopped", "talk#3")
+    assert last.metadata["quote"] == "Mia drinks nothing"
+    assert (await do(memory.memories.undo(item.id, ns="user:ada"))).text == "Mia drinks green tea."
+
+
+async def test_the_time_of_the_statement_decides_for_every_kind(open_memory: OpenMemory, clock: FakeClock) -> None:
+    """A message is often read long after it was written; what was said later still changes what was said before."""
+    fields = {"kind": "preference", "subject": "user"}
+    change = {**fields, "op": "update", "id": "k1", "reason": "changed"}
+    model, _ = scripted(
+        [operation("I love long answers", "The user loves long answers.", **fields)],
+        [operation("I love short answers", "The user loves short answers.", **change)],
+        [operation("I love rhymes", "The user loves rhymes.", **change)],
+        [operation("no more short answers", "", **{**change, "op": "end", "reason": "stopped"})],
+    )
+    memory = open_memory(model=model, extract=Extraction())
+    times = {}
+    for name in ("first", "early", "second", "third"):
+        times[name] = clock().isoformat()
+        clock.advance(60)
+    for name, text in (
+        ("first", "By the way, I love long answers."), ("second", "Today I love short answers."),
+        ("early", "In fact I love rhymes."), ("third", "Please, no more short answers."),
+    ):  # fmt: skip
+        message = {"role": "user", "content": text, "created_at": times[name]}
+        receipts = await do(memory.threads.append(name, message, create="user:ada"))
+        [receipt] = await do(memory.wait(receipts))
+        expected = ("is older than the memory it would change",) if name == "early" else ()
+        assert receipt.refused == expected
+    [item] = await do(memory.memories.list(ns="user:ada"))
+    assert (item.text, item.status) == ("The user loves short answers.", "ended")
+
+
+async def test_an_item_that_the_model_withdraws_stays_refused(open_memory: OpenMemory) -> None:
+    model, prompts = scripted([operation("never said", "The user likes golf.", kind="preference")], [])
+    memory = open_memory(model=model, extract=Extraction())
+    understood = await do(memory.remember("I spent the whole day outside in the rain.", user="ada"))
+    assert len(prompts) == 2, "the model was asked to repair it"
+    assert [refusal.reason for refusal in understood.refused] == ["quotes words that are not in the message"]

@@ -345,12 +345,22 @@ class Events:
         return stored
 
     async def _replace(
-        self, old: Event | None, event: Event, action: str, guards: Sequence[Change] = (), *, expect: int | None = None
+        self,
+        old: Event | None,
+        event: Event,
+        action: str,
+        guards: Sequence[Change] = (),
+        *,
+        expect: int | None = None,
+        stated_at: datetime | None = None,
     ) -> Event:
-        """Replace version `old` of an event, and write its links, audit event and index job in the same transaction."""
+        """Replace version `old` of an event, and write its links, audit event and index job in the same transaction.
+
+        The new version begins now, or at `stated_at` if it comes from a message.
+        """
         core = self._core
         at = core.at()
-        event = event if old is None else msgspec.structs.replace(event, updated_at=at)
+        event = event if old is None else msgspec.structs.replace(event, updated_at=stated_at or at)
         version = (0 if old is None else old.version) if expect is None else expect
         # A cancelled event is not recalled, so its index entry goes at once.
         index: Change = (

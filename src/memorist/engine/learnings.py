@@ -233,10 +233,7 @@ class Learnings:
             learning = msgspec.structs.replace(
                 old, **changed, reason=reason, actor=self._core.scope.actor, updated_at=self._core.at()
             )
-            check_period(learning.valid_from, learning.valid_until)
-            learning = _with_previous(learning, old)
-            results = await self._core.apply(*self._changes(learning, old, "update"))
-            return results.written(learning)
+            return await self._replace(old, learning, "update")
 
         stored: Learning = await self._core.retry(attempt)
         return stored
@@ -406,15 +403,20 @@ class Learnings:
             *(Delete(Tombstone, mark) for mark in marks),
         )
 
+    async def _replace(self, old: Learning, new: Learning, action: str) -> Learning:
+        """Replace a learning by a new version, which keeps the earlier ones."""
+        check_period(new.valid_from, new.valid_until)
+        learning = _with_previous(new, old)
+        results = await self._core.apply(*self._changes(learning, old, action))
+        return results.written(learning)
+
     async def _restore(self, old: Learning, before: PreviousLearning) -> Learning:
         """Give a learning the fields that it had in an earlier version, as a new version."""
         core = self._core
         restored = msgspec.structs.replace(
             before.put_into(old), reason="undone", actor=core.scope.actor, updated_at=core.at()
         )
-        learning = _with_previous(restored, old)
-        results = await core.apply(*self._changes(learning, old, "undo"))
-        return results.written(learning)
+        return await self._replace(old, restored, "undo")
 
     def _changes(
         self, learning: Learning, old: Learning | None, action: str, sources: Sequence[Ref] | None = None
@@ -613,5 +615,5 @@ def _again(old: Learning, new: Learning) -> Learning:
         confidence=confidence + REINFORCED_DOUBT * (1 - confidence),
         sources=tuple(dict.fromkeys((*old.sources, *new.sources))),
         status="active",
-        updated_at=new.updated_at,
+        updated_at=max(old.updated_at, new.updated_at),
     )

@@ -544,7 +544,8 @@ def remembered(record: Fact | Event | Learning, now: datetime, *, status: str | 
 
 
 def _present_status(record: Fact | Learning, now: datetime) -> str:
-    return "ended" if record.status == "active" and has_lapsed(record, now) else record.status
+    is_over = record.status == "retracted" or (record.status == "active" and has_lapsed(record, now))
+    return "ended" if is_over else record.status
 
 
 def _sentence(fact: Fact) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ..errors import UsageError
-from ..kinds import has_lapsed
+from ..kinds import has_lapsed, key_in_words
 from ..ports import When, as_datetime
 from ..records import Fact, FactVersion, Learning, as_dict
 from ..values import Json, JsonObject, as_list, check_name
@@ -294,7 +294,8 @@ def fact_line(fact: Fact, since: datetime | None, now: datetime) -> ProfileLine 
         return None
     if topic is None:
         lane = "facts" if key == fact.key else "wishes"
-        text = f"{key.replace('_', ' ').replace('.', ' ').replace('-', ' ')}: {value}"
+        name = key_in_words(msgspec.structs.replace(fact, key=key))
+        text = fact.text if fact.subject is not None and fact.text is not None else f"{name}: {value}"
     else:
         lane = _LANES[topic.lane]
         text = topic.tell_value(fact.value if isinstance(fact.value, bool) else value, fact.key)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import msgspec
 
@@ -31,11 +31,13 @@ from ..facts.timeline import spliced
 from ..gating import counter_changes
 from ..learnings import Learnings, learning_id
 from ..memories import Remembered, remembered
+from ..trust import lowest_trust
 from .retracting import ended_learning
 
 if TYPE_CHECKING:
     from ...extract.extracted import LearningType
 
+M = TypeVar("M", Event, Learning)
 MAX_SOURCES = 8
 """How many of its most recent sources a memory keeps."""
 CONFIRMED_SHARE = 0.3
@@ -128,7 +130,7 @@ class Noting:
         if note.op == "confirm":
             await self._confirm_fact(note, source, current)
             return
-        if note.op == "add" and current is not None and not _same(current.value, note.value) and not _exclusive(name):
+        if note.op == "add" and _needs_own_key(name, note, current, source):
             # Two things that can both be true: each has a key of its own, and neither replaces the other.
             key = key_about(f"{name}.{slug(str(note.value)) or digest(str(note.value).encode(), 4)}", note.subject)
             current = await core.get(Fact, self._ns, key)
@@ -174,8 +176,9 @@ class Noting:
             return
         facts = Facts(self._core)
         ended, changes = facts._ending(
-            current, "ended", note.reason, source.message, source.stated_at, until=note.end or source.stated_at
-        )
+            current, "ended", note.reason, source.message, source.stated_at, until=note.end or source.stated_at,
+            quote=note.quote,
+        )  # fmt: skip
         await self._core.apply(Expect(Fact, current.row_key, current.version), *changes)
         self.outcome.ended.append(remembered(ended, self._core.at(), status="ended"))
 
@@ -207,16 +210,19 @@ class Noting:
         elif old is not None and note.op == "confirm":
             self.outcome.confirmed.append(f"event:{old.id}")
         elif old is not None and note.op == "end":
-            cancelled = msgspec.structs.replace(old, status="cancelled", reason=note.reason)
-            stored = await events._replace(old, _with_source(cancelled, source), "cancel")
+            cancelled = msgspec.structs.replace(
+                old, status="cancelled", reason=note.reason, metadata={**old.metadata, "quote": note.quote}
+            )
+            stored = await events._replace(old, _with_source(cancelled, source), "cancel", stated_at=source.stated_at)
             self.outcome.ended.append(remembered(stored, core.at()))
         elif old is not None:
             changed = msgspec.structs.replace(
                 old, text=note.text, starts_at=note.start or old.starts_at, ends_at=note.end or old.ends_at,
                 status=note.status or old.status, people=note.people or old.people,
                 location=note.location or old.location, reason=note.reason, confidence=note.confidence,
+                metadata={**old.metadata, "quote": note.quote},
             )  # fmt: skip
-            stored = await events._replace(old, _with_source(changed, source), "update")
+            stored = await events._replace(old, _with_source(changed, source), "update", stated_at=source.stated_at)
             self.outcome.stored.append(remembered(stored, core.at()))
         else:
             starts = note.start or source.stated_at
@@ -247,10 +253,10 @@ class Noting:
             self._refuse(note, "names a memory that is gone")
         elif old is not None and note.op == "end":
             await core.apply(
-                Expect(Learning, old.row_key, old.version), *ended_learning(core, old, source.message),
+                Expect(Learning, old.row_key, old.version), *ended_learning(core, old, source.message, note),
                 audit(core, "end", "learning", f"{self._ns}/{id}", source.message),
             )  # fmt: skip
-            ended = msgspec.structs.replace(old, sources=(*old.sources, source.message))
+            ended = msgspec.structs.replace(old, sources=(*old.sources, source.message), reason=note.reason)
             self.outcome.ended.append(remembered(ended, core.at(), status="ended"))
         elif old is not None and (note.op == "confirm" or (note.op == "add" and source.message in old.sources)):
             self.outcome.confirmed.append(f"learning:{id}")
@@ -259,10 +265,12 @@ class Noting:
                     old.content, type=_type(old.type), source=source.message, subject=old.subject, user=self._user
                 )
         elif old is not None and note.op == "update":
-            stored = await learnings.update(
-                id, content=note.text, confidence=note.confidence, valid_from=note.start, valid_until=note.end,
-                reason=note.reason, user=self._user,
+            changed = msgspec.structs.replace(
+                old, content=note.text, confidence=note.confidence, valid_from=note.start or old.valid_from,
+                valid_until=note.end or old.valid_until, metadata={**old.metadata, "quote": note.quote},
+                reason=note.reason, actor="processor", updated_at=source.stated_at,
             )  # fmt: skip
+            stored = await learnings._replace(old, _with_source(changed, source), "update")
             self.outcome.stored.append(remembered(stored, core.at()))
         else:
             new = learnings._new(
@@ -271,7 +279,8 @@ class Noting:
             stored = await learnings._write(
                 msgspec.structs.replace(
                     new, metadata={"quote": note.quote}, trust=source.trust, valid_from=note.start,
-                    valid_until=note.end, scope=note.scope, inferred=note.inferred,
+                    valid_until=note.end, scope=note.scope, inferred=note.inferred, created_at=source.stated_at,
+                    updated_at=source.stated_at,
                 )
             )  # fmt: skip
             if stored.status == "rejected":
@@ -281,6 +290,16 @@ class Noting:
 
     def _refuse(self, note: Note, reason: str) -> None:
         self.outcome.refused.append(Refused(reason=reason, text=note.text, message=note.turn + 1))
+
+
+def _needs_own_key(key: str, note: Note, current: Fact | None, source: Source) -> bool:
+    """Return whether a new fact must not replace the fact under its key, because a person can have several such facts
+    or because it is about the past, such as a former employer.
+    """
+    differs = current is not None and not _same(current.value, note.value)
+    if note.end is not None and note.end <= source.stated_at:
+        return differs or (current is None and key in EXCLUSIVE_KEYS)
+    return differs and not _exclusive(key)
 
 
 def _exclusive(key: str) -> bool:
@@ -321,8 +340,10 @@ def _surer(old: float, new: float) -> float:
     return round(surest + CONFIRMED_SHARE * (1 - surest), 4)
 
 
-def _with_source(event: Event, source: Source) -> Event:
-    return msgspec.structs.replace(event, sources=tuple(dict.fromkeys((*event.sources, source.message)))[-MAX_SOURCES:])
+def _with_source(record: M, source: Source) -> M:
+    """Return a changed event or learning with the source of the change, which may lower its trust."""
+    sources = tuple(dict.fromkeys((*record.sources, source.message)))[-MAX_SOURCES:]
+    return msgspec.structs.replace(record, sources=sources, trust=lowest_trust((record.trust, source.trust)))
 
 
 def _type(type: str) -> LearningType:

@@ -23,6 +23,7 @@ from ..learnings import content_terms
 
 if TYPE_CHECKING:
     from ...extract.extracted import Extracted
+    from ...extract.writer.checks import Note
 
 MAX_MARKED = 12
 """The maximum number of messages that one request marks."""
@@ -165,7 +166,9 @@ def request_changes(
     return [Load(version), Put(index_job(core.org, ns, f"fact:{version.key}", core.at()))]
 
 
-def ended_learning(core: Core, learning: Learning, source: str) -> list[Change]:
+def ended_learning(core: Core, learning: Learning, source: str, note: Note | None = None) -> list[Change]:
     """Return the changes that end a learning. It stays in the store, so it can be restored."""
     ended = replace(learning, status="retracted", sources=(*learning.sources, source), updated_at=core.at())
+    if note is not None:
+        ended = replace(ended, reason=note.reason, metadata={**learning.metadata, "quote": note.quote})
     return [Put(ended), Delete(Entry, (core.org, learning.ns, "learning", "", learning.id))]

@@ -202,7 +202,10 @@ class Writer:
         if decoded is None:
             return notes, refusals
         more, still_refused = _checked(decoded, request, taken=notes)
-        return [*notes, *more], [*(refusal for refusal in refusals if refusal not in repairable), *still_refused]
+        # An item that the model withdraws instead of repairing it stays refused, for the reason it had at first.
+        withdrawn = repairable[len(more) + len(still_refused) :]
+        others = [refusal for refusal in refusals if refusal not in repairable]
+        return [*notes, *more], [*others, *withdrawn, *still_refused]
 
     async def _complete(
         self, request: Request, conversation: Sequence[JsonObject]

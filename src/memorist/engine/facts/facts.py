@@ -848,6 +848,7 @@ class Facts:
         source: str | None = None,
         at: datetime | None = None,
         until: datetime | None = None,
+        quote: str | None = None,
     ) -> tuple[FactVersion, list[Change]]:
         """Return the final version of a fact, and the changes that end it.
 
@@ -866,6 +867,7 @@ class Facts:
                 "value": old.value if status in ("rejected", "ended") else None,
                 "valid_until": (until or at or core.at()) if status == "ended" else old.valid_until,
                 "sources": old.sources if source is None else (*old.sources, source),
+                "metadata": old.metadata if quote is None else {**old.metadata, "quote": quote},
             }
         )
         action = {"deleted": "delete", "rejected": "reject", "ended": "end"}.get(status, status)

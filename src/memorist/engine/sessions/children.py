@@ -13,7 +13,7 @@ from ...values import JsonObject
 from ..core import Core
 from ..derive.carried import DERIVED
 from ..threads.threads import PARENT
-from .inject import lowest_trust
+from ..trust import lowest_trust
 
 CHILD = "child"
 """The metadata key under which a message names the thread of the sub-agent that wrote it."""

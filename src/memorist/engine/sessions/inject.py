@@ -23,6 +23,7 @@ from ..facts.facts import Facts
 from ..recalling import Recalling, Spaces
 from ..state import State
 from ..threads.threads import Threads
+from ..trust import lowest_trust
 from .assembling import Assembling, Recall, recall_spec
 
 if TYPE_CHECKING:
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 METHODS = ("run", "invoke", "arun", "ainvoke")
-TRUSTED = {"web": 0, "tool": 1, "document": 2, "processor": 3, "assistant": 3, "import": 4, "system": 4, "user": 4}
-"""The order of trust levels; text based on several sources gets the lowest."""
 TASK_HITS = 8
 OWN_THREAD = "memorist.thread"
 """The state key of the thread that a scope's agents continue."""
@@ -138,11 +137,6 @@ class Made(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(
             message, metadata={DERIVED: list(self.sources)}, trust=None if trust == message.trust_level else trust
         )
-
-
-def lowest_trust(trusts: Sequence[str]) -> str:
-    """Return the lowest of several trust levels."""
-    return min(trusts, key=lambda trust: TRUSTED.get(trust, 0))
 
 
 class Output(msgspec.Struct, frozen=True):

@@ -237,11 +237,17 @@ def _stated(
             return "updates a memory about somebody else"
         if operation.reason is None:
             return "updates a memory without a reason"
+        # An older statement about a fact becomes an earlier version of it; other kinds have no place for one.
+        if target.kind != "fact" and target.stated_at is not None and target.stated_at > turn.at:
+            return "is older than the memory it would change"
         if operation.reason == "more" and details(target.text) - details(text):
             return "loses a detail of the memory it adds to"
         kind, key = target.kind, target.key if target.kind == "fact" else None
     if kind == "fact":
-        problem = _fact_problem(operation, key, value, subject, turn)
+        # The key of a known fact is right as it is: it may name a subject, or come from an application.
+        if target is None and (key is None or len(key) > MAX_KEY_CHARACTERS or not _KEY.fullmatch(key)):
+            return "has no key, or one that is not in snake_case"
+        problem = _fact_problem(key or "", value, subject, turn)
         if problem is not None:
             return problem
     unsaid = _unsaid(text, value if kind == "fact" else None, operation, request, turn, target)
@@ -266,12 +272,10 @@ def _stated(
     )  # fmt: skip
 
 
-def _fact_problem(operation: Operation, key: str | None, value: object, subject: str | None, turn: Turn) -> str | None:
-    if key is None or len(key) > MAX_KEY_CHARACTERS or not _KEY.fullmatch(key):
-        return "has no key, or one that is not in snake_case"
+def _fact_problem(key: str, value: object, subject: str | None, turn: Turn) -> str | None:
     if value is None or (isinstance(value, str) and not value.strip()) or value == []:
         return "has no value"
-    root = key.split(".")[0]
+    root = key.split("@")[0].split(".")[0]
     if root in RESERVED_ROOTS:
         return "has a key that is reserved"
     if subject is None and root in OWN_STATEMENT_KEYS and isinstance(value, str):

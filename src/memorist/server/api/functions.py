@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 
 from ...engine.sessions.assembling import Recall
-from ...engine.sessions.inject import TASK_HITS, TRUSTED, Injection, Made, Output, Remember
+from ...engine.sessions.inject import TASK_HITS, Injection, Made, Output, Remember
+from ...engine.trust import TRUSTED
 from ...errors import InvalidValue
 from ...ports import as_datetime
 from ...protocol import server_nouns
