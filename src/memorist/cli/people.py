@@ -35,7 +35,7 @@ def list_(session: Session, min_confidence: float, type_: LearningType | None, l
         rows = memory.learnings.list(min_confidence=min_confidence, type=type_, limit=limit)
         general = "nothing learned that applies to everyone; --user NAME shows what was learned of one"
         empty = "nothing learned yet" if memory.user else general
-        session.show(rows, ("id", "type", "content", "confidence", "usage_count", "last_used"), empty=empty)
+        session.show(rows, ("id", "type", "subject", "content", "confidence", "usage_count", "last_used"), empty=empty)
 
 
 @learnings.command()
@@ -45,11 +45,24 @@ def list_(session: Session, min_confidence: float, type_: LearningType | None, l
     show_default=True, help="The type of learning.",
 )  # fmt: skip
 @click.option("--confidence", type=float, default=0.5, show_default=True, help="How certain it is, from 0 to 1.")
+@click.option("--subject", help="The person or thing it is about, if not the user.")
+@click.option("--from", "valid_from", help="When it became true, as an ISO time.")
+@click.option("--until", "valid_until", help="When it stops being true.")
 @session_of
-def add(session: Session, content: str, type_: LearningType, confidence: float) -> None:
+def add(
+    session: Session,
+    content: str,
+    type_: LearningType,
+    confidence: float,
+    subject: str | None,
+    valid_from: str | None,
+    valid_until: str | None,
+) -> None:
     """Add a learning about --user NAME, or for everyone. Adding the same content again reinforces it."""
     with session.memory(create=True) as memory:
-        learning = memory.learnings.add(content, type=type_, confidence=confidence)
+        learning = memory.learnings.add(
+            content, type=type_, confidence=confidence, subject=subject, valid_from=valid_from, valid_until=valid_until
+        )
         session.done(
             {"id": learning.id, "confidence": learning.confidence}, f"{learning.id} confidence {learning.confidence:g}"
         )
