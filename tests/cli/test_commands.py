@@ -176,6 +176,12 @@ def test_a_request_to_forget_is_shown_and_can_be_undone(memorist: Memorist) -> N
     assert memorist("--json", "facts", "get", "user:ada", "location").json()["value"] == "Oslo"
 
 
+def test_a_statement_that_is_not_to_be_remembered_is_reported_as_kept_out(memorist: Memorist) -> None:
+    told = memorist("--user", "ada", "remember", "Don't remember this: I live in Oslo.")
+    assert told.out == "stored in its thread only; it is kept out of recall, and no fact was extracted from it\n"
+    assert memorist("--user", "ada", "remember", "Rain again.").out == "stored; no fact was extracted from it\n"
+
+
 def test_a_fact_ends_and_comes_back_on_the_command_line(memorist: Memorist) -> None:
     memorist("facts", "set", "user:ada", "city", "Lisbon")
     assert memorist("facts", "end", "user:ada", "city", "--reason", "moved").out == "ended user:ada/city\n"

@@ -9,6 +9,7 @@ import click
 from ..engine.facts.facts import FORGOTTEN
 from ..engine.memories import KINDS, MemoryKind
 from ..errors import UsageError
+from ..messages.privacy import is_private
 from .display import echo
 from .grouping import group
 from .session import Session, read_json, session_of
@@ -265,7 +266,10 @@ def remember(session: Session, text: str, as_is: bool) -> None:
             is_request = key.startswith(FORGOTTEN)
             echo(f"undo with: memorist facts unforget {namespace} {key}" if is_request else f"ended: {id}")
         if not (understood.stored or understood.waiting or understood.ended):
-            echo("stored; no fact was extracted from it")
+            if all(is_private(receipt.message) for receipt in understood.receipts):
+                echo("stored in its thread only; it is kept out of recall, and no fact was extracted from it")
+            else:
+                echo("stored; no fact was extracted from it")
 
 
 @click.command()

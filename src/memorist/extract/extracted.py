@@ -9,13 +9,15 @@ from typing import Any, Literal
 import msgspec
 
 LearningType = Literal["preference", "pattern", "correction"]
+EVERYTHING = "*"
+"""The value of a request to forget everything about the user."""
 
 
 class Extracted(msgspec.Struct, frozen=True, kw_only=True):
     """Holds one statement that a user made about themselves. `value` is the fact's value, or the learning's content.
 
     For a request to forget, `value` contains the user's description of what to forget. It is empty if the request
-    refers to the previous statement.
+    refers to the previous statement, and `*` if it refers to everything about the user.
     """
 
     kind: Literal["fact", "learning", "forget"]
@@ -46,3 +48,8 @@ class Extracted(msgspec.Struct, frozen=True, kw_only=True):
     """This is the id of the rule that matched: language, topic and number. It is empty for statements that a model
     extracted."""
     lang: str = "en"
+
+    @property
+    def is_everything(self) -> bool:
+        """This is True if the user asked to forget everything about them."""
+        return self.kind == "forget" and self.value == EVERYTHING

@@ -17,7 +17,7 @@ from ..dates import parse_dates
 from ..errors import UsageError
 from ..languages import UNSPACED, language_of, languages
 from ..messages.message import Message
-from .extracted import Extracted
+from .extracted import EVERYTHING, Extracted
 from .keys import slug
 from .readable import read_message
 from .rules import FORGET, Rule, RuleBook, confidence_of, rule_book
@@ -32,6 +32,7 @@ _JOINT = re.compile(
     r"\s*(?:,|;|、|，|\band\b|\bor\b|\bund\b|\boder\b|\bet\b|\bou\b|\by\b|\bo\b|\be\b|\ben\b|\bof\b|和|跟|と|や)\s*"
 )
 _EDGES = " \t,;:.!?…。！？、，"
+_FROM_MEMORY = re.compile(r"\s+from (?:your )?memory$", re.I)
 _CONTRAST = re.compile(
     r"^(?:it's|it is|i meant|i said|its) (?P<new>[^,;]{1,40}?),? not (?P<old>[^,;.]{1,40})\W*$", re.I
 )
@@ -216,7 +217,8 @@ def _items(rule: Rule, match: re.Match[str], book: RuleBook, frame: Extracted, a
             groups[name] = groups[name].removesuffix("'s")
     item = replace(frame, rule=rule.id, retracted=rule.ends, confidence=rule.confidence)
     if rule.topic == FORGET:
-        yield replace(item, kind="forget", key=FORGET, value=groups.get("text", ""))
+        subject = EVERYTHING if "all" in groups else _FROM_MEMORY.sub("", groups.get("text", ""))
+        yield replace(item, kind="forget", key=FORGET, value=subject)
     elif rule.topic == "preference":
         wish = _cut_wish(rule, match, book).strip(_EDGES)
         if len(wish) <= MAX_WISH_CHARACTERS and not book.vague.search(wish):

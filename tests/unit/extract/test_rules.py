@@ -9,6 +9,7 @@ import pytest
 
 from memorist.extract import Extracted, extract, slug
 from memorist.extract import rules as rules_module
+from memorist.extract.extracted import EVERYTHING
 from memorist.extract.extractor import unread
 from memorist.extract.rules import RuleBook, RulesError
 from memorist.languages import languages
@@ -24,6 +25,8 @@ STATED = {
     "en": [
         ("My name is Ada Lindqvist.", {"name": "Ada Lindqvist"}),
         ("Hi, I'm Ada.", {"name": "Ada"}),
+        ("I'm Lee, I live in Oslo.", {"name": "Lee", "location": "Oslo"}),
+        ("I'm Nigerian, I live in Lagos.", {"location": "Lagos"}),
         ("I'm Ada, your mentor here at Acme.", {"name": "Ada", "role": "mentor", "employer": "Acme"}),
         ("Please call me Bea.", {"nickname": "Bea"}),
         ("I live in Porto.", {"location": "Porto"}),
@@ -245,6 +248,7 @@ def wishes(text: str) -> list[Any]:
         "Always verify that the percentages add up when I ask about my will.",
         "Whenever I ask for a recipe, please always scale it to two people.",
         "Never use emojis in your answers.",
+        "Please keep answers short.",
         "I want you to always start function names with 'fn_'.",
         "Going forward, I'd like you to keep your answers short.",
         "Antworte mir bitte immer auf Deutsch.",
@@ -273,6 +277,7 @@ def test_standing_wishes_are_read(text: str) -> None:
         "You chase infinity, but always end up with a frame.",
         "My mother always gave me advice.",
         "Always be kind.",
+        "Please keep answers short for this quiz.",
         "She always laughs when I ask about her cat.",
         "Always nice when I ask and somebody knows.",
         "When I ask my boss, he never answers.",
@@ -289,9 +294,30 @@ def test_one_time_requests_and_pep_talk_are_no_wishes(text: str) -> None:
         ("Forget that I drive a vintage car.", "I drive a vintage car"),
         (
             "Please forget my preference for dark roast from your memory.",
-            "my preference for dark roast from your memory",
+            "my preference for dark roast",
         ),
         ("Don't remember this.", ""),
+        ("Merk dir das nicht.", ""),
+        ("N'enregistre pas ça.", ""),
+        ("No guardes esto.", ""),
+        ("Non salvarlo.", ""),
+        ("Não guarde isso.", ""),
+        ("Sla dit niet op.", ""),
+        ("别保存这个。", ""),
+        ("これは保存しないでください。", ""),
+        ("Forget everything you know about me.", EVERYTHING),
+        ("Please forget all about me.", EVERYTHING),
+        ("Can you erase all the information you have about me?", EVERYTHING),
+        ("Forget everything I've told you, please.", EVERYTHING),
+        ("Wipe your memory of me.", EVERYTHING),
+        ("Vergiss bitte alles, was du über mich weißt.", EVERYTHING),
+        ("Oublie tout ce que tu sais sur moi.", EVERYTHING),
+        ("Olvida todo lo que sabes de mí.", EVERYTHING),
+        ("Dimentica tutto quello che sai di me.", EVERYTHING),
+        ("Esqueça tudo o que você sabe sobre mim.", EVERYTHING),
+        ("Vergeet alles wat je over mij weet.", EVERYTHING),
+        ("忘记你知道的关于我的一切。", EVERYTHING),
+        ("私について知っていることをすべて忘れてください。", EVERYTHING),
         ("That's not true anymore.", ""),
         ("Vergiss bitte, dass ich in Leipzig wohne.", "ich in Leipzig wohne"),
         ("Oublie que j'habite à Rennes.", "j'habite à Rennes"),
@@ -309,7 +335,16 @@ def test_requests_to_forget_store_nothing_else(text: str, value: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["Forget it.", "I'll never forget that trip.", "I forgot my keys.", "Don't forget the milk."]
+    "text",
+    [
+        "Forget it.",
+        "I'll never forget that trip.",
+        "I forgot my keys.",
+        "Don't forget the milk.",
+        "Forget everything you know about cooking.",
+        "Forget everything and run.",
+        "Clear my profile.",
+    ],
 )
 def test_other_uses_of_forget_are_no_requests(text: str) -> None:
     assert extract(text, at=AT) == []

@@ -44,6 +44,7 @@ from .retracting import (
     message_before,
     messages_about,
     names_text,
+    own_messages,
     request_changes,
     sources_that_stay,
 )
@@ -476,10 +477,10 @@ class Deriver:
             source = before.id if before is not None else ""
             wishes = [
                 (wish, message) for wish, message in wishes
-                if not (message.id == source or (item.value and _same_words(wish.value, item.value)))
+                if not (message.id == source or item.is_everything or _same_words(wish.value, item.value))
             ]  # fmt: skip
             for learning in await self._core.listed(Learning, ns):
-                named = names_text(learning.content, item.value) if item.value else source in learning.sources
+                named = _names_memory(item, learning.content, source in learning.sources)
                 if named and learning.status == "active":
                     changes += [Expect(Learning, learning.row_key, learning.version)]
                     changes += ended_learning(self._core, learning, message.id)
@@ -594,6 +595,8 @@ class Deriver:
         if not item.value:
             before = await message_before(self._core, message)
             return [fact for fact in facts if before is not None and before.id in fact.sources[-1:]]
+        if item.is_everything:
+            return facts
         stated = extract(item.value, at=self._said_at(message))
         return [fact for fact in facts if fact.trust == "user" and is_about(fact, item.value, stated)]
 
@@ -604,7 +607,7 @@ class Deriver:
         user = ns.removeprefix("user:") if ns.startswith("user:") else None
         batch = Core(self._core.shared, Scope(self._core.org, user, "processor", write=() if user else (ns,))).batched()
         for event in await self._core.scan(Event, ns):
-            named = names_text(event.text, item.value) if item.value else source in event.sources
+            named = _names_memory(item, event.text, source in event.sources)
             if named and event.status != "cancelled":
                 cancelled = msgspec.structs.replace(
                     event, status="cancelled", reason="asked to forget", sources=(*event.sources, message.id)
@@ -623,10 +626,15 @@ class Deriver:
         events = await self._forgotten_events(ns, item, message, before.id if before is not None else "")
         if before is not None:
             about = [before.id]
+        elif item.is_everything:
+            about = await own_messages(core, ns, message)
         else:
             staying = await sources_that_stay(core, ns, [*changes, *events])
             about = await messages_about(core, ns, item.value, message, staying)
-        key = slug(item.value, words=8) if item.value else message.id.replace("#", "_")
+        if item.is_everything:
+            key = "everything"
+        else:
+            key = slug(item.value, words=8) if item.value else message.id.replace("#", "_")
         last = await core.scan(FactVersion, ns, f"{FORGOTTEN}{key}", reverse=True, limit=1)
         ended = self._ended.setdefault(str(message.seq), [])
         did = {"request": message.id, "ended": list(ended), "marked": about}
@@ -688,8 +696,15 @@ def _readable(message: Message, owner: Sequence[str]) -> str:
     return readable_text(message, owner)
 
 
+def _names_memory(item: Extracted, text: str, is_from_previous: bool) -> bool:
+    """Return whether a request to forget refers to a learning or an event with this text."""
+    if not item.value:
+        return is_from_previous
+    return item.is_everything or names_text(text, item.value)
+
+
 def _same_words(text: str, other: str) -> bool:
-    return set(_WORD.findall(text.casefold())) >= set(_WORD.findall(other.casefold()))
+    return bool(other) and set(_WORD.findall(text.casefold())) >= set(_WORD.findall(other.casefold()))
 
 
 def _of_the_user(change: Change, stated_at: datetime) -> Change:

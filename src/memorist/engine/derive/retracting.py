@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from ...messages.message import Message, text_parts
-from ...records import Entry, Event, Fact, FactVersion, Learning
+from ...records import Entry, Event, Fact, FactVersion, Learning, view_of
 from ...stores.base import Change, Delete, EntryFilter, Load, Put
 from ..core import Core
 from ..facts.facts import FORGOTTEN
@@ -35,6 +35,8 @@ RECENT_MESSAGES = 8
 """People often ask to forget something that was just discussed, so a message right before a request only has to share a
 word with it."""
 SEARCHED_MESSAGES = 40
+MAX_MARKED_BY_ALL = 1000
+"""The maximum number of messages that a request to forget everything marks, newest first."""
 MAX_BEFORE = 24
 """How many earlier messages in the thread to search for the one that "forget this" refers to."""
 CURRENT = ("active", "planned", "done")
@@ -122,7 +124,8 @@ async def messages_about(
     from ...recall.hits import Hits, Wanted
     from ..recalling import Recalling
 
-    request_terms = terms(request)
+    # "Forget that I love dogs" is not about everything that the user loves.
+    request_terms = content_terms(request) or terms(request)
     pool = await Recalling(core).pool(
         request, namespaces=[ns], asked=EntryFilter(("message",)), top_k=SEARCHED_MESSAGES, fresh=False
     )
@@ -144,6 +147,18 @@ async def messages_about(
         elif hit.score >= MIN_SCORE and shared >= MIN_SHARE * len(request_terms):
             out.append(hit.id)
     return [*near, *out][:MAX_MARKED]
+
+
+async def own_messages(core: Core, ns: str, asked: Message) -> list[str]:
+    """Return the ids of the newest messages that the user wrote before a request to forget everything."""
+    entries = await core.scan(view_of(Entry, "role", "created_at"), ns, "message")
+    written = [
+        (entry.created_at, entry.id) for entry in entries if entry.role == "user" and entry.parent != asked.thread
+    ]
+    before = await core.scan(Message, asked.thread, before=(asked.seq,), reverse=True, limit=MAX_MARKED_BY_ALL)
+    newest = [message.id for message in before if message.role == "user"]
+    newest += [id for _, id in sorted(written, reverse=True)]
+    return newest[:MAX_MARKED_BY_ALL]
 
 
 def request_changes(

@@ -46,9 +46,12 @@ class MessageReceipt(msgspec.Struct, frozen=True):
 
 
 _HINTS = (
-    "forget", "remember", "erase", "delete", "remove", "longer true", "not true", "the case", "vergiss", "vergessen",
-    "merk dir", "oublie", "olvid", "borra", "dimentica", "scorda", "cancella", "esque", "apag", "vergeet", "onthoud",
-    "忘", "删", "记住", "覚え", "不再",
+    "forget", "remember", "erase", "delete", "remove", "wipe", "clear", "unlearn", "not save", "n't save", "n’t save",
+    "not store", "n't store", "n’t store", "longer true", "not true", "the case", "vergiss", "vergessen", "lösch",
+    "merk dir", "merke dir", "speicher", "oublie", "efface", "retien", "reten", "mémoris", "enregistr", "olvid", "borr",
+    "recuerd", "guard", "memori", "dimentica", "scorda", "cancella", "ricorda", "salva", "esque", "apag", "lembr",
+    "salve", "vergeet", "wis ", "onthoud", "bewaar", "sla dit", "sla dat", "忘", "删", "清除", "记", "保存", "覚え",
+    "記憶", "消し", "削除", "不再",
 )  # fmt: skip
 """Every request to forget contains one of these words; looking for them adds almost nothing to the cost of an
 append."""

@@ -227,6 +227,27 @@ class DerivedGateTests:
         for word in ("Oslo", "Bea", "nuts"):
             assert not [hit for hit in await memory.recall(word, namespaces="user:ada") if word in hit.text]
 
+    async def test_what_a_user_asks_not_to_remember_stays_out_in_every_language(self, open_memory: Any) -> None:
+        memory = open_memory(extract="rules")
+        await memory.threads.create("user:ada", id=TALK)
+        withheld = (
+            "Merk dir das nicht: Ich wohne in Kiel.",
+            "J'habite à Lyon. N'enregistre pas ça, s'il te plaît.",
+            "No recuerdes esto: vivo en Sevilla.",
+            "Vivo a Roma, ma non salvarlo.",
+            "Não guarde isso: moro em Lisboa.",
+            "Ik woon in Gent. Sla dit alsjeblieft niet op.",
+            "请不要记住这个：我住在上海。",
+            "これは覚えないでください：私は東京に住んでいます。",
+        )
+        told = "Ich habe einen Hund namens Rex. Merk dir das: Er ist alt."
+        await memory.wait(await memory.threads.append(TALK, *withheld, told))
+        assert [fact for fact in await memory.facts.list("user:ada") if fact.key == "location"] == []
+        hits = await memory.recall(
+            "Kiel Lyon Sevilla Roma Lisboa Gent 上海 東京 Rex", namespaces="user:ada", min_score=0
+        )
+        assert {hit.text for hit in hits if hit.kind == "message"} == {told}
+
     async def test_derived_personal_data_waits_for_review(self, open_memory: Any) -> None:
         memory = open_memory(extract="rules")
         await memory.gate.set(personal={"health": "review"})

@@ -64,6 +64,29 @@ class StatementTests:
         await memory.facts.unforget(NS, receipt.ended[-1].partition("/")[2])
         assert await _facts(memory) == {"allergy.nuts": "nuts", "location": "Oslo"}
 
+    async def test_a_request_to_forget_everything_ends_all_memories_of_the_user_and_can_be_undone(
+        self, open_memory: Any
+    ) -> None:
+        memory = open_memory(extract="rules")
+        await memory.facts.set("user:bob", "location", "Rome")
+        await _tell(memory, "I live in Oslo.", "I'm allergic to nuts.", "From now on, please answer in French.")
+        trip = await memory.events.add("Trip to Rome with Clara", ns=NS)
+        await _tell(memory, "My bicycle has a flat tyre.")
+        [wish] = await memory.learnings.list(user="ada")
+        [receipt] = await _tell(memory, "Please forget everything you know about me.")
+        ended = {f"{NS}/location", f"{NS}/allergy.nuts", f"{NS}/{wish.id}", f"{NS}/{trip.id}"}
+        assert set(receipt.ended[:-1]) == ended and receipt.ended[-1] == f"{NS}/forgotten.everything"
+        assert await _facts(memory) == {} and await memory.learnings.list(user="ada") == []
+        assert await memory.profile.block("ada") == []
+        hits = await memory.recall("Oslo nuts French bicycle tyre", namespaces=NS, min_score=0)
+        assert len(hits) >= 4 and all(hit.superseded_by for hit in hits)
+        assert (await memory.facts.get("user:bob", "location")).value == "Rome"
+        await memory.facts.unforget(NS, "forgotten.everything")
+        assert await _facts(memory) == {"allergy.nuts": "nuts", "location": "Oslo"}
+        assert len(await memory.learnings.list(user="ada")) == 1
+        hits = await memory.recall("Oslo nuts French bicycle tyre", namespaces=NS, kinds="message", min_score=0)
+        assert not any(hit.superseded_by for hit in hits if "forget" not in hit.text)
+
     async def test_whether_a_hit_is_superseded_does_not_depend_on_how_many_are_asked_for(
         self, open_memory: Any
     ) -> None:
