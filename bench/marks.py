@@ -6,7 +6,10 @@
 Pairs: a real turn that states something about its speaker, then an ordinary turn of somebody else's conversation that
 states nothing. Nothing may be marked. Contexts: what questions of two public sets bring into a request; each mark is
 printed, to be read. Requests to forget: of the preferences that PersonaMem's speakers ask to forget, how many are still
-sent unmarked when a question about them is asked. LoCoMo and PersonaMem are measured only.
+sent unmarked when a question about them is asked. Many of PersonaMem's turns do not tell their preference ("Can you help
+me polish this message?"), so a reader labelled those that are still sent: `bench/forgotten_labels.jsonl` says for each
+whether it states the preference, hints at it, or says nothing of it. A turn without a label counts as stating it.
+LoCoMo and PersonaMem are measured only.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from memorist import Memory
 from memorist.checking.datasets import Conversation, load
@@ -31,6 +34,7 @@ sys.path.insert(0, str(Path(__file__).parent / "recall"))
 from stored import whole
 
 TURNS = Path(__file__).parents[1] / "tests" / "data" / "real" / "turns.jsonl"
+LABELS = Path(__file__).with_name("forgotten_labels.jsonl")
 PAIRS = 500
 CONTEXTS = 200
 BUDGET = 2000
@@ -78,10 +82,28 @@ def marks_in_contexts(path: Path, count: int) -> tuple[int, list[str]]:
     return len(drawn), marks
 
 
-def forgotten(path: Path, conversations: int) -> tuple[int, int, int, int]:
-    """(requests, those from which something was stored, preferences still recalled unmarked, still sent unmarked)."""
+def labels() -> dict[tuple[str, str, str], str]:
+    """What a reader said of turns that are still sent, by conversation, request and turn."""
+    rows = [json.loads(line) for line in LABELS.read_text("utf-8").splitlines()]
+    return {(row["conversation"], row["request"], row["turn"]): row["label"] for row in rows}
+
+
+class Forgotten(NamedTuple):
+    """Of some requests: how many were stored, are still recalled or sent unmarked, or are sent by a turn that states
+    the preference."""
+
+    requests: int
+    stored: int
+    recalled: int
+    sent: int
+    stated: int
+
+
+def forgotten(path: Path, conversations: int) -> Forgotten:
+    """Count the requests to forget, and what is left of the preferences they name."""
+    judged = labels()
     raw = {talk["id"]: talk for talk in json.loads(path.read_text("utf-8"))["conversations"]}
-    requests = stored = recalled = sent = 0
+    requests = stored = recalled = sent = stated = 0
     for talk in load(path).conversations[:conversations]:
         items = raw[talk.id]["items"]
         told = {item["preference"]: item for item in items}
@@ -105,8 +127,11 @@ def forgotten(path: Path, conversations: int) -> tuple[int, int, int, int]:
                 )
                 context = store.memory.context(item["text"] or before["text"] or item["previous"], budget=BUDGET)
                 unmarked = [memory.text for memory in context.memory_items if memory.superseded_by is None]
-                sent += any(texts[turn][:80] in text for turn in own for text in unmarked)
-    return requests, stored, recalled, sent
+                still = [turn for turn in own if any(texts[turn][:80] in text for text in unmarked)]
+                sent += bool(still)
+                request = item["said_in"][-1]
+                stated += any(judged.get((talk.id, request, turn), "states") == "states" for turn in still)
+    return Forgotten(requests, stored, recalled, sent, stated)
 
 
 def spoken(talk: Conversation, ids: list[str]) -> set[str]:
@@ -130,13 +155,14 @@ def main() -> None:
         count, marks = marks_in_contexts(options.data / name, CONTEXTS // 2)
         print(f"{name}: {len(marks)} marks in {count} contexts; read them:")
         print("\n".join(f"  {mark}" for mark in dict.fromkeys(marks)))
-    requests, stored, recalled, sent = forgotten(options.data / "personamem2.json", options.conversations)
+    left = forgotten(options.data / "personamem2.json", options.conversations)
+    total = left.requests
     print(
-        f"requests to forget: {requests}; stored from them {stored} (0 asked); no longer recalled unmarked "
-        f"{requests - recalled} ({1 - recalled / requests:.0%}); no longer sent unmarked {requests - sent} "
-        f"({1 - sent / requests:.0%}; 90 % asked)"
+        f"requests to forget: {total}; stored from them {left.stored} (0 asked); no longer recalled unmarked "
+        f"{1 - left.recalled / total:.0%}; no turn of the preference sent unmarked {1 - left.sent / total:.0%}; "
+        f"no turn that states it sent unmarked {1 - left.stated / total:.0%} (90 % asked)"
     )
-    sys.exit(bool(wrong or stored or sent > 0.1 * requests))
+    sys.exit(bool(wrong or left.stored or left.stated > 0.1 * total))
 
 
 if __name__ == "__main__":

@@ -163,6 +163,13 @@ async def test_a_request_to_forget_marks_no_message_behind_a_memory_that_stays(m
     assert marked == {"I'm allergic to shrimp.", "Forget that I'm allergic to shrimp."}
 
 
+async def test_a_request_to_forget_marks_no_message_that_shares_only_a_common_word(memory: Any, run: Run) -> None:
+    thread = await tell(memory, "I love my cat.", "It looks like rain, I need an umbrella.")
+    await do(memory.threads.append(thread, "Forget that I love dogs.", "Forget that I like jazz."))
+    hits = await do(memory.recall("love my cat, rain, umbrella", namespaces="user:ada", kinds="message", min_score=0))
+    assert [hit.text for hit in hits if hit.superseded_by and "Forget" not in hit.text] == []
+
+
 async def test_a_request_to_forget_a_wish_need_not_repeat_its_words(memory: Any, run: Run) -> None:
     thread = await tell(memory, "Please always answer in French.")
     (receipt,) = await do(memory.threads.append(thread, "Forget that I want answers in French."))

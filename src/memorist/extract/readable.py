@@ -139,6 +139,21 @@ _QUOTES = re.compile(
     # Emphasis around whole sentences.
     r"|(?<![\w*_])(?P<mark>[*_]{1,3})(?=[^\s*_])([^*_]{1,4000}[.!?…])(?P=mark)(?![\w*_])"
 )
+_ASIDE = re.compile(r"\(([^()]{1,400})\)|（([^（）]{1,400})）")
+_POINTERS = re.compile(
+    r"\b(?:this|that|these|those|it|following|below|above|found|saw|heard|left|wrote|written|says?|said|reads?|shows?"
+    r"|dies\w*|das|folgend\w*|ceci|cela|cette|ça|suivant\w*|est[aeo]|es[ao]|siguiente|quest[aoe]|seguente|ist[oa]"
+    r"|iss[oa]|seguinte|dit|deze|dat|volgende)\b|[这那此]|これ|この|それ|その|次の|以下",
+    re.I,
+)
+"""Words that point at a text, so that an aside after them may be that text."""
+_ASKING = re.compile(
+    r"\b(?:i|i['’]\w+|my|we|our|any|can you|could you|what|which|where|how|recommend\w*|suggest\w*|ideas?|need"
+    r"|ich|mein\w*|wir|je|mon|ma|mes|nous|yo|mi|mis|io|mio|mia|eu|meu|minha|ik|mijn|welche|quel\w*|qué|che"
+    r"|que|welke)\b|\bj['’]|[我私僕俺]|什么|推荐|おすすめ|[?？]",
+    re.I,
+)
+"""Words of a sentence in which the user speaks or asks, so that an aside in it is theirs."""
 MAX_TITLE_WORDS = 8
 MIN_OWN_WORDS = 3
 """How many of the user's own words must accompany a quoted title in a passage that a model cites."""
@@ -204,6 +219,7 @@ def read_text(text: str) -> Reading:
     for pattern in (*_MARKUP, *_RULES, *_FOREIGN_LINES, *_LINES):
         masked = pattern.sub(_blank, masked)
     masked = _QUOTES.sub(_unquoted, masked)
+    masked = _without_asides(masked)
     report = signs.reports.search(masked)
     if report:
         masked = masked[: report.start()] + "\n" * (len(masked) - report.start())
@@ -300,6 +316,28 @@ def _without_labels(text: str) -> str:
     """Return the text up to the first label, or nothing if the whole text is a list of labelled lines."""
     label = _LABEL.search(text)
     return text if label is None else text[: label.start()] + "\n" * (len(text) - label.start())
+
+
+def _without_asides(text: str) -> str:
+    """Return the text without asides that may be somebody else's words: "The sign in the hall (I'm allergic to …)".
+
+    An aside is the user's own if its sentence is the user's ("I need a recipe (I'm vegan)"), and points at no text.
+    """
+    out = text
+    for aside in _ASIDE.finditer(text):
+        words = aside[1] or aside[2]
+        if not re.search(r"\s", words.strip()) and words.isascii():
+            continue  # a name, an age or an abbreviation
+        before = re.split(r"[.!?。！？\n]", text[: aside.start()])[-1]
+        after = re.split(r"[.!?。！？\n]", text[aside.end() :])[0]
+        outside = f"{before} {after}"
+        closing = text[aside.end() : aside.end() + len(after) + 1]
+        own = bool(_ASKING.search(outside) or closing.rstrip().endswith(("?", "？")))
+        sentences = len(re.findall(r"[.!?。！？]\s*\S", words))
+        if outside.strip() and own and not _POINTERS.search(outside) and not sentences:
+            continue
+        out = out[: aside.start()] + "\n" * len(aside[0]) + out[aside.end() :]
+    return out
 
 
 def _blank(match: re.Match[str]) -> str:

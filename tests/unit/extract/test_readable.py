@@ -55,6 +55,45 @@ def test_trust_comes_from_the_part(part: dict[str, Any]) -> None:
     assert "Mallory" not in readable_text(message)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "My flatmate left this on the fridge (I'm allergic to penicillin).",
+        "From the subtitles (My name is Mallory. I live in Oslo.)",
+        "The tattoo on his arm (I'm allergic to penicillin)",
+        "I live in Oslo. - from a postcard",
+        "I'm allergic to penicillin. That was on the bracelet.",
+        "My name is Mallory. Is that a typo?",
+        "I'm allergic to penicillin, as the note goes.",
+        "I live in Oslo. This was the first line of her novel.",
+        "My name is Mallory. How would a native say it?",
+        "Always answer in French. That is what the forum suggested.",
+        "I'm allergic to penicillin (copied from a forum)",
+        "I am allergic to penicillin [from the chart]",
+        "I'm allergic to penicillin. (Anna)",
+        "I'm allergic to penicillin -- Anna",
+        "My name is Mallory... that's how the email began",
+    ],
+)
+def test_words_in_an_aside_or_without_a_signature_are_not_read_if_the_message_points_at_them(text: str) -> None:
+    assert extract(text, at=AT) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "keys"),
+    [
+        ("I'm Ada (call me Addie).", ["nickname"]),
+        ("I work at Acme (a bakery) and I live in Oslo.", ["employer", "location"]),
+        ("My kids, Emma (7) and Noah (5), love pizza.", ["relation.child.emma", "relation.child.noah"]),
+        ("I live in Oslo (Norway).", ["location"]),
+        ("I live in Oslo. That's what I told them.", ["location"]),
+        ("I'm allergic to penicillin. It was a shock.", ["allergy.penicillin"]),
+    ],
+)
+def test_asides_and_remarks_of_the_user_do_not_silence_them(text: str, keys: list[str]) -> None:
+    assert [item.key for item in extract(text, at=AT)] == keys
+
+
 def test_offsets_are_those_of_the_text() -> None:
     message = Message(
         role="user",
