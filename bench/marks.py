@@ -6,9 +6,9 @@
 Pairs: a real turn that states something about its speaker, then an ordinary turn of somebody else's conversation that
 states nothing. Nothing may be marked. Contexts: what questions of two public sets bring into a request; each mark is
 printed, to be read. Requests to forget: of the preferences that PersonaMem's speakers ask to forget, how many are still
-sent unmarked when a question about them is asked. Many of PersonaMem's turns do not tell their preference ("Can you help
-me polish this message?"), so a reader labelled those that are still sent: `bench/forgotten_labels.jsonl` says for each
-whether it states the preference, hints at it, or says nothing of it. A turn without a label counts as stating it.
+sent unmarked when a question about them is asked. Many of PersonaMem's turns do not tell their preference ("Can you
+help me polish this message?"), so a reader labelled those that are still sent: `bench/forgotten_labels.jsonl` says for
+each whether it states the preference, hints at it, or says nothing of it. A turn without a label counts as stating it.
 LoCoMo and PersonaMem are measured only.
 """
 
