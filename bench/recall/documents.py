@@ -1,10 +1,9 @@
 """Questions over long documents: is the answer in the request?
 
-    python bench/recall/documents.py [--part dev|aside|train|people] [--data FOLDER] [--beside FILE ...] [--show]
+    python bench/recall/documents.py [--part dev|aside|train] [--data FOLDER] [--beside FILE ...] [--show]
 
 All documents are stored for one user; each question is asked with `memory.context(question, budget=B)`, and the literal
-piece that answers it is looked for. The questions of the part `train` are those that `learn_documents.py` fits the
-weights of `memorist.recall.sentences` to; `people` are further ones, in everyday words.
+piece that answers it is looked for. The two weights of `memorist.recall.sentences` were chosen on the part `train`.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ DATA = Path(__file__).parents[2] / "tests" / "data" / "documents"
 
 def main() -> None:
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    ap.add_argument("--part", default="dev", choices=["dev", "aside", "train", "people"])
+    ap.add_argument("--part", default="dev", choices=["dev", "aside", "train"])
     ap.add_argument("--data", type=Path, default=DATA, help="a folder of documents with its questions.jsonl")
     ap.add_argument("--beside", type=Path, nargs="*", default=[], help="further documents that are stored")
     ap.add_argument("--budgets", type=int, nargs="*", default=[1000, 2000])

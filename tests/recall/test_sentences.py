@@ -14,7 +14,7 @@ from memorist.context.items import MemoryItem, fill_memory
 from memorist.embed.wordllama import CACHED_WORDS, WordLlamaEmbedder
 from memorist.recall.passage import alone, passage, sentences
 from memorist.recall.ranking import Row
-from memorist.recall.sentences import best_sentences, features, split
+from memorist.recall.sentences import best_sentences
 from memorist.records import Entry
 from memorist.stores.memory import MemoryStore
 
@@ -75,20 +75,16 @@ def test_any_question_and_any_text_can_be_scored(question: str) -> None:
     assert not np.isnan(value).any()
 
 
-def test_features_are_the_same_whatever_was_asked_before() -> None:
-    given = [_passage(text, "", 0.0) for text in (RENT, PETS, WASTE)]
-    found = split(given)
-    fresh = features("Is my kitten allowed?", found, given, WordLlamaEmbedder().word_vectors)
-    again = features("Is my kitten allowed?", found, given, VECTORS)
-    assert all(np.array_equal(fresh[name], again[name]) for name in fresh)
+def test_scores_are_the_same_whatever_was_asked_before() -> None:
+    passages = [_passage(text, "", 0.0) for text in (RENT, PETS, WASTE)]
+    fresh = best_sentences("Is my kitten allowed?", passages, WordLlamaEmbedder().word_vectors)
+    assert fresh == best_sentences("Is my kitten allowed?", passages, VECTORS)
 
 
-def test_the_words_of_a_sentence_and_its_heading_are_counted_apart() -> None:
-    found = split([_passage("A deposit is paid. It is kept.", "Money > Deposit", 0.0)])
-    assert found.texts == ["A deposit is paid.", " It is kept."]
-    assert [found.vocabulary[i] for i in found.flat] == ["deposit", "paid", "kept"]
-    headed = [found.vocabulary[i] for i in found.headed]
-    assert headed == ["deposit", "paid", "money", "deposit", "kept", "money", "deposit"]
+def test_a_row_of_a_table_is_found_by_the_words_of_its_header() -> None:
+    text = "The fan.\n\n| part | warranty |\n|---|---|\n| fan | 24 months |\n"
+    [best_row] = best_sentences("What warranty has the fan?", [_passage(text, "", 0.0)], VECTORS)
+    assert sentences(text)[best_row.number] == "| fan | 24 months |\n"
 
 
 def test_the_cache_of_word_vectors_is_bounded_and_changes_nothing() -> None:
