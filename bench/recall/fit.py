@@ -31,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from pools import Case, cached
 
 from memorist.recall.features import FEATURES
-from memorist.recall.ranking import Weights, calibrate, evidence_of, instructions, newest_first
+from memorist.recall.ranking import Weights, calibrate, evidence_of, instructions, newest_first, rank
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -359,6 +359,11 @@ def report_floors(rows: Sequence[Row], table: Weights, title: str) -> None:
             by = ", ".join(f"{name} {100 * np.mean(np.array(numbers) > 0):.0f}" for name, numbers in tokens.items())
             print(f"    {kind or 'all of these'}: {100 * share:.1f} % get something ({by})")
             print(f"    {'':12}  median {median:.0f}, 95 % up to {most:.0f} tokens")
+    for kind in UNANSWERABLE:
+        asked = [row.case.pool for row in rows if row.unanswerable == kind and row.case.pool is not None]
+        if asked:
+            hits = np.mean([rank(pool, table).findable.any() for pool in asked])
+            print(f"    {kind}: plain recall returns something for {100 * hits:.1f} %")
 
 
 def fingerprint(folder: Path) -> dict[str, str]:

@@ -82,7 +82,7 @@ def test_scores_are_the_same_whatever_was_asked_before() -> None:
 
 
 def test_a_row_of_a_table_is_found_by_the_words_of_its_header() -> None:
-    text = "The fan.\n\n| part | warranty |\n|---|---|\n| fan | 24 months |\n"
+    text = "The fan ran for 24 months.\n\n| part | warranty |\n|---|---|\n| fan | 24 months |\n"
     [best_row] = best_sentences("What warranty has the fan?", [_passage(text, "", 0.0)], VECTORS)
     assert sentences(text)[best_row.number] == "| fan | 24 months |\n"
 
