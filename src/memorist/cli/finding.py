@@ -26,7 +26,10 @@ from .session import Session, as_of_option, plain, read_filter, read_json, sessi
 @click.option("--after", metavar="TIME", help="Return only items that are newer than this time.")
 @click.option("--before", metavar="TIME", help="Return only items that are older than this time.")
 @click.option("--where", help="A JSON filter on metadata.")
-@click.option("--min-score", type=float, help="Return only hits with at least this score, from 0 to 1.")
+@click.option(
+    "--min-score", type=float,
+    help="Return only hits with at least this score. By default, an unknown subject returns nothing; 0 returns all.",
+)  # fmt: skip
 @click.option("--expand", is_flag=True, help="Also search for other wordings, which the model of --model proposes.")
 @click.option(
     "--hops", type=int, default=1, show_default=True,
