@@ -74,6 +74,32 @@ def test_a_stored_thread_is_replayed_turn_by_turn(opened: Open, demo_site: Site)
     window.silent()
 
 
+def test_a_request_with_a_stored_summary_and_a_new_one_names_one_summary(opened: Open, demo_site: Site) -> None:
+    window = opened(demo_site)
+    thread = window.thread()
+    asked = {"thread": thread, "input": "When is the launch?", "budget": 1800, "policy": "summarize"}
+    drawn = window.ask("context", **asked)
+    [summary] = [row for row in drawn["history"] if row["summary"]]
+    kept = sum(row["tokens"] for row in drawn["history"] if row["state"] == "kept")
+    [history] = [section for section in drawn["sections"] if section["name"] == "history"]
+    assert summary["first"] == 1 and summary["count"] == summary["last"] == 86
+    assert summary["tokens"] + kept == history["tokens"]
+    window.go(f"#/context?thread={thread}&input=When+is+the+launch%3F&budget=1800&policy=summarize")
+    assert "4 messages, 1 summary," in window.page.locator("h1").inner_text()
+    window.silent()
+
+
+def test_the_audit_page_filters_by_user(opened: Open, demo_site: Site) -> None:
+    window = opened(demo_site)
+    window.go("#/audit")
+    window.page.get_by_label("User").fill("mei")
+    window.page.get_by_label("User").press("Enter")
+    window.settle()
+    rows = window.page.locator("li.change .what").all_inner_texts()
+    assert any("corrected shift.pattern of mei" in row for row in rows) and not any("of ada" in row for row in rows)
+    window.silent()
+
+
 def test_search_filters_and_says_why_not(opened: Open, demo_site: Site) -> None:
     window = opened(demo_site)
     page = window.page

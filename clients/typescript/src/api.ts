@@ -3454,6 +3454,9 @@ export class AuditNoun {
   /**
    * List events in chronological order.
    *
+   * A user's handle lists the events about the user's own records, whoever caused them, and what the handle itself
+   * did. Events about a thread or a task that has since been deleted are listed only if the user deleted it.
+   *
    * Args:
    *     subject: Return only events about this id, such as `user:ada/city`.
    *     kind: Return only events of this kind.

@@ -258,7 +258,10 @@ def _traced_id(memory: Memory, item: str) -> str:
 @click.option("--limit", type=int, default=100, show_default=True, help="List at most this many.")
 @session_of
 def audit(session: Session, subject: str | None, limit: int) -> None:
-    """List who changed what and when, newest first."""
+    """List who changed what and when, newest first.
+
+    With --user, list what happened to that user's records, whoever did it.
+    """
     with session.memory() as memory:
         entries = memory.audit.list(subject=subject, limit=limit, reverse=True)
         session.show(

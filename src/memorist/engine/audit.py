@@ -10,15 +10,18 @@ import re
 from datetime import datetime
 from itertools import count
 
-from ..filters import Filter
+from ..filters import parse_filter
 from ..ports import Ttl, When, as_datetime, to_micros, ttl_micros
-from ..records import AuditEvent
+from ..records import AuditEvent, Task, Thread
 from ..stores.base import DeleteRange, Put
 from ..values import JsonObject, check_name
 from .core import Bounds, Core
+from .forgetting.fingerprints import fingerprint
 from .options import checked_limit
 
 _order = count()
+PAGE_EVENTS = 500
+"""How many events to read at a time for a user, of which only those about the user are returned."""
 
 
 _process = os.urandom(4).hex()
@@ -87,6 +90,9 @@ class Audit:
     ) -> list[AuditEvent]:
         """List events in chronological order.
 
+        A user's handle lists the events about the user's own records, whoever caused them, and what the handle itself
+        did. Events about a thread or a task that has since been deleted are listed only if the user deleted it.
+
         Args:
             subject: Return only events about this id, such as `user:ada/city`.
             kind: Return only events of this kind.
@@ -106,13 +112,45 @@ class Audit:
         bounds: Bounds = {"limit": checked_limit(limit), "reverse": reverse}
         if after is not None:
             bounds["before" if reverse else "after"] = (_event_bound(after, reverse),)
+        if kind is not None:
+            bounds["where"] = parse_filter({"kind": kind})
+        prefix: tuple[str, ...] = ()
+        if subject is not None:
+            bounds["index"], prefix = "by_subject", (check_name(subject, "subject"),)
         user = self._core.scope.user
-        if kind is not None or user is not None:
-            bounds["where"] = _only(kind, user)
-        if subject is None:
-            return await self._core.listed(AuditEvent, **bounds)
-        bounds["index"] = "by_subject"
-        return await self._core.listed(AuditEvent, check_name(subject, "subject"), **bounds)
+        if user is None:
+            return await self._core.listed(AuditEvent, *prefix, **bounds)
+        return await self._listed_for(user, prefix, bounds)
+
+    async def _listed_for(self, user: str, prefix: tuple[str, ...], bounds: Bounds) -> list[AuditEvent]:
+        """Return the events that concern a user, up to the limit. The trail is read in pages."""
+        limit, events = bounds.get("limit"), []
+        owners: dict[tuple[str, str], str | None] = {}
+        bounds["limit"] = PAGE_EVENTS
+        while limit is None or len(events) < limit:
+            page = await self._core.listed(AuditEvent, *prefix, **bounds)
+            events += [event for event in page if await self._concerns(event, user, owners)]
+            if len(page) < PAGE_EVENTS:
+                break
+            bounds["before" if bounds.get("reverse") else "after"] = (page[-1].id,)
+        return events[:limit]
+
+    async def _concerns(self, event: AuditEvent, user: str, owners: dict[tuple[str, str], str | None]) -> bool:
+        """Return whether an event is about a user's record, or was caused by the user. `owners` collects the namespaces
+        of threads and tasks."""
+        space = f"user:{user}"
+        if event.user == user or event.subject == space or event.subject.startswith(f"{space}/"):
+            return True
+        if event.action == "forget":
+            return event.subject == fingerprint(space)
+        item = event.subject.rpartition("#")[0] if event.kind == "message" else event.subject
+        record_type = {"thread": Thread, "message": Thread, "task": Task}.get(event.kind)
+        if record_type is None:
+            return False
+        if (event.kind, item) not in owners:
+            row = await self._core.get(record_type, item)
+            owners[event.kind, item] = None if row is None else row.ns
+        return owners[event.kind, item] == space
 
     async def expire(self, older_than: Ttl) -> int:
         """Delete events older than a given age, and return how many were deleted.
@@ -144,10 +182,3 @@ def _event_bound(after: When, reverse: bool) -> str:
     if isinstance(after, str) and _ID.fullmatch(after):
         return after
     return event_id(to_micros(as_datetime(after, "after"))) + ("" if reverse else "g")
-
-
-def _only(kind: str | None, user: str | None) -> Filter | None:
-    from ..filters import parse_filter
-
-    wanted = {"kind": kind, "user": user}
-    return parse_filter({name: value for name, value in wanted.items() if value is not None})

@@ -79,10 +79,10 @@ test('it is said whose settings a request was built with', () => {
   );
   assert.match(c.settingsSentence({ ...SETTINGS, stored: false }), /defaults of memory.context/);
   assert.equal(c.absentSentence(SETTINGS), '');
-  assert.match(
-    c.absentSentence({ ...SETTINGS, absent_tokens: 300, absent_tools: ['weather'] }),
-    /and 1 tool \(weather\), 300 tokens/,
-  );
+  const absent = { ...SETTINGS, absent_tokens: 300, absent_system: true, absent_tools: ['weather'] };
+  assert.match(c.absentSentence(absent), /also sent a system prompt and 1 tool \(weather\), 300 tokens/);
+  assert.match(c.absentSentence({ ...absent, absent_system: false }), /also sent 1 tool \(weather\), 300/);
+  assert.match(c.absentSentence({ ...absent, absent_tools: [] }), /also sent a system prompt, 300 tokens/);
 });
 
 test('costs add up, and unknown prices stay unknown', () => {

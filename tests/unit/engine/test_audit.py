@@ -1,10 +1,15 @@
 """The audit trail: in order, by subject, cut by age, never with content."""
 
 from datetime import timedelta
+from typing import Any
+
+import pytest
 
 from memorist.engine.audit import Audit, audit
 from memorist.engine.core import Core
 from memorist.engine.facts.facts import Facts
+from memorist.engine.forgetting.fingerprints import fingerprint
+from memorist.engine.threads.threads import Threads
 from memorist.testing import FakeClock
 
 
@@ -25,11 +30,38 @@ async def test_an_event_says_who_and_from_where(ada: Core) -> None:
     assert (event.actor, event.user, event.action, event.kind, event.source) == ("user", "ada", "set", "fact", "t#1")
 
 
-async def test_a_users_handle_sees_its_own_events_alone(core: Core, ada: Core) -> None:
+async def test_a_users_handle_sees_nothing_of_others(core: Core, ada: Core) -> None:
     await core.apply(audit(core, "set", "fact", "user:bob/name"))
     await ada.apply(audit(ada, "set", "fact", "user:ada/name"))
     assert [event.subject for event in await Audit(ada).list()] == ["user:ada/name"]
     assert len(await Audit(core).list()) == 2
+
+
+async def test_a_users_handle_lists_what_others_did_to_the_users_records(
+    core: Core, ada: Core, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memorist.engine.audit.PAGE_EVENTS", 2)
+    await Threads(core).append("talk", "Hello", create="user:ada")
+    await Threads(core).append("other", "Hello", create="user:bob")
+    events = [
+        ("correct", "fact", "user:ada/name"), ("correct", "fact", "user:adam/name"), ("set", "fact", "user:bob/name"),
+        ("fold", "thread", "talk"), ("fold", "thread", "other"), ("pin", "message", "talk#1"),
+        ("pin", "message", "other#1"), ("forget", "user", fingerprint("user:ada")),
+        ("forget", "user", fingerprint("user:bob")), ("delete", "facts", "user:ada"),
+    ]  # fmt: skip
+    for event in events:
+        await core.apply(audit(core, *event))
+    own = ["correct user:ada/name", "fold talk", "pin talk#1", f"forget {fingerprint('user:ada')}", "delete user:ada"]
+
+    async def listed(**options: Any) -> list[str]:
+        return [f"{event.action} {event.subject}" for event in await Audit(ada).list(**options)]
+
+    assert await listed() == own
+    assert await listed(reverse=True, limit=2) == own[:-3:-1]
+    assert await listed(kind="fact") == own[:1]
+    assert await listed(subject="talk") == ["fold talk"] and await listed(subject="other") == []
+    third = (await Audit(ada).list(limit=3))[-1]
+    assert await listed(after=third.id) == own[3:]
 
 
 async def test_old_events_expire_by_policy(core: Core, clock: FakeClock) -> None:

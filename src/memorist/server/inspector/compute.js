@@ -80,12 +80,15 @@ export function settingsSentence(settings, thread = true) {
 // What of the program's request is not stored, so that it cannot be shown.
 export function absentSentence(settings) {
   if (!settings.absent_tokens) return '';
-  const tools = settings.absent_tools.length
-    ? ` and ${f.plural(settings.absent_tools.length, 'tool')} (${settings.absent_tools.slice(0, 4).join(', ')})`
-    : '';
+  const names = settings.absent_tools;
+  const listed = names.slice(0, 4).join(', ') + (names.length > 4 ? ', …' : '');
+  const parts = [
+    settings.absent_system && 'a system prompt',
+    names.length && `${f.plural(names.length, 'tool')} (${listed})`,
+  ].filter(Boolean);
   return (
-    `Your program also sent a system prompt${tools}, ${f.num(settings.absent_tokens)} tokens. ` +
-    'Their text is not stored, so this page leaves room for them.'
+    `Your program also sent ${parts.join(' and ')}, ${f.num(settings.absent_tokens)} tokens. ` +
+    'Only the size is stored, so this page leaves that much space free.'
   );
 }
 

@@ -566,7 +566,17 @@ const COUNTED = {
   tasks: 'tasks',
   checkpoint_steps: 'task steps',
   receipts: 'receipts',
+  candidates: 'memories waiting for review',
+  events: 'events',
+  event_versions: 'earlier versions of events',
+  derivations: 'progress of extraction',
+  index_progress: 'progress of indexing',
+  namespace_stats: 'statistics',
+  request_logs: 'request settings and costs',
+  pins: 'pins',
+  message_parts: 'long parts of messages',
 };
+export const tableName = (table) => COUNTED[table] || table.replace(/_/g, ' ');
 export const report = signal(null);
 // Forgetting: counts first, the name typed, then the report.
 export function Forget({ what, name, target, onClose, where }) {
@@ -637,7 +647,7 @@ export function Forget({ what, name, target, onClose, where }) {
                 .map(
                   ([table, n]) =>
                     html`<div>
-                    <span>${COUNTED[table] || table.replace(/_/g, ' ')}</span>
+                    <span>${tableName(table)}</span>
                     <b>${f.num(n)}</b>
                   </div>`,
                 )}
@@ -703,7 +713,7 @@ export function Forget({ what, name, target, onClose, where }) {
 // A line of code with colours for its strings, and a way to copy it
 export const Code = ({ text, label = 'Code' }) =>
   html`<div style=${{ position: 'relative' }}>
-    <pre class="code" tabindex="0" role="region" aria-label=${label}>
+    <pre class="code copied" tabindex="0" role="region" aria-label=${label}>
       ${text
         .split(/("(?:[^"\\]|\\.)*")/)
         .map((part, n) => (n % 2 ? html`<span class="s">${part}</span>` : part))}

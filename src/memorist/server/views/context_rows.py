@@ -203,7 +203,8 @@ def _settings(chosen: Chosen) -> Row:
         "policy_functions": stored is not None and stored.policy_functions and "policy" not in chosen.changed,
         "layout": chosen.layout, "recall": bool(recall), "top_k": recall.top_k if recall else None,
         "stash": chosen.stash, "absent_tokens": chosen.absent_tokens,
-        "absent_tools": [] if stored is None or not chosen.absent_tokens else stored.tools,
+        "absent_system": "system" in chosen.absent,
+        "absent_tools": stored.tools if stored is not None and "tools" in chosen.absent else [],
     }  # fmt: skip
 
 
@@ -251,7 +252,8 @@ async def _history(handle: AsyncMemory, context: Context, thread: Thread | None)
     """Return one row per unit of the thread, oldest first, with its outcome. A stored summary comes first."""
     account = context.account
     rows: list[Span] = []
-    if account.behind and context.summary_message is not None:
+    has_stored = bool(account.behind) and context.summary_message is not None
+    if has_stored:
         rows.append(await _stored(handle, context, thread))
     if account.unread is not None:
         first, last, count = account.unread
@@ -265,13 +267,13 @@ async def _history(handle: AsyncMemory, context: Context, thread: Thread | None)
     units += [_repaired(fix) for fix in account.repairs]
     units.sort(key=lambda row: (row["first"], row["state"] == "repaired"))
     if account.folded and context.summary_message is not None:
-        units = _under_summary(context, units)
-    return [*rows, *units]
+        units = _under_summary(context, units, rows.pop(0) if has_stored else None)
+    return sorted([*rows, *units], key=lambda row: row["first"])
 
 
-def _under_summary(context: Context, units: list[Span]) -> list[Span]:
+def _under_summary(context: Context, units: list[Span], stored: Span | None) -> list[Span]:
     """Return the rows after merging the units that a new summary replaces into one row, which contains the summary's
-    text."""
+    text. A request has one summary, so the row also covers the messages of the stored one."""
     inside = [row for row in units if row["state"] == "folded"]
     rest = [row for row in units if row["state"] != "folded"]
     row = _run(
@@ -282,7 +284,13 @@ def _under_summary(context: Context, units: list[Span]) -> list[Span]:
         "tokens": context.summary_message.tokens or 0 if context.summary_message else 0,
         "was": sum(span["tokens"] for span in inside), "summary": True,
     })  # fmt: skip
-    return sorted([row, *rest], key=lambda span: span["first"])
+    if stored is not None:
+        row.update({
+            "id": f"history:1-{row['last']}", "reason": f"{row['reason']}, which continues the stored one", "first": 1,
+            "count": row["count"] + stored["count"],
+            "was": None if stored["was"] is None or row["was"] is None else stored["was"] + row["was"],
+        })  # fmt: skip
+    return [row, *rest]
 
 
 async def _stored(handle: AsyncMemory, context: Context, thread: Thread | None) -> Span:

@@ -119,9 +119,14 @@ class Chosen(msgspec.Struct, frozen=True):
     """These are the options that the page overrides."""
     fold_tokens: int | None = None
     """This is the history size, in tokens, at which the program's session folds the thread."""
-    absent_tokens: int = 0
-    """This is the number of tokens in the program's system prompt and tools, whose text is not stored. This much room
-    stays free."""
+    absent: dict[str, int] = {}
+    """These are the tokens of the program's `system` prompt and `tools` whose text is not stored. This much room stays
+    free."""
+
+    @property
+    def absent_tokens(self) -> int:
+        """This is the number of tokens that the request leaves free for parts whose text is not stored."""
+        return sum(self.absent.values())
 
 
 def choose(asked: ContextAsked, stored: RequestSettings | None, thread: Thread | None) -> Chosen:
@@ -135,10 +140,10 @@ def choose(asked: ContextAsked, stored: RequestSettings | None, thread: Thread |
         recall = Recall(namespaces=used.namespaces, top_k=top_k, kinds=kinds, min_score=used.min_score)
     absent = _absent(asked, stored, thread)
     return Chosen(
-        budget=_budget(asked, used, absent), policy=policy if asked.policy is None else read_policy(asked.policy),
+        budget=_budget(asked, used, sum(absent.values())), policy=policy if asked.policy is None else read_policy(asked.policy),
         layout=asked.layout or ("standard" if used.layout == "standard" else "cached"), recall=recall,
         profile=used.profile, stash=used.stash, stored=stored,
-        fold_tokens=used.fold_tokens, absent_tokens=absent,
+        fold_tokens=used.fold_tokens, absent=absent,
         changed=[name for name in OPTIONS if getattr(asked, name) is not None],
     )  # fmt: skip
 
@@ -157,14 +162,13 @@ def _budget(asked: ContextAsked, used: RequestSettings, absent: int) -> TokenBud
     return TokenBudget(tokens, output_reserve=min(reserve + absent, tokens - 1), **{**ceilings, **own})
 
 
-def _absent(asked: ContextAsked, stored: RequestSettings | None, thread: Thread | None) -> int:
-    """Return the number of tokens in the program's system prompt and tools, which are not available here."""
+def _absent(asked: ContextAsked, stored: RequestSettings | None, thread: Thread | None) -> dict[str, int]:
+    """Return the tokens of those of the program's system prompt and tools that are not available here."""
     if stored is None:
-        return 0
+        return {}
     parts = _stored_parts(stored, thread)
-    system = asked.system is None and not parts.get("system")
-    tools = asked.tools is None and not parts.get("tools")
-    return stored.system_tokens * system + stored.tools_tokens * tools
+    sizes = {"system": stored.system_tokens, "tools": stored.tools_tokens}
+    return {name: size for name, size in sizes.items() if size and getattr(asked, name) is None and not parts.get(name)}
 
 
 def _stored_parts(stored: RequestSettings | None, thread: Thread | None) -> Row:

@@ -238,28 +238,14 @@ async def _changes(
 ) -> tuple[list[EventRow], str | None]:
     """Return a page of audit events, newest first, and the position at which the next page begins."""
     limit = max(1, min(asked.limit, 500))
-    space = _space_of(handle, asked)
-    items: list[EventRow] = []
-    after = asked.after
-    while len(items) < limit:
-        events = await handle.audit.list(after=after, limit=limit, reverse=True, **filters)
-        items += [await event_row(handle, event) for event in events if await _concerns(handle, event, space)]
-        after = events[-1].id if len(events) == limit else None
-        if after is None or space is None:
-            break
-    return items, after
+    own = handle if asked.user is None else handle.scope(user=asked.user)
+    events = await own.audit.list(after=asked.after, limit=limit, reverse=True, **filters)
+    rows = [await event_row(handle, event) for event in events]
+    return rows, events[-1].id if len(events) == limit else None
 
 
 def _space_of(handle: AsyncMemory, asked: AuditAsked | TimelineAsked) -> str | None:
     return None if asked.user is None else core_of(handle).scope.readable(f"user:{asked.user}")
-
-
-async def _concerns(handle: AsyncMemory, event: AuditEvent, space: str | None) -> bool:
-    """Return whether an event is about a record in a namespace, or was caused by its user."""
-    if space is None or event.subject == space or str(event.subject).startswith(f"{space}/") or event.user == space[5:]:
-        return True
-    thread = await handle.threads.get(event.subject) if event.kind == "thread" else None
-    return thread is not None and thread.ns == space
 
 
 async def _thread_events(handle: AsyncMemory, space: str | None) -> list[EventRow]:

@@ -84,7 +84,11 @@ async def task(handle: AsyncMemory, asked: TaskAsked) -> Row:
         "id": row.task_id, "ns": row.ns, "step": row.step, "status": row.status, "owner": row.owner,
         "fence": row.fence, "leased": row.leased_until, "created": row.created_at, "at": row.updated_at,
         "state": checkpoint.state, "completed": list(checkpoint.completed_subtasks), "steps": shown[::-1],
-        "events": [{"action": event.action, "at": event.created_at, "detail": event.detail} for event in events],
+        "events": [
+            {"action": event.action, "at": event.created_at, "detail": event.detail, "actor": event.actor,
+             "user": event.user}
+            for event in events
+        ],
     }  # fmt: skip
 
 

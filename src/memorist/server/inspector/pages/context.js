@@ -386,7 +386,7 @@ function HistoryRow({ r, thread }) {
     >
       <${State} of=${r.state} />
       <span class="p mono">
-        ${numbers(r)} ${r.role === 'assistant' ? 'asst' : r.role || ''}
+        ${numbers(r)} ${r.role || ''}
       </span>
       <div class="x">
         <p class="lines">${what(r)}</p>
@@ -544,7 +544,7 @@ function Request({ d, turn, only, form }) {
         html`<span class="ink2">
           ${
             thread
-              ? `${messageShare(d, turn)} messages${d.history.some((r) => r.summary) ? ', 1 summary' : ''}`
+              ? `${messageShare(d, turn)} messages${d.history.some((r) => r.summary) ? ', and a summary' : ''}`
               : 'no thread'
           }
         </span>`,
@@ -779,12 +779,9 @@ function Recall({ d, params }) {
             <span class="push ink2">${room ? f.num(room.tokens) : 0}</span>
           </div>
           ${part(sent, 'in', 5)}
-          <div class="roomends dash">End of the memory budget</div>
           ${
             out.length > 0 &&
-            html`<p class="strong small">
-                Left out <span class="ink2">${out.length}</span>
-              </p>
+            html`<div class="roomends dash">Not sent <span class="ink2">${out.length}</span></div>
               ${part(out, 'out', 3)}`
           }
           ${
@@ -999,7 +996,8 @@ export function Context({ Top, main, params }) {
                 <input
                   id="n-input"
                   class="t"
-                  value=${params.input || ''}
+                  disabled=${!!params.turn}
+                  value=${params.turn ? '(the stored message)' : params.input || ''}
                   onChange=${(e) => put({ input: e.target.value })}
                 />
                 <p class="row" style=${{ margin: '8px 0 16px' }}>

@@ -68,7 +68,9 @@ export function Costs({ Top, main, params }) {
             sums.breaks
               ? `${f.plural(sums.breaks, 'request')} started differently from the previous one: ` +
                 `${f.num(sums.lostTokens)} tokens had to be processed again.`
-              : 'What the provider reported about each request in this thread, newest first.'
+              : params.thread
+                ? 'What the provider reported about each request in this thread, newest first.'
+                : 'What the provider reported about each request in a thread.'
           }
         </p>
         ${state.error && html`<${Failure} error=${state.error} again=${load} />`}

@@ -165,7 +165,11 @@ function Correct({ d, reload, done, inDialog }) {
         }
         <p class="small ink2" style=${{ margin: '8px 0 12px' }}>
           “${f.text(x.value).slice(0, 60)}” stays in the history
-          ${how === 'wrong' ? ` and will not be extracted from ${f.sourceName(x.sources)} again` : ''}
+          ${
+            how === 'wrong' && x.sources.length
+              ? ` and will not be extracted from ${f.sourceName(x.sources)} again`
+              : ''
+          }
           .
         </p>
         <div class="row">

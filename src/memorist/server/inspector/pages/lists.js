@@ -25,6 +25,7 @@ import {
   failed,
   owner,
   report,
+  tableName,
   toast,
 } from '../parts.js';
 import { LearningRow, WorkingBox } from './people.js';
@@ -177,6 +178,7 @@ export const Learnings = (p) =>
       'Memorist learns them from messages such as “always…”, “never…” or “I prefer…”, or your program adds them.',
     ]}
     code=${'memory.learnings.add("Prefers short answers")'}
+    filter=${Whose}
   >
     ${(pages) =>
       html`<${Chunks}
@@ -542,6 +544,8 @@ ${actorName(e)} ${TASK_ACTIONS[e.action] || e.action} the task
       </main>`;
 }
 
+// Messages that could not be read wait in a queue of their own, which counts as part of "derive".
+const queueName = (queue) => (queue === 'reread' ? 'derive' : queue);
 export function Jobs({ Top, main }) {
   const got = useView('jobs', {});
   useRefresh(got.reload);
@@ -614,7 +618,7 @@ export function Jobs({ Top, main }) {
                             }
                           </b>${' '}
                           <span class="ink2">
-                            of ${owner(j.ns)} · queue <code>${j.queue}</code> ·${' '}
+                            of ${owner(j.ns)} · queue <code>${queueName(j.queue)}</code> ·${' '}
 ${f.plural(j.attempts, 'attempt')}, last <${When} at=${j.at} />
                           </span>
                           ${j.said.map((s) => html`<p>“${s.text}”</p>`)}
@@ -637,7 +641,7 @@ ${f.plural(j.attempts, 'attempt')}, last <${When} at=${j.at} />
                       rows=${waiting}
                       keyOf=${(j) => `${j.queue}/${j.ns}/${j.item}`}
                       cells=${(j) => [
-                        j.queue,
+                        queueName(j.queue),
                         html`<code>${j.title || j.item}</code>
                           ${j.error && html`<p class="small warn">${j.error}</p>`}`,
                         owner(j.ns),
@@ -756,7 +760,7 @@ export const Audit = (p) =>
     ...${p}
     name="Audit"
     viewName="audit"
-    filters=${['kind', 'subject']}
+    filters=${['user', 'kind', 'subject']}
     lead="Who changed whose record, when, and from which source. The trail contains ids, never content."
   />`;
 
@@ -1146,7 +1150,7 @@ export function Report({ Top, main, params }) {
                     .map(
                       ([table, n]) =>
                         html`<div>
-                        <dt>${table.replace(/_/g, ' ')}</dt>
+                        <dt>${tableName(table)}</dt>
                         <dd>
                           <b>${f.num(n)}</b>
                         </dd>
@@ -1154,11 +1158,19 @@ export function Report({ Top, main, params }) {
                     )}
                 </dl>
                 <p>
-                  ${f.plural(r.rows, 'row')} in${' '}
-                  ${f.plural(Object.values(r.counts).filter(Boolean).length, 'table')} deleted.
-                  ${r.checked && r.checked.length ? ` Searched afterwards: ${r.checked.join(', ')}.` : ''}${' '}
+                  Deleted ${f.plural(r.rows, 'row')} from${' '}
+                  ${f.plural(Object.values(r.counts).filter(Boolean).length, 'table')}.
                   ${
-                    r.found && r.found.length ? `Still found in ${r.found.join(', ')}.` : 'Nothing was found.'
+                    r.checked && r.checked.length
+                      ? ` Memorist then searched for the deleted texts in: ${r.checked.join(', ')}.`
+                      : ''
+                  }${' '}
+                  ${
+                    r.found && r.found.length
+                      ? `Some are still in ${r.found.join(', ')}.`
+                      : r.checked && r.checked.length
+                        ? 'Nothing was found.'
+                        : ''
                   }
                 </p>
                 ${
@@ -1167,7 +1179,8 @@ export function Report({ Top, main, params }) {
                   html`<p class="ink2">Not searched: ${r.unchecked.join('; ')}.</p>`
                 }
                 <p class="ink2">
-                  ${f.plural(r.tombstones, 'fingerprint')} remain, so that nothing is derived again.
+                  ${f.plural(r.tombstones, 'fingerprint remains', 'fingerprints remain')}, so that nothing is
+                  derived again.
                 </p>
                 ${
                   r.complete === false &&

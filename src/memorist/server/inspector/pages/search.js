@@ -349,7 +349,7 @@ export function Search({ Top, main, params }) {
               </div>
               ${d.hits.map(
                 (h, n) =>
-                  html`${n === split && html`<div class="roomends dash">Below 50 %</div>`}
+                  html`${n === split && html`<div class="roomends dash">Below 0.50: unlikely to answer</div>`}
                   <${Row}
                     key=${h.id}
                     h=${h}
