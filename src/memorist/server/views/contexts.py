@@ -140,7 +140,8 @@ def choose(asked: ContextAsked, stored: RequestSettings | None, thread: Thread |
         recall = Recall(namespaces=used.namespaces, top_k=top_k, kinds=kinds, min_score=used.min_score)
     absent = _absent(asked, stored, thread)
     return Chosen(
-        budget=_budget(asked, used, sum(absent.values())), policy=policy if asked.policy is None else read_policy(asked.policy),
+        budget=_budget(asked, used, sum(absent.values())),
+        policy=policy if asked.policy is None else read_policy(asked.policy),
         layout=asked.layout or ("standard" if used.layout == "standard" else "cached"), recall=recall,
         profile=used.profile, stash=used.stash, stored=stored,
         fold_tokens=used.fold_tokens, absent=absent,

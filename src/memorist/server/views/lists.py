@@ -14,7 +14,6 @@ from ...engine.review import WAITING
 from ...engine.tidying import PLANS
 from ...errors import NotFound, UsageError
 from ...records import (
-    AuditEvent,
     Candidate,
     Document,
     Event,
