@@ -69,6 +69,14 @@ def test_a_model_is_asked_with_what_is_remembered(memorist: Memorist, monkeypatc
     assert "Lisbon" in str(sent) and sent[-1]["content"].endswith("Where do I live?")
 
 
+def test_the_model_may_be_named_before_the_command(memorist: Memorist, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    with serving() as server:
+        server.say(Reply(pieces=openai_stream("Porto."), kind="text/event-stream"))
+        ran = memorist("--model", f"openai:llama3@{server.url}/v1", "--user", "ada", "chat", input="Where do I live?\n")
+    assert "Porto." in ran.out and "an echo" not in ran.err + ran.out
+
+
 def test_a_model_without_its_provider_is_refused(memorist: Memorist) -> None:
     ran = memorist("chat", "--model", "nobody:gpt", input="x\n")
     assert ran.code == 2 and "unknown model provider" in ran.err

@@ -55,7 +55,7 @@ def test_an_uninstallation_leaves_every_byte_as_it_was(desk: Desk, agent: str, f
     assert "had it already" in again and snapshot(desk.repository) == installed
     assert _state(desk, agent) == "installed"
     desk.command("uninstall", agent, "--yes")
-    assert snapshot(desk.repository) == before and _state(desk, agent) == "missing"
+    assert snapshot(desk.repository) == before and _state(desk, agent) == "not installed"
     desk.command("install", agent, "--yes")
     assert snapshot(desk.repository) == installed
 

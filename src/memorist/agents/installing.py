@@ -19,7 +19,7 @@ from .files import replace_file
 from .hosts import Commands, ConfigFile, NotJson, Where, files_of
 from .payloads import AGENTS
 
-State = Literal["installed", "changed", "outdated", "missing"]
+State = Literal["installed", "changed", "outdated", "not installed"]
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -120,10 +120,10 @@ class Installer:
 
     def state(self) -> State:
         """Return the state of the agent's installation: installed, changed by others, from another version, or
-        missing."""
+        not installed."""
         manifest = self._manifest()
         if not manifest.files:
-            return "missing"
+            return "not installed"
         contents = {backup.path: _read(Path(backup.path)) for backup in manifest.files}
         if any(content is None for content in contents.values()):
             return "changed"

@@ -85,7 +85,7 @@ def uninstall(session: Session, agent: Agent, where: str, root: Path, yes: bool,
     _show(session, changes)
     if dry_run:
         return
-    if not changes and installer.state() == "missing":
+    if not changes and installer.state() == "not installed":
         raise NotFound(f"{agent} has no memory here; `memorist status` lists what is installed")
     if changes and not yes:
         confirm(f"Change {len(changes)} files?")

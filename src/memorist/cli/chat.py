@@ -45,7 +45,8 @@ def chat(session: Session, model: str | None, thread: str | None, budget: int, s
     from ..models import open_model
 
     session.user = session.user or getpass.getuser()
-    answering = open_model(model, blocking=True) if model else None
+    name = model or session.model
+    answering = open_model(name, blocking=True) if name else None
     with session.memory(create=True, settle=True) as memory:
         if thread is not None and memory.threads.get(thread) is None:
             raise NotFound(f"no thread {thread!r}")

@@ -76,6 +76,11 @@ class Session:
         """The tenant that this run works for."""
         return self._org
 
+    @property
+    def model(self) -> str | None:
+        """The language model from `--model` before the command, or from the environment, if any."""
+        return self._model
+
     def at(self, url: str) -> Session:
         """Return a session with the same settings for another memory."""
         return Session(
