@@ -120,37 +120,7 @@ class Audit:
         user = self._core.scope.user
         if user is None:
             return await self._core.listed(AuditEvent, *prefix, **bounds)
-        return await self._listed_for(user, prefix, bounds)
-
-    async def _listed_for(self, user: str, prefix: tuple[str, ...], bounds: Bounds) -> list[AuditEvent]:
-        """Return the events that concern a user, up to the limit. The trail is read in pages."""
-        limit, events = bounds.get("limit"), []
-        owners: dict[tuple[str, str], str | None] = {}
-        bounds["limit"] = PAGE_EVENTS
-        while limit is None or len(events) < limit:
-            page = await self._core.listed(AuditEvent, *prefix, **bounds)
-            events += [event for event in page if await self._concerns(event, user, owners)]
-            if len(page) < PAGE_EVENTS:
-                break
-            bounds["before" if bounds.get("reverse") else "after"] = (page[-1].id,)
-        return events[:limit]
-
-    async def _concerns(self, event: AuditEvent, user: str, owners: dict[tuple[str, str], str | None]) -> bool:
-        """Return whether an event is about a user's record, or was caused by the user. `owners` collects the namespaces
-        of threads and tasks."""
-        space = f"user:{user}"
-        if event.user == user or event.subject == space or event.subject.startswith(f"{space}/"):
-            return True
-        if event.action == "forget":
-            return event.subject == fingerprint(space)
-        item = event.subject.rpartition("#")[0] if event.kind == "message" else event.subject
-        record_type = {"thread": Thread, "message": Thread, "task": Task}.get(event.kind)
-        if record_type is None:
-            return False
-        if (event.kind, item) not in owners:
-            row = await self._core.get(record_type, item)
-            owners[event.kind, item] = None if row is None else row.ns
-        return owners[event.kind, item] == space
+        return await _listed_for(self._core, user, prefix, bounds)
 
     async def expire(self, older_than: Ttl) -> int:
         """Delete events older than a given age, and return how many were deleted.
@@ -182,3 +152,37 @@ def _event_bound(after: When, reverse: bool) -> str:
     if isinstance(after, str) and _ID.fullmatch(after):
         return after
     return event_id(to_micros(as_datetime(after, "after"))) + ("" if reverse else "g")
+
+
+async def _listed_for(core: Core, user: str, prefix: tuple[str, ...], bounds: Bounds) -> list[AuditEvent]:
+    """Return the events that concern a user, up to the limit. The trail is read in pages."""
+    limit = bounds.get("limit")
+    events: list[AuditEvent] = []
+    owners: dict[tuple[str, str], str | None] = {}
+    bounds["limit"] = PAGE_EVENTS
+    while limit is None or len(events) < limit:
+        page = await core.listed(AuditEvent, *prefix, **bounds)
+        events += [event for event in page if await _concerns(core, event, user, owners)]
+        if len(page) < PAGE_EVENTS:
+            break
+        bounds["before" if bounds.get("reverse") else "after"] = (page[-1].id,)
+    return events[:limit]
+
+
+async def _concerns(core: Core, event: AuditEvent, user: str, owners: dict[tuple[str, str], str | None]) -> bool:
+    """Return whether an event is about a user's record, or was caused by the user.
+
+    `owners` collects the namespaces of threads and tasks.
+    """
+    space = f"user:{user}"
+    if event.user == user or event.subject == space or event.subject.startswith(f"{space}/"):
+        return True
+    if event.action == "forget":
+        return event.subject == fingerprint(space)
+    if event.kind not in ("thread", "message", "task"):
+        return False
+    item = event.subject.rpartition("#")[0] if event.kind == "message" else event.subject
+    if (event.kind, item) not in owners:
+        row = await core.get(Task, item) if event.kind == "task" else await core.get(Thread, item)
+        owners[event.kind, item] = None if row is None else row.ns
+    return owners[event.kind, item] == space
