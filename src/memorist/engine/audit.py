@@ -11,12 +11,12 @@ from datetime import datetime
 from itertools import count
 
 from ..filters import parse_filter
+from ..ids import fingerprint
 from ..ports import Ttl, When, as_datetime, to_micros, ttl_micros
 from ..records import AuditEvent, Task, Thread
 from ..stores.base import DeleteRange, Put
 from ..values import JsonObject, check_name
 from .core import Bounds, Core
-from .forgetting.fingerprints import fingerprint
 from .options import checked_limit
 
 _order = count()
