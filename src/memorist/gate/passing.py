@@ -137,13 +137,13 @@ def _allowed(gate: Gate) -> frozenset[str]:
 
 
 def _secret_kinds(gate: Gate, record: Record) -> set[str]:
-    allowed = _allowed(gate)
     kinds: set[str] = set()
     for name in _TEXTS[type(record)]:
-        _mask_json(getattr(record, name), allowed, kinds, _label(record, name))
+        if value := getattr(record, name):  # most fields of most records are empty
+            _mask_json(value, frozenset(), kinds, _label(record, name))
     if isinstance(record, Fact):
-        kinds |= {secret.kind for secret in find_secrets(record.key)} - allowed
-    return kinds
+        kinds.update(secret.kind for secret in find_secrets(record.key))
+    return kinds - _allowed(gate) if kinds else kinds
 
 
 def _names_secret(gate: Gate, record: Record) -> bool:
@@ -193,18 +193,20 @@ def _mask_json(value: Any, allowed: frozenset[str], kinds: set[str], label: str 
     """
     if isinstance(value, str):
         return _mask_labelled(value, allowed, kinds, label) if value else value
+    if isinstance(value, int):
+        if value <= 999 or isinstance(value, bool):
+            return value
+        digits = _mask_labelled(str(value), allowed, kinds, label)
+        return value if digits == str(value) else digits
+    if isinstance(value, list | tuple):
+        items = [_mask_json(item, allowed, kinds, label) for item in value]
+        return type(value)(items) if any(new is not old for new, old in zip(items, value, strict=True)) else value
     if isinstance(value, Mapping):
         fields = {
             _mask_json(name, allowed, kinds): _mask_json(item, allowed, kinds, str(name))
             for name, item in value.items()
         }
         return fields if fields != value else value
-    if isinstance(value, list | tuple):
-        items = [_mask_json(item, allowed, kinds, label) for item in value]
-        return type(value)(items) if any(new is not old for new, old in zip(items, value, strict=True)) else value
-    if isinstance(value, int) and not isinstance(value, bool) and value > 999:
-        digits = _mask_labelled(str(value), allowed, kinds, label)
-        return value if digits == str(value) else digits
     return value
 
 
