@@ -31,7 +31,6 @@ STATED = {
         ("How do I heat my small apartment in Brooklyn?", {"location": "Brooklyn"}),
         ("I'm the lead designer at Acme.", {"role": "lead designer", "employer": "Acme"}),
         ("I'm the co-founder of Comparative, a new tool.", {"role": "co-founder", "employer": "Comparative"}),
-        ("I've got time constraints from my producer job.", {"role": "producer"}),
         ("My doctor diagnosed me with asthma.", {"condition.asthma": "asthma"}),
         ("I was diagnosed as celiac.", {"condition.celiac_disease": "celiac disease"}),
         ("I use a wheelchair.", {"condition.wheelchair_user": "wheelchair user"}),
