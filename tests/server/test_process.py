@@ -21,6 +21,23 @@ from memorist import Memory
 from memorist.errors import MemoristError
 
 NS = "user:ada"
+FAILING = """
+import contextlib, sys
+from starlette.applications import Starlette
+from memorist.server.process import serve
+
+@contextlib.asynccontextmanager
+async def lifespan(app):
+    raise RuntimeError("no such store")
+    yield
+
+def make():
+    if sys.argv[1] == "make":
+        raise RuntimeError("no such store")
+    return Starlette(lifespan=lifespan)
+
+serve(make, host="127.0.0.1", port=0, workers=2)
+"""
 
 
 def _port() -> int:
@@ -109,6 +126,24 @@ def test_several_workers_share_one_file(tmp_path: Path, key: str) -> None:
             assert [memory.state.increment("n") for _ in range(20)] == list(range(1, 21))
         process.terminate()
         assert process.wait(60) == 0
+
+
+@pytest.mark.parametrize("where", ["make", "lifespan"])
+def test_a_worker_that_cannot_start_says_why_and_fails(tmp_path: Path, where: str) -> None:
+    script = tmp_path / "failing.py"
+    script.write_text(FAILING)
+    ended = subprocess.run(
+        [sys.executable, str(script), where], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert "no such store" in ended.stderr
+    assert ended.returncode == {"make": 1, "lifespan": 3}[where]
+
+
+def test_a_worker_that_is_killed_fails_the_server(tmp_path: Path, key: str) -> None:
+    with _serving(tmp_path / "m.db", _port(), "--workers", "2") as process:
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        os.kill(int(children[0]), signal.SIGKILL)
+        assert process.wait(60) == 1
 
 
 def test_another_address_than_loopback_needs_a_key(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import traceback
 from collections.abc import Callable, Mapping
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -60,7 +61,7 @@ def _run_many(
 ) -> None:
     """Fork the workers, forward signals to them and wait.
 
-    If one dies, all of them are stopped, so that a supervisor notices.
+    If one dies, all of them are stopped and the code of the first one is this process's, so that a supervisor notices.
     """
     if not hasattr(os, "fork"):
         raise Unsupported("several workers need a system with fork; start several servers instead")
@@ -69,20 +70,40 @@ def _run_many(
         child = os.fork()
         # The child must never return into the parent's code, not even after an error.
         if child == 0:
+            code = 1
             try:
                 _run(make, shared, settings)
+                code = 0
+            except SystemExit as ended:
+                code = ended.code if isinstance(ended.code, int) else 1
+            except KeyboardInterrupt:
+                code = 0
+            except BaseException:
+                traceback.print_exc()
             finally:
-                os._exit(0)
+                os._exit(code)
         children.append(child)
 
+    asked = False
+
     def stop(sig: int, frame: FrameType | None) -> None:
+        nonlocal asked
+        asked = True
+        stop_children()
+
+    def stop_children() -> None:
         for child in children:
             os.kill(child, signal.SIGTERM)
 
     for sig in (signal.SIGTERM, signal.SIGINT):
         signal.signal(sig, stop)
-    first, _ = os.wait()
+    first, status = os.wait()
+    died = not asked
     children.remove(first)
-    stop(signal.SIGTERM, None)
+    stop_children()
     for child in children:
         os.waitpid(child, 0)
+    if died:
+        # A worker that a signal ended has a negative code, which no process can exit with.
+        code = os.waitstatus_to_exitcode(status)
+        raise SystemExit(code if code > 0 else 1)
