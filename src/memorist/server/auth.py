@@ -41,6 +41,7 @@ class Keys:
         """Use a `memory` that can access every org."""
         self._records = memory.scope(org=KEYS_ORG).records
         self._cache: dict[str, tuple[float, ApiKey]] = {}
+        self._changes = 0
         self._used: dict[str, float] = {}
         self._secret: bytes | None = None
 
@@ -99,14 +100,18 @@ class Keys:
             raise NotFound(f"no key {id!r}")
         secret = _token()
         key = msgspec.structs.replace(_read(row.data), digest=_digest(secret))
-        await self._records.put("global", ("key", id), msgspec.to_builtins(key), expect=row.version)
-        self._cache.pop(id, None)
+        try:
+            await self._records.put("global", ("key", id), msgspec.to_builtins(key), expect=row.version)
+        finally:
+            self._drop(id)
         return _shown(key, secret)
 
     async def revoke(self, id: str) -> bool:
         """Delete a key, and return whether it existed."""
-        self._cache.pop(id, None)
-        return await self._records.delete("global", ("key", id))
+        try:
+            return await self._records.delete("global", ("key", id))
+        finally:
+            self._drop(id)
 
     async def any(self) -> bool:
         """Return whether there is at least one key."""
@@ -140,14 +145,23 @@ class Keys:
         cached = self._cache.get(id)
         if cached is not None and cached[0] > now:
             return cached[1]
+        changes = self._changes
         row = await self._records.get("global", ("key", id))
         if row is None:
             self._cache.pop(id, None)
             return None
+        key = _read(row.data)
+        if changes != self._changes:
+            return key
         if len(self._cache) >= MAX_CACHED_KEYS:
             self._cache.clear()
-        self._cache[id] = (now + CACHED_SECONDS, _read(row.data))
-        return self._cache[id][1]
+        self._cache[id] = (now + CACHED_SECONDS, key)
+        return key
+
+    def _drop(self, id: str) -> None:
+        # A request may have read the row before it changed. The count keeps it from caching what it read.
+        self._changes += 1
+        self._cache.pop(id, None)
 
 
 def _token() -> str:

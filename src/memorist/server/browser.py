@@ -58,6 +58,7 @@ class Sessions:
         self._records = memory.scope(org=KEYS_ORG).records
         self._keys = keys
         self._cache: dict[str, tuple[float, Session]] = {}
+        self._ends = 0
 
     async def link(self, operator: ApiKey) -> str:
         """Return a code that can be exchanged once for a session of this operator within ten minutes."""
@@ -94,8 +95,12 @@ class Sessions:
 
     async def end(self, secret: str) -> None:
         """Log out."""
-        self._cache.pop(_name(secret), None)
-        await self._records.delete("global", ("session", _name(secret)))
+        try:
+            await self._records.delete("global", ("session", _name(secret)))
+        finally:
+            # A request may have read the row before it was deleted. The count keeps it from caching what it read.
+            self._ends += 1
+            self._cache.pop(_name(secret), None)
 
     async def _begin(self, session: Session) -> str:
         secret = secrets.token_urlsafe(32)
@@ -109,13 +114,16 @@ class Sessions:
         cached = self._cache.get(name)
         if cached is not None and cached[0] > time.monotonic():
             return cached[1]
+        ends = self._ends
         row = await self._records.get("global", ("session", name))
         if row is None:
             self._cache.pop(name, None)
             return None
+        session = msgspec.convert(row.data, Session)
+        if ends != self._ends:
+            return session
         if len(self._cache) >= MAX_CACHED_KEYS:
             self._cache.clear()
-        session = msgspec.convert(row.data, Session)
         self._cache[name] = (time.monotonic() + CACHED_SECONDS, session)
         return session
 
