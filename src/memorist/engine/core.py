@@ -266,6 +266,7 @@ class Shared:
         """
         if not problem.refuses_writes:
             raise problem
+        # Warn once per outage, not once per read.
         if part not in self.problems:
             warn("reading continues without writing %s: %s", part, problem)
         self.note(part, problem)
@@ -275,6 +276,7 @@ class Shared:
 
         Return 0 if it has appended none.
         """
+        # A program may append through one variant and recall through the other, so both count.
         other = None if self.twin is None else self.twin.beside(self)
         return max(shared.appended.get((org, thread), 0) for shared in (self, other) if shared is not None)
 
@@ -283,6 +285,7 @@ class Shared:
         forgotten.
         """
         other = None if self.twin is None else self.twin.beside(self)
+        # The keys are copied before they are dropped, because other threads may add to these dicts meanwhile.
         for shared in (self, other):
             if shared is not None:
                 shared.scopes.drop(org)
@@ -299,6 +302,7 @@ class Shared:
         """Open the store on first use."""
         if self._opened:
             return
+        # Checked again below: the caller that held the lock before this one may have opened the store.
         async with self._open_lock:
             self._refuse_if_closed()
             if not self._opened:
@@ -323,12 +327,15 @@ class Shared:
     async def close_own(self) -> None:
         """Close everything that this variant (blocking or async) opened. Every later call raises an error."""
         self.closed = True
+        # The worker goes first, because its last jobs still need the model and the store.
         if self._opened and self.worker is not None:
             await self.worker.close()
         if self._model is not None:
             await self._model.close()
             self._model = None
         if self._opened:
+            # Reset before the store closes, so that calls that arrive meanwhile are refused and a second close does
+            # nothing.
             self._opened = False
             await self.store.close()
         await self.runtime.close()
@@ -339,11 +346,13 @@ class Scopes:
 
     def __init__(self) -> None:
         self._kept: dict[tuple[str, str], Scoped] = {}
+        # A thread lock, because `drop_cached` also drops the twin's scopes, from whichever thread forgets something.
         self._lock = threading.Lock()
 
     def get(self, key: tuple[str, str]) -> Scoped | None:
         """Return the cached index of a namespace, marked as recently used."""
         with self._lock:
+            # Dicts keep the order of insertion, so inserting the key again makes it the newest.
             scoped = self._kept.pop(key, None)
             if scoped is not None:
                 self._kept[key] = scoped
@@ -354,6 +363,8 @@ class Scopes:
         with self._lock:
             scopes = self._kept
             scopes[key] = scoped
+            # The last scope always stays, even if it alone is over the limit. Each counts for at least 64, or any
+            # number of scopes without vectors would fit.
             while (
                 len(scopes) > 1 and sum(len(scope.vectors or ()) + 64 for scope in scopes.values()) > MAX_CACHED_VECTORS
             ):
@@ -382,6 +393,8 @@ class Results:
 
     def _index_of(self, wanted: object) -> int:
         if self._places is None:
+            # By identity: most records contain dicts, so they cannot be hashed, and equal changes may occur twice in
+            # one commit.
             self._places = {id(change): position for position, change in enumerate(self._changes)}
             self._places |= {
                 id(change.record): position for position, change in enumerate(self._changes) if isinstance(change, Put)
@@ -714,6 +727,7 @@ class Core:
                 raise Conflict(f"thread {id!r} exists in another namespace; choose another id", thread=id, final=True)
             if row is not None:
                 there.add(id)
+            # Version 0 expects that the thread which the batch creates still does not exist.
             expected.append(Expect(Thread, (self.org, id), 0 if row is None else row.version))
         remaining = [change for change in changes if _created(change) not in there]
         return [*expected, *remaining]
@@ -730,6 +744,7 @@ class Core:
                 return await attempt()
             except Conflict as conflict:
                 callers = rows is not None and refused_row(conflict) not in rows
+                # A final conflict, such as an id that is taken, would recur with every attempt.
                 if callers or conflict.facts.get("final") or time.monotonic() > until:
                     raise
                 tries += 1

@@ -30,6 +30,7 @@ class IdempotencyKey:
         Raises InvalidValue if it was used for another request.
         """
         today = _day(self._core)
+        # Rows are filed by day, so a key that was used just before midnight is under yesterday.
         rows = await self._core.get_many(RequestKey, [(day, self._key) for day in (today, today - 1)])
         row = next((row for row in rows if row is not None), None)
         if row is None:
@@ -42,6 +43,8 @@ class IdempotencyKey:
     def commit_with(self, handle: Core) -> None:
         """Commit the row in the same transaction as the next write through the handle."""
         row = self._row()
+        # Of two requests that arrive with one key at the same time, the second commit fails instead of doing the work
+        # again.
         handle.companions.extend([Expect(RequestKey, row.row_key, 0), Put(row)])
 
     async def keep(self, outcome: int) -> None:

@@ -34,4 +34,5 @@ def reindex_changes(thread: Thread, seq: int, progress: IndexProgress | None, at
     if progress is not None:
         position = min(progress.position, first - 1)
         changes.append(Put(msgspec.structs.replace(progress, position=position, updated_at=at)))
+    # Not `absent`: an existing job must get a new version, which is what the running indexer expects to be unchanged.
     return [*changes, Put(index_job(thread.org, thread.ns, f"thread:{thread.id}", at))]

@@ -29,6 +29,7 @@ class KeyedLocks:
                 yield
         finally:
             with self._guard:
+                # The count may have changed while this caller held the lock, so it is read again.
                 lock, users = self._held.pop(key)
                 if users > 1:
                     self._held[key] = (lock, users - 1)

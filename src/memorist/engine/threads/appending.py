@@ -167,6 +167,7 @@ class Appending:
             return [Append(org, id, tuple(messages), at, keyed_messages.key, ns)]
         out: list[Append] = []
         for message, key in zip(messages, keyed_messages.keys, strict=True):
+            # Neighbours without a key share a change; a key of their own must cover one message only.
             if key is None and out and out[-1].key is None:
                 out[-1] = _replace(out[-1], messages=(*out[-1].messages, message))
             else:
@@ -183,6 +184,7 @@ class Appending:
         """
         jobs, key = self._core.shared.jobs, (self._core.org, id, ns)
         recent = jobs.get(key)
+        # Both bounds are compared, because a clock that the caller plugged in may go back.
         if recent is None or not recent[0] <= at < recent[1]:
             if len(jobs) >= MAX_CACHED_THREADS:
                 jobs.clear()
@@ -231,6 +233,8 @@ class Appending:
         numbers = range(done.first, done.first + done.count)
         # The rows as they are now: a message may have been edited or redacted since the first call.
         messages = await self._core.get_many(Message, [(id, number) for number in numbers])
+        # The same key may come with other messages than the first time; only an equal number can be matched by
+        # position.
         sent: Sequence[Message | None] = change.messages if len(change.messages) == done.count else [None] * done.count
         state = await receipt_states(self._core, id)
         rows = [row or instead for row, instead in zip(messages, sent, strict=True)]
@@ -247,6 +251,8 @@ class Appending:
         thread length.
         """
         if any(message.metadata and carried(message) for change in appends for message in change.messages):
+            # Forgetting a source raises its epoch, which fails the commit; the next attempt sees that the source is
+            # gone and leaves its text out.
             done: tuple[Sequence[Append], Sequence[Appended]] = await self._core.retry(
                 lambda: self._append_derived(id, ns, appends, at, expect, create)
             )
@@ -260,6 +266,7 @@ class Appending:
             _, creation = await self._creation(create)
             results = await self._core.apply(*creation, *appends, *others)
             return [results.appended(change) for change in appends]
+        # The epochs among `others` were read by the caller, so a conflict on them is for the caller to repeat.
         read = {(kind.table.name, (self._core.org, id)) for kind in (Thread, Pins)}
         done: Sequence[Appended] = await self._core.retry(
             lambda: self._expecting(id, appends, others, expect, create), rows=read
@@ -300,6 +307,7 @@ class Appending:
             raise another_length(id, expect, length)
         if thread is not None and created is None:
             guards.append(Expect(Thread, thread.row_key, thread.version))
+        # A replayed change adds nothing, so its messages take no number.
         new = [message for change in appends if change.key not in before for message in change.messages]
         places = [length + n for n, message in enumerate(new, 1) if message.pinned]
         pins: list[Change] = []

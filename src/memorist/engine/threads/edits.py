@@ -61,6 +61,8 @@ class ThreadEdits:
         stored, count = await core.scan(Message, id), sum(len(change.messages) for change in appends)
         results = await core.apply(
             Expect(Thread, thread.row_key, thread.version),
+            # Changes are applied in order: the deletions precede the appends, whose messages they would otherwise
+            # remove.
             DeleteRange(Message, (org, id)),
             DeleteRange(MessagePart, (org, id)),
             DeleteRange(Summary, (org, id)),
@@ -156,6 +158,7 @@ class ThreadEdits:
             if held.forgotten:
                 copies = [bare(copy) for copy in copies]
             links = dict.fromkeys(link for copy in copies for link in carried_links(copy, fork.created_at))
+            # Loaded, not appended, because copies keep the numbers of their originals.
             await core.apply(*guards, *held.changes, *map(Load, copies), *map(Put, links))
             after, length = page[-1].seq, page[-1].seq
             tokens += sum(message.tokens or 0 for message in page)
@@ -187,6 +190,7 @@ class ThreadEdits:
         derived, pins = await core.get(Derivation, source.id), await core.get(Pins, source.id)
         changes: list[Change] = [Put(index_job(fork.org, fork.ns, item, fork.created_at))]
         if derived is not None:
+            # The fork continues where its source stands: what was not read there yet is read in both threads.
             position = min(derived.position, fork.length)
             changes.append(
                 Put(Derivation(org=fork.org, thread=fork.id, position=position, updated_at=derived.updated_at))
@@ -214,6 +218,7 @@ def sorted_threads(
     """Sort threads by a given time, and return the page that follows the thread with the given id."""
     if by not in ("updated_at", "created_at"):
         raise UsageError("threads are listed by id, updated_at or created_at")
+    # Several threads may have the same time, and paging needs one order for all of them.
     ranked = sorted(threads, key=lambda thread: (getattr(thread, by), thread.id), reverse=reverse)
     if after is not None:
         places = [position for position, thread in enumerate(ranked) if thread.id == after]

@@ -23,8 +23,10 @@ async def numbered(core: Core, thread: Thread) -> tuple[Thread, list[Change]]:
     """Return a new thread, with the number after which it continues, and the changes to commit after its row."""
     earlier = await core.get(Watermark, "numbers", fingerprint(thread.id))
     gone = await core.store.get(Thread, thread.row_key, now=0)  # an expired one that was not purged yet
+    # The row of an expired thread has its exact last number, while its watermark holds the reserved one.
     last = gone.length if gone is not None else earlier.position if earlier is not None else 0
     watermark = _last_number(core, thread.id, last + RESERVED_NUMBERS)
+    # Two callers may read the same number, but only one of them may continue after it.
     changes: list[Change] = [Expect(Watermark, watermark.row_key, 0 if earlier is None else earlier.version)]
     if thread.expires_at is not None:
         changes.append(Put(watermark))
@@ -39,6 +41,7 @@ async def fresh(core: Core, thread: Thread) -> tuple[Thread, list[Change]]:
     core.shared.threads.pop((org, id), None)
     changes, numbers = await numbered(core, thread)
     return changes, [
+        # An expired row counts as absent here, although it still exists; it is deleted before the new one is written.
         Expect(Thread, (org, id), 0),
         *(DeleteRange(part, (org, id)) for part in owned_by("thread")),
         Delete(Thread, (org, id)),
@@ -61,6 +64,7 @@ def numbering_changes(core: Core, thread: Thread) -> list[Change]:
     They fail if someone appends in the meantime.
     """
     ended = thread.expires_at is not None and thread.expires_at <= core.at()
+    # An Expect sees only live rows, so an expired one has version 0.
     live = 0 if ended else thread.version
     return [Expect(Thread, thread.row_key, live), Put(_last_number(core, thread.id, thread.length))]
 

@@ -45,6 +45,7 @@ def _rows(
         MessagePart(org=org, thread=thread, digest=digest, data=data, created_at=at, expires_at=expires_at)
         for digest, data in parts.items()
     ]
+    # A part is named by its digest, so an existing row already holds these bytes.
     return {row.row_key: Put(row, absent=True) for row in rows}
 
 

@@ -218,6 +218,8 @@ class Threads:
             check_name(id, "thread id")
             ns, may_be_missing = core.scope.writable(create), True
         try:
+            # Most threads exist and most cached namespaces are right, so no row is read first. The store compares the
+            # namespace inside the write: a wrong guess ends in NotFound, never in another owner's thread.
             return await self._appending.append(id, ns, keyed_messages, expect)
         except NotFound:
             core.shared.threads.pop(cache_key, None)
@@ -243,6 +245,8 @@ class Threads:
                     if thread.ns != asked.ns:
                         raise _elsewhere(asked.id) from conflict
                     return await self._appending.append(asked.id, asked.ns, keyed_messages, expect)
+                # Anything else may succeed the next time, such as a race with a thread that was created and deleted
+                # meanwhile.
                 if conflict.facts.get("final"):
                     raise
 
@@ -282,6 +286,7 @@ class Threads:
             limit=checked_limit(limit),
             where=None if roles is None else Test(("role",), "$in", checked_roles(roles)),
         )
+        # Any message proves that the thread exists, so its row is read only for an empty page.
         if not messages:
             await self._existing_or_fail(id)
         return messages[::-1] if backwards else messages
@@ -521,6 +526,8 @@ class Threads:
         new_metadata = source.metadata if metadata is None else metadata
         about = {**new_metadata, "forked_from": f"{id}#{min(last, source.length)}"}
         fork = self._new(source.ns, source.title if title is None else title, new_id, about, ttl)
+        # A fork keeps the numbers of its source, and an earlier thread with this id may have given them to other
+        # messages.
         if new_id is not None and await used_before(self._core, new_id):
             raise taken(new_id)
         return await ThreadEdits(self._core).fork(source, last, fork, is_prefix_shared=share == "prefix")
@@ -567,6 +574,7 @@ class Threads:
                 await self._create(thread, True, False, [*guards, Put(child_link(core, id, results))])
 
         await core.retry(attempt)
+        # If this fails, an empty thread of results stays behind, which the next call uses.
         receipts = await self.append(results, Message(role="tool", content=text), key=key)
         return preview(text, receipts[0].message.id or results, over_tokens, core.shared.counter)
 
@@ -670,6 +678,7 @@ class Threads:
         doomed = await self._core.get_many(Message, [(id, seq) for seq in seqs])
         entries = [Delete(Entry, (self._core.org, thread.ns, "message", id, f"{id}#{seq}")) for seq in seqs]
         results = await self._core.apply(
+            # The guards must come before `raised`, which changes the version that they expect.
             *gone,
             *entries,
             *self._still(thread),
@@ -677,6 +686,8 @@ class Threads:
             *raised(self._core, thread_ref(id)),
             audit(self._core, "delete_messages", "thread", id, detail={"messages": len(seqs)}),
         )
+        # After the commit: a crash in between leaves parts that nobody refers to, but never a message without its
+        # parts.
         await release_parts(self._core, id, [message for message in doomed if message is not None])
         return sum(results.existed(change) for change in gone)
 
@@ -695,6 +706,7 @@ class Threads:
         """
         done: bool = await self._core.retry(lambda: self._delete(id))
         results = await self._core.get(Thread, id + RESULTS) if done else None
+        # The caller may have a thread of that name, so the metadata decides.
         if results is not None and results.metadata.get(RESULTS_OF) == id:
             await self._core.retry(lambda: self._delete(results.id))
         return done
@@ -871,6 +883,7 @@ class Threads:
             await self._core.apply(*also, *changes, *self._outliving(asked))
         except Conflict as conflict:
             return await self._existing(asked, new, conflict, is_guarded=bool(also))
+        # `fresh` deletes the row of an expired thread before it writes this one, so versions begin again.
         return _replace(asked, version=1)
 
     async def _existing(self, asked: Thread, new: bool, conflict: Conflict, *, is_guarded: bool) -> Thread:
@@ -890,6 +903,7 @@ class Threads:
         # Page by page after the last number seen, because in a batch nothing is deleted until the commit.
         while True:
             guards = await self._guards(thread.id)
+            # An append since the last page has raised the version that `_still` expects.
             if last:
                 thread = await self._to_change(thread.id)
             doomed = await core.scan(Message, thread.id, after=(last,), before=(seq,), limit=BATCH_MESSAGES)
@@ -918,6 +932,7 @@ class Threads:
             return seq
         if isinstance(position, bool) or not isinstance(position, int):
             raise UsageError("a position in a thread is a message, its id or its sequence number")
+        # Larger numbers do not fit into a database's 64-bit integers, and no message has them anyway.
         return max(min(position, 2**62), -1)
 
     # Last: the name hides the builtin for annotations below it.
