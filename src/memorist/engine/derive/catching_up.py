@@ -90,6 +90,7 @@ async def _read(core: Core, ns: str, until: float, busy: Collection[str]) -> boo
     until = min(until, monotonic() + MAX_WAIT_SECONDS)
     for attempt in count():
         left = [job for job in jobs if monotonic() > until or not await _done(core, deriver, job, until)]
+        # Only the worker of this process is waited for; one elsewhere may be slow, or dead.
         if not any((job.owner or "").startswith(f"{os.getpid()}-") for job in left) or monotonic() > until:
             break
         await core.runtime.sleep(pause(attempt, first=0.005, longest=0.1))

@@ -124,6 +124,7 @@ class Deriver:
         goal = 0 if thread is None else thread.length
         while True:
             try:
+                # Even a late call reads one batch, so that every call makes progress.
                 is_late = until is not None and monotonic() > until
                 written, more = await self._stretch(job, 1 if self._alone else limit, 0 if is_late else goal)
             except ModelError as problem:
@@ -171,6 +172,7 @@ class Deriver:
         unread = await core.scan(Message, id, after=(mark.position if mark else 0,), limit=1)
         if job.queue != "derive" or not unread:
             return False
+        # The messages after this one have not failed, so they begin with no attempts.
         fresh = msgspec.structs.replace(
             job, status="ready", owner=None, leased_until=None, attempts=0, error=None, run_at=core.at(),
             updated_at=core.at(),
@@ -189,6 +191,7 @@ class Deriver:
         Return the job with a longer lease if there are more messages to read up to `goal`.
         """
         core, id = self._core, job.item.partition(":")[2]
+        # Read before the thread and its messages: if part of it is forgotten after this line, the commit fails.
         guards = await epochs(core, thread_ref(id))
         thread, mark = await core.get(Thread, id), await core.get(Derivation, id)
         if thread is None:
@@ -197,6 +200,7 @@ class Deriver:
         done = mark.position if mark else 0
         messages = await core.scan(Message, id, after=(done,), limit=limit)
         messages = list(self._together(messages))
+        # Deleted messages leave gaps: with nothing left to read, the watermark moves past them to the end.
         reached = messages[-1].seq if messages else thread.length
         is_partial = bool(messages) and reached < thread.length
         failed = _seqs(mark)
@@ -205,6 +209,7 @@ class Deriver:
         except ModelError as problem:
             own = [message for message in messages if message.role == "user" and message.text.strip()]
             if permanent(problem) and len(own) > 1:
+                # Nobody knows which message the model cannot read, so `run` has them read again, one at a time.
                 self._alone = len(messages)
                 raise
             if not permanent(problem):
@@ -212,11 +217,14 @@ class Deriver:
             stand_in, written = await self._derived(thread, messages, done, failed, by_rules=True)
             changes = [*await self._unread(job, own, why(problem)), *stand_in]
             failed = [*failed, *(message.seq for message in own)]
+        # Claiming raises the version, so if the lease ended and another worker has the job now, only that worker
+        # commits.
         changes = [Expect(Job, job.row_key, job.version), *guards, *changes]
         changes += self._progressed(id, mark, reached if is_partial else thread.length, failed)
         if is_partial and reached < goal:
             longer = self._longer(job)
             await core.apply(*changes, Put(longer))
+            # The Put has raised the version by one; the next commit expects that without reading the row again.
             return written, msgspec.structs.replace(longer, version=job.version + 1)
         if not is_partial and await self._ended_job(job, thread, changes):
             return written, None
@@ -231,6 +239,8 @@ class Deriver:
 
         Write nothing and return False if the thread has grown since it was read.
         """
+        # The indexer does not add a job where there is one, so the job may end only if nothing was appended since the
+        # read.
         ends: list[Change] = [Expect(Thread, thread.row_key, thread.version), Delete(Job, job.row_key)]
         try:
             await self._core.apply(*changes, *ends)
@@ -568,6 +578,7 @@ class Deriver:
             if item.key not in now_known:
                 now_known[item.key] = held[item.key] = await self._core.get(Fact, ns, item.key)
             stored = held.get(item.key) or await self._last_word(ns, item.key, pending)
+            # What was said since stays current, even if an older message arrives later, as from an import.
             if stored is not None and item.key not in pending and _said_since(stored, message, stated_at):
                 if not _same(stored.value, draft.value):
                     older.setdefault(item.key, []).append(draft)
@@ -581,6 +592,7 @@ class Deriver:
         for key, ones in pending.items():
             if ones:
                 before = held.get(key)
+                # One guard per key, with the version that was read first: all changes of the key follow from it.
                 changes += [Expect(Fact, (self._core.org, ns, key), before.version if before else 0), *ones]
         return changes
 

@@ -123,6 +123,7 @@ class Folding:
             changed = True
             if not more:
                 return True
+            # The commit has written the job once.
             job = msgspec.structs.replace(job, version=job.version + 1)
 
     async def _start(self, thread: str) -> Read | None:
@@ -232,6 +233,7 @@ class Folding:
         )
         source = Ref("message", key=thread.id, part=str(summary.last))
         changes: list[Change] = [
+            # Two processes may fold up to the same message; the first summary stays.
             Expect(Summary, summary.row_key, 0),
             *more,
             Put(summary),

@@ -220,6 +220,7 @@ class Indexer:
             await self._document(job, item, plan)
         elif kind == "summary":
             await self._summaries(job, item, plan)
+        # Whoever writes the record writes its job again, so a record that changed since it was read fails this batch.
         plan.changes += [Expect(Job, job.row_key, job.version), Delete(Job, job.row_key)]
         return False
 
@@ -341,6 +342,7 @@ class Indexer:
         for chunk in chunks:
             assert document is not None
             old = stored_entries.pop(chunk.id, None)
+            # A chunk's id is a hash of its text, so this entry and its vector can stay.
             if old is not None and old.seq == chunk.position:
                 continue
             new_entry = entry_of(
@@ -367,6 +369,8 @@ class Indexer:
     async def _commit(self, ns: str, plan: IndexWork) -> int | None:
         """Write a batch. Return how many entries it contains, or None if others interfered."""
         core = self._core
+        # Read before the texts are embedded, which may take seconds: if another process indexes meanwhile, this batch
+        # fails and its jobs are read again.
         current = await core.get(NamespaceStats, ns)
         stats = current or NamespaceStats(org=core.org, ns=ns, updated_at=core.at())
         stamp = stats.stamp + 1
@@ -405,6 +409,7 @@ class Indexer:
             if refused not in threads:
                 raise
             self.busy.update((str(key[1]), True) for table, key in threads if (table, key) == refused)
+            # Without the ends, because somebody who keeps writing would make every attempt fail.
             await self._core.apply(*changes)
 
     async def _finished(

@@ -100,6 +100,7 @@ class Outbox:
         self._org = org
         self._lease = max(lease, needed_lease(shared, model))
         self._model = model
+        # `catch_up` recognises the jobs of this process's own worker by the pid.
         self._owner = f"{os.getpid()}-{new_id()}"
         self._take = 1
         """How many jobs to claim. This is one at first, and again after a worker has died, because a job claimed
@@ -157,6 +158,7 @@ class Outbox:
 
     async def _do(self, job: Job) -> None:
         shared, core = self._shared, Core(self._shared, Scope(job.org, None, "processor"))
+        # Claiming counts the attempt, so workers that die while they work on a job are counted too.
         if job.attempts > MAX_ATTEMPTS:
             await self._give_up(core, job, POISON, skip=job.queue != COUNT_QUEUE)
             return
@@ -171,6 +173,7 @@ class Outbox:
             delay = int(spread(CONFLICT_DELAY_MICROSECONDS))
             await self._release(core, job, job.error, delay=delay, attempts=job.attempts - 1)
         except Exception as problem:
+            # The store itself fails, so the job could not be released either. It is claimed again when its lease ends.
             if isinstance(problem, StoreError) and not isinstance(problem, CorruptRecord):
                 raise
             status = await self._failed(core, job, problem)
@@ -413,6 +416,7 @@ class Waiting:
                 return settled
             if await outbox.step():
                 continue
+            # Nothing is waiting any more: another worker has finished, or given up, since the receipts were read.
             if not sum(queue.waiting for queue in await Jobs(self._core).backlog()):
                 return await self._settled(many)
             # Another worker is doing it, or it waits for its next attempt.
@@ -487,6 +491,7 @@ class InProcess:
             # A thread does not survive a fork, nor a task its loop, so the event is made anew as well.
             self._pid, self._stop, self._woken = os.getpid(), False, threading.Event()
             self._running = self._runtime.start(self._loop, "memorist-worker")
+        # This runs after every append, and setting an event takes its lock, while looking at it does not.
         if not self._woken.is_set():
             self._woken.set()
 
@@ -522,6 +527,7 @@ class InProcess:
         outbox = Outbox(shared, self._org)
         self._catching_up = True
         try:
+            # A new write interrupts the work until the writing pauses again.
             while not self._stop and not woken.is_set() and await outbox.step():
                 pass
             shared.problems.pop("worker", None)
@@ -539,6 +545,7 @@ class InProcess:
         shared = self._found()
         if shared is None:
             return
+        # `closing` also stops the job that is running, after its current batch.
         self._stop = shared.closing = True
         await self._running.join(JOIN_SECONDS)
         self._running = None

@@ -178,6 +178,7 @@ def request_changes(
         sources=tuple(marked), actor="processor", trust="user", version=(last.version if last else 0) + 1,
         created_at=at, updated_at=at,
     )  # fmt: skip
+    # Loaded, because no fact is current under this key: its versions go straight into the history.
     return [Load(version), Put(index_job(core.org, ns, f"fact:{version.key}", core.at()))]
 
 

@@ -224,6 +224,7 @@ class Writer:
         self.cost += Cost(
             calls=1, input_tokens=used.input_tokens, output_tokens=used.output_tokens, cached_tokens=used.cached_tokens
         )
+        # Counted at once: the tokens are spent, whether or not the answer is usable and the commit succeeds.
         if self._extraction.daily_tokens is not None:
             await count_tokens(self._core, used.input_tokens + used.output_tokens)
         if problem is not None:

@@ -95,6 +95,7 @@ class State(msgspec.Struct, frozen=True):
                 patch.add[key] = msgspec.Raw(b"[" + text[len(before) :])
             else:
                 patch.set[key] = msgspec.Raw(text)
+        # A patch adds new keys at the end, so it cannot express another order, but a snapshot can.
         order = [key for key in self.keys if key in after.keys] + [key for key in after.keys if key not in self.keys]
         return patch if order == list(after.keys) else None
 

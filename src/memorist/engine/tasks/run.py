@@ -222,6 +222,7 @@ class AsyncTaskRun:
             1
         """
         core = self._core.batched()
+        # The list itself, not a copy: it grows with every call on the batch until the next save commits it.
         self._effects, self._watched = core.batch.changes if core.batch else [], core.watched
         async_memory: AsyncMemory = core.facade()
         return async_memory
@@ -336,6 +337,7 @@ class AsyncTaskRun:
             task,
             status="running",
             owner=self._owner,
+            # It grows even if the same owner takes the task again, so that other systems can tell the two runs apart.
             fence=task.fence + 1,
             leased_until=self._until(),
             keep=task.keep if self._keep is NOTHING else self._keep,
@@ -368,6 +370,7 @@ class AsyncTaskRun:
         try:
             if error is None:
                 await self._finish()
+            # After LeaseLost the row may belong to another worker, so there is nothing to release.
             elif not isinstance(error, LeaseLost):
                 await self._release(saved)
         finally:

@@ -216,6 +216,7 @@ def _next_items(
     if not completed and not saved.completed:
         return saved.completed, ()
     items = dict.fromkeys(completed)
+    # A patch can only add subtasks at the end; in any other case a snapshot stores them all.
     is_continued = list(items)[: len(saved.completed)] == list(saved.completed)
     return items, tuple(list(items)[len(saved.completed) :]) if is_continued else None
 

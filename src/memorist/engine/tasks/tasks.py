@@ -104,6 +104,7 @@ class Tasks:
             return await self._write(saved, new, ns, steps)
 
         try:
+            # With `expect`, a conflict is the answer to the caller, so nothing is tried again.
             saved = await (self._core.retry(attempt) if expect is None else attempt())
         except Conflict:
             self._saved.pop(new.task_id, None)
@@ -234,6 +235,8 @@ class Tasks:
         self._core.scope.writable(task.ns)
         self._saved.pop(task_id, None)
         await self._core.apply(
+            # A worker that still runs the task gets LeaseLost from its next save, because the version it expects is
+            # gone.
             Delete(Task, (self._core.org, task_id)),
             DeleteRange(CheckpointStep, (self._core.org, task_id)),
             audit(self._core, "delete", "task", task_id),
