@@ -109,6 +109,7 @@ class EntityLeases:
             row = CachedEntity(
                 org=key[0], type=key[1], id=key[2], status="loading", fresh_until=at, created_at=at, updated_at=at
             )
+        # The row must not expire before its lease, or others would load the entity at the same time.
         expires = row.expires_at if row.expires_at is not None and row.expires_at > until else until
         owner = f"{os.getpid()}-{os.urandom(4).hex()}"
         lease = msgspec.structs.replace(row, owner=owner, leased_until=until, updated_at=at, expires_at=expires)
@@ -125,6 +126,7 @@ class EntityLeases:
     async def keep(self, lease: CachedEntity, value: object, source: Terms) -> None:
         """Write a value loaded under a lease."""
         now = self._core.now()
+        # What is missing may be created at any moment, so that is not remembered for long.
         ttl = source.ttl if value is not None else min(source.ttl, MISSING_TTL_SECONDS * 1_000_000)
         row = msgspec.structs.replace(
             lease,
@@ -307,6 +309,7 @@ class Entities:
         )
 
     async def _shared_load(self, key: tuple[str, str, str], source: _Source) -> object:
+        # Counted before waiting for the lock: only a load that failed after this call arrived is one it has waited for.
         arrived = self._state.finished
         async with self._core.shared.entity_locks.hold(key):
             failed = self._state.failed.get(key)
@@ -319,6 +322,7 @@ class Entities:
         """Load under the row's lease, or wait for the value that another process is loading."""
         tries = 0
         while True:
+            # Read again under the lock, because the caller before may have loaded it.
             row = await self._leases.row(*key[1:])
             if row is not None and self._leases.is_fresh(row):
                 return row.value
@@ -354,6 +358,7 @@ class Entities:
         state = self._state
         state.stats.failures += 1
         state.finished += 1
+        # A cancelled load says nothing about the entity, so those who waited for it load it themselves.
         if isinstance(error, Exception):
             state.failed[key] = (state.finished, error)
             while len(state.failed) > _MAX_CACHED_FAILURES:

@@ -121,6 +121,7 @@ class Events:
         core = self._core
 
         async def attempt() -> Event:
+            # Read first: if a source is forgotten after this line, the commit fails and the next attempt sees it.
             hold = await guard(core, event.sources)
             marks = [("event", fingerprint(event.ns, event.id, source)) for source in event.sources]
             if hold.forgotten or (core.scope.actor != "user" and any(await core.get_many(Tombstone, marks))):
@@ -341,6 +342,7 @@ class Events:
             check_event(event)
             return await self._replace(old, event, action, expect=wanted)
 
+        # With `expect`, a conflict is the answer to the caller, so nothing is tried again.
         stored: Event = await (core.retry(attempt) if wanted is None else attempt())
         return stored
 

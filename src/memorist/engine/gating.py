@@ -273,6 +273,7 @@ class Gating:
     def _drop_cached(self) -> None:
         shared = self._core.shared
         other = None if shared.twin is None else shared.twin.beside(shared)
+        # This process sees its own change at once; others see it when their cached policy is too old.
         for parts in (shared, other):
             if parts is not None:
                 parts.policies.pop(self._core.org, None)

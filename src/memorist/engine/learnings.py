@@ -119,6 +119,7 @@ class Learnings:
         """Store a learning, or reinforce the one with the same content."""
 
         async def attempt() -> Learning:
+            # Read first: if a source is forgotten after this line, the commit fails and the next attempt sees it.
             held = await guard(self._core, new.sources)
             if held.forgotten or (self._core.scope.actor != "user" and await self._refused(new)):
                 return msgspec.structs.replace(new, status="rejected")
@@ -426,6 +427,7 @@ class Learnings:
         """
         at = learning.updated_at
         changes: list[Change] = [
+            # The new confidence follows from the old one, so two writers must not both start from the same version.
             Expect(Learning, learning.row_key, 0 if old is None else old.version),
             Put(learning),
             Put(index_job(learning.org, learning.ns, f"learning:{learning.id}", at)),

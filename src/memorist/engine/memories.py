@@ -307,6 +307,7 @@ class Memories:
             approved = await self._approved(space, f"{kind}:{key}", versions[-1])
             if approved is None:
                 return await self._undo(space, versions, approved=False)
+            # One commit for both: the candidate returns to the queue only if its memory is undone.
             batch = core if core.batch is not None else core.batched()
             undone = await Memories(batch)._undo(space, versions, approved=True)
             await batch.apply(

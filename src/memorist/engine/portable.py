@@ -156,10 +156,12 @@ class Portable:
         rows = _rows(source, skip=start)
         while batch := await offload(lambda: list(islice(rows, PAGE_ROWS))):
             done += len(batch)
+            # The mark is in the same commit as the rows, so an import that is resumed neither skips nor repeats any.
             await self._core.apply(*await self._loads(batch), self._progress(digest, done))
             if progress is not None:
                 progress(done, total)
         await self._core.apply(Delete(Watermark, (self._core.org, "import", digest)))
+        # An imported thread may have replaced one in another namespace.
         self._core.shared.threads.clear()
         return Transfer(total, counts, resumed_at=start)
 
@@ -277,6 +279,7 @@ def new_file(target: Path) -> Iterator[BinaryIO]:
                 yield file
                 if not file.closed:
                     file.flush()
+                    # On disk before it gets its name: after a crash there is the old file or the whole new one.
                     os.fsync(file.fileno())
             part.replace(target)
         finally:

@@ -103,6 +103,7 @@ class TtlGarbageCollector(Processor):
                 total[table] = total.get(table, 0) + count
             if progress is not None:
                 progress(self.name, sum(counts.values()))
+            # A purge removes at most 1000 rows per table, so fewer in every table mean that none are left.
             if max(counts.values()) < 1000:
                 break
         if uploads := await collect_uploads(core):
@@ -166,6 +167,7 @@ class VectorIndexer(Processor):
             await core.apply(Delete(Job, (core.org, "embed", ns, ns)))
             return 0
         start = sweep.position if sweep is not None and sweep.maker == version.maker else 0
+        # Rebuilt entries get higher stamps, so without this bound the loop would meet them again.
         target, changed, pages = stats.stamp, 0, 0
         after: tuple[Any, ...] = (start,)
         while start < target and (page := await core.scan(Entry, ns, index="by_stamp", after=after, limit=PAGE_ROWS)):
@@ -176,6 +178,7 @@ class VectorIndexer(Processor):
             changed, pages = changed + written, pages + (written > 0)
             last = page[-1]
             after = (last.stamp, last.kind, last.parent, last.id)
+            # One less, because the entries of one batch share a stamp, and the page may end among them.
             await core.apply(Put(_sweep(core, "embed", ns, last.stamp - 1, version.maker)))
             if progress is not None:
                 progress(self.name, len(page))
@@ -204,6 +207,7 @@ class VectorIndexer(Processor):
         version, embedder = index_version(core), core.shared.embedder
         keys = [entry.row_key[1:] for entry in page if not version.matches(entry)]
         while keys:
+            # Read before the entries: what is forgotten after this line must not come back as a rebuilt entry.
             guards = await epochs(core, Ref("namespace", ns))
             stats = await core.get(NamespaceStats, ns)
             held = [entry for entry in await core.get_many(Entry, keys) if entry is not None]

@@ -73,6 +73,7 @@ class Review:
             raise InvalidValue(f"it can no longer be carried out: {outcome.refused[0].reason}")
         memory = next(iter((*outcome.stored, *outcome.ended)), None)
         closing = self._closing(candidate, "approve") if memory is None else self._approving(candidate, memory)
+        # One commit without a retry: if two people decide about a candidate at once, the second gets a conflict.
         await self._core.apply(*closing, *changes)
         return memory
 

@@ -102,6 +102,7 @@ async def subtract_deleted(core: Core, changes: Sequence[Change]) -> list[Change
 
     They fail if their namespace is indexed in the meantime.
     """
+    # Sorted, because commits that lock the same rows in different orders may wait for each other.
     removed: dict[Key, dict[Key, Entry]] = {key: {} for _, key in sorted(counted_rows(changes))}
     for change in _entry_deletions(changes):
         stats_key = (change.prefix if isinstance(change, DeleteRange) else change.key)[:2]

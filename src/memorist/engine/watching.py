@@ -135,8 +135,10 @@ class AsyncWatch:
     async def _renew(self) -> None:
         core, now = self._core, self._core.now()
         until = now + LEASE_SECONDS * 1_000_000
+        # Long before the lease ends, so that a reader that polls slowly does not lose it.
         self._renewed = monotonic() + LEASE_SECONDS / 3
         await core.apply(Put(Watermark(org=core.org, name="watched", position=until, updated_at=to_datetime(now))))
+        # The writers of this process look at once, instead of trusting their cached answer.
         core.shared.watched.pop(core.org, None)
 
 
@@ -157,6 +159,7 @@ def notices(core: Core, changes: Sequence[Change]) -> list[Change]:
     """Return the changes that notify watchers of these changes."""
     changed = dict.fromkeys(_about(core, changes))
     at = core.at()
+    # Sorted, because commits that lock the same rows in different orders may wait for each other.
     return [Put(ChangeNotice(org=core.org, kind=kind, ns=ns, updated_at=at)) for kind, ns in sorted(changed)]
 
 

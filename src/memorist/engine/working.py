@@ -251,6 +251,7 @@ class WorkingMemory(Generic[W]):
 
         def change(old: JsonObject) -> JsonObject:
             actions = list(old.get("recent_actions", ()))
+            # Assigned anew, because this function runs again after a lost race.
             undone[:] = actions[-1:]
             return {**old, "recent_actions": actions[:-1]}
 
@@ -317,6 +318,7 @@ class WorkingMemory(Generic[W]):
             await self._core.apply(self._expect(key, old), Put(self._row(key, doc)))
             return doc
 
+        # The lock only saves retries within this process; the version that `attempt` expects keeps the document right.
         async with self._core.shared.working_locks.hold(key):
             done: JsonObject = await self._core.retry(attempt)
             return done

@@ -220,7 +220,7 @@ class Indexer:
             await self._document(job, item, plan)
         elif kind == "summary":
             await self._summaries(job, item, plan)
-        # Whoever writes the record writes its job again, so a record that changed since it was read fails this batch.
+        # Setting the record again also writes its job again, so a value that is outdated by now fails this batch.
         plan.changes += [Expect(Job, job.row_key, job.version), Delete(Job, job.row_key)]
         return False
 

@@ -133,17 +133,21 @@ class Facts:
         It is returned as `rejected` if one of them was forgotten.
         """
         for _ in range(MAX_GUARD_ATTEMPTS):
+            # Read in every attempt: after a conflict, the sources may be gone, or only part of one that this fact does
+            # not need.
             held = await guard(self._core, fact.sources, since=since)
             if held.forgotten:
                 return msgspec.structs.replace(fact, status="rejected", reason="a source of it was forgotten")
             try:
                 return await self._write(fact, expects, held)
             except Conflict as conflict:
+                # Any other conflict belongs to the caller's `expect`.
                 if not held.caused(conflict):
                     raise
         raise Conflict("the sources of this fact are being forgotten")
 
     async def _write(self, fact: Fact, expects: Sequence[Change], held: Guard | None = None) -> Fact:
+        # The user may state a rejected value again; others may not bring it back from the same source.
         if self._core.scope.actor != "user":
             refused = await self._refused(fact)
             if refused is not None:
@@ -872,6 +876,7 @@ class Facts:
         )
         action = {"deleted": "delete", "rejected": "reject", "ended": "end"}.get(status, status)
         changes: list[Change] = [
+            # A Delete does not copy the row into its history, so its last version is written here.
             Load(FactVersion(**fields)),
             Load(ended),
             Delete(Fact, old.row_key),

@@ -36,7 +36,9 @@ async def spliced(
     if len(rows) == len(past) + (current is not None):
         return []
     row_key = (core.org, ns, key)
+    # All numbers below follow from the current version, so nobody may write another meanwhile.
     changes: list[Change] = [Expect(Fact, row_key, current.version if current is not None else 0)]
+    # Versions are numbered by time, so those after an inserted one move up.
     for number, row in enumerate(rows[:-1], first):
         if row.version != number or row is current or type(row) is not FactVersion:
             changes.append(Load(_as(FactVersion, row, number)))

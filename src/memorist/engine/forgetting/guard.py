@@ -53,6 +53,7 @@ async def guard(core: Core, sources: Sequence[str], *, since: datetime | None = 
     # A namespace is forgotten with all that is in it, whether or not the eraser saw each row.
     spaces = [Ref("namespace", ref.ns) for ref in refs if ref.ns]
     changes, raised_epochs = await _expect_epochs(core, [*refs, *spaces])
+    # Forgetting raises the epoch, so a source whose epoch never moved needs no search for tombstones.
     suspects = [ref for ref in refs if ref.owner.fingerprint in raised_epochs]
     return Guard(tuple(changes), bool(suspects) and await forgotten(core, suspects, since=since), tuple(refs))
 

@@ -142,6 +142,7 @@ class Assembling:
         is_present = core.moment is None and core.batch is None
         changed_at = await self._prefix_changed_at(thread, earlier) if reading.has_reasoning and is_present else None
         reading.add_recalled(memory, head=head, matches=swapped, prefix_at=changed_at)
+        # A message or a summary proves that the thread exists, so its row is read only if there is neither.
         if not pages and past is None:
             await Threads(core)._existing_or_fail(thread)
         context = await self._finished(reading)

@@ -53,6 +53,7 @@ async def with_child_sources(core: Core, parent: str, messages: Sequence[Message
 
 async def _sourced(core: Core, parent: str, message: Message) -> Message:
     thread = await core.get(Thread, str(message.metadata[CHILD]))
+    # The metadata comes from the caller, so what it names is checked before it becomes lineage.
     if thread is None or thread.metadata.get(PARENT) != parent or not core.scope.may_read(thread.ns):
         raise UsageError(f"thread {str(message.metadata[CHILD])[:64]!r} is no child of this session's thread")
     rows = await core.scan(Message, thread.id, limit=MAX_SOURCES + 1)

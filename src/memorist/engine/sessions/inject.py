@@ -186,6 +186,7 @@ class Injection:
         )  # fmt: skip
         output = await _called(core, agent, call, input, context)
         if thread is None:
+            # Only now, so that an agent that fails leaves no empty thread.
             thread = (await threads.create(core.scope.own())).id
             await core.part(State).set(OWN_THREAD, thread)
         await threads.append(
@@ -253,6 +254,7 @@ class Injection:
             facts, space = Facts(batch), self._core.scope.writable(remember.namespace)
             fact = facts._new(space, remember.key, output.value, remember.ttl, remember.confidence, None)
             fact = msgspec.structs.replace(fact, sources=recalled.sources, trust=recalled.lowered(fact.trust))
+            # A source that was forgotten while the function ran still counts as forgotten if its id is in use again.
             is_stored = (await facts._derive(fact, since=recalled.since)).status != "rejected"
         if output.thread is not None:
             asked = [Message(role="user", content=output.asked)] if output.asked else []

@@ -207,6 +207,7 @@ class AsyncSession:
         turn = Turn(tuple(self._attached(message) for message in spoken), self._turns + 1)
         keep = bool(self._should_persist(turn))
         turn_messages = turn.messages if keep else [_passing(message) for message in turn.messages]
+        # The number grows only after the append, so a turn that is added again after an error has the same key.
         key = key or f"{self.id}/{turn.number}"
         if await self._exists():
             receipts = await Threads(self._core).append(self.thread, *turn_messages, key=key)
@@ -328,6 +329,7 @@ class AsyncSession:
         ns = own.ns if own is not None else self._origin()[0]
         about = {"agent": agent} if agent else {}
         thread = await self._core.part(Threads).create(ns, id=id or new_id(), metadata=about, parent=self.thread)
+        # The key keeps the brief from being added twice if the caller repeats the call with the same id.
         await self._core.part(Threads).append(
             thread.id, {"role": "user", "content": brief, "pinned": True}, key=f"{thread.id}/brief"
         )
@@ -532,6 +534,7 @@ class AsyncSession:
             return message
         asked, context = self._asked
         if asked and message.text == asked:
+            # Attached only once: the same words later belong to another request.
             self._asked = None
             return context.attach(message)
         return message
