@@ -393,7 +393,7 @@ class Results:
 
     def _index_of(self, wanted: object) -> int:
         if self._places is None:
-            # By identity: most records contain dicts, so they cannot be hashed, and equal changes may occur twice in
+            # By identity: many records contain dicts, so they cannot be hashed, and equal changes may occur twice in
             # one commit.
             self._places = {id(change): position for position, change in enumerate(self._changes)}
             self._places |= {

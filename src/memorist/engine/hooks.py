@@ -79,6 +79,7 @@ class Events:
         """Call the hooks for an event. If a hook raises an error, it is logged, and the operation continues."""
         if self._traced is not None:
             self._traced.count(name, org, data)
+        # A copy, because a hook may remove itself.
         for hook in tuple(self._hooks.get(name, ())):
             try:
                 hook(HookEvent(name, org, data))

@@ -151,6 +151,7 @@ class Portable:
         source = Path(path)
         offload = self._core.runtime.offload
         total, digest, counts = await offload(_validate, source)
+        # By the file's digest, so that an import never continues in the middle of another file.
         earlier = await self._core.get(Watermark, "import", digest)
         start = done = 0 if earlier is None else earlier.position
         rows = _rows(source, skip=start)

@@ -214,6 +214,7 @@ class Recalling:
 
         asked = asked or EntryFilter()
         spaces = await self._namespaces(namespaces)
+        # Before the statistics are read, so that they count what this call indexes.
         unindexed = await catch_up(self._core, spaces) if fresh else {}
         rows = await self._stats(spaces)
         if fresh and any(_is_outdated(stats) for stats in rows):
@@ -237,6 +238,7 @@ class Recalling:
     def _until_then(self, asked: EntryFilter) -> EntryFilter:
         if self._past is None:
             return asked
+        # `before` is exclusive, and what was written at that very moment belongs to the past too.
         end = self._past.now() + 1
         return msgspec.structs.replace(asked, before=end if asked.before is None else min(asked.before, end))
 
@@ -284,6 +286,7 @@ class Recalling:
             return list(dict.fromkeys([*exact, *matched]))
         if scope.user is None and not scope.foreign:
             indexed = await self._core.scan(NAMESPACES)
+            # A new namespace has jobs before it has statistics.
             waiting = await self._core.scan(Job, "index")
             return sorted({stats.ns for stats in indexed} | {job.ns for job in waiting})
         names = set(scope.spaces())
@@ -395,6 +398,7 @@ class Recalling:
             allowed += await self._analysed(changed, only, query, matches.counts)
         if unindexed:
             terms, drafts = set(query.terms), await unindexed_drafts(self._core, unindexed, query.terms)
+            # A worker may have indexed some of them since.
             new = [draft for draft in drafts if draft.entry.row_key[1:] not in matches.entries]
             entries = await self._analysed(new, only, query, matches.counts)
             allowed += [entry for entry in entries if not terms.isdisjoint(entry.terms.split())]

@@ -380,6 +380,7 @@ class Records:
         """Write the pieces immediately, even in a batch, because they are invisible until a row refers to them."""
         core = self._core
         await core.shared.open()
+        # The job is in the first commit, so that a collector finds the pieces even if this process dies after it.
         changes: list[Change] = [Put(_upload_job(head, to_datetime(core.now() + UPLOAD_MICROS)))]
         for number in range(head.pieces):
             changes.append(Put(_piece(head, number, data)))
@@ -430,6 +431,7 @@ class Records:
             data = await self._joined(row)
             if len(data) == row.size:
                 return _record(row, _decoded(row.form, data))
+            # Whoever replaces the record deletes the old pieces; if the row still names them, they are really missing.
             again = await self._core.get(StoredRecord, row.ns, row.key)
             if again is None:
                 return None

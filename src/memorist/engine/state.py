@@ -139,6 +139,7 @@ class State:
             raise InvalidValue("a counter is incremented by a whole number")
         if not INT_MIN <= by <= INT_MAX:
             raise InvalidValue("a counter is incremented by a number of at most 64 bits")
+        # The store adds, so concurrent increments need no retry and none is lost.
         change = Increment(self._new(key, by, ttl))
         return (await self._core.apply(change)).total(change)
 

@@ -151,6 +151,7 @@ class Deriver:
         while thread is not None and (messages := await core.scan(Message, id, after=(done,), limit=BATCH_MESSAGES)):
             guards = await epochs(core, thread_ref(id))
             changes, _ = await self._derived(thread, messages, done, _seqs(mark), by_rules=True)
+            # Read again, because the last commit has raised its version.
             mark = await core.get(Derivation, id)
             await core.apply(*guards, *changes, *self._stood_in(id, mark))
             done = messages[-1].seq

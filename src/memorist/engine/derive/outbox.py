@@ -253,6 +253,7 @@ class Outbox:
                 Put(msgspec.structs.replace(held, **fields)),
             ]
             if fields["status"] == "dead":
+                # In the same commit, so that no receipt stays `pending` for a job that nobody will run.
                 changes += await _receipt_changes(core, job, given_up=True)
             try:
                 await core.apply(*changes)
@@ -451,6 +452,7 @@ def _imported() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
+        # With a limit, because a fork must not hang behind an import that does.
         before=lambda: _imports.acquire(timeout=10.0), after_in_parent=_imported, after_in_child=_forked
     )  # fmt: skip
 

@@ -100,6 +100,7 @@ class Documents:
             old = await self._core.get(Document, new.ns, new.id)
             if old is not None and not again and _same(old, new):
                 return old, False
+            # Chunks change only together with their document, whose version the commit expects.
             had = await self._core.scan(Chunk, new.ns, new.id)
             has = await self._core.runtime.offload(self._chunks, new, file)
             document = msgspec.structs.replace(new, chunks=len(has))

@@ -641,6 +641,7 @@ class Facts:
             return await self._undo_request(space, key)
 
         async def attempt() -> Sequence[Fact | None]:
+            # A new batch for each attempt: the request is undone in one commit, or not at all.
             batch = core.batched()
             facts = await Facts(batch)._undo_request(space, key)
             await core.commit(batch)

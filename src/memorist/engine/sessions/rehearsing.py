@@ -79,6 +79,7 @@ class Reads:
                 asked = msgspec.structs.replace(asked, before=(until,))
             return await self._store.scan(asked, now=now)
         if asked.kind in (Summary, Learning) and self._supposed.at is not None:
+            # The limit counts the rows that were there at that time, so it comes after the filter.
             rows = await self._store.scan(msgspec.structs.replace(asked, limit=None), now=now)
             return [row for row in rows if self._was_there(row)][: asked.limit]
         return await self._store.scan(asked, now=now)
