@@ -178,7 +178,6 @@ class Plans:
         steps: list[JsonObject] = list(data.get("undo", ()))
         links = [msgspec.convert(link, Link, strict=False) for link in data.get("links", ())]
         await batch.apply(*(Delete(Link, link.row_key) for link in links))
-        # Several lines may concern one memory, so the last change is undone first.
         for step in reversed(steps):
             await self._put_back(batch, ns, step)
         await Records(batch).delete(ns, (PLANS, id))
@@ -205,7 +204,7 @@ class Plans:
         """
         rows = [await _row(batch, plan.ns, id) for id in line.ids]
         for id, row in zip(line.ids, rows, strict=True):
-            # The plan may be days old, and what it says was read by a person, so it applies to these versions only.
+            # The plan may be days old, so it changes only the versions from which it was made.
             if row is None or row.version != plan.versions.get(id):
                 raise Conflict("a memory of this plan has changed since; make a new plan", memory=id, final=True)
         present = [row for row in rows if row is not None]

@@ -678,10 +678,10 @@ class Threads:
         doomed = await self._core.get_many(Message, [(id, seq) for seq in seqs])
         entries = [Delete(Entry, (self._core.org, thread.ns, "message", id, f"{id}#{seq}")) for seq in seqs]
         results = await self._core.apply(
-            # The guards must come before `raised`, which changes the version that they expect.
             *gone,
             *entries,
             *self._still(thread),
+            # The guards must come before `raised`, which changes the version that they expect.
             *guards,
             *raised(self._core, thread_ref(id)),
             audit(self._core, "delete_messages", "thread", id, detail={"messages": len(seqs)}),
@@ -932,7 +932,7 @@ class Threads:
             return seq
         if isinstance(position, bool) or not isinstance(position, int):
             raise UsageError("a position in a thread is a message, its id or its sequence number")
-        # Larger numbers do not fit into a database's 64-bit integers, and no message has them anyway.
+        # Well within the 64-bit integers of a database; no message has a larger number.
         return max(min(position, 2**62), -1)
 
     # Last: the name hides the builtin for annotations below it.
