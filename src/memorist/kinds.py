@@ -265,6 +265,11 @@ def has_lapsed(record: Fact | Learning, now: datetime) -> bool:
     return record.valid_until is not None and record.valid_until <= now
 
 
+def has_begun(record: Fact | Learning, now: datetime) -> bool:
+    """Return whether the time from which a fact or a learning holds has come."""
+    return record.valid_from is None or record.valid_from <= now
+
+
 def index_end(record: Fact | Learning) -> datetime | None:
     """Return when a fact or a learning leaves the index: when it stops being true, or when it expires."""
     until = record.valid_until

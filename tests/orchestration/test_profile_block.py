@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from memorist.context.profile import LANE_LIMITS, ProfileLine, within_limits
@@ -111,3 +111,24 @@ async def test_using_a_wish_does_not_reorder_the_block(open_memory: OpenMemory, 
     for _ in range(5):
         await do(memory.learnings.reinforce(first.id))
     assert await texts(memory) == before == ["Answer briefly", "Use metric units"]
+
+
+async def test_what_is_not_true_yet_stays_out_until_its_day(
+    open_memory: OpenMemory, run: Run, clock: FakeClock
+) -> None:
+    memory = open_memory(user="ada")
+    moving_day = memory._core.at() + timedelta(days=30)
+    await do(memory.facts.set("user:ada", "location", "Porto", valid_from=moving_day))
+    learning = await do(memory.learnings.add("Answer in Portuguese", type="preference", confidence=0.9))
+    await do(memory.learnings.update(learning.id, valid_from=moving_day))
+    assert await texts(memory) == []
+    clock.advance(30 * DAY)
+    assert await texts(memory) == ["Lives in Porto", "Answer in Portuguese"]
+
+
+async def test_a_second_value_under_its_own_name_is_told_once(open_memory: OpenMemory, run: Run) -> None:
+    memory = open_memory(user="ada")
+    await do(memory.facts.set("user:ada", "sibling", "Ben"))
+    await do(memory.facts.set("user:ada", "sibling.clara_ann", "Clara Ann"))
+    await do(memory.facts.set("user:ada", "car.colour", "red"))
+    assert await texts(memory) == ["Car colour: red", "Sibling: Ben", "Sibling: Clara Ann"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ..errors import UsageError
-from ..kinds import has_lapsed, key_in_words
+from ..kinds import has_begun, has_lapsed, key_in_words
 from ..ports import When, as_datetime
 from ..records import Fact, FactVersion, Learning, as_dict
 from ..values import Json, JsonObject, as_list, check_name
@@ -171,7 +171,11 @@ class Profile:
         name = self._core.scope.subject(user)
         ns = f"user:{name}"
         now = self._core.at()
-        facts = [fact for fact in await self._stated(ns) if _is_certain(fact) and not has_lapsed(fact, now)]
+        facts = [
+            fact
+            for fact in await self._stated(ns)
+            if _is_certain(fact) and has_begun(fact, now) and not has_lapsed(fact, now)
+        ]
         changes = await self._change_dates(facts)
         lines = [
             (fact.updated_at, line)
@@ -188,11 +192,13 @@ class Profile:
         from ..context.profile import ProfileLine
 
         learnings = await self._learnings.list(min_confidence=MIN_CONFIDENCE, limit=None, user=user)  # most used first
+        now = self._core.at()
         certain = [
             learning
             for learning in learnings
             if learning.confidence > MIN_CONFIDENCE and learning.scope == "standing" and learning.subject is None
-        ]
+            and has_begun(learning, now)
+        ]  # fmt: skip
         own = [
             learning for learning in certain
             if learning.type == "correction" or (learning.sources and learning.type == "preference")
@@ -294,7 +300,7 @@ def fact_line(fact: Fact, since: datetime | None, now: datetime) -> ProfileLine 
         return None
     if topic is None:
         lane = "facts" if key == fact.key else "wishes"
-        name = key_in_words(msgspec.structs.replace(fact, key=key))
+        name = _without_value(key_in_words(msgspec.structs.replace(fact, key=key)), value)
         text = fact.text if fact.subject is not None and fact.text is not None else f"{name}: {value}"
     else:
         lane = _LANES[topic.lane]
@@ -306,6 +312,12 @@ def fact_line(fact: Fact, since: datetime | None, now: datetime) -> ProfileLine 
     else:
         date = "" if since is None else f" (since {_short_date(since, now)})"
     return ProfileLine(f"{text[0].upper()}{text[1:]}{date}", lane, fact.id, fact.trust)
+
+
+def _without_value(name: str, value: str) -> str:
+    """Return a key in words without the value that it ends with: "sibling clara" is "sibling" if the value is Clara."""
+    shortened = name.casefold().removesuffix(f" {value.casefold()}")
+    return name[: len(shortened)]
 
 
 def _capitalised(text: str) -> str:
