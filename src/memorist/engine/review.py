@@ -67,7 +67,9 @@ class Review:
 
         candidate = await self._existing(id, ns)
         note = _note_of(candidate)
-        source = Source(candidate.sources[-1] if candidate.sources else "", candidate.created_at, candidate.trust)
+        source = Source(
+            candidate.sources[-1] if candidate.sources else "", candidate.created_at, candidate.trust, is_approved=True
+        )
         changes, outcome = await carry_out(self._core, candidate.ns, [(note, source)])
         if outcome.refused:
             raise InvalidValue(f"it can no longer be carried out: {outcome.refused[0].reason}")

@@ -26,7 +26,7 @@ from ...values import JsonObject, fingerprint_json
 from ..audit import audit
 from ..core import Core
 from ..events import Events, event_key
-from ..facts.facts import Facts, key_about
+from ..facts.facts import RESTORED, Facts, key_about
 from ..facts.timeline import spliced
 from ..gating import counter_changes
 from ..learnings import Learnings, learning_id
@@ -50,6 +50,8 @@ class Source(msgspec.Struct, frozen=True):
     message: str
     stated_at: datetime
     trust: str = "user"
+    is_approved: bool = False
+    """This is True if a person approved the note: a later deletion or restoration is then no newer statement."""
 
 
 class Outcome(msgspec.Struct, kw_only=True):
@@ -166,12 +168,14 @@ class Noting:
     async def _is_old_news(self, key: str, current: Fact | None, source: Source) -> bool:
         """Return whether something newer was stated under this key, which makes the note an earlier version."""
         if current is not None:
-            return _said_later(current, source)
+            return _said_later(current, source) and not (source.is_approved and _was_put_back(current))
         last = await self._core.scan(FactVersion, self._ns, key, reverse=True, limit=1)
-        return bool(last) and last[0].status != "active" and _said_later(last[0], source)
+        if not last or last[0].status == "active" or (source.is_approved and last[0].status == "deleted"):
+            return False
+        return _said_later(last[0], source)
 
     async def _end_fact(self, note: Note, source: Source, current: Fact | None) -> None:
-        if current is None or _said_later(current, source):
+        if current is None or await self._is_old_news(current.key, current, source):
             self._refuse(note, "something newer was said")
             return
         facts = Facts(self._core)
@@ -317,6 +321,11 @@ def _said_later(fact: Fact, source: Source) -> bool:
     if fact.actor == "processor" and thread == other and number.isdecimal() and later.isdecimal():
         return int(later) > int(number)
     return fact.updated_at > source.stated_at
+
+
+def _was_put_back(fact: Fact) -> bool:
+    """Return whether the current version of a fact is an earlier one that was restored."""
+    return (fact.reason or "").startswith(RESTORED)
 
 
 def _says_more(current: Fact, note: Note, source: Source) -> bool:

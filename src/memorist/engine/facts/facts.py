@@ -38,6 +38,8 @@ MAX_GUARD_ATTEMPTS = 40
 """How many times to retry writing a fact whose sources are being forgotten."""
 PAGE_ROWS = 1000
 MAX_TEXT_CHARACTERS = 10_000
+RESTORED = "restored from version"
+"""The reason of a restored version begins with these words."""
 FORGOTTEN = "forgotten."
 """Keys with this prefix record requests to forget. They have no value, only ended versions."""
 
@@ -593,7 +595,7 @@ class Facts:
             at = core.at()
             fact = Fact(
                 org=core.org, ns=space, key=name, value=old.value, confidence=old.confidence, sources=old.sources,
-                actor=core.scope.actor, trust=old.trust, reason=f"restored from version {wanted}", indexed=old.indexed,
+                actor=core.scope.actor, trust=old.trust, reason=f"{RESTORED} {wanted}", indexed=old.indexed,
                 created_at=at, updated_at=at, expires_at=old.expires_at, text=old.text, subject=old.subject,
                 valid_from=old.valid_from, valid_until=old.valid_until if old.status == "active" else None,
                 scope=old.scope, tags=old.tags, metadata=old.metadata, inferred=old.inferred,

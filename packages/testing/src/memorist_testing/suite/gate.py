@@ -292,13 +292,16 @@ class DerivedGateTests:
         hits = await memory.recall("nuts", namespaces="user:ada", kinds=["fact"])
         assert bool(hits) == ("allergy" in active)
 
-    async def test_undoing_an_approval_puts_the_memory_back_into_the_queue(self, open_memory: Any) -> None:
+    async def test_undoing_an_approval_puts_the_memory_back_into_the_queue(
+        self, open_memory: Any, clock: FakeClock
+    ) -> None:
         memory = open_memory(extract=Extraction(admit="review"))
         await memory.threads.create("user:ada", id=TALK)
         await memory.wait(await memory.threads.append(TALK, "I live in Oslo."))
         (candidate,) = await memory.review.list(ns="user:ada")
         ada = memory.scope(user="ada")
         for _ in range(2):  # and it can be approved again
+            clock.advance(60)
             approved = await ada.review.approve(candidate.id)
             assert (approved.value, await ada.review.list()) == ("Oslo", [])
             assert await ada.review.get(candidate.id) is None
@@ -311,16 +314,21 @@ class DerivedGateTests:
         actions = [event.action for event in await memory.audit.list(subject=f"user:ada/{candidate.id}")]
         assert actions.count("approve") == actions.count("undo") == 2
 
-    async def test_undoing_an_approved_change_restores_the_value_before(self, open_memory: Any) -> None:
+    async def test_undoing_an_approved_change_restores_the_value_before(
+        self, open_memory: Any, clock: FakeClock
+    ) -> None:
         memory = open_memory(extract=Extraction(admit="review"))
         ada = memory.scope(user="ada")
         await ada.facts.set("location", "Porto", valid_from="2020-01-01T00:00:00+00:00")
         await memory.threads.create("user:ada", id=TALK)
         await memory.wait(await memory.threads.append(TALK, "I moved to Oslo."))
         (candidate,) = await ada.review.list()
-        approved = await ada.review.approve(candidate.id)
-        assert (await ada.facts.get("location")).value == "Oslo"
-        assert (await ada.memories.undo(approved.id)).value == "Porto"
+        for _ in range(2):  # and it can be approved again
+            clock.advance(60)
+            approved = await ada.review.approve(candidate.id)
+            assert (await ada.facts.get("location")).value == "Oslo"
+            clock.advance(60)
+            assert (await ada.memories.undo(approved.id)).value == "Porto"
         assert [waiting.id for waiting in await ada.review.list()] == [candidate.id]
         # A change that nobody had approved leaves the queue as it is.
         await ada.facts.set("location", "Rome")
