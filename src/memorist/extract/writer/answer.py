@@ -8,6 +8,7 @@ from typing import Literal, get_args
 import msgspec
 
 from ...values import JsonObject
+from .request import MAX_MESSAGES
 
 MAX_OPERATIONS = 24
 """The maximum number of operations in one answer."""
@@ -96,10 +97,14 @@ def answer_schema(messages: int, *, brief: bool = False) -> JsonObject:
 
     The fields are in the order in which a model should think, with the evidence before its consequences. A `brief`
     answer, for a small model, only adds memories and has few fields.
+
+    Providers cache the schema with the fixed part of the prompt. So only a brief schema depends on the number of
+    messages.
     """
+    numbers = range(1, (messages if brief else MAX_MESSAGES) + 1)
     properties: JsonObject = {
         "op": {"type": "string", "enum": ["add", "update", "end", "confirm"]},
-        "m": {"type": "string", "enum": [f"m{number}" for number in range(1, messages + 1)]},
+        "m": {"type": "string", "enum": [f"m{number}" for number in numbers]},
         "quote": _text(MAX_QUOTE_CHARACTERS),
         "question": _nullable(_text(MAX_QUOTE_CHARACTERS)),
         "kind": {"type": "string", "enum": ["fact", "event", "preference", "pattern"]},
