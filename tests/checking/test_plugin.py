@@ -110,7 +110,7 @@ def test_cases_and_fixtures_work_in_a_fresh_project(python: Path, tmp_path: Path
     assert "plugin.py" not in first.stdout
     assert f"pytest {tmp_path}/test_memory.py -k test_that_fails --memorist-keep ." in first.stdout
     run_pytest(python, tmp_path, "test_memory.py", "-k", "test_that_fails", "--memorist-keep", "stores")
-    assert [path.name for path in (tmp_path / "stores").glob("*.db")] == ["test-that-fails.db"]
+    assert [path.name for path in (tmp_path / "stores").glob("*.db")] == ["test-that-fails.case.db"]
     run_pytest(python, tmp_path, "--memorist-update", "city.memory.yaml")
     assert (tmp_path / "snapshots" / "city" / "the-request-is-recorded.txt").exists()
     again = run_pytest(python, tmp_path, "-k", "not fails")

@@ -12,6 +12,7 @@ import pytest
 
 from memorist import Memory
 from memorist.checking import Case, check_request, read_cases, run_case
+from memorist.checking.running import Options
 from tests.cli.conftest import Memorist, memorist
 
 __all__ = ["memorist"]
@@ -108,6 +109,34 @@ def test_a_store_is_copied_and_left_as_it_is(tmp_path: Path) -> None:
     assert missing.status == "error" and "no store" in str(missing.error)
 
 
+def test_keeping_a_store_replaces_no_file_of_the_program(tmp_path: Path) -> None:
+    path = tmp_path / "agent.db"
+    with Memory(path, worker=False) as memory:
+        memory.facts.set("user:ada", "location", "Lisbon")
+    before = path.read_bytes()
+    case = Case(
+        name="agent", store="agent.db", file=str(tmp_path / "x.memory.yaml"), user="ada", ask="Where do I live?",
+        expect={"contains": "Lisbon"},
+    )  # fmt: skip
+    options = Options(keep=tmp_path)
+    assert run_case(case, options=options).status == run_case(case, options=options).status == "passed"
+    assert path.read_bytes() == before and (tmp_path / "agent.case.db").exists()
+    again = run_case(msgspec.structs.replace(case, store="agent.case.db"), options=options)
+    assert again.status == "error" and "keep the copy in another folder" in str(again.error)
+    assert (tmp_path / "agent.case.db").exists()
+
+
+def test_a_failure_without_a_stage_can_be_reproduced_too() -> None:
+    case = Case(
+        name="case", ask="Where do I live?", conversation=["I live in Lisbon."],
+        expect=[{"tokens": 10}, {"sections": ["scratchpad"]}],
+    )  # fmt: skip
+    tokens, sections = run_case(case).failures
+    command = "memorist --url case.case.db context 'Where do I live?' --budget 8000 --user user"
+    assert tokens.reproduce == sections.reproduce == (command,)
+    assert sections.expectation == "sections scratchpad"
+
+
 def test_a_request_of_a_memory_in_use_is_checked(tmp_path: Path) -> None:
     with Memory(tmp_path / "agent.db", worker=False) as memory:
         memory.facts.set("user:ada", "location", "Lisbon")
@@ -170,7 +199,7 @@ def test_the_command_reports_and_its_status_says_how_it_ended(memorist: Memorist
     assert told["failed"] == 1 and told["cases"][0]["failures"][0]["stage"] == "never stored"
     assert told["cases"][0]["reproduce"][0].endswith("-k 'the newest city' --keep .")
     assert memorist("test", "--keep", ".").code == 1
-    assert "Porto" in memorist("--url", "the-newest-city.db", "facts", "get", "location", "--user", "ada").out
+    assert "Porto" in memorist("--url", "the-newest-city.case.db", "facts", "get", "location", "--user", "ada").out
 
 
 @pytest.mark.parametrize(
@@ -266,7 +295,7 @@ def test_a_value_that_was_replaced_is_not_called_lost() -> None:
     case = Case(name="case", ask="Where do I live?", conversation=talk, expect={"newest": {"location": "Lisbon"}})
     [failure] = run_case(case).failures
     assert failure.stage is None and failure.message == "the fact says 'Porto', which replaced 'Lisbon'"
-    assert failure.reproduce == ("memorist --url case.db facts history user:user location --user user",)
+    assert failure.reproduce == ("memorist --url case.case.db facts history user:user location --user user",)
 
 
 def test_a_source_is_named_once() -> None:
@@ -307,5 +336,5 @@ def test_snapshots_are_recorded_compared_and_updated(memorist: Memorist, tmp_pat
     changed = memorist("test")
     assert changed.code == 1 and "-Lives in Porto" in changed.out and "+Lives in Braga" in changed.out
     assert "if it should, run: memorist test moving.memory.yaml -k 'the newest city' --update" in changed.out
-    assert "memorist --url the-newest-city.db context 'Where do I live?' --budget 8000 --user ada" in changed.out
+    assert "memorist --url the-newest-city.case.db context 'Where do I live?' --budget 8000 --user ada" in changed.out
     assert memorist("test", "--update").code == 0 and "Braga" in recorded.read_text("utf-8")

@@ -88,7 +88,7 @@ def plant_in_hits(monkeypatch: pytest.MonkeyPatch, change: Callable[[list[Any], 
 def test_a_message_that_no_search_leads_to_was_not_retrieved(monkeypatch: pytest.MonkeyPatch) -> None:
     plant_in_hits(monkeypatch, lambda hits, bare: [hit for hit in hits if "Brown" not in hit.text])
     failure = only(failures(expect={"contains": "Mr Brown"}))
-    assert failure.stage == "not retrieved" and "memorist --url planted.db recall" in failure.reproduce[0]
+    assert failure.stage == "not retrieved" and "memorist --url planted.case.db recall" in failure.reproduce[0]
 
 
 def test_a_message_behind_others_was_ranked_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -146,6 +146,19 @@ def test_a_worker_that_is_killed_fails_the_server(tmp_path: Path, key: str) -> N
         assert process.wait(60) == 1
 
 
+def test_port_0_chooses_a_port_and_names_it(tmp_path: Path) -> None:
+    command = _memorist("--url", str(tmp_path / "memory.db"), "serve", "--port", "0", "--no-worker")
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stderr is not None
+        port = int(process.stderr.readline().rpartition(":")[2])
+        assert port and f":{port}/login?code=" in process.stderr.readline()
+        _until_ready(port)
+    finally:
+        process.kill()
+        process.communicate(timeout=30)
+
+
 def test_another_address_than_loopback_needs_a_key(tmp_path: Path) -> None:
     refused = subprocess.run(
         _memorist("--url", str(tmp_path / "none.db"), "serve", "--host", "0.0.0.0", "--port", "1"),

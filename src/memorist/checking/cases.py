@@ -87,6 +87,16 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         """This is the name of the case in a form that is safe for file names."""
         return re.sub(r"[^a-z0-9]+", "-", self.name.casefold()).strip("-")[:80] or "case"
 
+    @property
+    def reads_server(self) -> bool:
+        """This is True if the store is the URL of a server, which is never written to."""
+        return self.store is not None and "://" in self.store and not self.store.startswith("sqlite:")
+
+    @property
+    def store_name(self) -> str:
+        """This is the name of the file in which `--keep` saves the store of the case."""
+        return f"{self.slug}.case.db"
+
     def expectations(self) -> Iterator[tuple[str, object]]:
         """Yield the expectations one by one. Each value in a list is a separate expectation."""
         groups = [self.expect] if isinstance(self.expect, Mapping) else self.expect

@@ -15,7 +15,7 @@ from ..errors import InvalidValue, NotFound
 from ..values import JsonMapping
 from .cases import Case
 from .request import Asked, Part, mentions, plain, shorten
-from .stages import Loss, Stage, find_carriers, find_loss, memorist_command, not_extracted
+from .stages import Loss, Stage, context_command, find_carriers, find_loss, memorist_command, not_extracted
 
 MIN_TELLING_CHARACTERS = 12
 """Shorter messages, such as greetings, are the same for many users and do not prove a leak."""
@@ -141,7 +141,7 @@ def _tokens(asked: Asked, limits: object) -> Iterator[Failure]:
     problem = _outside(asked.context.tokens, limits)
     if problem:
         message = f"the request has {asked.context.tokens} tokens, {problem}"
-        yield Failure(expectation=f"tokens {_shown(limits)}", message=message)
+        yield Failure(expectation=f"tokens {_shown(limits)}", message=message, reproduce=(context_command(asked),))
 
 
 def _sections(asked: Asked, wanted: Any) -> Iterator[Failure]:
@@ -152,7 +152,8 @@ def _sections(asked: Asked, wanted: Any) -> Iterator[Failure]:
         problem = _outside(tokens.get(name, 0), limit)
         if problem:
             message = f"the section {name} has {tokens.get(name, 0)} tokens, {problem}"
-            yield Failure(expectation=f"sections {name} {_shown(limit)}", message=message)
+            expectation = f"sections {name}" if isinstance(wanted, list) else f"sections {name} {_shown(limit)}"
+            yield Failure(expectation=expectation, message=message, reproduce=(context_command(asked),))
 
 
 def _sees_nothing_of(asked: Asked, other: object) -> Iterator[Failure]:

@@ -55,8 +55,8 @@ class Asked:
 
     @property
     def store(self) -> str:
-        """The commands in a report read this store, which is the case's own or the file that `--keep .` writes."""
-        return self.case.store or f"{self.case.slug}.db"
+        """The commands in a report read this store, which is the file that `--keep .` writes, or the case's server."""
+        return self.case.store if self.case.store and self.case.reads_server else self.case.store_name
 
     @cached_property
     def parts(self) -> list[Part]:

@@ -121,7 +121,7 @@ def ask_case(case: Case, pieces: Sequence[Piece], options: Options) -> Iterator[
         clock.set(last + BETWEEN_MESSAGES if case.at is None else read_moment(case.at))
         if options.change is not None:
             options.change(whole, clock)
-        if not _is_server(case.store):
+        if not case.reads_server:
             whole.jobs.drain(seconds=DERIVE_SECONDS)
         thread = next((piece.thread for piece in reversed(pieces) if piece.user == case.user and piece.thread), None)
         asked = _ask(case, whole, whole.scope(user=case.user, read=options.read), thread if case.continues else None)
@@ -181,7 +181,7 @@ def _opened(case: Case, writes: bool, clock: Callable[[], datetime], model: Any,
     parts: dict[str, Any] = {"org": case.org, "embedder": case.embedder, "clock": clock, "worker": False}
     if model is not None:
         parts["model"] = model
-    if _is_server(case.store):
+    if case.reads_server:
         if writes:
             raise InvalidValue(
                 f"case {case.name!r}: cases only read from a server; remove the conversation, or use a file"
@@ -194,8 +194,11 @@ def _opened(case: Case, writes: bool, clock: Callable[[], datetime], model: Any,
         path = None
         if options.keep is not None:
             options.keep.mkdir(parents=True, exist_ok=True)
-            path = options.keep / f"{case.slug}.db"
-            path.unlink(missing_ok=True)
+            path = options.keep / case.store_name
+            if case.store is not None and path.resolve() == _beside(case, case.store).resolve():
+                raise InvalidValue(f"case {case.name!r}: its own store is {path}; keep the copy in another folder")
+            for suffix in ("", "-wal", "-shm"):
+                path.with_name(path.name + suffix).unlink(missing_ok=True)
         elif case.store is not None:
             path = Path(folder) / "copy.db"
         if case.store is not None and path is not None:
@@ -217,10 +220,6 @@ def _copy(original: Path, copy: Path) -> None:
     finally:
         source.close()
         target.close()
-
-
-def _is_server(store: str | None) -> bool:
-    return store is not None and "://" in store and not store.startswith("sqlite:")
 
 
 def _beside(case: Case, name: str) -> Path:

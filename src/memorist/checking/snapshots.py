@@ -8,7 +8,7 @@ from pathlib import Path
 from .cases import Case, rerun_command
 from .expectations import Failure
 from .request import Asked
-from .stages import memorist_command
+from .stages import context_command
 
 FOLDER = "snapshots"
 
@@ -33,13 +33,12 @@ def compare_snapshot(asked: Asked, *, update: bool) -> list[Failure]:
     recorded = path.read_text("utf-8")
     if recorded == request:
         return []
-    budget = str(asked.context.account.budget_tokens)
     lines = unified_diff(recorded.splitlines(), request.splitlines(), "recorded", "now", lineterm="", n=2)
     return [
         Failure(
             expectation="snapshot",
             message=f"the request differs from the recorded one; if it should, run: {update_command}",
             parts=tuple(lines),
-            reproduce=(memorist_command(asked, "context", *asked.words, "--budget", budget),),
+            reproduce=(context_command(asked),),
         )
     ]

@@ -115,10 +115,7 @@ def _in_history(asked: Asked, text: str) -> Loss | None:
 
 def _over_budget(asked: Asked, detail: str) -> Loss:
     budget = asked.context.account.budget_tokens
-    return Loss(
-        "over budget", f"{detail}; the budget is {budget:,} tokens",
-        (memorist_command(asked, "context", *asked.words, "--budget", str(budget)),),
-    )  # fmt: skip
+    return Loss("over budget", f"{detail}; the budget is {budget:,} tokens", (context_command(asked),))
 
 
 def _in_ranking(asked: Asked, text: str) -> Loss | None:
@@ -135,7 +132,7 @@ def _in_ranking(asked: Asked, text: str) -> Loss | None:
         return Loss("ranked out", f"{name} is number {rank + 1}; the request includes at most {limit}", commands)
     unfloored = asked.memory.context(asked.case.ask, budget=asked.budget, recall=Recall(min_score=0.0))
     if any(plain(text) in plain(fate.item.text) for fate in unfloored.recalled):
-        detail = f"{name} scores {hit.score:.5f}, which is below the relevance floor, or the question is"
+        detail = f"{name} does not reach the relevance floor for this question (score {hit.score:.5f})"
         return Loss("below the floor", detail, commands)
     return Loss("ranked out", f"{name} is number {rank + 1}, but it repeats the question or another result", commands)
 
@@ -144,6 +141,12 @@ def _is_indexed(asked: Asked, carrier: Carrier) -> bool:
     """Return whether recall finds a record by its own words."""
     hits = asked.memory.recall(carrier.text[:500], top_k=50)
     return any(plain(carrier.text)[:200] in plain(hit.text) or hit.id in carrier.id for hit in hits)
+
+
+def context_command(asked: Asked) -> str:
+    """Return the command that assembles the request of a case."""
+    budget = str(asked.context.account.budget_tokens)
+    return memorist_command(asked, "context", *asked.words, "--budget", budget)
 
 
 def memorist_command(asked: Asked, *words: str) -> str:

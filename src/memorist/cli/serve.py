@@ -84,6 +84,7 @@ def serve(
     keyed = _has_keys(session)
     if not keyed and not is_loopback(host):
         raise UsageError(f"{host} is not loopback, and there is no key; run: memorist keys create --role admin")
+    port = port or _free_port(host)
     at = f"http://{host}:{port}{root_path}"
     click.echo(f"memorist: {at}", err=True)
     if link or not keyed:
@@ -112,7 +113,7 @@ def open_(session: Session, file: str | None, port: int, browser: bool) -> None:
     from ..server.app import Options
 
     shown = session if file is None else session.at(file)
-    port = port or _free_port()
+    port = port or _free_port("127.0.0.1")
     link = f"http://127.0.0.1:{port}/login?code={_code(shown)}"
     click.echo(link)
     if browser:
@@ -168,9 +169,9 @@ def _run(
     )  # fmt: skip
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+def _free_port(host: str) -> int:
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.bind((host.strip("[]"), 0))
         port: int = probe.getsockname()[1]
         return port
 
