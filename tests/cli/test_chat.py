@@ -29,7 +29,7 @@ def test_the_echo_learns_remembers_explains_and_forgets(memorist: Memorist) -> N
     assert ran.code == 0
     told = [line.strip() for line in ran.out.splitlines()]
     assert "learned location: Lisbon" in told and "learned relation.sister.mia: Mia" in told
-    assert "location: “I live in Lisbon and my sister is called Mia.”" in told
+    assert "location: from “I live in Lisbon and my sister is called Mia.”" in told
     assert any(line.startswith("I remember: ") and "Lisbon" in line for line in told)
     assert any("of 4,000 tokens" in line for line in told)
     assert any(line.startswith("forgotten: ") and "1 facts" in line for line in told)

@@ -39,6 +39,33 @@ def test_the_review_queue_is_worked_through_by_keyboard(opened: Open, own_site: 
     window.silent()
 
 
+def test_a_decided_memory_leaves_the_queue_before_it_is_read_again(opened: Open, own_site: Site) -> None:
+    window = opened(own_site)
+    page = window.page
+    window.go("#/review")
+    page.route("**/v1/inspect/list", lambda route: None)  # which is never answered
+    for left in (1, 0):
+        page.keyboard.press("x")
+        page.wait_for_function("left => document.querySelectorAll('.review > li').length === left", arg=left)
+    assert page.locator(".toast", has_text="Rejected").count() == 2
+    assert page.get_by_text("Changed meanwhile").count() == 0
+    window.silent()
+
+
+def test_escape_closes_the_editor_of_a_memory(opened: Open, own_site: Site) -> None:
+    window = opened(own_site)
+    page = window.page
+    window.go("#/review")
+    page.keyboard.press("e")
+    page.get_by_label("Sentence").fill("Something else.")
+    page.keyboard.press("Escape")
+    page.get_by_label("Sentence").wait_for(state="detached")
+    page.keyboard.press("j")
+    assert page.locator(".review > li").nth(1).get_attribute("class") == "here"
+    assert page.evaluate("location.hash") == "#/review"
+    window.silent()
+
+
 def test_an_approval_is_undone(opened: Open, own_site: Site) -> None:
     window = opened(own_site)
     page = window.page
@@ -71,6 +98,7 @@ def test_a_plan_is_applied_and_undone_as_one_step(opened: Open, own_site: Site, 
     assert len(active(window.ask("list", kind="learnings", ns="user:joao")["items"])) == len(active(before)) - 1
     window.use(page.get_by_role("button", name="Undo the changes of"))
     page.get_by_text("All memories are as they were before").wait_for()
+    assert page.locator(".toast", has_text="1 change in one step").count() == 0
     page.locator("h1", has_text="1 change: 1 to merge.").wait_for()
     after = window.ask("list", kind="learnings", ns="user:joao")["items"]
     assert sorted(one["content"] for one in active(after)) == sorted(one["content"] for one in active(before))

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 ANSWER_TOKENS = 1024
 DERIVE_SECONDS = 10.0
 HELP = """\
-/facts         what is known of you
-/why [KEY]     where a fact came from; without a key, what the last message taught
-/forget KEY    forget a fact and what it came from; /forget all forgets you
-/context       what was sent with the last message, and where its tokens went
-/quit          leave; the conversation is kept"""
+/facts         what is known about you
+/why [KEY]     where a fact came from; without a key, what was learned from your last message
+/forget KEY    forget a fact and the message it came from; /forget all forgets everything about you
+/context       what was sent with your last message, and how its tokens are used
+/quit          leave; the conversation stays stored"""
 
 
 @click.command()
@@ -162,11 +162,11 @@ class Talk:
             _aside("nothing was learned from the last message; /why KEY explains a fact, and /facts lists them")
         for fact_key in keys:
             why = self._memory.why(f"{self._ns}/{fact_key}")
-            quotes = [f"“{message.text}”" for message in why.messages]
+            quotes = [f"from “{message.text}”" for message in why.messages]
             if why.correction is not None:
                 corrected = f"corrected from {human(why.correction.before)} by {why.correction.actor}"
-                quotes.append(corrected + (f": {why.correction.reason}" if why.correction.reason else ""))
-            _aside(f"{fact_key}: {' and '.join(quotes) if quotes else 'written directly, by ' + str(why.actor)}")
+                quotes.insert(0, corrected + (f" ({why.correction.reason})" if why.correction.reason else ""))
+            _aside(f"{fact_key}: {'; '.join(quotes) if quotes else 'written directly, by ' + str(why.actor)}")
 
     def _forget(self, key: str) -> None:
         if not key:

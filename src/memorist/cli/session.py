@@ -135,7 +135,8 @@ class Session:
                 with Memory(self.url, hot=self._hot, org=self._org, **{**options, "user": None}) as whole:
                     left = _settled(whole)
                 if left:
-                    echo(f"{left} jobs are still waiting; run `memorist worker --once`", err=True)
+                    waiting = "1 job is" if left == 1 else f"{left} jobs are"
+                    echo(f"{waiting} still waiting; run `memorist worker --once`", err=True)
             with Memory(self.url, hot=self._hot, org=self._org, **options) as memory:
                 try:
                     yield memory

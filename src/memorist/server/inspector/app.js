@@ -674,6 +674,9 @@ addEventListener('keydown', (e) => {
     }
     if (field) {
       field.blur();
+      /** @type {HTMLElement | null | undefined} */
+      const cancel = field.form?.querySelector('[data-key="Escape"]');
+      cancel?.click();
       return;
     }
     /** @type {HTMLElement | null} */

@@ -733,37 +733,41 @@ export const owner = (ns) =>
   f.userOf(ns) ? html`<a href=${f.link('user', { user: f.userOf(ns) })}>${f.userOf(ns)}</a>` : ns;
 
 const VERBS = {
-  task: { create: 'started', resume: 'resumed', finish: 'finished' },
-  fact: {
-    derive: 'extracted',
-    set: 'set',
-    correct: 'corrected',
-    reject: 'rejected',
-    delete: 'deleted',
-    restore: 'restored',
-    retracted: 'retracted',
-  },
-  learning: {
-    add: 'added',
-    reinforce: 'reinforced',
-    weaken: 'weakened',
-    delete: 'deleted',
-    end: 'ended',
-    undo: 'undid a change to',
-  },
-  candidate: {
-    propose: 'proposed',
-    approve: 'approved',
-    reject: 'rejected',
-    edit: 'edited',
-    expire: 'let expire',
-  },
-  event: { add: 'added', set: 'added', update: 'changed', cancel: 'cancelled', delete: 'deleted' },
-  message: { pin: 'pinned', unpin: 'unpinned' },
+  add: 'added',
+  approve: 'approved',
+  cancel: 'cancelled',
+  correct: 'corrected',
+  create: 'created',
+  delete: 'deleted',
+  delete_messages: 'deleted messages of',
+  derive: 'extracted',
+  edit: 'edited',
+  end: 'ended',
+  expire: 'let expire',
+  fail: 'failed',
+  finish: 'finished',
+  pin: 'pinned',
+  pop: 'took the last message of',
+  propose: 'proposed',
+  redact: 'redacted',
+  reinforce: 'reinforced',
+  reject: 'rejected',
+  replace: 'replaced',
+  reset: 'reset',
+  restore: 'restored',
+  resume: 'resumed',
+  retracted: 'withdrew',
+  set: 'set',
+  tidy: 'tidied up',
+  undo: 'undid a change to',
+  unpin: 'unpinned',
+  update: 'changed',
+  weaken: 'weakened',
 };
+const TASK_VERBS = { ...VERBS, create: 'started' };
 // What happened, in plain verbs. `owner` draws whose record it is, where a page is not about one user alone.
 export function EventLine({ e, owner }) {
-  const verb = VERBS[e.kind]?.[e.action] || e.action;
+  const verb = (e.kind === 'task' ? TASK_VERBS : VERBS)[e.action] || e.action;
   const about = (word) => (owner && e.of ? html`${' '}${word} ${owner(e.of)}` : '');
   const talk = (id, title) => html`<a href=${f.threadLink(id)}>${title || f.shortId(id)}</a>`;
   const from =
@@ -806,6 +810,8 @@ export function EventLine({ e, owner }) {
     return html`${verb}${' '}<a href="#/review">a memory for review</a>${about('about')}${from}`;
   if (e.kind === 'event')
     return html`${verb}${' '}<a href=${f.link('events', { ns: e.of })}>an event</a>${about('about')}${from}`;
+  if (e.kind === 'thread') return html`${verb} ${talk(e.subject, e.title)}${about('of')}`;
+  if (e.kind === 'facts') return html`${verb} ${f.plural(e.detail.facts, 'fact')}${about('of')}`;
   if (e.kind === 'message')
     return html`${verb} message${' '}<a href=${f.messageLink(e.subject)}>${f.shortId(e.subject)}</a>${about('of')}`;
   return html`${verb} ${e.kind} <code>${e.subject}</code>

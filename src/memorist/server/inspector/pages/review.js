@@ -42,36 +42,52 @@ function Edit({ one, onClose, reload }) {
       }
       <div class="row" style=${{ marginTop: '8px' }}>
         <button class="btn primary">Save</button>
-        <button type="button" class="btn" onClick=${onClose}>Cancel</button>
+        <button type="button" class="btn" data-key="Escape" onClick=${onClose}>
+          Cancel <kbd>Esc</kbd>
+        </button>
       </div>
     </form>`;
 }
 
-function Row({ one, here, editing, edit, reload, choose }) {
+function Row({ one, here, editing, edit, reload, choose, hide }) {
   const row = useRef(null);
   useEffect(() => {
     if (here && row.current && !row.current.contains(document.activeElement)) row.current.focus();
-  }, [here]);
+  }, [here, editing]);
+  // Until the answer is there, the same key must not act on the same memory again.
+  const [busy, work] = useState(false);
   const approve = async () => {
+    if (busy) return;
+    work(true);
     try {
       const memory = await act('POST', 'review/approve', { id: one.id, ns: one.ns }, {});
-      const undo = () => act('POST', 'memory/undo', { id: memory.id, ns: one.ns }, {}).then(reload);
+      const undo = async () => {
+        await act('POST', 'memory/undo', { id: memory.id, ns: one.ns }, {});
+        hide(one.id, false);
+        reload();
+      };
       toast('Approved. Recall and requests can now use it.', {
         undo: memory && memory.id ? undo : undefined,
       });
+      hide(one.id, true);
       reload();
     } catch (error) {
       failed(error, reload);
     }
+    work(false);
   };
   const reject = async () => {
+    if (busy) return;
+    work(true);
     try {
       await act('POST', 'review/reject', { id: one.id, ns: one.ns }, {});
       toast('Rejected. The same message will not propose it again.');
+      hide(one.id, true);
       reload();
     } catch (error) {
       failed(error, reload);
     }
+    work(false);
   };
   const source = one.sources[one.sources.length - 1];
   return html`<li ref=${row} data-row=${one.id} tabindex="-1" class=${here ? 'here' : ''} onFocusIn=${choose}>
@@ -126,7 +142,10 @@ export function Review({ Top, main, params }) {
   const [editing, edit] = useState(null);
   const [chosen, choose] = useState(null);
   useRefresh(pages.reload);
-  const rows = pages.items;
+  // What was decided leaves the list at once, not when the list has been read again.
+  const [decided, decide] = useState(/** @type {string[]} */ ([]));
+  const hide = (id, hidden) => decide((ids) => (hidden ? [...ids, id] : ids.filter((other) => other !== id)));
+  const rows = pages.items.filter((one) => !decided.includes(one.id));
   // After an act the next row is at hand, so that a queue can be worked through without the mouse.
   const index = Math.max(
     0,
@@ -137,7 +156,7 @@ export function Review({ Top, main, params }) {
     if (rows.length && !rows.some((one) => one.id === chosen))
       choose(rows[Math.min(last.current, rows.length - 1)].id);
     else last.current = index;
-  }, [rows, index]);
+  }, [pages.items, decided, index]);
   return html`<${Top} crumbs=${['Review']} />
       <main id="main" ref=${main} tabindex="-1">
         <h1>
@@ -181,6 +200,7 @@ export function Review({ Top, main, params }) {
                 edit=${edit}
                 reload=${pages.reload}
                 choose=${() => choose(one.id)}
+                hide=${hide}
               />`,
           )}
         </ul>

@@ -1,6 +1,6 @@
 // @ts-check
 // Tidying up: a plan of merges, endings and rewordings, each with its reason; applied and undone as one step.
-import { html, useEffect, useState } from '../lib.js';
+import { html, useEffect, useRef, useState } from '../lib.js';
 import * as f from '../format.js';
 import { act, may, useView, view } from '../api.js';
 import { OPERATIONS, planSentence } from '../compute.js';
@@ -77,6 +77,8 @@ export function Tidy({ Top, main, params }) {
     type(params.user || '');
     make();
   }, [params.user]);
+  // The messages that offer to undo a plan, which go once it is undone on the page.
+  const applied = useRef(/** @type {Record<string, () => void>} */ ({}));
   const undo = async (done) => {
     await act('POST', 'tidy/undo', {}, { id: done.id, ns: done.ns });
     again((n) => n + 1);
@@ -85,6 +87,7 @@ export function Tidy({ Top, main, params }) {
   const undoNow = async (done) => {
     try {
       await undo(done);
+      applied.current[done.id]?.();
       toast('Undone. All memories are as they were before.');
     } catch (wrong) {
       failed(wrong, make);
@@ -94,7 +97,9 @@ export function Tidy({ Top, main, params }) {
     work(true);
     try {
       const done = await act('POST', 'tidy/apply', {}, { plan });
-      toast(`Applied ${f.plural(plan.lines.length, 'change')} in one step`, { undo: () => undo(done) });
+      applied.current[done.id] = toast(`Applied ${f.plural(plan.lines.length, 'change')} in one step`, {
+        undo: () => undo(done),
+      });
       again((n) => n + 1);
       make();
     } catch (wrong) {
