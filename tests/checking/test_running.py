@@ -189,10 +189,10 @@ def test_the_command_reports_and_its_status_says_how_it_ended(memorist: Memorist
     passed = memorist("test")
     assert passed.code == 0 and "1 passed" in passed.out and "ok    moving.memory.yaml: the newest city" in passed.out
     (tmp_path / "moving.memory.yaml").write_text(MOVING.replace("newest: {location: Porto}", "contains: Ulm"), "utf-8")
-    ran = memorist("test", "moving.memory.yaml", "--junit", "out.xml")
+    ran = memorist("test", "moving.memory.yaml", "--junit", "build/out.xml")
     assert ran.code == 1 and "never stored: no record that ada can read contains it" in ran.out
     assert "memorist test moving.memory.yaml -k 'the newest city' --keep ." in ran.out
-    [case] = ElementTree.parse(tmp_path / "out.xml").getroot().iter("testcase")
+    [case] = ElementTree.parse(tmp_path / "build" / "out.xml").getroot().iter("testcase")
     failure = case.find("failure")
     assert failure is not None and "never stored" in str(failure.get("message"))
     told = memorist("test", "--json").json()

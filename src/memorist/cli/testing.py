@@ -80,6 +80,7 @@ def test(
             for line in reports.result_lines(results[-1]):
                 echo(cell(line))
     if junit is not None:
+        junit.parent.mkdir(parents=True, exist_ok=True)
         junit.write_text(reports.junit(results), "utf-8")
     if session.as_json:
         session.print_json(reports.as_json(results))
@@ -166,6 +167,7 @@ def eval(
     if not after.measures:
         raise UsageError(f"{questions.name} has no questions")
     if save is not None:
+        save.parent.mkdir(parents=True, exist_ok=True)
         save.write_bytes(msgspec.json.encode(after))
     worse = [] if before is None else evaluating.worse_questions(before, after)
     if session.as_json:
