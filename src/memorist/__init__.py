@@ -26,8 +26,8 @@ _HOMES = {
     "gate.policy": ("Gate", "Retention"),
     "gate.encryption": ("Encryption",),
     "engine.processors": (
-        "TtlGarbageCollector", "TokenLimiter", "Summarizer", "FactExtractor", "VectorIndexer", "Archiver",
-        "Deduplicator", "Tidier",
+        "TtlGarbageCollector", "TokenLimiter", "Summarizer", "FactExtractor", "VectorIndexer", "Embedder",
+        "Archiver", "Deduplicator", "Tidier",
     ),
     "recall.hit": ("Hit",),
     "context.budget": ("TokenBudget",),
@@ -49,7 +49,7 @@ _HOMES = {
 }  # fmt: skip
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
-__all__ = sorted([*_HOME_OF, "__version__"])  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = sorted({*_HOME_OF, "__version__"} - {"Embedder"})  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:
@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from .engine.forgetting.forget import Erasure as Erasure
     from .engine.processors import Archiver as Archiver
     from .engine.processors import Deduplicator as Deduplicator
+    from .engine.processors import Embedder as Embedder
     from .engine.processors import FactExtractor as FactExtractor
     from .engine.processors import Summarizer as Summarizer
     from .engine.processors import Tidier as Tidier

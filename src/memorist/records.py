@@ -219,6 +219,11 @@ class Event(Record, frozen=True, kw_only=True):
     expires_at: datetime | None = None
     version: int = 0
 
+    @property
+    def source(self) -> str | None:
+        """This is the newest message that the event was extracted from."""
+        return self.sources[-1] if self.sources else None
+
 
 class EventVersion(Event, frozen=True, kw_only=True):
     """Represents an earlier version of an event."""
@@ -339,6 +344,11 @@ class Learning(Record, frozen=True, kw_only=True):
     updated_at: datetime
     expires_at: datetime | None = None
     version: int = 0
+
+    @property
+    def source(self) -> str | None:
+        """This is the newest message that the learning was extracted from."""
+        return self.sources[-1] if self.sources else None
 
 
 class WorkingDocument(Record, frozen=True, kw_only=True):

@@ -4161,7 +4161,8 @@ export class Memorist {
    * Trace a fact, learning, summary, hit or id back to the messages from which it was derived.
    *
    * Args:
-   *     item: The record, a hit, or an id such as `user:ada/city`.
+   *     item: The record, a hit, or an id such as `user:ada/city`. An id of `memory.memories`, such as `fact:city`,
+   *         is looked up in this handle's own namespace.
    *
    * Returns:
    *     Every step of the derivation, down to the messages.

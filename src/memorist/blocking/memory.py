@@ -650,7 +650,7 @@ class Memory(Listens):
             user: The id of a user: everything in `user:<id>`.
             thread: The id of a thread.
             message: A message, or its id.
-            fact: A fact, `(namespace, key)`, or `"namespace/key"`.
+            fact: A fact, `(namespace, key)`, or `"namespace/key"`. On a user's handle, its key is enough.
             source: The name of an import or a document's source.
             physical: Also rewrite a SQLite file, so that the deleted bytes are gone. On a server, an operator runs
                 `scrub`.
@@ -703,7 +703,8 @@ class Memory(Listens):
         """Trace a fact, learning, summary, hit or id back to the messages from which it was derived.
 
         Args:
-            item: The record, a hit, or an id such as `user:ada/city`.
+            item: The record, a hit, or an id such as `user:ada/city`. An id of `memory.memories`, such as `fact:city`,
+                is looked up in this handle's own namespace.
 
         Returns:
             Every step of the derivation, down to the messages.

@@ -9,6 +9,7 @@ from ..engine.tidying import AsyncPlan, Plan, PlanLine
 from ..engine.tidying import Plans as EnginePlans
 from ..runtime import run_blocking
 from ..scope import Ns
+from ..values import JsonObject
 
 
 class Plans:
@@ -86,6 +87,14 @@ class TidyPlan:
     def applied(self) -> bool:
         """This is True if the plan was carried out."""
         return self._engine.applied
+
+    def to_dict(self) -> JsonObject:
+        """Return the plan as JSON types.
+
+        Returns:
+            The plan as a dict.
+        """
+        return self._engine.to_dict()
 
     def apply(self) -> Plan:
         """Carry out the plan in one transaction.

@@ -229,7 +229,7 @@ def why(session: Session, item: str) -> None:
     With --user NAME, ITEM can be an id that `memorist memories list` shows, such as fact:city, or just city.
     """
     with session.memory(settle=True) as memory:
-        lineage = memory.why(_traced_id(memory, item))
+        lineage = memory.why(item)
     if session.as_json:
         session.print_json(msgspec.to_builtins(lineage))
         return
@@ -244,13 +244,6 @@ def why(session: Session, item: str) -> None:
         )
     rows = [{**plain(step), "text": step.message.text if step.message is not None else ""} for step in lineage.sources]
     session.show(rows, ("depth", "kind", "id", "actor", "trust", "text"), empty="no sources: it was written directly")
-
-
-def _traced_id(memory: Memory, item: str) -> str:
-    """Return the id by which `why` finds a memory of the user. `item` is its id in a list of memories, or its key."""
-    is_whole = memory.user is None or "/" in item or "#" in item
-    memory_item = None if is_whole else memory.memories.get(item)
-    return item if memory_item is None else f"{memory_item.namespace}/{memory_item.id.partition(':')[2]}"
 
 
 @click.command()

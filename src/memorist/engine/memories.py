@@ -103,11 +103,8 @@ class Memories:
             >>> memory.memories.get("fact:city", ns="user:ada").value
             'Lisbon'
         """
-        for kind, key in _readings(id):
-            record = await self._read(kind, key, ns)
-            if record is not None:
-                return remembered(record, self._core.at())
-        return None
+        record = await self._load(id, ns)
+        return None if record is None else remembered(record, self._core.at())
 
     async def search(
         self,
@@ -322,6 +319,13 @@ class Memories:
         raise NotFound(f"no memory {id!r}", namespace=space)
 
     # -- parts
+
+    async def _load(self, id: str, ns: Ns | None = None) -> Fact | Event | Learning | None:
+        for kind, key in _readings(id):
+            record = await self._read(kind, key, ns)
+            if record is not None:
+                return record
+        return None
 
     async def _versions(self, ns: str, kind: MemoryKind, key: str) -> Sequence[Fact | Event | Learning]:
         if kind == "fact":
@@ -587,6 +591,11 @@ def _is_result(candidate: Candidate, record: Fact | Event | Learning) -> bool:
 def _current(fact: Fact) -> int:
     """Return the version that a change to a fact expects, or None if the fact has ended."""
     return fact.version if fact.status == "active" else 0
+
+
+def record_id(memory: Remembered) -> str:
+    """Return the id of the record that a memory presents, as in `sources`: `user:ada/city`."""
+    return f"{memory.namespace}/{memory.id.partition(':')[2]}"
 
 
 def _readings(id: str) -> list[tuple[MemoryKind, str]]:

@@ -426,6 +426,9 @@ class Tidier(Processor):
         return Report(self.name, seen, changed, notes=tuple(notes))
 
 
+Embedder = VectorIndexer
+"""This is another name of `VectorIndexer`. Models that embed text have the type `memorist.types.Embedder`."""
+
 PROCESSORS: dict[str, Callable[[], Processor]] = {
     "gc": TtlGarbageCollector,
     "facts": FactExtractor,

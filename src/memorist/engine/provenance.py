@@ -19,10 +19,11 @@ from .derive.carried import carried
 from .facts.corrections import is_correction, same_value
 from .facts.facts import Facts
 from .forgetting.guard import sources_of
+from .memories import Memories, Remembered, record_id
 
 MAX_STEPS = 1000
-Traceable = Record | Hit | str
-"""Anything that can be traced: a fact, a learning, a summary, a message, a document, a hit, or an id."""
+Traceable = Record | Remembered | Hit | str
+"""Anything that can be traced: a fact, a learning, an event, a summary, a message, a document, a hit, or an id."""
 
 
 class WhyStep(msgspec.Struct, frozen=True):
@@ -78,7 +79,7 @@ class Provenance:
 
     async def why(self, item: Traceable) -> Why:
         """Return the sources of a fact, learning, summary, hit or id, traced back to messages."""
-        record = await find(self._core, item)
+        record = await self._traced(item)
         if record is None:
             raise NotFound("there is no such item in this scope")
         ref = reference(record)
@@ -93,6 +94,13 @@ class Provenance:
             ref.kind, ref.id, getattr(record, "actor", None), getattr(record, "created_at", None), steps,
             await self._correction(record),
         )  # fmt: skip
+
+    async def _traced(self, item: Traceable) -> Record | None:
+        if isinstance(item, Remembered):
+            return await find(self._core, record_id(item))
+        record = await find(self._core, item)
+        # Only here, because a source may have the same name as a fact, and `find` reads sources too.
+        return await Memories(self._core)._load(item) if record is None and isinstance(item, str) else record
 
     async def _correction(self, record: Record) -> WhyCorrection | None:
         """Return the newest correction among a fact's versions, if its value is still current."""

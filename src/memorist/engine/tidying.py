@@ -266,6 +266,14 @@ class AsyncPlan:
         """This is True if the plan was carried out."""
         return self.plan.applied
 
+    def to_dict(self) -> JsonObject:
+        """Return the plan as JSON types.
+
+        Returns:
+            The plan as a dict.
+        """
+        return self.plan.to_dict()
+
     async def apply(self) -> Plan:
         """Carry out the plan in one transaction.
 

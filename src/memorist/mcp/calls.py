@@ -297,7 +297,7 @@ def _sentence(value: object) -> str:
 
 async def _why(caller: Caller, arguments: Asking) -> Answer:
     target = await resolve_target(caller, arguments.id)
-    why = await caller.memory.why(_traced_id(target))
+    why = await caller.memory.why(target.memory or target.id)
     sources = [
         shown.Source(
             kind=step.kind, id=step.id, depth=step.depth, actor=step.actor, trust=step.trust,
@@ -377,12 +377,6 @@ async def _tidy(caller: Caller, arguments: Tidying) -> Answer:
         confirm=code if lines and not plan.applied else None,
     )  # fmt: skip
     return Answer(tidied, stored=True, listed="lines")
-
-
-def _traced_id(target: Target) -> str:
-    if target.memory is None:
-        return target.id
-    return f"{target.memory.namespace}/{target.memory.id.partition(':')[2]}"
 
 
 async def _build_context(caller: Caller, arguments: Building) -> Answer:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..engine.forgetting.forget import Erasure
+from ..engine.memories import Remembered, record_id
 from ..errors import UsageError
 from ..records import Fact
 
@@ -43,6 +44,8 @@ class RemoteForgetting:
 
 
 def _reference(fact: object) -> object:
+    if isinstance(fact, Remembered):
+        return record_id(fact)
     if isinstance(fact, Fact):
         return f"{fact.ns}/{fact.key}"
     return "/".join(map(str, fact)) if isinstance(fact, tuple) else fact

@@ -18,6 +18,7 @@ from uuid import uuid4
 import msgspec
 
 from ..context.policy_names import policy_out
+from ..engine.memories import Remembered, record_id
 from ..engine.processors import PROCESSORS
 from ..errors import InvalidNamespace, InvalidValue, NotFound, Unsupported, UsageError
 from ..ids import new_id
@@ -341,6 +342,8 @@ def _traced(item: object) -> object:
     """Return the id of the record that `why` is asked about."""
     if isinstance(item, Record):
         return reference(item).id
+    if isinstance(item, Remembered):
+        return record_id(item)
     return getattr(item, "id", item)
 
 

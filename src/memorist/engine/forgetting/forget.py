@@ -21,6 +21,7 @@ from ..audit import audit
 from ..core import Core
 from ..hooks import warn
 from ..index_jobs import index_job
+from ..memories import Remembered, record_id
 from ..scrubbing import own_files, search_files
 from .erase import Eraser
 from .guard import owners
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
 
 FORGET_QUEUE = "forget"
 SCRUB_ITEM = "scrub"
-FactRef = str | tuple[str, str] | Fact
-"""A fact record, `(namespace, key)`, or `"namespace/key"`."""
+FactRef = str | tuple[str, str] | Fact | Remembered
+"""A fact, `(namespace, key)`, `"namespace/key"` or, on a user's handle, its key or its id in `memory.memories`."""
 
 
 class Erasure(msgspec.Struct, frozen=True):
@@ -165,15 +166,19 @@ class Forgetting:
         return any(map(self._core.scope.may_write, spaces))
 
     async def _fact(self, value: object) -> Ref:
+        if isinstance(value, Remembered) and value.kind == "fact":
+            value = record_id(value)
         if isinstance(value, Fact):
             value = (value.ns, value.key)
         if isinstance(value, tuple) and len(value) == 2:
             return Ref("fact", self._core.scope.writable(value[0]), check_name(value[1], "fact key"))
         readings = [reading for reading in namespaced(value) if reading[1]] if isinstance(value, str) else []
+        if not readings and isinstance(value, str) and self._core.scope.user is not None:
+            readings = [(self._core.scope.own(), value.removeprefix("fact:"))]
         if len(readings) > 1:
             readings = [reading for reading in readings if await self._core.get(Fact, *reading)]
         if len(readings) != 1:
-            raise UsageError("name the fact by itself, by (namespace, key) or by 'namespace/key'")
+            raise UsageError("pass the fact itself, (namespace, key) or 'namespace/key'")
         return Ref("fact", self._core.scope.writable(readings[0][0]), readings[0][1])
 
     def _job(self, root: Ref | None, physical: bool) -> Job:

@@ -178,6 +178,25 @@ class MemoryViewTests:
         confidences = {item.subject: item.confidence for item in await ada.learnings.list(type="preference")}
         assert confidences == {None: 0.5, "Clara": 0.25, "Mia": pytest.approx(0.6)}
 
+    async def test_a_memory_and_its_id_can_be_traced_and_forgotten(self, memory: Any) -> None:
+        ada = memory.scope(user="ada")
+        receipts = await ada.threads.append("talk", {"role": "user", "content": "I moved."}, create="user:ada")
+        source = receipts[0].message.id
+        await ada.facts.set("city", "Porto", source=source)
+        learning = await ada.learnings.add("prefers tea", source=source)
+        event = await ada.events.add("moved to Porto", source=source)
+        assert [item.source for item in (learning, event)] == [source, source]
+        for item in await ada.memories.list():
+            for name in (item, item.id):
+                assert [message.text for message in (await ada.why(name)).messages] == ["I moved."]
+            assert (await memory.why(item)).kind == item.kind
+        with pytest.raises(NotFound):
+            await ada.why("fact:country")
+        await ada.facts.set("country", "Portugal")
+        assert (await ada.forget(fact="fact:country")).counts["facts"] == 1
+        assert (await ada.forget(fact=await ada.memories.get("fact:city"))).counts["facts"] == 1
+        assert await ada.facts.list() == []
+
     async def test_a_learning_has_a_period_and_a_scope(self, memory: Any) -> None:
         ada = memory.scope(user="ada")
         learning = await ada.learnings.add(
