@@ -24,6 +24,8 @@ local function entry(t, member)
     e.new = e.old
     entries[key] = e
     touched[#touched + 1] = e
+    t.touched = t.touched or {}
+    t.touched[#t.touched + 1] = e
   end
   return e
 end
@@ -68,8 +70,8 @@ local function last_version(past, member)
     if not e or e.new then last = tonumber(sub(found, -15), 16) end
     high = '(' .. found
   end
-  for _, e in ipairs(touched) do
-    if e.t == past and e.new and not e.old and sub(e.member, 1, #member) == member then
+  for _, e in ipairs(past.touched or {}) do
+    if e.new and not e.old and sub(e.member, 1, #member) == member then
       last = math.max(last, tonumber(sub(e.member, -15), 16))
     end
   end
@@ -156,8 +158,8 @@ local function delete_range(i)
     if e.new then e.new, gone = false, gone + 1 end
     e.listed = true
   end
-  for _, e in ipairs(touched) do  -- rows created earlier in this batch are not in the sorted set yet
-    if e.t == t and e.new and not e.old and not before(e.member, low) and before(e.member, high) then
+  for _, e in ipairs(t.touched or {}) do  -- rows created earlier in this batch are not in the sorted set yet
+    if e.new and not e.old and not before(e.member, low) and before(e.member, high) then
       e.new, gone = false, gone + 1
     end
   end
