@@ -20,6 +20,8 @@ from .context.read_tools import (
     list_hits,
     page,
     parse_call,
+    readable_text,
+    split_id,
     thread_of,
     tools,
 )
@@ -55,7 +57,7 @@ class ReadBack:
         if name == SEARCH_HISTORY:
             hits = self._memory.recall(call.query, kinds="message", top_k=MAX_HITS, where=in_thread(self._thread))
             return list_hits(call.query, hits)
-        return _answer(call, self._message(call))
+        return _answer(call, self._message(split_id(call.id)[0]))
 
     def run(self, message: Given | Sequence[Given]) -> list[JsonObject]:
         """Return the results of all calls to the two tools in an assistant's message, in the format of that message.
@@ -68,15 +70,15 @@ class ReadBack:
             results += result_messages(asked, [(call, self.call(call.name, call_arguments(call))) for call in calls])
         return results
 
-    def _message(self, call: ReadCall) -> Message | None:
-        target = thread_of(self._thread, call.id) or copy_of(self._thread, call.id)
+    def _message(self, id: str) -> Message | None:
+        target = thread_of(self._thread, id) or copy_of(self._thread, id)
         if target is None:
             return None
         try:
             messages = self._memory.threads.messages(target[0], 1, after=target[1] - 1)
         except NotFound:
             return None
-        return _named(messages, target[1], call.id)
+        return _named(messages, target[1], id)
 
 
 class AsyncReadBack:
@@ -98,7 +100,7 @@ class AsyncReadBack:
         if name == SEARCH_HISTORY:
             hits = await self._memory.recall(call.query, kinds="message", top_k=MAX_HITS, where=in_thread(self._thread))
             return list_hits(call.query, hits)
-        return _answer(call, await self._message(call))
+        return _answer(call, await self._message(split_id(call.id)[0]))
 
     async def run(self, message: Given | Sequence[Given]) -> list[JsonObject]:
         """Return the results of all calls to the two tools in an assistant's message, in the format of that message.
@@ -113,21 +115,22 @@ class AsyncReadBack:
             )
         return results
 
-    async def _message(self, call: ReadCall) -> Message | None:
-        target = thread_of(self._thread, call.id) or copy_of(self._thread, call.id)
+    async def _message(self, id: str) -> Message | None:
+        target = thread_of(self._thread, id) or copy_of(self._thread, id)
         if target is None:
             return None
         try:
             messages = await self._memory.threads.messages(target[0], 1, after=target[1] - 1)
         except NotFound:
             return None
-        return _named(messages, target[1], call.id)
+        return _named(messages, target[1], id)
 
 
 def _answer(call: ReadCall, message: Message | None) -> str:
-    if message is None:
+    text = None if message is None else readable_text(message, split_id(call.id)[1])
+    if text is None:
         return f"There is no message {call.id[:80]!r} in this conversation."
-    return page(call.id, message.text, call)
+    return page(call.id, text, call)
 
 
 def _named(messages: list[Message], seq: int, id: str) -> Message | None:

@@ -1,7 +1,7 @@
 """Finds passages that a fold must keep word for word: plans, open tasks and pasted requirements.
 
-It recognises them by their structure: checklists, numbered lists and code blocks pasted by a user, and plans written by
-a tool call. A newer version of a list replaces the older one.
+It recognises them by their structure: checklists, numbered lists, lists below a line that ends with a colon, and code
+blocks of a user, and plans written by a tool call. A newer version of a list replaces the older one.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from ..messages.message import Message
 from .tokens import Counter
 
-MIN_NUMBERED_LINES = 3
-"""The minimum number of numbered lines for a list to count as requirements."""
+MIN_LISTED_LINES = 3
+"""The minimum number of items for a user's list to count as requirements."""
 MIN_PLAN_STEPS = 2
 SAME_LIST_SHARE = 0.5
 """Two lists with at least this share of items in common are versions of one list."""
@@ -22,7 +22,9 @@ LANE_SHARE = 0.7
 """The maximum share of a summary that these passages may use."""
 _TASK = re.compile(r"^\s*[-*+]\s+\[(?P<state>[ xX~-])\]\s+(?P<text>\S.*)$")
 _NUMBERED = re.compile(r"^\s{0,3}(?:\(?\d{1,3}[.):]|[A-Z]{1,5}-?\d{1,4}[.:)])\s+\S")
-_FENCE = re.compile(r"^(?P<mark>```+|~~~+).*?^(?P=mark)[ \t]*$", re.M | re.S)
+_BULLET = re.compile(r"^\s{0,3}[-*+•]\s+\S")
+_FENCE = re.compile(r"^(?:[^\n]*[:：][ \t]*\n)?(?P<mark>```+|~~~+).*?^(?P=mark)[ \t]*$", re.M | re.S)
+"""A code block, with the line that introduces it."""
 _DONE = frozenset(("completed", "complete", "done", "closed", "cancelled", "canceled"))
 _KEEP = re.compile(r"^\W{0,4}KEEP:\s*(?P<quote>\S.*?)\s*$", re.M)
 
@@ -78,7 +80,7 @@ def _passages_of(message: Message) -> Iterable[str]:
 
 
 def _lists(text: str, *, own: bool) -> Iterable[str]:
-    """Return all checklists and the user's numbered lists, each with the line that introduces it."""
+    """Return all checklists and the user's lists, each with the line that introduces it."""
     lines = text.splitlines()
     start = 0
     while start < len(lines):
@@ -87,17 +89,21 @@ def _lists(text: str, *, own: bool) -> Iterable[str]:
             end += 1
         block = lines[start:end]
         tasks = sum(_TASK.match(line) is not None for line in block)
-        numbered = sum(_NUMBERED.match(line) is not None for line in block)
-        if tasks or (own and numbered >= MIN_NUMBERED_LINES):
-            head = lines[start - 1 : start] if start and lines[start - 1].rstrip().endswith(":") else []
+        head = lines[start - 1 : start] if start and lines[start - 1].rstrip().endswith((":", "：")) else []
+        items = sum((_is_item if head else _is_numbered)(line) for line in block)
+        if tasks or (own and items >= MIN_LISTED_LINES):
             passage = "\n".join([*head, *block])
             if len(passage) <= MAX_PASSAGE_CHARACTERS:
                 yield passage
         start = max(end, start + 1)
 
 
+def _is_numbered(line: str) -> bool:
+    return _NUMBERED.match(line) is not None
+
+
 def _is_item(line: str) -> bool:
-    return _TASK.match(line) is not None or _NUMBERED.match(line) is not None
+    return any(pattern.match(line) for pattern in (_TASK, _NUMBERED, _BULLET))
 
 
 def _plan(name: str, arguments: object) -> str:
@@ -107,17 +113,19 @@ def _plan(name: str, arguments: object) -> str:
         if not isinstance(steps, list) or len(steps) < MIN_PLAN_STEPS:
             continue
         rows = [_step(step) for step in steps]
-        if all(rows):
-            return "\n".join([f"Plan ({name}):", *(row for row in rows if row)])
+        listed = [row for row in rows if row is not None]
+        if len(listed) == len(rows) and any(" " in text for _, text in listed):
+            return "\n".join([f"Plan ({name}):", *(f"- [{state}] {text}" for state, text in listed)])
     return ""
 
 
-def _step(step: object) -> str:
+def _step(step: object) -> tuple[str, str] | None:
+    """Return the state and the text of a step, which is its first text of several words, or else its longest."""
     if not isinstance(step, Mapping) or not isinstance(step.get("status"), str):
-        return ""
-    texts = [value for key, value in step.items() if key != "status" and isinstance(value, str) and " " in value]
-    text = max(texts, key=len, default="")
-    return f"- [{'x' if step['status'].casefold() in _DONE else ' '}] {text}" if text else ""
+        return None
+    texts = [value for key, value in step.items() if key != "status" and isinstance(value, str) and value]
+    text = next((text for text in texts if " " in text), max(texts, key=len, default=""))
+    return ("x" if step["status"].casefold() in _DONE else " ", text) if text else None
 
 
 def _items(passage: str) -> set[str]:
@@ -127,7 +135,7 @@ def _items(passage: str) -> set[str]:
         task = _TASK.match(line)
         if task is not None:
             items.add(task["text"].casefold().strip())
-        elif _NUMBERED.match(line):
+        elif _is_item(line):
             items.add(line.strip().partition(" ")[2].casefold().strip())
     return items
 

@@ -1,6 +1,7 @@
 """Shortens long tool output according to its structure. It shows keys and sample values of JSON, the first and last
-rows of tables, distinct lines of logs, or signatures of source code. A line or a value is shown in full or not at all,
-and so is a value that takes several lines, such as a quoted field of a CSV file.
+rows of tables, distinct lines of logs, signatures of source code, or the beginning and end of other text. A line or a
+value is shown in full or not at all, and so is a value that takes several lines, such as a quoted field of a CSV file.
+Only text in very long lines is shown by sentences.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import re
 from collections import Counter as Tally
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 import msgspec
@@ -21,6 +22,8 @@ MAX_JSON_CHARACTERS = 5_000_000
 """Longer text is shortened line by line instead of being parsed as JSON."""
 MAX_LINE_CHARACTERS = 2_000
 """Longer lines are wrapped when they are read back; an outline mentions them but does not show them."""
+MAX_END_CHARACTERS = 20_000
+"""How far from the ends of a text to look for sentences that an outline can show."""
 MIN_ROWS = 5
 """The minimum number of lines for a text to be recognised as a table, a log or source code."""
 REPEATED_SHARE = 0.5
@@ -40,6 +43,8 @@ _SIGNATURE = re.compile(
 )
 _DECODER, _ENCODER = msgspec.json.Decoder(float_hook=Decimal), msgspec.json.Encoder(decimal_format="number")
 """Numbers keep all their digits."""
+_SENTENCE_END = re.compile(r"[.!?][\"')\]]*\s+|[。！？]\s*|\n+|>(?=<)")
+_WORD_END = re.compile(r"\s+")
 _STRING_MARKS = ('"""', "'''")
 """Marks around strings of several lines in source code."""
 _Spans = list[range]
@@ -67,6 +72,9 @@ def outline(text: str, max_tokens: int, counter: Counter) -> Outline:
         choice = choose(lines)
         if choice is not None:
             return Outline(_fill(lines, *choice, max_tokens, count), form)
+    ends = (lines[0], lines[-1])
+    if max(map(len, ends)) > MAX_LINE_CHARACTERS or count("\n".join(ends)) > max_tokens // 2:
+        return Outline(_both_ends(text, max_tokens, count), "text")
     return Outline(_fill(lines, _single_lines(lines), _ends_inwards(len(lines)), max_tokens, count), "text")
 
 
@@ -238,6 +246,43 @@ def _distinct_lines(lines: Sequence[str]) -> tuple[_Spans, list[int]] | None:
     return _single_lines(lines), order
 
 
+def _both_ends(text: str, max_tokens: int, count: Callable[[str], int]) -> str:
+    """Return as many whole sentences (or tags, or words) from both ends of a text as fit, and how much is left out."""
+    for border in (_SENTENCE_END, _WORD_END):
+        parts = _end_parts(text, border)
+        left = _characters_left_out(len(text))
+        room, sizes = max_tokens - count(left) - 2, [0, 0]
+        for number in range(len(parts) // 2 * 2):
+            end = number % 2
+            cost = count(parts[-1 - sizes[1] if end else sizes[0]])
+            if cost > room:
+                break
+            room -= cost
+            sizes[end] += 1
+        if sizes[0]:
+            head, tail = "".join(parts[: sizes[0]]).rstrip(), "".join(parts[len(parts) - sizes[1] :]).strip()
+            return "\n".join(filter(None, (head, _characters_left_out(len(text) - len(head) - len(tail)), tail)))
+    return _characters_left_out(len(text))
+
+
+def _end_parts(text: str, border: re.Pattern[str]) -> list[str]:
+    """Return the parts of a text that may be shown. Of a very long text, only its two ends are searched for them."""
+    if len(text) <= 2 * MAX_END_CHARACTERS:
+        return _parts(text, border)
+    head = _parts(text[:MAX_END_CHARACTERS], border)[:-1]
+    tail = _parts(text[-MAX_END_CHARACTERS:], border)[1:]
+    return [*head, *tail]
+
+
+def _parts(text: str, border: re.Pattern[str]) -> list[str]:
+    stops = [0, *(match.end() for match in border.finditer(text)), len(text)]
+    return [text[start:stop] for start, stop in pairwise(stops) if start < stop]
+
+
+def _characters_left_out(count: int) -> str:
+    return f"… {count:,} characters left out …"
+
+
 def _ends_inwards(length: int) -> list[int]:
     """Return all indices in the order first, last, second, last but one, and so on."""
     half = (length + 1) // 2
@@ -249,37 +294,40 @@ def _fill(
     lines: Sequence[str], spans: Sequence[range], order: Sequence[int], max_tokens: int, count: Callable[[str], int]
 ) -> str:
     """Select whole spans in `order` while they fit, and return them in their original order with notes about gaps."""
-    room, chosen = max_tokens - count(_gap(len(lines))), set[int]()
-    gap_tokens = count("\n" + _gap(len(lines)))
+    # Lines are numbered as they are read back, where a long line takes several numbers.
+    numbers = list(accumulate((sum(1 for _ in _wrap(line)) for line in lines), initial=1))
+    gap = _gap(numbers[-1] - 1)
+    room, chosen = max_tokens - count(gap), set[int]()
+    gap_tokens = count(f"\n{gap}")
     for index in order:
-        cost = count(_shown(lines, spans[index])) + 1
+        cost = count(_shown(lines, numbers, spans[index])) + 1
         # A span whose neighbours are not shown adds one more note of a gap.
         cost += 0 if index - 1 in chosen or index + 1 in chosen or index == 0 else gap_tokens
         if cost > room:
             break
         room -= cost
         chosen.add(index)
-    return "\n".join(_with_gaps(lines, [spans[index] for index in sorted(chosen)]))
+    return "\n".join(_with_gaps(lines, numbers, [spans[index] for index in sorted(chosen)]))
 
 
-def _shown(lines: Sequence[str], span: range) -> str:
+def _shown(lines: Sequence[str], numbers: Sequence[int], span: range) -> str:
     """Return the numbered lines of a span, or a note if they are too long."""
-    length = sum(len(lines[number].rstrip()) for number in span)
+    length = sum(len(lines[index].rstrip()) for index in span)
     if length <= MAX_LINE_CHARACTERS:
-        return "\n".join(f"{number + 1}: {lines[number].rstrip()}" for number in span)
+        return "\n".join(f"{numbers[index]}: {lines[index].rstrip()}" for index in span)
     size = f"a line of {length:,}" if len(span) == 1 else f"{len(span):,} lines of {length:,}"
-    return f"{span.start + 1}: ({size} characters)"
+    return f"{numbers[span.start]}: ({size} characters)"
 
 
-def _with_gaps(lines: Sequence[str], spans: Sequence[range]) -> Iterable[str]:
+def _with_gaps(lines: Sequence[str], numbers: Sequence[int], spans: Sequence[range]) -> Iterable[str]:
     shown_to = 0
     for span in spans:
         if span.start > shown_to:
-            yield _gap(span.start - shown_to)
-        yield _shown(lines, span)
+            yield _gap(numbers[span.start] - numbers[shown_to])
+        yield _shown(lines, numbers, span)
         shown_to = span.stop
     if len(lines) > shown_to:
-        yield _gap(len(lines) - shown_to)
+        yield _gap(numbers[-1] - numbers[shown_to])
 
 
 def _gap(count: int) -> str:

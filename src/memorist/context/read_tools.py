@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from ..messages.message import Message, text_of
 from ..messages.stashed import RESULTS
 from ..values import JsonMapping, JsonObject
 from .outline import reading_lines
@@ -26,7 +27,7 @@ _TOOLS: tuple[tuple[str, str, JsonObject, list[str]], ...] = (
         READ_MORE,
         "Read the full text of an earlier message or tool result of this conversation, by lines or by a text to find.",
         {
-            "id": {"type": "string", "description": "The id of the message, such as talk#12."},
+            "id": {"type": "string", "description": "The id of the message or result, such as talk#12."},
             "from": {"type": "integer", "description": "The first line to read; the first line of all is 1."},
             "lines": {"type": "integer", "description": f"How many lines to read, at most {MAX_LINES}."},
             "pattern": {"type": "string", "description": "Return only lines that contain this text."},
@@ -83,8 +84,10 @@ def parse_call(name: str, arguments: str | Mapping[str, object]) -> ReadCall | s
     """Return the arguments of a model's call, or a sentence that explains to the model why they are wrong."""
     try:
         fields = msgspec.json.decode(arguments) if isinstance(arguments, str) else dict(arguments)
-        call = msgspec.convert(fields, ReadCall)
-    except (msgspec.MsgspecError, TypeError, ValueError) as wrong:
+        # Models write null for what they leave out, and sometimes numbers in quotation marks.
+        written = {name: value for name, value in fields.items() if value is not None}
+        call = msgspec.convert(written, ReadCall, strict=False)
+    except (msgspec.MsgspecError, AttributeError, TypeError, ValueError) as wrong:
         return f"The arguments of {name} are wrong: {wrong}"
     if name not in (READ_MORE, SEARCH_HISTORY):
         return f"There is no tool {name[:64]!r} here; there are {READ_MORE} and {SEARCH_HISTORY}."
@@ -114,6 +117,22 @@ def page(id: str, text: str, call: ReadCall) -> str:
     more = len(wanted) - len(shown)
     rest = f"\n({more} more; read on from {wanted[len(shown)][0]})" if more else ""
     return f"{id}, {total} lines:\n" + "\n".join(shown) + rest
+
+
+def split_id(id: str) -> tuple[str, int]:
+    """Return the message id in the id of a preview, and the number of a tool result in that message, or 0 for all of
+    it."""
+    message, _, number = id.rpartition(".")
+    is_result = "#" in message and number.isdecimal() and len(number) < 6
+    return (message, int(number)) if is_result else (id, 0)
+
+
+def readable_text(message: Message, result: int) -> str | None:
+    """Return the text of one tool result in a message, of the whole message (0), or None if there is no such result."""
+    if not result:
+        return message.text
+    results = message.tool_results
+    return text_of(results[result - 1].content) if result <= len(results) else None
 
 
 def thread_of(thread: str, id: str) -> tuple[str, int] | None:

@@ -94,7 +94,7 @@ def find_break(before: Sequence[Piece], after: Sequence[Piece]) -> Break | None:
         return Break(new[0].section, new[0].name, "added", lost)
     if was_later or rest[0].section != new[0].section:
         return Break(rest[0].section, rest[0].name, "removed", lost)
-    return Break(new[0].section, new[0].name, "changed", lost)
+    return Break(new[0].section, new[0].name, "changed", lost + min(rest[0].tokens, new[0].tokens))
 
 
 def _new_compaction(before: Sequence[Piece], after: Sequence[Piece]) -> Piece | None:
@@ -107,7 +107,9 @@ def priced(broken: Break | None, price: Price | None) -> Break | None:
     """Return a break with the extra cost of its tokens, if the price of the model is known."""
     if broken is None or price is None:
         return broken
-    return msgspec.structs.replace(broken, cost=broken.tokens * (price.input - price.cached) / 1_000_000)
+    # Tokens that the cache does not serve are written to it again.
+    again = price.input if price.written is None else price.written
+    return msgspec.structs.replace(broken, cost=broken.tokens * (again - price.cached) / 1_000_000)
 
 
 def report_request(

@@ -5,7 +5,7 @@ A preview depends only on the stored message, so its bytes stay the same from tu
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -53,16 +53,28 @@ def stash_results(message: Message, over_tokens: int, counter: Counter) -> Messa
     if message.role == "tool":
         shown = _shown_content(content, message.shown_id, over_tokens, counter)
     elif isinstance(content, list):
-        shown = [_shown_block(block, message.shown_id, over_tokens, counter) for block in content]
+        shown = _shown_blocks(content, message.shown_id, over_tokens, counter)
         shown = content if all(new is old for new, old in zip(shown, content, strict=True)) else shown
     else:
         return message
     return message if shown is content else msgspec.structs.replace(message, content=shown, tokens=None)
 
 
-def _shown_block(block: object, id: str, over_tokens: int, counter: Counter) -> object:
-    if not isinstance(block, Mapping) or block.get("type") != "tool_result":
-        return block
+def _shown_blocks(blocks: Sequence[object], id: str, over_tokens: int, counter: Counter) -> list[object]:
+    """Return the blocks of a message with previews of long results. If it contains other text too, each result has an
+    id of its own, so that its lines are counted from its own beginning."""
+    is_alone = sum(bool(text_of([block])) for block in blocks) == 1
+    shown, number = list[object](), 0
+    for block in blocks:
+        if isinstance(block, Mapping) and block.get("type") == "tool_result":
+            number += 1
+            shown.append(_shown_result(block, id if is_alone else f"{id}.{number}", over_tokens, counter))
+        else:
+            shown.append(block)
+    return shown
+
+
+def _shown_result(block: Mapping[str, object], id: str, over_tokens: int, counter: Counter) -> object:
     content = block.get("content")
     shown = _shown_content(content, id, over_tokens, counter)
     return block if shown is content else {**block, "content": shown}

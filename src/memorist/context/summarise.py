@@ -11,6 +11,7 @@ import math
 import re
 from collections import Counter as Tally
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import msgspec
 
@@ -36,6 +37,7 @@ _LINE = re.compile(r"^- (?:(?P<tag>Pinned|Open question): )?(?:(?P<speaker>[^:\n
 _RESERVED = {"system", "developer", "assistant", "tool", "pinned", "open question", "earlier"}
 _NOTHING = re.compile(r"\(\d+ earlier messages held no text to keep\)$")
 _DIGITS = re.compile(r"\d+")
+_QUOTES = re.compile(r'"{2,}')
 _RELATIONS = _RULES.words("relations")
 _ARTICLES = _RULES.words("articles")
 
@@ -72,7 +74,9 @@ def extract(
     """
     fixed, carried = _parse(previous or "")
     fixed = fixed if pinned is None else list(pinned)
-    candidates = carried + list(_sentences(messages, len(carried)))
+    repeated = " ".join(" ".join(fixed).split())
+    spoken = [*carried, *_sentences(messages, len(carried))]
+    candidates = [sentence for sentence in spoken if sentence.text not in repeated]
     _weigh_by_rarity(candidates)
     candidates = _without_repeats(_newest_statements(_open_questions(candidates)))
     if not candidates and not fixed and messages:
@@ -82,8 +86,15 @@ def extract(
 
 
 def pinned_line(text: str) -> str:
-    """Return the line for a text that a summary keeps word for word. `pinned_texts` parses this line."""
-    return "- Pinned: " + text.replace("\n", "\n  ")
+    """Return the part of a summary that keeps a text word for word. `pinned_texts` parses it.
+
+    A text of several lines stands between quotation marks that it does not contain, so its lines are unchanged and
+    cannot pass for other lines of the summary.
+    """
+    if "\n" not in text:
+        return f"- Pinned: {text}"
+    marks = '"' * max(3, 1 + max(map(len, _QUOTES.findall(text)), default=0))
+    return f"- Pinned:\n{marks}\n{text}\n{marks}"
 
 
 def pinned_texts(previous: str | None) -> list[str]:
@@ -94,9 +105,14 @@ def pinned_texts(previous: str | None) -> list[str]:
 def _parse(previous: str) -> tuple[list[str], list[Sentence]]:
     fixed: list[str] = []
     carried: list[Sentence] = []
-    for line in previous.split("\n"):
+    lines = iter(previous.split("\n"))
+    for line in lines:
+        if line == "- Pinned:":
+            marks = next(lines, "")
+            fixed.append("\n".join(iter(partial(next, lines, marks), marks)))
+            continue
         if line.startswith("  ") and fixed and not carried:
-            # A further line of a pinned text.
+            # A further line of a pinned text, as earlier versions wrote it.
             fixed[-1] += f"\n{line[2:]}"
             continue
         match = _LINE.match(line)

@@ -39,12 +39,13 @@ class Break(msgspec.Struct, frozen=True):
     name: str
     change: Literal["changed", "added", "removed", "moved", "expired"]
     tokens: int
-    """This many tokens after the break were also in the previous request and had to be processed again."""
+    """This many tokens of the previous request had to be processed again: those after the break that both requests
+    contain, and a changed part itself, as far as both versions are long."""
     cost: float | None = None
     """This is the extra cost of these tokens over cached ones, in dollars, or None if the price is unknown."""
 
     def __str__(self) -> str:
-        cost = "" if self.cost is None else f", ${self.cost:.4f}"
+        cost = "" if self.cost is None else f", ${self.cost:.{4 if self.cost >= 0.001 else 6}f}"
         return f"{self.section} {self.name} {self.change}: {self.tokens:,} tokens not served from the cache{cost}"
 
 

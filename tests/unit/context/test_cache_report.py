@@ -12,6 +12,7 @@ from memorist import Context, Memory, compress
 from memorist.context.report import find_break, report_request
 from memorist.context.usage import price_of, read_usage
 from memorist.errors import UsageError
+from memorist.messages.reports import Break
 from memorist.stores.memory import MemoryStore
 from memorist.types import Usage
 
@@ -79,6 +80,17 @@ def test_each_planted_breaker_is_found(plant: Callable[[Request], Request], expe
     broken = find_break(before.pieces, after.pieces)
     assert broken is not None and (broken.section, broken.change) == expected
     assert broken.tokens > 1_000
+
+
+def test_a_changed_part_is_charged_too_and_small_costs_are_readable() -> None:
+    long = "Always answer in the form of a table. " * 40
+    before = compress([{"role": "user", "content": "Hi"}], budget=4_000, system=long + "It is 10:41.")
+    after = compress([{"role": "user", "content": "Hello"}], budget=4_000, system=long + "It is 10:42.")
+    usage = {"input_tokens": 8, "cache_read_input_tokens": 0, "cache_creation_input_tokens": after.tokens - 8}
+    broken = after.report(usage, before=before, model="claude-sonnet-4-5").broken
+    assert broken is not None and broken.section == "system" and broken.tokens > 300
+    assert broken.cost == pytest.approx(broken.tokens * (3.75 - 0.3) / 1e6)
+    assert str(Break("system", "#1", "changed", 26, 0.0000293)).endswith("$0.000029")
 
 
 def test_another_model_and_a_cache_that_expired_are_found_too() -> None:

@@ -69,7 +69,7 @@ def test_planted_facts_survive_five_recompressions_and_pinned_ones_word_for_word
     kept = [fact for fact in FACTS if fact in summary]
     assert len(kept) / len(FACTS) >= 0.85
     assert "- Pinned: Ada's safe word is 'lantern 77'." in summary
-    assert "- Pinned: Never email Grace\n  on Fridays." in summary
+    assert '- Pinned:\n"""\nNever email Grace\non Fridays.\n"""' in summary
 
 
 def test_talk_goes_before_facts_when_room_is_short() -> None:

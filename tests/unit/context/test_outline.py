@@ -122,9 +122,37 @@ def test_any_text_is_shortened_to_whole_lines_within_the_limit(seed: int) -> Non
     limit = chance.choice([60, 150, 600])
     short = outline(text, limit, COUNTER)
     assert COUNTER.count(short.text) <= limit or short.text.count("\n") <= 1
-    whole = {f"{n}: {line.rstrip()}" for n, line in enumerate(text.splitlines(), 1)}
+    whole = {f"{n}: {line.rstrip()}" for n, line in enumerate(reading_lines(text), 1)}
     for line in short.text.splitlines():
         assert line in whole or "left out" in line or "(a line of" in line or short.text == text
+
+
+def test_lines_have_the_numbers_under_which_they_are_read_back() -> None:
+    lines = [f"INFO row {n}" for n in range(300)]
+    lines[3], lines[200] = "x" * 9_000, "ERROR disk full"
+    shown = outline("\n".join(lines), 150, COUNTER).text.splitlines()
+    number = next(int(line.partition(":")[0]) for line in shown if "ERROR" in line)
+    assert reading_lines("\n".join(lines))[number - 1] == "ERROR disk full" and number == 205
+
+
+@pytest.mark.parametrize(
+    ("text", "head", "tail"),
+    [
+        ("It began. " + "The harbour is closed. " * 2_000 + "It ended.", "It began. The harbour", "closed. It ended."),
+        ("首先。" + "港口关闭了。" * 9_000 + "结束。", "首先。港口关闭了。", "港口关闭了。结束。"),
+        ("<r><id>1</id>" + "<v>7</v>" * 9_000 + "<id>2</id></r>", "<r><id>1</id><v>7</v>", "<v>7</v><id>2</id></r>"),
+        ("first " + "word " * 9_000 + "last", "first word", "word last"),
+    ],
+    ids=["sentences", "without spaces", "tags", "words"],
+)
+def test_text_in_one_long_line_shows_its_beginning_and_end(text: str, head: str, tail: str) -> None:
+    for limit in (60, 125, 1_000):
+        short = outline(text, limit, COUNTER)
+        first, gap, last = short.text.splitlines()
+        assert first.startswith(head) and last.endswith(tail) and COUNTER.count(short.text) <= limit
+        left = int(gap.split()[1].replace(",", ""))
+        assert 0 <= left - (len(text) - len(first) - len(last)) <= 2 and text.startswith(first)
+    assert outline("A" * 40_000, 125, COUNTER).text == "… 40,000 characters left out …"
 
 
 def test_long_lines_are_read_back_in_parts_and_json_indented() -> None:

@@ -42,6 +42,38 @@ def test_a_result_that_was_elided_is_read_back_by_the_id_in_its_marker() -> None
         assert len(read.call("read_more", {"id": "talk#3"}).splitlines()) == MAX_LINES + 2
 
 
+def test_results_of_one_message_have_ids_and_line_numbers_of_their_own() -> None:
+    rows = json.dumps({"rows": [{"id": n, "name": f"name {n}"} for n in range(900)]})
+    uses = [{"type": "tool_use", "id": f"u{n}", "name": "run", "input": {}} for n in range(3)]
+    results = [
+        {"type": "tool_result", "tool_use_id": f"u{n}", "content": text} for n, text in enumerate((rows, "ok", LOG))
+    ]
+    with open_ram() as memory:
+        thread = memory.threads.create("user:ada", id="talk").id
+        memory.threads.append(
+            thread, "Run all.", {"role": "assistant", "content": uses}, {"role": "user", "content": results}
+        )
+        blocks = memory.context(None, thread=thread, stash=500).anthropic()["messages"][-1]["content"]
+        shown = [block["content"] for block in blocks]
+        assert 'read_more(id="talk#3.1")' in shown[0] and shown[1] == "ok" and 'read_more(id="talk#3.3")' in shown[2]
+        assert "417: line 417: test_417 FAILED" in shown[2].splitlines()
+        read = ReadBack(memory, thread)
+        assert read.call("read_more", {"id": "talk#3.3", "from": 417, "lines": 1}).splitlines()[1] == (
+            "417: line 417: test_417 FAILED"
+        )
+        assert '"name": "name 7"' in read.call("read_more", {"id": "talk#3.1", "pattern": "name 7"})
+        for wrong in ("talk#3.4", "talk#3.x", "talk#2.1"):
+            assert read.call("read_more", {"id": wrong}) == f"There is no message {wrong!r} in this conversation."
+
+
+def test_arguments_may_be_null_or_numbers_in_quotation_marks() -> None:
+    with open_ram() as memory:
+        thread = memory.threads.create("user:ada", id="talk").id
+        memory.threads.append(thread, *TURN)
+        arguments = {"id": "talk#3", "from": "417", "lines": "1", "pattern": None, "query": None}
+        assert ReadBack(memory, thread).call("read_more", arguments).splitlines()[1] == "417: line 417: test_417 FAILED"
+
+
 def test_history_is_searched_within_its_thread_only() -> None:
     with open_ram() as memory:
         thread = memory.threads.create("user:ada", id="talk").id
