@@ -16,7 +16,7 @@ import msgspec
 from ..errors import BudgetError
 from ..messages.message import INSTRUCTIONS, Message
 from ..values import JsonMapping
-from .budget import CACHED_MEMORY_PART, SECTIONS, TokenBudget
+from .budget import CACHED_MEMORY_PART, SECTIONS, TokenBudget, section_ceilings
 from .context import STARTS, Account, Context
 from .doubles import Said, without_repeated
 from .items import MIN_CUT_TOKENS, NO_ROOM, Fate, MemoryItem, Shorten, best_items, fill_memory, render_memory
@@ -521,7 +521,7 @@ class _Assembly:
             counter=self.counter.name,
             policy=type(self.policy).__name__,
             section_tokens={name: spent.get(name, 0) for name in (*SECTIONS, "overhead")},
-            ceilings={name: getattr(budget, name, None) for name in SECTIONS},
+            ceilings=dict(section_ceilings(budget)),
             kept=(*self.head, *plan.keep),
             dropped=plan.drop,
             folded=plan.fold,

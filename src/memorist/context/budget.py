@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -128,7 +129,18 @@ def as_budget(budget: TokenBudget | int | str) -> TokenBudget:
         return budget
     if isinstance(budget, str):
         return TokenBudget.for_model(budget)
-    return TokenBudget(budget)
+    return _of_tokens(budget)
+
+
+@lru_cache(64, typed=True)  # True and 1.0 equal 1, but are no budgets
+def _of_tokens(total: int) -> TokenBudget:
+    return TokenBudget(total)
+
+
+@lru_cache(64)
+def section_ceilings(budget: TokenBudget) -> dict[str, int | None]:
+    """Return the ceiling of every section, or None for those that have none."""
+    return {name: budget.ceiling(name) for name in SECTIONS}
 
 
 def _check(name: str, value: object) -> None:

@@ -202,6 +202,8 @@ def stepped(keep: Sequence[Unit], room_tokens: int, reason: str) -> tuple[tuple[
 
 def _split_at(units: Sequence[Unit], cut: int, reason: str) -> tuple[tuple[Unit, ...], tuple[Left, ...]]:
     """Return (kept, dropped). All units from an index onwards and the pinned ones before it are kept."""
+    if cut == 0:
+        return tuple(units), ()
     pinned = [unit for unit in units[:cut] if unit.pinned]
     return (*pinned, *units[cut:]), tuple([Left(unit, reason) for unit in units[:cut] if not unit.pinned])
 

@@ -130,10 +130,6 @@ async def chosen_tools(
     earlier: Sequence[str],
 ) -> ToolChoice:
     """Return the tools of a request, including those that read back long results if there is a `stash`."""
-    from ...context.tool_choice import NO_TOOLS
-
-    if tools is None and stash is None and not pinned:
-        return NO_TOOLS
     from ...context.read_tools import SEARCH_HISTORY, with_read_tools
     from ...context.reading import as_tools
     from ...context.stash import READ_MORE
