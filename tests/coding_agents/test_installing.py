@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from memorist.agents.payloads import AGENTS
+from memorist.agents.hosts import Commands
+from memorist.agents.installing import Installer
+from memorist.agents.payloads import AGENTS, Agent
 from tests.coding_agents.running import PAYLOADS, Desk
 
 THEIRS: dict[str, str] = {
@@ -70,6 +72,44 @@ def test_for_the_user_it_goes_into_the_home_folder(desk: Desk, agent: str) -> No
     assert {name: content for name, content in snapshot(desk.home).items() if name not in own} == before
 
 
+STYLES = {
+    "indented": b'{\n  "mcpServers": {"other": {"command": "x"}},\n  "hooks": {"Stop": [{"command": "dark"}], '
+    b'"stop": []},\n  "theme": "dark"\n}\n',
+    "tabs": b'{\n\t"theme": "dark"\n}',
+    "windows": b'{\r\n  "theme": "dark",\r\n  "mcp": {}\r\n}\r\n',
+    "one line": b'{"theme":"dark","mcpServers":{}}',
+    "comments": b'{\n  // mine\n  "theme": "dark", // "memorist": 1\n  /* two\n lines */\n'
+    b'  "hooks": {"Stop": [1, 2,],},\n}\n',
+    "byte order mark": b'\xef\xbb\xbf{"theme": "dark"}\n',
+}
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("agent", AGENTS)
+def test_what_others_change_afterwards_stays_byte_for_byte(tmp_path: Path, agent: Agent, style: str) -> None:
+    """An edit after the installation, or between two, is in the file after the removal, and nothing else is."""
+    commands = Commands(python="/usr/bin/python", url="agents.db", agent=agent, user="me")
+    installer = Installer(commands, "project", tmp_path, home=tmp_path, state=tmp_path / "state")
+    toml = b'theme = "dark" # mine\n\n\n' if style == "indented" else b'theme = "dark"'
+    originals = {
+        change.path: toml if change.path.suffix == ".toml" else STYLES[style]
+        for change in installer.plan() if "memorist" not in change.path.name
+    }  # fmt: skip
+    for install_again in (False, True):
+        for path, content in originals.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        installer.install()
+        for path in originals:
+            path.write_bytes(path.read_bytes().replace(b"dark", b"light"))
+        if install_again:
+            assert not any(change.is_needed for change in installer.install())
+        assert installer.state() == ("installed" if install_again else "changed")
+        installer.uninstall()
+        for path, content in originals.items():
+            assert path.read_bytes() == content.replace(b"dark", b"light")
+
+
 @pytest.mark.parametrize("agent", ["claude-code", "cursor", "gemini-cli", "codex", "copilot"])
 def test_what_others_add_afterwards_stays(desk: Desk, agent: str) -> None:
     desk.command("install", agent, "--yes")
@@ -94,10 +134,11 @@ def test_the_changes_are_shown_first_and_can_be_declined(desk: Desk) -> None:
 
 
 def test_a_file_that_is_not_json_is_left_alone(desk: Desk) -> None:
-    (desk.repository / ".mcp.json").write_text("{ // comments\n}\n", "utf-8")
+    (desk.repository / ".mcp.json").write_text("{\n  theme: dark\n}\n", "utf-8")
     refused = desk.started("install", "claude-code", "--yes")
-    assert refused.returncode == 2 and "by hand" in refused.stderr
-    assert (desk.repository / ".mcp.json").read_text("utf-8") == "{ // comments\n}\n"
+    assert refused.returncode == 2 and "a name in double quotes is missing in line 2" in refused.stderr
+    assert "by hand" in refused.stderr
+    assert (desk.repository / ".mcp.json").read_text("utf-8") == "{\n  theme: dark\n}\n"
 
 
 @pytest.mark.parametrize("agent", [agent for agent in AGENTS if agent != "opencode"])

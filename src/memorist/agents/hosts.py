@@ -11,6 +11,7 @@ from typing import Literal
 import msgspec
 
 from ..values import JsonMapping, JsonObject
+from .json_text import NotJson, insert, node_at, parse, remove
 from .payloads import Agent
 
 Where = Literal["project", "user"]
@@ -45,12 +46,9 @@ class ConfigFile(msgspec.Struct, frozen=True):
 
     path: Path
     add: Callable[[str], str]
-    remove: Callable[[str], str]
-    """This function removes our entries from a text that was changed by others after the installation."""
-
-
-class NotJson(ValueError):
-    """Raised for a configuration file that is not plain JSON and therefore cannot be changed safely."""
+    remove: Callable[[str, str], str]
+    """This function removes our entries from a text that was changed by others after the installation. It is also
+    passed the text from before the installation."""
 
 
 def files_of(commands: Commands, where: Where, root: Path, home: Path) -> list[ConfigFile]:
@@ -62,62 +60,80 @@ def files_of(commands: Commands, where: Where, root: Path, home: Path) -> list[C
 # JSON
 
 
-def _loaded(text: str) -> JsonObject:
-    try:
-        data = json.loads(text) if text.strip() else {}
-    except ValueError as error:
-        raise NotJson(f"it is not plain JSON ({error})") from None
-    if not isinstance(data, dict):
-        raise NotJson("it does not contain a JSON object")
-    return data
-
-
-def _dumped(data: JsonMapping, like: str) -> str:
-    """Return the data as JSON, with the indentation of the previous text."""
-    second = next((line for line in like.splitlines()[1:] if line.strip()), "  ")
-    indent: int | str = "\t" if second.startswith("\t") else (len(second) - len(second.lstrip(" "))) or 2
-    return json.dumps(data, indent=indent, ensure_ascii=False) + "\n"
-
-
 def _json_file(path: Path, entries: JsonMapping) -> ConfigFile:
     """Return a JSON file with our entries. Objects are merged, lists are extended, and other values are set only if
     they are missing."""
     return ConfigFile(
         path,
-        lambda text: _dumped(_merged(_without(_loaded(text), entries), entries), text),
-        lambda text: _dumped(_without(_loaded(text), entries), text),
+        lambda text: _with_entries(_without_entries(text, entries, _loaded(text)), entries, ()),
+        lambda text, original: _without_entries(text, entries, _loaded(original)),
     )
 
 
-def _merged(data: JsonObject, entries: JsonMapping) -> JsonObject:
-    merged = dict(data)
+def _loaded(text: str) -> JsonObject:
+    data: JsonObject = parse(text).value if text.strip() else {}
+    return data
+
+
+def _with_entries(text: str, entries: JsonMapping, path: tuple[str, ...]) -> str:
+    if not text.strip():
+        text = "{}\n"
     for name, entry in entries.items():
-        if isinstance(entry, Mapping) and isinstance(merged.get(name), dict) and name != NAME:
-            merged[name] = _merged(merged[name], entry)
+        inside = (*path, name)
+        node = node_at(text, inside)
+        if node is None:
+            text = insert(text, path, name, entry)
+        elif isinstance(entry, Mapping):
+            _check(node.value, dict, inside, "an object")
+            text = _with_entries(text, entry, inside)
         elif isinstance(entry, list):
-            merged[name] = [*(merged.get(name) or []), *entry]
-        elif name == NAME or name not in merged:
-            merged[name] = entry
-    return merged
+            _check(node.value, list, inside, "a list")
+            for item in entry:
+                text = insert(text, inside, None, item)
+    return text
 
 
-def _without(data: JsonObject, entries: JsonMapping) -> JsonObject:
-    """Return the data without our entries, and without the objects and lists that contained nothing else."""
-    left = dict(data)
+def _check(value: object, wanted: type, path: tuple[str, ...], name: str) -> None:
+    if not isinstance(value, wanted):
+        raise NotJson(f"{'.'.join(path)} is not {name}")
+
+
+def _without_entries(text: str, entries: JsonMapping, original: JsonMapping, path: tuple[str, ...] = ()) -> str:
+    """Return the text without our entries, and without the objects, lists and values that exist only for them."""
+    if not text.strip():
+        return text
     for name, entry in entries.items():
-        if name not in left:
+        node = node_at(text, (*path, name))
+        before = original.get(name)
+        if node is None:
             continue
         if name == NAME:
-            del left[name]
-        elif isinstance(entry, Mapping) and isinstance(left[name], dict):
-            left[name] = _without(left[name], entry)
-            if not left[name]:
-                del left[name]
-        elif isinstance(entry, list) and isinstance(left[name], list):
-            left[name] = [item for item in left[name] if not _is_ours(item)]
-            if not left[name]:
-                del left[name]
-    return left
+            text = _without_member(text, path, name)
+            continue
+        if isinstance(entry, Mapping) and isinstance(node.value, dict):
+            inner = before if isinstance(before, dict) else {}
+            text = _without_entries(text, entry, inner, (*path, name))
+        elif isinstance(entry, list) and isinstance(node.value, list):
+            for index in reversed([index for index, item in enumerate(node.value) if _is_ours(item)]):
+                text = remove(text, (*path, name), index)
+        left = node_at(text, (*path, name))
+        if name not in original and left is not None and left.value in ({}, []):
+            text = _without_member(text, path, name)
+    node = node_at(text, path)
+    assert node is not None
+    containers = [name for name, entry in entries.items() if isinstance(entry, Mapping | list)]
+    if not original and any(name in node.value for name in containers):
+        return text  # Others use the file that we created, so they need these values.
+    for name, entry in entries.items():
+        if name not in containers and name not in original and node.value.get(name) == entry:
+            text = _without_member(text, path, name)
+    return text
+
+
+def _without_member(text: str, path: tuple[str, ...], name: str) -> str:
+    node = node_at(text, path)
+    assert node is not None
+    return remove(text, path, [part.name for part in node.parts].index(name))
 
 
 def _is_ours(item: object) -> bool:
@@ -131,23 +147,27 @@ BEGIN, END = "# >>> memorist >>>", "# <<< memorist <<<"
 
 
 def _toml_file(path: Path, block: str) -> ConfigFile:
-    def remove(text: str) -> str:
+    def remove(text: str, original: str) -> str:
         before, mark, rest = text.partition(f"{BEGIN}\n")
-        return (
-            text if not mark else before.rstrip("\n") + ("\n" if before.strip() else "") + rest.partition(f"{END}\n")[2]
-        )
+        if not mark:
+            return text
+        # The installation adds an empty line before the block, or only ends the last line.
+        if before.endswith("\n\n") or (before.strip() and original and not original.endswith("\n")):
+            before = before.removesuffix("\n")
+        return before + rest.partition(f"{END}\n")[2]
 
     def add(text: str) -> str:
-        own = remove(text)
-        gap = "" if not own.strip() else ("\n" if own.endswith("\n") else "\n\n")
-        return f"{own}{gap}{BEGIN}\n{block}{END}\n"
+        before, mark, rest = text.partition(f"{BEGIN}\n")
+        if not mark and text.strip():
+            before += "\n"
+        return f"{before}{BEGIN}\n{block}{END}\n{rest.partition(f'{END}{chr(10)}')[2]}"
 
     return ConfigFile(path, add, remove)
 
 
 def _whole_file(path: Path, content: str) -> ConfigFile:
     """Return a file that contains only our text."""
-    return ConfigFile(path, lambda text: content, lambda text: "")
+    return ConfigFile(path, lambda text: content, lambda text, original: "")
 
 
 # The hosts

@@ -16,7 +16,8 @@ import msgspec
 
 from ..errors import UsageError
 from .files import replace_file
-from .hosts import Commands, ConfigFile, NotJson, Where, files_of
+from .hosts import Commands, ConfigFile, Where, files_of
+from .json_text import NotJson, parse
 from .payloads import AGENTS
 
 State = Literal["installed", "changed", "outdated", "not installed"]
@@ -83,11 +84,10 @@ class Installer:
         earlier = {backup.path: backup for backup in self._manifest().files}
         folders = list(self._manifest().folders)
         backups = []
-        for change in changes:
-            recorded = earlier.get(str(change.path))
-            # Installing again keeps the first backup: what is there now holds our own entries.
-            original = recorded.original if recorded is not None else _encoded(change.before)
-            backups.append(Backup(str(change.path), original, _digest(change.after or b"")))
+        for file, change in zip(self._files, changes, strict=True):
+            # The backup never holds our own entries, and always what others have changed since.
+            original = self._removal(file, earlier.get(str(change.path))).after
+            backups.append(Backup(str(change.path), _encoded(original), _digest(change.after or b"")))
             folders += [folder for folder in _missing_folders(change.path.parent) if folder not in folders]
         # The backup is written first, so that a kill between the two loses nothing.
         self._write_manifest(Manifest(self._commands.agent, self._where, backups, folders))
@@ -134,10 +134,10 @@ class Installer:
 
     def _with_entries(self, file: ConfigFile) -> bytes:
         before = _read(file.path)
-        text = (before or b"").decode("utf-8")
         try:
+            text = (before or b"").decode("utf-8")
             after = file.add(text)
-        except NotJson as error:
+        except (NotJson, UnicodeDecodeError) as error:
             raise UsageError(f"{file.path} cannot be changed: {error}; add the entries by hand") from None
         if before is not None and _same(text, after):
             return before
@@ -148,9 +148,12 @@ class Installer:
         if before is None:
             return Change(file.path, None, None)
         if backup is not None and _digest(before) == backup.digest:
-            original = None if backup.original is None else base64.b64decode(backup.original)
-            return Change(file.path, before, original)
-        after = file.remove(before.decode("utf-8"))
+            return Change(file.path, before, None if backup.original is None else base64.b64decode(backup.original))
+        original = before if backup is None else base64.b64decode(backup.original or "")
+        try:
+            after = file.remove(before.decode("utf-8"), original.decode("utf-8"))
+        except (NotJson, UnicodeDecodeError) as error:
+            raise UsageError(f"{file.path} cannot be changed: {error}; remove the entries by hand") from None
         created = backup is not None and backup.original is None
         is_empty = after.strip() in ("", "{}")
         return Change(file.path, before, None if created and is_empty else after.encode())
@@ -170,8 +173,8 @@ def _same(before: str, after: str) -> bool:
     if before == after:
         return True
     try:
-        return bool(msgspec.json.decode(before) == msgspec.json.decode(after))
-    except msgspec.DecodeError:
+        return bool(parse(before).value == parse(after).value)
+    except NotJson:
         return False
 
 
