@@ -8,8 +8,8 @@ import pytest
 from memorist.engine.audit import Audit, audit
 from memorist.engine.core import Core
 from memorist.engine.facts.facts import Facts
-from memorist.engine.forgetting.fingerprints import fingerprint
 from memorist.engine.threads.threads import Threads
+from memorist.ids import fingerprint
 from memorist.testing import FakeClock
 
 
