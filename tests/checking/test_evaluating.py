@@ -133,6 +133,8 @@ def test_public_sets_are_read_as_their_authors_publish_them(
     path.write_text(json.dumps(data), "utf-8")
     loaded = load(path)
     assert (loaded.name, loaded.level) == (name, level)
+    empty = memorist("eval", f"{name}.json", "--sample", "0")
+    assert empty.code == 2 and "pass a larger --sample" in empty.err
     result = memorist("eval", f"{name}.json", "--budget", "1000", "--json").json()
     everything = result["rows"][-1]
     assert everything["questions"] == 1 and everything["evidence"] == 1.0

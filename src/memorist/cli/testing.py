@@ -165,7 +165,11 @@ def eval(
         with session.memory(settle=True) as memory:
             after = evaluating.evaluate(questions.stem, evaluating.ask_lines(memory, questions), limits)
     if not after.measures:
-        raise UsageError(f"{questions.name} has no questions")
+        raise UsageError(
+            f"{questions.name} has no questions"
+            if sample >= 1
+            else f"the sample contains none of the questions in {questions.name}; pass a larger --sample"
+        )
     if save is not None:
         save.parent.mkdir(parents=True, exist_ok=True)
         save.write_bytes(msgspec.json.encode(after))
