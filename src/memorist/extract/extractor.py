@@ -20,7 +20,7 @@ from ..messages.message import Message
 from .extracted import EVERYTHING, Extracted
 from .keys import slug
 from .readable import read_message
-from .rules import FORGET, Rule, RuleBook, confidence_of, rule_book
+from .rules import FORGET, MAX_OPENINGS, Rule, RuleBook, confidence_of, rule_book
 from .sentences import Sentence, sentences
 
 MIN_UNKNOWN_WORDS = 3
@@ -138,7 +138,7 @@ def _opened(text: str, book: RuleBook) -> tuple[str, bool, bool, bool]:
     """Return a sentence without the words before its statement, and whether these words are a correction, a greeting or
     a request to remember."""
     correction = greeted = remember = False
-    for _ in range(5):
+    for _ in range(MAX_OPENINGS):
         asked = book.remembers.match(text)
         opening = asked or book.opening.match(text)
         if opening is None or opening.end() >= len(text):
@@ -210,8 +210,9 @@ def _items(rule: Rule, match: re.Match[str], book: RuleBook, frame: Extracted, a
     groups = {name: value.strip(_EDGES) for name, value in match.groupdict().items() if value is not None}
     if "things" in groups:  # "allergic to peanuts, and I live in Lisbon": the list ends where the next clause begins
         first, last = match.span("things")
-        ends = [start for starts in _starts(match.string, book) for start in starts if first < start < last]
-        groups["things"] = match.string[first : min([*ends, last])].strip(_EDGES)
+        elided = (own.end() for own in book.ellipsis.finditer(match.string))
+        ends = [*(own.start() for own in book.boundary.finditer(match.string)), *elided]
+        groups["things"] = match.string[first : min((end for end in ends if first < end < last), default=last)].strip(_EDGES)
     for name in ("name", "named"):
         if name in groups:
             groups[name] = groups[name].removesuffix("'s")

@@ -18,15 +18,18 @@ from typing import NamedTuple
 import msgspec
 
 from ..languages import languages
-from ..languages.files import read
+from ..languages.files import read, rules_exist
 from ..messages.message import PASSING, Message, text_parts
 from ..messages.privacy import blank_private, is_private, open_text
+from .rules import rule_book
 
 MAX_CHARACTERS = 4_000
 """A longer message counts as pasted text, because people rarely type that much about themselves."""
 FOREIGN = "from a tool or a file, not said by the user"
 """The label that a model sees for parts of a user's message that the user did not write."""
 
+_INVISIBLE = re.compile("[\u00ad\u034f\u061c\u115f\u1160\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]")
+"""Characters that show nothing, but cut words in two or hide a sign at the start of a line."""
 _CONTROL = re.compile(
     r"<\|[\w ]{1,40}\|>|\[/?(?:INST|SYS)\]|<</?SYS>>|\bim_(?:start|end)\b|(?:\\n){2}"
     r"|^\s*#{2,}\s*(?:instruction|system|user|assistant|response|human|input)\b"
@@ -47,7 +50,7 @@ _CHAT_HEAD = re.compile(
 )
 """A line with only a speaker and a time, as in text copied from a chat: "Ada  2:03 PM"."""
 _ROLE_HEAD = re.compile(
-    r"^[ \t]*(?:[\[(<{][ \t]*[\w][\w #.'’-]{0,28}[\])>}]"  # [USER], [Speaker 1], [Verse 2]
+    r"^[ \t•·▪*–—-]*(?:[\[(<{][ \t]*[\w][\w #.'’-]{0,28}[\])>}]"  # [USER], [Speaker 1], [Verse 2]
     r"|(?:you|user|human|me|assistant|system|ai|bot|chatgpt|claude|customer|agent|caller|operator|patient|doctor"
     r"|interviewer|(?:speaker|person|participant)[ _]?\w{1,2})"
     r"|(?:[^\s@.!?,:][^\n@.!?,:]{0,30} )?(?:@|u/)\w[^\n.!?]{0,40}"  # a handle
@@ -71,8 +74,9 @@ _NAME_HEAD = re.compile(
 _MAIL = re.compile(
     r"^[ \t]*(?:from|sent|subject|to|cc|von|gesendet|betreff|an|de|objet|à|envoyé|asunto|para|enviado|da|oggetto"
     r"|inviato|assunto|van|aan|onderwerp|发件人|收件人|主题|差出人|宛先|件名)[ \t]?[:：][^\n]*\S"
-    r"|^[ \t]*-{2,}[ \t]*(?:begin |original|forwarded|ursprüngliche|weitergeleitete|message|mensaje|messaggio|mensagem"
+    r"|^[ \t]*-{2,}[ \t]*(?:original|forwarded|ursprüngliche|weitergeleitete|message|mensaje|messaggio|mensagem"
     r"|oorspronkelijk|doorgestuurd)"
+    r"|^[ \t-]*begin forwarded message\b"
     r"|^.{0,80}\b(?:wrote|schrieb|a écrit|escribió|ha scritto|escreveu|schreef|skrev|написал\w?)\b[^\n.!?]{0,40}:\s*$",
     re.I | re.M,
 )
@@ -100,32 +104,25 @@ _RULES = _patterns(
 )
 """Text that follows a rule, a signature marker or the beginning of a block."""
 _FOREIGN_LINES = _patterns(
-    (r"^[ \t]*[>|](?:.*\S.*(?:\n|\Z))+", re.M),
+    (r"^[^\S\n]*[>|](?:.*\S.*(?:\n|\Z))+", re.M),
     (r"^(?: {4}|\t).*$|^\d+[,;|\t][\w\"].*$|^[ \t]*[\w -]{1,30}:[ \t]*\n[ \t]+\S.*$", re.M),
 )
 """Quoted lines with the text directly after them, indented blocks and table rows."""
 _LINES = _patterns(
-    (r"^[ \t]*[#;%].*$|^[ \t]*[{}\[\]].*$|^.*[{}]\s*$|^[ \t]*(?:[-*•–—]|\d+[.)])[ \t].*$", re.M),
+    (r"^[ \t]*(?:[#;%]|//|/\*|\*/).*$|^[ \t]*[{}\[\]].*$|^.*[{}]\s*$|^[ \t]*(?:[-*•–—]|\d+[.)])[ \t].*$", re.M),
     (r"[{\[]\s*[\"'“]?\w+[\"'”]?\s*:.*", re.S),
     (r"^[ \t]*[-=_*]{3,}.*", re.M | re.S),
 )
 """Lines that a model, unlike rules, can distinguish from statements: lists, headings, JSON and text after a rule."""
-_LABEL = re.compile(
-    r"(?:^[ \t]*(?:\*\*|__)?|(?<=[.!?\"”] ))[A-ZÀ-ÞА-Я][\w.'’-]{0,20}(?: [\w.'’-]{1,20}){0,2}(?: ?\([^()\n]{1,20}\))?"
-    r"(?:\*\*|__)?[:：](?:\*\*)?(?=\s|$)|^[ \t]*[\u3040-\u30ff\u4e00-\u9fff]{1,8}[：:](?=\S)|^[ \t]*@\w+\s*[:：]",
-    re.M,
-)
-"""The label of a speaker or a field: "Alice: …". The text after it is not the writer's own."""
-_REPORTED_WORDS = re.compile(
-    r"\b(?:said|says|wrote|writes|told \w+|texted|sagte|schrieb|a dit|a écrit|dijo|escribió|ha detto|ha scritto|disse"
-    r"|escreveu|zei|schreef)(?:\s?:\s[^\n]*|[ \t]*\n[^\n]*)",
+_PARAGRAPHS = re.compile(r"\S(?:.|\n(?!\s*\n))*")
+_FIRST_PERSON = re.compile(
+    r"\b(?:i|i['’]\w+|my|me|we|our|ich|mein\w*|je|mon|ma|mes|yo|mis?|io|mi[oa]|eu|meu|minha|ik|mijn|always|never)\b"
+    r"|\bj['’]|[我私僕俺]",
     re.I,
 )
-"""Somebody's words after a colon: "She wrote: I …"."""
-_LABELLED_STATEMENT = re.compile(rf"(?:{_LABEL.pattern})[^\n]*?\b(?:I|I['’]\w+|[Mm]y|[Mm]e)\b[^\n]*", re.M)
-"""A line of a transcript: a label, followed by somebody's statement about themselves."""
-_TITLED = re.compile(r"\s*#{1,6}[ \t]+\S")
-"""A message that begins with a Markdown heading is a document, no matter whom it is about."""
+"""Words of a statement that somebody makes about themselves, or of a wish."""
+_TITLED = re.compile(r"\s*(?:#{1,6}[ \t]+\S|={1,6}[^\n=]{1,80}={1,6}[ \t]*\n)")
+"""A message that begins with a heading of Markdown or a wiki is a document, no matter whom it is about."""
 _PAIRS = ("“”", "‟”", "””", "«»", "»«", "「」", "『』", "‹›", "›‹", "《》", "〈〉", "【】", "〔〕", "❝❞", "❛❜", "＂＂")
 _QUOTES = re.compile(
     # An inch mark (5") opens no quotation.
@@ -154,6 +151,11 @@ _ASKING = re.compile(
     re.I,
 )
 """Words of a sentence in which the user speaks or asks, so that an aside in it is theirs."""
+_COLON = re.compile(
+    # Emoji (":smile:", ":D") are consumed first, so that their colons introduce nothing.
+    r"(?<!\S):(?:[\w+-]+:|[DPpOo](?!\w))|(?P<mark>(?<=[^\s:])[ \t]?:(?=\s|$)|(?<=\w):(?=[^\W\d_])|：|(?<=\w) ?=[ \t]*(?=[^\W\d_]))"
+)
+MAX_OPENING_CHARACTERS = 80
 MAX_TITLE_WORDS = 8
 MIN_OWN_WORDS = 3
 """How many of the user's own words must accompany a quoted title in a passage that a model cites."""
@@ -210,15 +212,15 @@ def read_text(text: str) -> Reading:
         return Reading("", "data")
     if _TITLED.match(text):
         return Reading("", "a document")
-    if signs.whole.search(text):
+    if signs.whole.search(_visible(text)):
         return Reading("", "a text to work on, a game or a supposition")
+    text = _INVISIBLE.sub(" ", text)
     masked = _without_letter(text, signs.letters)
     if masked is None:
         return Reading("", "a letter")
-    masked = _without_labels(masked)
     for pattern in (*_MARKUP, *_RULES, *_FOREIGN_LINES, *_LINES):
         masked = pattern.sub(_blank, masked)
-    masked = _QUOTES.sub(_unquoted, masked)
+    masked = _without_introduced(_QUOTES.sub(_unquoted, masked))
     masked = _without_asides(masked)
     report = signs.reports.search(masked)
     if report:
@@ -233,20 +235,27 @@ def quotable_text(message: Message) -> str:
     transcript, an email or data is still left out.
     """
     text = blank_private(_own_text(message))
-    if _is_transcript(text) or _is_json(text) or _signs().whole.search(text):
+    signs = _signs()
+    if _is_transcript(text) or _is_json(text) or signs.whole.search(_visible(text)):
         return ""
     if _TITLED.match(text):
         return ""
-    own = _without_letter(text, _signs().letters)
+    own = _without_letter(_INVISIBLE.sub(" ", text), signs.letters)
     if own is None:
         return ""
-    for pattern in (*_MARKUP, *_RULES, *_FOREIGN_LINES, _REPORTED_WORDS):
+    for pattern in (*_MARKUP, *_RULES, *_FOREIGN_LINES):
         own = pattern.sub(_blank, own)
-    labels = _LABEL.findall(own)
-    # One label may be the user's own ("Good news: I …"), unless it is written as a speaker's.
-    if len(labels) > 1 or any(sign in label for label in labels for sign in ("**", "__", "@", "(")):
-        own = _LABELLED_STATEMENT.sub(_blank, own)
+    own = _PARAGRAPHS.sub(_without_reported, own)
     return _QUOTES.sub(_titled, own)
+
+
+def _without_reported(paragraph: re.Match[str]) -> str:
+    """Return a paragraph up to the words in it that somebody else may say about themselves."""
+    text = paragraph[0]
+    colons = (mark for mark in _COLON.finditer(text) if mark["mark"] and not _opens_statement(text, mark.end()))
+    ends = [mark.end() for mark in (*_signs().reports.finditer(text), *colons)]
+    end = min((end for end in ends if _FIRST_PERSON.search(text, end)), default=len(text))
+    return text[:end] + "\n" * (len(text) - end)
 
 
 def cites_quotation(text: str, cited: str) -> bool:
@@ -281,10 +290,15 @@ def fold_name(name: str) -> str:
     return re.sub(r"[\W_]+", " ", unicodedata.normalize("NFKC", name).casefold()).strip()
 
 
+def _visible(text: str) -> str:
+    """Return a text as it looks to a reader: without invisible characters, and with wide letters as plain ones."""
+    return text if text.isascii() else unicodedata.normalize("NFKC", _INVISIBLE.sub("", text))
+
+
 def _is_transcript(text: str) -> bool:
     if _CONTROL.search(text) or _MAIL.search(text) or _CHAT_HEAD.search(text):
         return True
-    if not text.isascii() and _CONTROL.search(unicodedata.normalize("NFKC", text)):  # ＜｜User｜＞
+    if not text.isascii() and _CONTROL.search(_visible(text)):  # ＜｜User｜＞
         return True
     return bool(_ROLE_HEAD.search(text)) or len(_NAME_HEAD.findall(text)) > 1
 
@@ -312,10 +326,25 @@ def _without_letter(text: str, letters: re.Pattern[str]) -> str | None:
     return text[: lines[0]] + "\n" * (len(text) - lines[0])
 
 
-def _without_labels(text: str) -> str:
-    """Return the text up to the first label, or nothing if the whole text is a list of labelled lines."""
-    label = _LABEL.search(text)
-    return text if label is None else text[: label.start()] + "\n" * (len(text) - label.start())
+def _without_introduced(text: str) -> str:
+    """Return the text up to the first colon that introduces somebody else's words.
+
+    Any words before a colon may be a label, a title or a request ("Alice:", "Her bio:", "Which word is wrong:"). The
+    exceptions are the words with which the rules of a language let a statement begin, such as "By the way:".
+    """
+    for colon in _COLON.finditer(text):
+        if colon["mark"] and not _opens_statement(text, colon.end()):
+            return text[: colon.end()] + "\n" * (len(text) - colon.end())
+    return text
+
+
+def _opens_statement(text: str, end: int) -> bool:
+    """Return whether the words before a position, from the start of their sentence, only open a statement."""
+    sentence = max(text.rfind(sign, 0, end - 1) for sign in "\n.!?…。！？") + 1
+    opening = text[sentence : end + MAX_OPENING_CHARACTERS]
+    return end - sentence <= MAX_OPENING_CHARACTERS and any(
+        rule_book(code).end_of_opening(opening) >= end - sentence for code in languages() if rules_exist(code)
+    )
 
 
 def _without_asides(text: str) -> str:

@@ -15,6 +15,8 @@ from ..languages.files import read
 from ..values import JsonObject
 
 FORGET = "forget"
+MAX_OPENINGS = 5
+"""The rules look for at most this many openings before a statement: "Hi, ok, by the way: …"."""
 """The name used in place of a topic for requests to forget."""
 _CAPITAL = r"[A-ZÀ-ÖØ-ÞĀĂĄĆČĎĐĒĖĘĚĞĢĪİĶŁĻŃŅŇŌŐŒŘŚŞŠŢŤŪŮŰŲŹŻŽА-Я]"
 _WORD = r"[\w'’-]"
@@ -139,6 +141,16 @@ class RuleBook:
         spare = {*self.lists, *table.get("slots", {})} - self._named - _READ_BY_CODE
         if spare:
             raise RulesError(f"languages/{lang}/rules.toml: no rule names {sorted(spare)[0]!r}")
+
+    def end_of_opening(self, text: str) -> int:
+        """Return where the words that only open a statement end, such as those in "Hi, by the way: I live in Oslo"."""
+        end = 0
+        for _ in range(MAX_OPENINGS):
+            match = self.remembers.match(text, end) or self.opening.match(text, end)
+            if match is None or match.end() >= len(text):
+                break
+            end = match.end()
+        return end
 
     def words(self, name: str) -> frozenset[str]:
         """Return the wordings in a list, in lower case. The result is empty if the language has no such list."""

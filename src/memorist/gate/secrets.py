@@ -19,6 +19,9 @@ only between searches, so one long search would block all other threads."""
 OVERLAP_CHARACTERS = 8_200
 CARD_DIGITS = range(13, 20)
 _THREE_DIGITS = re.compile(r"\d{3}")
+_PLACEHOLDER = re.compile(
+    r"[\W_]+|(.)\1+|[<${%\[].*|.*\b(?:your|my|example|placeholder|dummy)[_-].*|https?://.*|[a-z]+-[a-z]+|password|passwd|pass|secret|token|key|\.\.\..*", re.I
+)
 ELLIPSIS = "…"
 """Replaces the middle of a masked secret."""
 
@@ -130,7 +133,7 @@ def kind_groups() -> dict[str, str]:
 
 @cache
 def _patterns() -> tuple[_Pattern, ...]:
-    checks = {"luhn": is_card_number, "iban": is_iban}
+    checks = {"luhn": is_card_number, "iban": is_iban, "opaque": is_opaque}
     return tuple(
         _Pattern(
             kind,
@@ -149,6 +152,11 @@ def is_card_number(text: str) -> bool:
         return False
     doubled = [digit if index % 2 == 0 else digit * 2 - 9 * (digit > 4) for index, digit in enumerate(reversed(digits))]
     return sum(doubled) % 10 == 0
+
+
+def is_opaque(text: str) -> bool:
+    """Return whether a text may be a secret, and not a placeholder such as `your-api-key`, `${PASSWORD}` or `****`."""
+    return _PLACEHOLDER.fullmatch(text) is None
 
 
 def is_iban(text: str) -> bool:
