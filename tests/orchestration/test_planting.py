@@ -58,7 +58,9 @@ def test_nothing_is_planted_through_a_strong_model() -> None:
     by_prompt = {answer["prompt"]: answer for answer in recorded.values()}
 
     def answer(prompt: str) -> str:
-        return json.dumps({"operations": by_prompt[digest(prompt.encode(), 8)]["operations"]})
+        # The schema of the answer, in a line of its own, shows the model nothing of the message.
+        read = "\n".join(line for line in prompt.splitlines() if not line.startswith('{"type":"object"'))
+        return json.dumps({"operations": by_prompt[digest(read.encode(), 8)]["operations"]})
 
     planted = []
     rows = ROWS[:RECORDED_ROWS]
