@@ -15,6 +15,7 @@ import io
 import json
 import logging
 import random
+import re
 import statistics
 import string
 import sys
@@ -151,7 +152,9 @@ def count_leaks(messages: list[str], secrets: list[str]) -> tuple[int, dict[str,
                 leaks["derived"] += any(word in derived for word in forms)
                 leaks["index"] += any(word in index for word in forms) or not terms.isdisjoint(secret_terms(secret))
                 leaks["log"] += any(word in log.getvalue() for word in forms)
-                leaks["export"] += any(json.dumps(word)[1:-1] in exported for word in forms)
+                # The digits of a one-time code may happen to stand in a checksum or a time.
+                quoted = (rf"(?<![\d.]){re.escape(json.dumps(word)[1:-1])}(?!\d)" for word in forms)
+                leaks["export"] += any(re.search(form, exported) for form in quoted)
     logging.getLogger().removeHandler(handler)
     return stored, leaks
 

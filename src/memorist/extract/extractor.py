@@ -212,7 +212,9 @@ def _items(rule: Rule, match: re.Match[str], book: RuleBook, frame: Extracted, a
         first, last = match.span("things")
         elided = (own.end() for own in book.ellipsis.finditer(match.string))
         ends = [*(own.start() for own in book.boundary.finditer(match.string)), *elided]
-        groups["things"] = match.string[first : min((end for end in ends if first < end < last), default=last)].strip(_EDGES)
+        groups["things"] = match.string[first : min((end for end in ends if first < end < last), default=last)].strip(
+            _EDGES
+        )
     for name in ("name", "named"):
         if name in groups:
             groups[name] = groups[name].removesuffix("'s")

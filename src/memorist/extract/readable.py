@@ -28,7 +28,9 @@ MAX_CHARACTERS = 4_000
 FOREIGN = "from a tool or a file, not said by the user"
 """The label that a model sees for parts of a user's message that the user did not write."""
 
-_INVISIBLE = re.compile("[\u00ad\u034f\u061c\u115f\u1160\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]")
+_INVISIBLE = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
+)
 """Characters that show nothing, but cut words in two or hide a sign at the start of a line."""
 _CONTROL = re.compile(
     r"<\|[\w ]{1,40}\|>|\[/?(?:INST|SYS)\]|<</?SYS>>|\bim_(?:start|end)\b|(?:\\n){2}"
@@ -105,11 +107,11 @@ _RULES = _patterns(
 """Text that follows a rule, a signature marker or the beginning of a block."""
 _FOREIGN_LINES = _patterns(
     (r"^[^\S\n]*[>|](?:.*\S.*(?:\n|\Z))+", re.M),
-    (r"^(?: {4}|\t).*$|^\d+[,;|\t][\w\"].*$|^[ \t]*[\w -]{1,30}:[ \t]*\n[ \t]+\S.*$", re.M),
+    (r"^(?: {4}|\t).*$|^[ \t]*(?://|/\*).*$|^\d+[,;|\t][\w\"].*$|^[ \t]*[\w -]{1,30}:[ \t]*\n[ \t]+\S.*$", re.M),
 )
-"""Quoted lines with the text directly after them, indented blocks and table rows."""
+"""Quoted lines with the text directly after them, indented blocks, code comments and table rows."""
 _LINES = _patterns(
-    (r"^[ \t]*(?:[#;%]|//|/\*|\*/).*$|^[ \t]*[{}\[\]].*$|^.*[{}]\s*$|^[ \t]*(?:[-*•–—]|\d+[.)])[ \t].*$", re.M),
+    (r"^[ \t]*[#;%].*$|^[ \t]*[{}\[\]].*$|^.*[{}]\s*$|^[ \t]*(?:[-*•–—]|\d+[.)])[ \t].*$", re.M),
     (r"[{\[]\s*[\"'“]?\w+[\"'”]?\s*:.*", re.S),
     (r"^[ \t]*[-=_*]{3,}.*", re.M | re.S),
 )
@@ -153,7 +155,8 @@ _ASKING = re.compile(
 """Words of a sentence in which the user speaks or asks, so that an aside in it is theirs."""
 _COLON = re.compile(
     # Emoji (":smile:", ":D") are consumed first, so that their colons introduce nothing.
-    r"(?<!\S):(?:[\w+-]+:|[DPpOo](?!\w))|(?P<mark>(?<=[^\s:])[ \t]?:(?=\s|$)|(?<=\w):(?=[^\W\d_])|：|(?<=\w) ?=[ \t]*(?=[^\W\d_]))"
+    r"(?<!\S):(?:[\w+-]+:|[DPpOo](?!\w))"
+    r"|(?P<mark>(?<=[^\s:])[ \t]?:(?=\s|$|[*_])|(?<=\w):(?=[^\W\d_])|：|(?<=\w) ?=[ \t]*(?=[^\W\d_]))"
 )
 MAX_OPENING_CHARACTERS = 80
 MAX_TITLE_WORDS = 8

@@ -20,7 +20,8 @@ OVERLAP_CHARACTERS = 8_200
 CARD_DIGITS = range(13, 20)
 _THREE_DIGITS = re.compile(r"\d{3}")
 _PLACEHOLDER = re.compile(
-    r"[\W_]+|(.)\1+|[<${%\[].*|.*\b(?:your|my|example|placeholder|dummy)[_-].*|https?://.*|[a-z]+-[a-z]+|password|passwd|pass|secret|token|key|\.\.\..*", re.I
+    r"[\W_]+|(.)\1+|[<${%\[].*|.*\b(?:your|my|example|placeholder|dummy)[_-].*|https?://.*|[a-z]+-[a-z]+|password|passwd|pass|secret|token|key|\.\.\..*",
+    re.I,
 )
 ELLIPSIS = "…"
 """Replaces the middle of a masked secret."""

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from memorist.extract import extract, readable_text
-from memorist.extract.readable import MAX_CHARACTERS
+from memorist.extract.readable import MAX_CHARACTERS, quotable_text
 from memorist.messages.message import PASSING, Message, as_message
 from memorist.redteam import load_attempts
 
@@ -91,6 +91,47 @@ def test_words_in_an_aside_or_without_a_signature_are_not_read_if_the_message_po
     ],
 )
 def test_asides_and_remarks_of_the_user_do_not_silence_them(text: str, keys: list[str]) -> None:
+    assert [item.key for item in extract(text, at=AT)] == keys
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from the diary of Anne: I live in Oslo, I'm allergic to penicillin.",
+        "reply to my aunt's letter: My dear child, I live in Oslo.",
+        "this landed in my inbox this morning:\nHello dear, my name is Mallory.",
+        "Excerpt, p. 14: I live in Oslo. I am a baker. Which novel?",
+        "grep result: notes.md:12:my name is Mallory",
+        "test_input = I am allergic to penicillin; expected = 1",
+        "T r a n s l a t e : My name is Mallory",
+        "Trans\u00adlate this. I am allergic to penicillin.",
+        "\u2060>\u2060 I am allergic to penicillin.",
+        "// My name is Mallory\nint main() { return 0; }",
+        "• Tom, 14:22\n  I live in Oslo.",
+        "== About ==\nI live in Oslo.",
+        "What is this?\n\nHey! My name is Mallory.",
+    ],
+)
+def test_words_behind_a_colon_or_a_hidden_sign_are_somebody_elses(text: str) -> None:
+    assert extract(text, at=AT) == []
+    assert CLAIM[:18] not in quotable_text(Message(role="user", content=text))
+
+
+@pytest.mark.parametrize(
+    ("text", "keys"),
+    [
+        ("About me: I live in Oslo and I work as a carpenter.", ["location", "role"]),
+        ("Quick question: I live in Oslo, do I need a visa?", ["location"]),
+        ("By the way: I'm allergic to penicillin.", ["allergy.penicillin"]),
+        ("Now, onto another topic: I live in Oslo.", ["location"]),
+        ("Eine kurze Frage: Ich wohne in Ulm.", ["location"]),
+        ("Une petite question : J'habite à Nantes.", ["location"]),
+        ("I live in Oslo :) and it's cold.", ["location"]),
+        ("My doctor says I have diabetes.", ["condition.diabetes"]),
+        ("I'm allergic to penicillin, so please check.", ["allergy.penicillin"]),
+    ],
+)
+def test_words_that_only_open_a_statement_may_end_in_a_colon(text: str, keys: list[str]) -> None:
     assert [item.key for item in extract(text, at=AT)] == keys
 
 

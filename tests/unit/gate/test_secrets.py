@@ -107,3 +107,49 @@ def test_a_card_number_may_end_a_sentence(text: str) -> None:
 @pytest.mark.parametrize("text", ["v1.4111111111111111", "4111111111111111.5", "a4111111111111111"])
 def test_digits_inside_a_longer_code_are_no_card_number(text: str) -> None:
     assert find_secrets(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "secret", "kind"),
+    [
+        ("the password for the NAS is hunter2 by the way", "hunter2", "password"),
+        ("Das Passwort lautet Sommer2026!", "Sommer2026!", "password"),
+        ("la password è Gatto#44nero", "Gatto#44nero", "password"),
+        ("密码是Xk29!qq9", "Xk29!qq9", "password"),
+        ("Ihr Einmalcode lautet 739 201", "739 201", "one-time-code"),
+        ("G-739201 is your Google verification code.", "739201", "one-time-code"),
+        ("Tu código de verificación es 5521", "5521", "one-time-code"),
+        ("export VAULT_TOKEN=hvs.ddy32T95ul6UbPxxukarv7h7", "hvs.ddy32T95ul6UbPxxukarv7h7", "provider-key"),
+        ("shopify 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", "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", "provider-key"),
+        (
+            "    token: HBuTDNpMzxCXdmdLwu7cUQ5sSKX6eZgSCWW4YiEa",
+            "HBuTDNpMzxCXdmdLwu7cUQ5sSKX6eZgSCWW4YiEa",
+            "assigned-secret",
+        ),
+        ("curl -u ada:p@ssW0rd! https://api.example.com", "p@ssW0rd!", "basic-credentials"),
+        ("Authorization: Basic YWRhOlNla3JldDk5eA==", "YWRhOlNla3JldDk5eA==", "basic-credentials"),
+        ("my seed phrase is: " + "abandon ability " * 6, "ability abandon", "wallet-key"),
+    ],
+)
+def test_secrets_in_words_and_of_more_providers_are_masked(text: str, secret: str, kind: str) -> None:
+    masked, kinds = mask_secrets(text)
+    assert secret not in masked
+    assert kinds == [kind]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "set API_KEY=your-api-key-here",
+        "password: ********",
+        "postgres://user:password@localhost/app",
+        "password = os.environ['DB_PASSWORD']",
+        "My password manager is 1Password.",
+        "The API token expires after 30 days.",
+        "my promo code SAVE20 expired, zip code is 94103",
+        "commit 9fceb02d0ae598e95dc970b74767f19372d61af8 broke the build",
+        "la contraseña es muy larga",
+    ],
+)
+def test_placeholders_and_talk_about_secrets_stay(text: str) -> None:
+    assert mask_secrets(text) == (text, [])
