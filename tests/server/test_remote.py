@@ -12,7 +12,7 @@ import httpx
 import msgspec
 import pytest
 
-from memorist import Memory
+from memorist import FactExtractor, Memory, TtlGarbageCollector
 from memorist.errors import Conflict, Forbidden, LeaseLost, UsageError
 from memorist.types import Turn
 
@@ -163,6 +163,13 @@ def test_forgetting_takes_a_code_for_this_key_and_target(server: Running, org: s
         assert client.post("/v1/forget", json={"user": "ada", "code": first["code"]}).json()["done"] is True
         assert client.post("/v1/forget", json={"user": "ada", "code": first["code"]}).status_code == 422
     assert memory.facts.get(NS, "home") is None
+
+
+def test_a_processor_runs_on_the_server(memory: Memory) -> None:
+    memory.threads.append("talk", "I live in Porto.", create="user:ada")
+    assert TtlGarbageCollector().process(memory).processor == "gc"
+    assert FactExtractor().process(memory).processor == "facts"
+    assert memory.facts.get("user:ada", "location") is not None
 
 
 def test_a_handle_is_narrowed_and_never_widened(memory: Memory) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 from ..context.budget import TokenBudget
 from ..context.compress import compress
 from ..context.items import as_items, render_memory
-from ..context.plan import Policy
 from ..context.policies import SlidingWindow
 from ..engine.recalling import Spaces
 from ..memory import AsyncMemory
@@ -21,15 +20,13 @@ PLACE = "place"
 Budget = TokenBudget | int | str
 
 
-def fitting(
-    messages: Sequence[Given], budget: Budget, *, policy: Policy | None = None, counter: CounterSpec = None
-) -> list[int]:
-    """Return the indices of the messages that fit, by default the newest ones.
+def fitting(messages: Sequence[Given], budget: Budget, *, counter: CounterSpec = None) -> list[int]:
+    """Return the indices of the newest messages that fit.
 
     A tool call is always kept with its results.
     """
     numbered = [_numbered(message, index) for index, message in enumerate(messages)]
-    context = compress(numbered, budget=budget, policy=policy or SlidingWindow(), counter=counter)
+    context = compress(numbered, budget=budget, policy=SlidingWindow(), counter=counter)
     indexes = [message.metadata.get(PLACE) for message in (*context.system_messages, *context.view)]
     return sorted({index for index in indexes if isinstance(index, int)})
 

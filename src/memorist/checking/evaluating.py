@@ -124,18 +124,16 @@ def ask_lines(memory: Memory, path: Path) -> Iterator[tuple[Question, Memory]]:
         ), reader  # fmt: skip
 
 
-def ask_set(
-    path: Path, *, sample: float = 1.0, skip: Sequence[str] = ("adversarial",), embedder: str | None = "default"
-) -> Iterator[tuple[Question, Memory]]:
-    """Yield the questions of a public dataset. Each question is asked of a memory that contains everything said before
-    it."""
+def ask_set(path: Path, *, sample: float = 1.0) -> Iterator[tuple[Question, Memory]]:
+    """Yield the questions of a public dataset that have an answer. Each question is asked of a memory that contains
+    everything said before it."""
     data = load(path)
     for talk in data.conversations:
-        questions = [question for question in talk.questions if question.category not in skip]
+        questions = [question for question in talk.questions if question.category != "adversarial"]
         questions = [question for question in questions if random.Random(question.id).random() < sample]
         if not questions:
             continue
-        with fresh(embedder) as store:
+        with fresh() as store:
             written = 0
             for question in sorted(questions, key=lambda question: question.visible or len(talk.turns)):
                 visible = len(talk.turns) if question.visible is None else question.visible

@@ -21,7 +21,6 @@ from .tool_choice import Tool, ToolChoice, choose_tools, rank_by_words, tool_tex
 _PINNED = attrgetter("pinned")
 TOOL_MESSAGES = 64
 """How many of the newest messages to search for tools in use."""
-_ACKNOWLEDGED = "Understood. I will go on from there."
 
 
 def compress(

@@ -63,8 +63,8 @@ Found = tuple[datetime, datetime, Grain, bool, bool]
 Resolve = Callable[[re.Match[str], datetime, Prefer], Found | None]
 
 
-def _plain(span: Span, grain: Grain, *, approximate: bool = False, yearless: bool = False) -> Found:
-    return span[0], span[1], grain, approximate, yearless
+def _plain(span: Span, grain: Grain, *, approximate: bool = False) -> Found:
+    return span[0], span[1], grain, approximate, False
 
 
 def _simple(match: re.Match[str], now: datetime, prefer: Prefer) -> Found | None:

@@ -68,9 +68,13 @@ class Processor:
 
     def process(self, memory: Memory | AsyncMemory) -> Report | Coroutine[object, None, Report]:
         """Run on a memory. Return a Report or, for an AsyncMemory, an awaitable that returns one."""
-        memory._core.scope.whole_org("maintenance")
-        work = self.run(memory._core)
+        work = self._report_on(memory._core)
         return run_blocking(work) if memory._core.runtime.blocking else work
+
+    async def _report_on(self, core: Core) -> Report:
+        # Not `run`, because a server runs its own processors.
+        [report] = await core.part(Processing).process(self)
+        return report
 
     async def run(self, core: Core, progress: Progress | None = None) -> Report:
         """Do the work, as a coroutine."""

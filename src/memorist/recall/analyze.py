@@ -149,9 +149,9 @@ def is_unspaced(word: str) -> bool:
     return _IS_UNSPACED.match(word) is not None
 
 
-def token_string(text: str, language: str | None = None, usual: str | None = None) -> str:
+def token_string(text: str, usual: str | None = None) -> str:
     """Return the index terms joined by spaces, as a store's text index accepts them."""
-    return " ".join(tokens(text, language, usual))
+    return " ".join(tokens(text, usual=usual))
 
 
 def query_terms(text: str, language: str | None = None, usual: str | None = None) -> list[str]:

@@ -75,7 +75,7 @@ def _same(a: frozenset[str], b: frozenset[str]) -> bool:
     return shared > 0 and shared >= DUPLICATE_SIMILARITY * (len(a) + len(b) - shared)
 
 
-def merge_chunks(ranked: Sequence[Row], *, separator: str = "\n") -> list[Row]:
+def merge_chunks(ranked: Sequence[Row]) -> list[Row]:
     """Merge consecutive chunks of one document into one hit, at the rank of the best chunk."""
     chunks = {_position(row): row for row in ranked if row.entry.kind == "document"}
     out: list[Row] = []
@@ -89,7 +89,7 @@ def merge_chunks(ranked: Sequence[Row], *, separator: str = "\n") -> list[Row]:
             continue
         run = _run(key, chunks, used)
         used.update(map(_position, run))
-        text = _joined([part.text for part in run], separator)
+        text = _joined([part.text for part in run])
         out.append(msgspec.structs.replace(row, text=text))
     return out
 
@@ -114,13 +114,13 @@ def _run(key: Position, chunks: dict[Position, Row], used: set[Position]) -> lis
     return [chunks[whole, number] for number in range(first, last + 1)]
 
 
-def _joined(texts: Sequence[str], separator: str) -> str:
+def _joined(texts: Sequence[str]) -> str:
     """Join texts, dropping the text that chunking repeats where they meet."""
     out = texts[0]
     for text in texts[1:]:
         longest = min(len(out), len(text))
         overlap = next((n for n in range(longest, MIN_OVERLAP_CHARACTERS - 1, -1) if out.endswith(text[:n])), 0)
-        out += text[overlap:] if overlap else separator + text
+        out += text[overlap:] if overlap else "\n" + text
     return out
 
 
