@@ -12,8 +12,8 @@ import httpx
 import msgspec
 import pytest
 
-from memorist import FactExtractor, Memory, TtlGarbageCollector
-from memorist.errors import Conflict, Forbidden, LeaseLost, UsageError
+from memorist import FactExtractor, Memory, TokenLimiter, TtlGarbageCollector
+from memorist.errors import Conflict, Forbidden, LeaseLost, Unsupported, UsageError
 from memorist.types import Turn
 
 from .running import Running, running
@@ -166,10 +166,10 @@ def test_forgetting_takes_a_code_for_this_key_and_target(server: Running, org: s
 
 
 def test_a_processor_runs_on_the_server(memory: Memory) -> None:
-    memory.threads.append("talk", "I live in Porto.", create="user:ada")
-    assert TtlGarbageCollector().process(memory).processor == "gc"
-    assert FactExtractor().process(memory).processor == "facts"
-    assert memory.facts.get("user:ada", "location") is not None
+    for processor in (TtlGarbageCollector(), FactExtractor()):
+        assert processor.process(memory) == memory.process(processor)[0]
+    with pytest.raises(Unsupported, match="default settings"):
+        TokenLimiter(50).process(memory)
 
 
 def test_a_handle_is_narrowed_and_never_widened(memory: Memory) -> None:

@@ -50,7 +50,7 @@ class Writer:
 
     async def write(self, batch: Sequence[Checked]) -> None:
         """Commit a batch. After a conflict with another process, it is planned again."""
-        plan: Plan = await self._core.retry(lambda: self._committed(batch))
+        plan: Plan = await self._core.retry(lambda: self._commit(batch))
         self._tally.added.update(plan.added)
         self._tally.known.update(plan.known)
         for problem in plan.problems:
@@ -58,10 +58,10 @@ class Writer:
         self._threads.trim()
         for entry in batch:
             if isinstance(entry.item, DocumentItem):
-                await self._document(entry.item, entry.ns)
+                await self._write_document(entry.item, entry.ns)
         self._core.shared.wrote()
 
-    async def _committed(self, batch: Sequence[Checked]) -> Plan:
+    async def _commit(self, batch: Sequence[Checked]) -> Plan:
         plan = await self._plan(batch)
         try:
             if plan.changes:
@@ -77,11 +77,11 @@ class Writer:
         messages_by_thread: dict[str, list[Message]] = {}
         for entry in batch:
             if isinstance(entry.item, MessageItem):
-                self._message(plan, entry.item, entry.message, messages_by_thread)
+                self._plan_message(plan, entry.item, entry.message, messages_by_thread)
             elif isinstance(entry.item, ThreadItem):
-                await self._thread(plan, entry.item)
+                await self._plan_thread(plan, entry.item)
         for name, messages in messages_by_thread.items():
-            self._append(plan, name, messages)
+            self._plan_append(plan, name, messages)
         facts = [(entry.item, entry.ns) for entry in batch if isinstance(entry.item, FactItem)]
         if facts:
             await self._facts.plan(facts, plan.changes, plan.added, plan.known)
@@ -99,7 +99,7 @@ class Writer:
         if wanted:
             await self._threads.load(wanted)
 
-    async def _thread(self, plan: Plan, item: ThreadItem) -> None:
+    async def _plan_thread(self, plan: Plan, item: ThreadItem) -> None:
         state = self._threads.get(item.id)
         if state is None:
             plan.problems.append(Problem(item.position, "another thread already has its id"))
@@ -109,26 +109,26 @@ class Writer:
         else:
             plan.known["threads"] += 1
 
-    def _message(
+    def _plan_message(
         self, plan: Plan, item: MessageItem, message: Message | None, messages_by_thread: dict[str, list[Message]]
     ) -> None:
         state = self._threads.get(item.thread)
         if state is None or message is None:
             plan.problems.append(Problem(item.position, "its thread could not be imported"))
         elif state.add(digest(item.key)):
-            messages_by_thread.setdefault(item.thread, []).append(self._stamped(message, state))
+            messages_by_thread.setdefault(item.thread, []).append(self._stamp(message, state))
             plan.added["messages"] += 1
         else:
             plan.known["messages"] += 1
 
-    def _stamped(self, message: Message, state: State) -> Message:
+    def _stamp(self, message: Message, state: State) -> Message:
         count, name = self._core.shared.counting
         at = message.created_at or self._at
         return _replace(
             message, org=self._core.org, thread=state.id, tokens=count(message), counter=name, created_at=at
         )
 
-    def _append(self, plan: Plan, name: str, messages: list[Message]) -> None:
+    def _plan_append(self, plan: Plan, name: str, messages: list[Message]) -> None:
         state = self._threads.get(name)
         assert state is not None
         last = max(message.created_at or self._at for message in messages)
@@ -140,7 +140,7 @@ class Writer:
             *self._threads.marking(state),
         ]
 
-    async def _document(self, item: DocumentItem, ns: str) -> None:
+    async def _write_document(self, item: DocumentItem, ns: str) -> None:
         """Add a document under its own id, and replace one from the same source. If the id is taken, use another."""
         held = await self._core.get(Document, ns, item.id)
         id = item.id if held is None or held.source == self._source else f"{self._source}/{item.id}"

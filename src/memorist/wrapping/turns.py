@@ -75,7 +75,7 @@ class Turns:
         key = f"{turn.user}\0{_digest(turn.messages[: index + 1])}"
         block = self._blocks.get(key)
         if block is None:
-            block = await self._block(turn, text)
+            block = await self._build_block(turn, text)
             self._blocks[key] = block
             while len(self._blocks) > MAX_CACHED_BLOCKS:
                 self._blocks.popitem(last=False)
@@ -83,11 +83,11 @@ class Turns:
             return None
         return json.dumps(with_text_before(turn.dialect, turn.body, index, block), ensure_ascii=False).encode()
 
-    async def _block(self, turn: Turn, text: str) -> str:
+    async def _build_block(self, turn: Turn, text: str) -> str:
         """Return the profile and recalled memory for the user's words, within the budget, or an empty text if there is
         none."""
         query = text[-MAX_QUERY_CHARACTERS:]
-        memory, tokens = self._of(turn.user), self._budget_tokens
+        memory, tokens = self._user_memory(turn.user), self._budget_tokens
         budget = TokenBudget(tokens + QUERY_ROOM_TOKENS, profile=tokens // 2, memory=tokens - tokens // 2)
         try:
             context = await memory.context(query, budget=budget)
@@ -103,25 +103,27 @@ class Turns:
         if status >= 400:
             return
         try:
-            answer = _answer(turn.dialect, content_type, content)
+            answer = _read_answer(turn.dialect, content_type, content)
             new = [message for message in new_messages(turn.messages) if message.get("role") not in _NOT_STORED]
             if not new and not answer:
                 return
             earlier = turn.messages[: len(turn.messages) - len(new_messages(turn.messages))]
             keys = _keys([*earlier, *new, *answer])[len(earlier) :]
-            await self._of(turn.user).threads.append(turn.thread, *new, *answer, key=keys, create=f"user:{turn.user}")
+            await self._user_memory(turn.user).threads.append(
+                turn.thread, *new, *answer, key=keys, create=f"user:{turn.user}"
+            )
         except MemoristError as error:
             # The caller gets the answer, even if the memory fails.
             log.warning("a turn was not stored: %s: %s", type(error).__name__, error)
 
-    def _of(self, user: str) -> AsyncMemory:
+    def _user_memory(self, user: str) -> AsyncMemory:
         return self._memory if self._memory.user is not None else self._memory.scope(user=user)
 
 
 _NOT_STORED = frozenset({"system", "developer"})
 
 
-def _answer(dialect: Dialect, content_type: str, content: bytes) -> list[Body]:
+def _read_answer(dialect: Dialect, content_type: str, content: bytes) -> list[Body]:
     if content_type.startswith("text/event-stream"):
         return dialect.read_events(parse_events(content))
     try:
@@ -142,7 +144,7 @@ def _keys(messages: list[Body]) -> list[str]:
     nothing twice."""
     running, keys = hashlib.sha256(), []
     for message in messages:
-        running.update(json.dumps(_plain(message), sort_keys=True, default=str).encode())
+        running.update(json.dumps(_identity_fields(message), sort_keys=True, default=str).encode())
         keys.append(running.hexdigest()[:32])
     return keys
 
@@ -151,7 +153,7 @@ def _digest(messages: list[Body]) -> str:
     return _keys(messages)[-1] if messages else ""
 
 
-def _plain(message: Body) -> object:
+def _identity_fields(message: Body) -> object:
     """Return the relevant fields of a message, because callers often send an answer back with different fields."""
     content = message.get("content")
     if isinstance(content, list):

@@ -94,11 +94,11 @@ class Noting:
     async def note(self, note: Note, source: Source) -> None:
         """Carry out one note."""
         if note.kind == "event":
-            await self._event(note, source)
+            await self._note_event(note, source)
         elif note.kind == "learning":
-            await self._learning(note, source)
+            await self._note_learning(note, source)
         else:
-            await self._fact(note, source)
+            await self._note_fact(note, source)
 
     async def propose(self, note: Note, source: Source, reason: str) -> None:
         """Put a note into the review queue instead of carrying it out."""
@@ -121,7 +121,7 @@ class Noting:
 
     # -- facts
 
-    async def _fact(self, note: Note, source: Source) -> None:
+    async def _note_fact(self, note: Note, source: Source) -> None:
         facts, core = Facts(self._core), self._core
         name = table_key(note.key or "", note.value)
         key = note.target.id.removeprefix("fact:") if note.target is not None else key_about(name, note.subject)
@@ -205,7 +205,7 @@ class Noting:
 
     # -- events
 
-    async def _event(self, note: Note, source: Source) -> None:
+    async def _note_event(self, note: Note, source: Source) -> None:
         events, core = Events(self._core), self._core
         id = note.target.id.removeprefix("event:") if note.target is not None else None
         old = None if id is None else await core.get(Event, self._ns, id)
@@ -245,7 +245,7 @@ class Noting:
 
     # -- learnings
 
-    async def _learning(self, note: Note, source: Source) -> None:
+    async def _note_learning(self, note: Note, source: Source) -> None:
         if self._user is None and self._ns != "global":
             self._refuse(note, "preferences are kept for users")
             return

@@ -52,7 +52,7 @@ async def servers_of(client: Client) -> tuple[list[Server], list[str]]:
         if address in servers:
             continue
         try:
-            server = await _server(client, address, primary)
+            server = await _read_server(client, address, primary)
         except StoreError:
             if address == primary:
                 raise
@@ -63,7 +63,7 @@ async def servers_of(client: Client) -> tuple[list[Server], list[str]]:
             )
             continue
         servers[address] = server
-        replicas = _replicas(server.info)
+        replicas = _replica_addresses(server.info)
         waiting += [(replica, primary) for replica in replicas]
         if not replicas and address == primary and server.info.get("repl_backlog_histlen", 0) != 0:
             # A backlog shows that a replica was connected before. When it reconnects, it receives the missed commands
@@ -72,7 +72,7 @@ async def servers_of(client: Client) -> tuple[list[Server], list[str]]:
     return list(servers.values()), unreachable
 
 
-async def _server(client: Client, address: Address, primary: Address) -> Server:
+async def _read_server(client: Client, address: Address, primary: Address) -> Server:
     if not client.reaches(address):
         raise StoreError("a replica of a server that is reached through a socket file")
     info = await client.ask(address, "INFO", "all")
@@ -82,7 +82,7 @@ async def _server(client: Client, address: Address, primary: Address) -> Server:
     return Server(address, client.name(address), info, {} if isinstance(settings, ResponseError) else settings, primary)
 
 
-def _replicas(info: JsonObject) -> list[Address]:
+def _replica_addresses(info: JsonObject) -> list[Address]:
     replicas = [value for name, value in info.items() if name.startswith("slave") and name[5:].isdecimal()]
     return [(replica["ip"], int(replica["port"])) for replica in replicas]
 

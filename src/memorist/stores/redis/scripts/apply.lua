@@ -24,7 +24,7 @@ local function entry(t, member)
     e.new = e.old
     entries[key] = e
     touched[#touched + 1] = e
-    t.touched = t.touched or {}
+    t.touched = t.touched or {}  -- per table, so that a search for one table's rows is not quadratic in the batch
     t.touched[#t.touched + 1] = e
   end
   return e
