@@ -14,7 +14,7 @@ from ..kinds import parse_refs
 from ..ports import Ttl, When, as_datetime, to_micros
 from ..records import Entry, Event, EventVersion, Link, Ref, Tombstone
 from ..scope import Ns
-from ..stores.base import Change, Delete, Expect, Put
+from ..stores.base import Change, Delete, Expect, Load, Put
 from ..values import JsonMapping, as_list, check_confidence, check_metadata, check_name, check_tags, check_text
 from .audit import audit
 from .core import Bounds, Core
@@ -22,9 +22,10 @@ from .forgetting.guard import guard, raised
 from .index_jobs import index_job
 from .learnings import fold
 from .options import MemoryScope, check_reason, check_scope, checked_limit, version_of
-from .removal import part_deletions
 
 EventStatus = Literal["planned", "done", "cancelled"]
+DELETED = "deleted"
+"""The status of the last version in the history of a deleted event."""
 STATUSES: tuple[EventStatus, ...] = ("planned", "done", "cancelled")
 MAX_TEXT_CHARACTERS = 10_000
 MAX_PEOPLE = 50
@@ -285,7 +286,9 @@ class Events:
         return versions if current is None else [*versions, current]
 
     async def delete(self, id: str, *, ns: Ns | None = None) -> bool:
-        """Delete an event and its history, and return whether it existed.
+        """Delete an event, and return whether it existed.
+
+        Its history stays; use `forget` to delete that too.
 
         Args:
             id: The id of the event.
@@ -307,12 +310,17 @@ class Events:
         event = await core.get(Event, space, check_name(id, "event id"))
         if event is None:
             return False
-        ref = Ref("event", space, id)
+        fields = {name: getattr(event, name) for name in event.__struct_fields__}
+        gone = {"status": DELETED, "version": event.version + 1, "updated_at": core.at(), "actor": core.scope.actor}
         # Its links stay: what was derived from it is forgotten with its sources, whether or not it still exists.
         await core.apply(
+            Expect(Event, event.row_key, event.version),
+            # A Delete does not copy the row into its history, so its last version is written here.
+            Load(EventVersion(**fields)),
+            Load(EventVersion(**{**fields, **gone, "reason": None})),
             Delete(Event, event.row_key),
-            *part_deletions(core.org, space, ref),
-            *(raised(core, ref) if event.sources else ()),
+            Delete(Entry, (core.org, space, "event", "", id)),
+            *(raised(core, Ref("event", space, id)) if event.sources else ()),
             audit(core, "delete", "event", f"{space}/{id}"),
         )
         return True
@@ -388,8 +396,11 @@ class Events:
         """Make the second-to-last version of an event the current one again."""
         last, before = versions[-1], versions[-2]
         fields = msgspec.to_builtins(before, builtin_types=(datetime,))
-        restored = msgspec.structs.replace(msgspec.convert(fields, Event), version=last.version)
-        return await self._replace(last, restored, "undo")
+        old = None if last.status == DELETED else last
+        restored = msgspec.structs.replace(
+            msgspec.convert(fields, Event), version=last.version if old is not None else 0, updated_at=self._core.at()
+        )
+        return await self._replace(old, restored, "undo")
 
     # Last, because the name hides the builtin for the annotations below it.
     async def _cursor(self, ns: str, after: str | None) -> tuple[int, str] | None:

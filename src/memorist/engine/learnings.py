@@ -52,6 +52,8 @@ MIN_SAME_SIMILARITY = 0.5
 PREVIOUS_KEY = "_before"
 """The metadata key that contains the earlier versions of a learning, oldest first, for its history and `as_of`."""
 MAX_PREVIOUS = 20
+DELETED = "deleted"
+"""The status of a deleted learning, which is kept for its history."""
 
 
 class Learnings:
@@ -130,6 +132,8 @@ class Learnings:
                 fresh = msgspec.structs.replace(new, id=learning_id(f"{new.id} {new.content}", new.subject))
                 old = await self._core.get(Learning, fresh.ns, fresh.id)
             learning = fresh if old is None else _again(old, fresh)
+            if old is not None and old.status == DELETED:
+                learning = _with_previous(fresh, old)
             changes = self._changes(learning, old, "add" if old is None else "reinforce", held.sources)
             if new.type == "correction":
                 changes += await self._contradicted(learning, corrects)
@@ -154,7 +158,7 @@ class Learnings:
             >>> memory.learnings.get(learning.id, user="ada").content
             'Prefers tea'
         """
-        return await self._core.get(Learning, self._ns(user), check_name(id, "learning id"))
+        return await self._stored(self._ns(user), check_name(id, "learning id"))
 
     async def get_many(self, ids: Iterable[str], *, user: str | None = None) -> list[Learning | None]:
         """Return several learnings at once, in the order of the ids, and None for each one that does not exist.
@@ -172,7 +176,8 @@ class Learnings:
             ['Prefers tea', None]
         """
         ns = self._ns(user)
-        return await self._core.get_many(Learning, [(ns, check_name(id, "learning id")) for id in as_list(ids, "ids")])
+        keys = [(ns, check_name(id, "learning id")) for id in as_list(ids, "ids")]
+        return [_unless_deleted(row) for row in await self._core.get_many(Learning, keys)]
 
     async def update(
         self,
@@ -228,7 +233,7 @@ class Learnings:
         changed = {name: value for name, value in fields.items() if value is not None}
 
         async def attempt() -> Learning:
-            old = await self._core.get(Learning, ns, id)
+            old = await self._stored(ns, id)
             if old is None:
                 raise NotFound("no such learning of this user", learning=id)
             learning = msgspec.structs.replace(
@@ -298,7 +303,8 @@ class Learnings:
         wanted = [check_name(id, "learning id") for id in dict.fromkeys(ids)]
 
         async def attempt() -> int:
-            rows = [row for row in await self._core.get_many(Learning, [(ns, id) for id in wanted]) if row]
+            stored = await self._core.get_many(Learning, [(ns, id) for id in wanted])
+            rows = [row for row in map(_unless_deleted, stored) if row]
             at = self._core.at()
             changes: list[Change] = [Expect(Learning, row.row_key, row.version) for row in rows]
             changes += [
@@ -314,6 +320,8 @@ class Learnings:
     async def delete(self, id: str, *, user: str | None = None) -> bool:
         """Delete a learning so that it is not derived again from the same sources, and return whether it existed.
 
+        Its history stays; use `forget` to delete that too.
+
         Args:
             id: The id of the learning.
             user: The user it is about. Defaults to the user of this handle.
@@ -327,15 +335,20 @@ class Learnings:
             True
         """
         ns = self._ns(user)
-        old = await self._core.get(Learning, ns, check_name(id, "learning id"))
+        old = await self._stored(ns, check_name(id, "learning id"))
         if old is None:
             return False
         ref = Ref("learning", ns, id)
         links = await links_to(self._core, ref)
         sources = dict.fromkeys(("", *old.sources, *(link.source.id for link in links)))
-        # Its links stay: what was derived from it is forgotten with its sources, whether or not it still exists.
+        at, actor = self._core.at(), self._core.scope.actor
+        # The row stays for its history, and its links too: both are forgotten with its sources.
+        gone = _with_previous(
+            msgspec.structs.replace(old, status=DELETED, reason=None, actor=actor, updated_at=at), old
+        )
         await self._core.apply(
-            Delete(Learning, old.row_key),
+            Expect(Learning, old.row_key, old.version),
+            Put(gone),
             *part_deletions(self._core.org, ns, ref),
             *(raised(self._core, ref) if old.sources else ()),
             *(
@@ -344,8 +357,8 @@ class Learnings:
                         org=self._core.org,
                         kind="learning",
                         fingerprint=fingerprint(ns, id, source),
-                        actor=self._core.scope.actor,
-                        created_at=self._core.at(),
+                        actor=actor,
+                        created_at=at,
                     )
                 )
                 for source in sources
@@ -361,6 +374,10 @@ class Learnings:
         if user is None and self._core.scope.user is None:
             return "global"
         return f"user:{self._core.scope.subject(user)}"
+
+    async def _stored(self, ns: str, id: str) -> Learning | None:
+        """Return a learning, or None if it does not exist or was deleted."""
+        return _unless_deleted(await self._core.get(Learning, ns, id))
 
     def _new(
         self, content: str, type: str, confidence: float, source: str | None, ns: str, subject: str | None = None
@@ -394,12 +411,17 @@ class Learnings:
         held = await guard(core, learning.sources)
         if held.forgotten:
             return
-        back = msgspec.structs.replace(learning, version=0, updated_at=core.at())
+        old = await core.get(Learning, learning.ns, learning.id)
+        back = msgspec.structs.replace(
+            learning, status="active", version=0 if old is None else old.version, updated_at=core.at()
+        )
+        if old is not None:
+            back = _with_previous(back, old)
         marks = [
             (core.org, "learning", fingerprint(learning.ns, learning.id, source)) for source in ("", *learning.sources)
         ]
         await core.apply(
-            *self._changes(back, None, "undo", held.sources),
+            *self._changes(back, old, "undo", held.sources),
             *held.changes,
             *(Delete(Tombstone, mark) for mark in marks),
         )
@@ -443,7 +465,7 @@ class Learnings:
         changes: list[Change] = []
         for row in await self._core.scan(Learning, correction.ns):
             related = row.subject == correction.subject and _same_thing(terms, content_terms(row.content))
-            if row.id == correction.id or not (row.id == named or related):
+            if row.status == DELETED or row.id == correction.id or not (row.id == named or related):
                 continue
             lowered = msgspec.structs.replace(
                 row, confidence=CORRECTED_CONFIDENCE * row.confidence, updated_at=correction.updated_at
@@ -456,7 +478,7 @@ class Learnings:
         check_name(id, "learning id")
 
         async def attempt() -> Learning:
-            old = await self._core.get(Learning, ns, id)
+            old = await self._stored(ns, id)
             if old is None:
                 raise NotFound("no such learning of this user", learning=id)
             moved = msgspec.structs.replace(old, confidence=rule(old.confidence), updated_at=self._core.at())
@@ -520,12 +542,19 @@ class PreviousLearning(msgspec.Struct, frozen=True):
     version: int
     valid_from: datetime | None = None
     valid_until: datetime | None = None
+    type: str | None = None
+    """This and the fields below are None in versions that were stored before these fields were kept."""
+    tags: tuple[str, ...] | None = None
+    metadata: JsonObject | None = None
 
     def put_into(self, learning: Learning) -> Learning:
         """Return a learning with the fields that it had in this version."""
+        own = {} if self.metadata is None else {**self.metadata, **_kept_versions(learning)}
         return msgspec.structs.replace(
             learning, content=self.content, confidence=self.confidence, valid_from=self.valid_from,
-            valid_until=self.valid_until,
+            valid_until=self.valid_until, type=learning.type if self.type is None else self.type,
+            tags=learning.tags if self.tags is None else self.tags,
+            metadata=learning.metadata if self.metadata is None else own,
         )  # fmt: skip
 
 
@@ -542,6 +571,10 @@ def learning_at(learning: Learning, moment: datetime) -> Learning:
     return learning
 
 
+def _kept_versions(learning: Learning) -> JsonObject:
+    return {name: value for name, value in learning.metadata.items() if name == PREVIOUS_KEY}
+
+
 def _own_metadata(metadata: JsonMapping | None) -> JsonObject:
     """Return a caller's metadata without the earlier wordings, which only `update` writes."""
     return {name: value for name, value in check_metadata(metadata).items() if name != PREVIOUS_KEY}
@@ -552,13 +585,17 @@ def _with_previous(learning: Learning, old: Learning) -> Learning:
     earlier = list(old.metadata.get(PREVIOUS_KEY, []))
     before = PreviousLearning(
         old.content, old.confidence, old.reason, old.updated_at, learning.updated_at, old.version, old.valid_from,
-        old.valid_until,
+        old.valid_until, old.type, old.tags, _own_metadata(old.metadata),
     )  # fmt: skip
-    if before.put_into(learning) != learning:
+    if before.put_into(learning) != learning or DELETED in (old.status, learning.status):
         earlier.append(msgspec.to_builtins(before))
     if not earlier:
         return learning
     return msgspec.structs.replace(learning, metadata={**learning.metadata, PREVIOUS_KEY: earlier[-MAX_PREVIOUS:]})
+
+
+def _unless_deleted(learning: Learning | None) -> Learning | None:
+    return None if learning is None or learning.status == DELETED else learning
 
 
 def _check_content(content: str) -> str:

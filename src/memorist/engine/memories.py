@@ -27,7 +27,7 @@ from .core import Bounds, Core
 from .events import Events
 from .facts.facts import Facts
 from .index_jobs import index_job
-from .learnings import PREVIOUS_KEY, Learnings, previous_of
+from .learnings import DELETED, PREVIOUS_KEY, Learnings, previous_of
 from .options import checked_limit
 from .recalling import Recalling
 
@@ -35,6 +35,8 @@ T = TypeVar("T")
 MemoryKind = Literal["fact", "event", "learning"]
 KINDS: tuple[MemoryKind, ...] = ("fact", "event", "learning")
 PAGE_ROWS = 200
+EVENT_STATUSES = {"cancelled": "ended", DELETED: DELETED}
+"""The statuses of memories that are events with a given status; all others are active."""
 
 
 class Remembered(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -236,9 +238,7 @@ class Memories:
         return await Facts(self._core).delete(item.namespace, key)
 
     async def history(self, id: str, *, ns: Ns | None = None) -> list[Remembered]:
-        """Return every version of a memory, oldest first, including those of a fact that has ended or was deleted.
-
-        A deleted event or learning leaves no history.
+        """Return every version of a memory, oldest first, including those of one that has ended or was deleted.
 
         Args:
             id: The id, such as `fact:city`.
@@ -263,8 +263,9 @@ class Memories:
             elif kind == "event":
                 versions = await Events(self._core).history(key, ns=space)
             else:
-                learning = await self._read(kind, key, ns)
-                versions = _learning_versions(learning) if isinstance(learning, Learning) else []
+                readable = self._core.scope.readable(space)
+                learning = await self._core.get(Learning, readable, check_name(key, "memory id"))
+                versions = [] if learning is None else _learning_versions(learning)
             if versions:
                 past = [
                     msgspec.structs.replace(remembered(old, at, status="superseded"), superseded_by=new.version)
@@ -368,7 +369,7 @@ class Memories:
 
     async def _undo_event(self, ns: str, versions: Sequence[Event]) -> Remembered | None:
         last = versions[-1]
-        if len(versions) == 1:
+        if len(versions) == 1 or versions[-2].status == DELETED:
             await Events(self._core).delete(last.id, ns=ns)
             return None
         return remembered(await Events(self._core)._undo(versions), self._core.at())
@@ -376,6 +377,10 @@ class Memories:
     async def _undo_learning(self, learning: Learning) -> Remembered | None:
         core = self._core
         earlier = previous_of(learning)
+        if learning.status == DELETED:
+            await Learnings(core)._put_back(_learning_versions(learning)[-2])
+            back = await core.get(Learning, learning.ns, learning.id)
+            return None if back is None or back.status == DELETED else remembered(back, core.at())
         if learning.status == "retracted":
             active = msgspec.structs.replace(learning, status="active", updated_at=core.at())
             results = await core.apply(
@@ -397,7 +402,8 @@ class Memories:
             return await self._core.get(Fact, space, key)
         if kind == "event":
             return await self._core.get(Event, space, key)
-        return await self._core.get(Learning, space, key)
+        learning = await self._core.get(Learning, space, key)
+        return None if learning is None or learning.status == DELETED else learning
 
     async def _existing(self, id: str, ns: Ns | None) -> Remembered:
         item = await self.get(id, ns=ns)
@@ -512,6 +518,8 @@ class Memories:
                     if most is not None and len(items) >= most:
                         return items
                     item = remembered(row, at)
+                    if item.status == DELETED:
+                        continue
                     if subject in (None, item.subject) and (tag is None or tag in item.tags):
                         items.append(item)
                 if len(rows) < PAGE_ROWS:
@@ -536,7 +544,7 @@ def remembered(record: Fact | Event | Learning, now: datetime, *, status: str | 
     if isinstance(record, Event):
         return Remembered(
             id=f"event:{record.id}", kind="event", text=record.text, subject=record.subject, type=record.status,
-            status=status or ("ended" if record.status == "cancelled" else "active"), valid_from=record.starts_at,
+            status=status or EVENT_STATUSES.get(record.status, "active"), valid_from=record.starts_at,
             valid_until=record.ends_at, people=record.people, location=record.location, inferred=record.inferred,
             scope=record.scope, **shared,
         )  # fmt: skip

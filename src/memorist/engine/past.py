@@ -1,7 +1,7 @@
 """Presents a memory as it was at a given time, for `as_of`. Reads use the history, and nothing is written.
 
-Facts and events have versions, so old values and deleted items come back. Messages, threads and summaries never change,
-so the ones that existed at that time are shown. A learning keeps its earlier versions until it is deleted. Documents
+Facts, events and learnings have versions, so old values and deleted items come back. Messages, threads and summaries
+never change, so the ones that existed at that time are shown. Documents
 and working memory have no versions and are shown if they have not been replaced since. Forgotten items are not in any
 history, and expired items stay gone.
 """
@@ -17,11 +17,12 @@ import msgspec
 from ..errors import Unsupported
 from ..kinds import FINDABLE, RECORDS, index_end
 from ..ports import to_micros
-from ..records import SUPERSEDED, Entry, Fact, FactVersion, Key, Learning, Record
+from ..records import SUPERSEDED, Entry, EventVersion, Fact, FactVersion, Key, Learning, Record
 from ..stores.base import Change, ChangeResult, EntryFilter, R, Scan, Store
 from ..values import fingerprint_json
 from .core import Core
 from .derive.indexing import Draft, draft_of
+from .events import DELETED
 from .learnings import learning_at
 
 _HISTORIES: dict[str, type[Record]] = {
@@ -108,7 +109,9 @@ class Past:
 
     def _lives(self, version: Record) -> bool:
         expires: datetime | None = getattr(version, "expires_at", None)
-        ended = isinstance(version, FactVersion) and version.status != "active"
+        ended = (isinstance(version, FactVersion) and version.status != "active") or (
+            isinstance(version, EventVersion) and version.status == DELETED
+        )
         return not ended and (expires is None or to_micros(expires) > self._now)
 
     async def _replayed(self, scan: Scan[R], history: type[Record]) -> list[R]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -16,7 +16,7 @@ from ..records import Candidate, Learning, Link, as_dict
 from .core import Core
 from .derive.outbox import Waiting
 from .gating import policy_of
-from .learnings import Learnings
+from .learnings import DELETED, Learnings
 from .memories import Remembered, remembered
 from .review import Review
 from .threads.receipts import MessageReceipt
@@ -91,6 +91,7 @@ class Remembering:
         items = await _derived_from(core, ns, [receipt.message for receipt in receipts])
         waiting = [row for row in await Review(core).list(ns=ns) if sources & set(row.sources)]
         ended = [id for receipt in receipts for id in receipt.ended]
+        items = [item for item in items if not _is_gone(item, ended)]
         gate = await policy_of(core)
         refused = [
             Refusal(message=receipt.message.id, reason=reason)
@@ -110,6 +111,12 @@ async def _derived_from(core: Core, ns: str, messages: list[Message]) -> list[Re
         rows += await core.get_many(LINKED[name].record, [(ns, key) for kind, key in keys if kind == name])
     at = core.at()
     return [remembered(row, at) for row in rows if row is not None]
+
+
+def _is_gone(item: Remembered, ended: Collection[str]) -> bool:
+    """Return whether a memory was deleted, or ended by the words themselves and not only in the past they tell about."""
+    id = f"{item.namespace}/{item.id.partition(':')[2]}"
+    return item.status == DELETED or (item.status == "ended" and id in ended)
 
 
 def _secrets_in(gate: Gate, receipt: MessageReceipt) -> list[str]:

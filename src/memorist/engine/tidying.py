@@ -240,7 +240,7 @@ class Plans:
                 row.id, text=row.text, starts_at=row.starts_at, ends_at=row.ends_at, status=_status(row.status),
                 people=row.people, location=row.location, tags=row.tags, metadata=row.metadata, ns=ns,
             )  # fmt: skip
-        elif await batch.get(Learning, ns, row.id) is not None:
+        elif await Memories(batch).get(f"learning:{row.id}", ns=ns) is not None:
             await Learnings(batch).update(row.id, content=row.content, confidence=row.confidence, user=_user(ns))
         else:
             await Learnings(batch)._put_back(row)
@@ -362,7 +362,7 @@ async def _row(core: Core, ns: str, id: str) -> Fact | Event | Learning | None:
         return await core.get(Fact, ns, key)
     if kind == "event":
         return await core.get(Event, ns, key)
-    return await core.get(Learning, ns, key)
+    return await Learnings(core)._stored(ns, key)
 
 
 async def _remove(batch: Core, row: Fact | Event | Learning, reason: str) -> None:

@@ -349,7 +349,13 @@ class Deriver:
             if not messages:
                 return [], 0
             if not await self._writer.is_over_limit():
-                return await self._written(thread, ns, messages, owner)
+                changes, written, is_cut = await self._written(thread, ns, messages, owner)
+                if not is_cut:
+                    return changes, written
+                # The rules read what the model did not get to. What it wrote stays as it wrote it.
+                rest, count = await self._derived(thread, messages, done, failed, by_rules=True)
+                self._by_rules = []
+                return [*changes, *_untouched(rest, _expected(changes))], written + count
             self._writer.refuse_over_limit()
         if self._writer is not None:
             self._by_rules += [message.seq for message in messages if message.role == "user"]
@@ -411,8 +417,11 @@ class Deriver:
 
     async def _written(
         self, thread: Thread, ns: str, messages: Sequence[Message], owner: Sequence[str]
-    ) -> tuple[list[Change], int]:
-        """Return the changes that the memory writer derives from messages, and those that requests to forget make."""
+    ) -> tuple[list[Change], int, bool]:
+        """Return the changes that the memory writer derives from messages, and those that requests to forget make.
+
+        The last value says whether the rules should read the messages too, because the model's answer was cut off.
+        """
         assert self._writer is not None
         turns = [await self._turn(message, owner) for message in messages]
         changes, outcome = await self._writer.read(thread, ns, messages, turns)
@@ -425,7 +434,7 @@ class Deriver:
             number, id = memory.sources[-1].rpartition("#")[2], f"{ns}/{memory.id.partition(':')[2]}"
             if id not in self._ended.get(number, ()):
                 self._no_longer.setdefault(number, []).append(id)
-        return [*forgotten, *_untouched(changes, _expected(forgotten))], len(outcome.stored)
+        return [*forgotten, *_untouched(changes, _expected(forgotten))], len(outcome.stored), outcome.is_cut and not forgotten
 
     async def _forgotten(self, ns: str, messages: Sequence[Message], owner: Sequence[str]) -> list[Change]:
         """Return the changes that requests to forget make. The rules find these requests, because a user's rights must

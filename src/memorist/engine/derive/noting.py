@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 import msgspec
 
+from ...errors import InvalidValue
 from ...extract.keys import slug, table_key
 from ...extract.writer.answer import Refused
 from ...extract.writer.checks import EXCLUSIVE_KEYS, Note
@@ -37,7 +38,7 @@ from .retracting import ended_learning
 if TYPE_CHECKING:
     from ...extract.extracted import LearningType
 
-M = TypeVar("M", Event, Learning)
+M = TypeVar("M", Fact, Event, Learning)
 MAX_SOURCES = 8
 """How many of its most recent sources a memory keeps."""
 CONFIRMED_SHARE = 0.3
@@ -63,6 +64,8 @@ class Outcome(msgspec.Struct, kw_only=True):
     """These are the ids of restated memories."""
     waiting: list[Candidate] = []
     refused: list[Refused] = []
+    is_cut: bool = False
+    """This is True if the model's answer was cut off, so that it may lack memories."""
 
 
 class Noting:
@@ -92,13 +95,16 @@ class Noting:
         return [] if self._core.batch is None else list(self._core.batch.changes)
 
     async def note(self, note: Note, source: Source) -> None:
-        """Carry out one note."""
-        if note.kind == "event":
-            await self._note_event(note, source)
-        elif note.kind == "learning":
-            await self._note_learning(note, source)
-        else:
-            await self._note_fact(note, source)
+        """Carry out one note. A note that cannot be stored is refused, and affects no other note."""
+        try:
+            if note.kind == "event":
+                await self._note_event(note, source)
+            elif note.kind == "learning":
+                await self._note_learning(note, source)
+            else:
+                await self._note_fact(note, source)
+        except InvalidValue:
+            self._refuse(note, "has a name or a value that cannot be stored")
 
     async def propose(self, note: Note, source: Source, reason: str) -> None:
         """Put a note into the review queue instead of carrying it out."""
@@ -145,12 +151,8 @@ class Noting:
             inferred=note.inferred, trust=source.trust, reason=note.reason, created_at=source.stated_at,
             updated_at=source.stated_at, metadata={"quote": note.quote},
         )  # fmt: skip
-        if current is not None and _same(current.value, note.value):
-            fact = msgspec.structs.replace(
-                fact,
-                sources=tuple(dict.fromkeys((*current.sources, source.message)))[-MAX_SOURCES:],
-                confidence=max(current.confidence, fact.confidence),
-            )
+        if current is not None and (note.op == "update" or _same(current.value, note.value)):
+            fact = _updated(fact, current, note, source)
         if await facts._refused(fact) is not None:
             self._refuse(note, "was rejected before, from the same message")
             return
@@ -220,8 +222,9 @@ class Noting:
             stored = await events._replace(old, _with_source(cancelled, source), "cancel", stated_at=source.stated_at)
             self.outcome.ended.append(remembered(stored, core.at()))
         elif old is not None:
+            starts, ends = _period(note, old.starts_at, old.ends_at)
             changed = msgspec.structs.replace(
-                old, text=note.text, starts_at=note.start or old.starts_at, ends_at=note.end or old.ends_at,
+                old, text=note.text, starts_at=starts or old.starts_at, ends_at=ends,
                 status=note.status or old.status, people=note.people or old.people,
                 location=note.location or old.location, reason=note.reason, confidence=note.confidence,
                 metadata={**old.metadata, "quote": note.quote},
@@ -229,7 +232,8 @@ class Noting:
             stored = await events._replace(old, _with_source(changed, source), "update", stated_at=source.stated_at)
             self.outcome.stored.append(remembered(stored, core.at()))
         else:
-            starts = note.start or source.stated_at
+            # An event of which only the end is known began when it was mentioned, or before.
+            starts = note.start or min(source.stated_at, note.end or source.stated_at)
             event = Event(
                 org=core.org, ns=self._ns, id=event_key(note.text, starts, note.subject), text=note.text,
                 starts_at=starts, ends_at=note.end, scope=note.scope, subject=note.subject, people=note.people,
@@ -252,7 +256,7 @@ class Noting:
         learnings, core = Learnings(self._core), self._core
         own_id = learning_id(note.text, note.subject)
         id = note.target.id.removeprefix("learning:") if note.target is not None else own_id
-        old = await core.get(Learning, self._ns, id)
+        old = await learnings._stored(self._ns, id)
         if note.op != "add" and old is None:
             self._refuse(note, "names a memory that is gone")
         elif old is not None and note.op == "end":
@@ -269,9 +273,9 @@ class Noting:
                     old.content, type=_type(old.type), source=source.message, subject=old.subject, user=self._user
                 )
         elif old is not None and note.op == "update":
+            starts, ends = _period(note, old.valid_from, old.valid_until)
             changed = msgspec.structs.replace(
-                old, content=note.text, confidence=note.confidence, valid_from=note.start or old.valid_from,
-                valid_until=note.end or old.valid_until, metadata={**old.metadata, "quote": note.quote},
+                old, content=note.text, confidence=note.confidence, valid_from=starts, valid_until=ends, metadata={**old.metadata, "quote": note.quote},
                 reason=note.reason, actor="processor", updated_at=source.stated_at,
             )  # fmt: skip
             stored = await learnings._replace(old, _with_source(changed, source), "update")
@@ -294,6 +298,27 @@ class Noting:
 
     def _refuse(self, note: Note, reason: str) -> None:
         self.outcome.refused.append(Refused(reason=reason, text=note.text, message=note.turn + 1))
+
+
+def _period(note: Note, start: datetime | None, end: datetime | None) -> tuple[datetime | None, datetime | None]:
+    """Return the time of a memory after an update. A new beginning ends the old interval, unless a detail is added."""
+    if note.start is not None and note.reason != "more":
+        return note.start, note.end
+    start, end = note.start or start, note.end or end
+    return start, None if start is not None and end is not None and end < start else end
+
+
+def _updated(fact: Fact, current: Fact, note: Note, source: Source) -> Fact:
+    """Return the new version of a fact, with what the note leaves as it was."""
+    fact = msgspec.structs.replace(fact, tags=current.tags, metadata={**current.metadata, **fact.metadata})
+    if note.reason != "changed":
+        start, end = _period(note, current.valid_from, current.valid_until)
+        fact = msgspec.structs.replace(fact, valid_from=start, valid_until=end)
+    is_same = _same(current.value, note.value)
+    if is_same or note.reason == "more":
+        # Part of what it says comes from the earlier messages.
+        fact = _with_source(msgspec.structs.replace(fact, sources=current.sources, trust=current.trust), source)
+    return msgspec.structs.replace(fact, confidence=max(current.confidence, fact.confidence)) if is_same else fact
 
 
 def _needs_own_key(key: str, note: Note, current: Fact | None, source: Source) -> bool:
@@ -350,7 +375,7 @@ def _surer(old: float, new: float) -> float:
 
 
 def _with_source(record: M, source: Source) -> M:
-    """Return a changed event or learning with the source of the change, which may lower its trust."""
+    """Return a changed memory with the source of the change, which may lower its trust."""
     sources = tuple(dict.fromkeys((*record.sources, source.message)))[-MAX_SOURCES:]
     return msgspec.structs.replace(record, sources=sources, trust=lowest_trust((record.trust, source.trust)))
 

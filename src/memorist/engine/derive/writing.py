@@ -59,6 +59,7 @@ MAX_SHOWN_CHARACTERS = 8_000
 """How much of its own answer a model sees when it is asked to repair it."""
 REPEATED_CHARACTERS = 300
 """If this many characters at the end of an answer also occur earlier in it, the model is repeating itself."""
+CUT_OFF = "cut off: the answer was longer than allowed"
 NOT_JSON = 'That is not the JSON I asked for. Answer {"operations": [...]} and nothing else.'
 REPAIR = """Some of your operations cannot be carried out:
 {problems}
@@ -115,6 +116,7 @@ class Writer:
             await self._admit(noting, note, source)
         outcome = noting.outcome
         outcome.refused = [*refusals, *outcome.refused]
+        outcome.is_cut = any(refusal.reason == CUT_OFF for refusal in refusals)
         self.cost += Cost(
             accepted=len(outcome.stored) + len(outcome.ended) + len(outcome.confirmed), refused=len(outcome.refused)
         )
@@ -231,7 +233,7 @@ class Writer:
             answer = _whole_part(problem, answer, request)
         decoded = decode_operations(answer.data)
         if decoded is not None and answer.stop == "length":
-            decoded[1].append(Refused(reason="cut off: the answer was longer than allowed"))
+            decoded[1].append(Refused(reason=CUT_OFF))
         return answer, decoded
 
     def _most_tokens(self, request: Request) -> int:
@@ -299,7 +301,9 @@ class Writer:
     async def _instructions(self, thread: Thread, ns: str) -> list[str]:
         """Return the instructions for the writer: those of the org, the agent, the user and the thread."""
         # The thread of an agent may be a user's talk with it.
-        spaces = list(dict.fromkeys(("global", thread.ns, ns)))
+        agent = thread.metadata.get("agent")
+        named = (f"agent:{agent}",) if isinstance(agent, str) and agent else ()
+        spaces = list(dict.fromkeys(("global", *named, thread.ns, ns)))
         facts = await self._core.get_many(Fact, [(space, INSTRUCTIONS_KEY) for space in spaces])
         values = [fact.value for fact in facts if fact is not None] + [thread.metadata.get(INSTRUCTIONS_KEY)]
         return [value for value in values if isinstance(value, str)]

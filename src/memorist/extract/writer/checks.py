@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -258,14 +258,16 @@ def _stated(
         end = None
     sensitive = target is not None and target.sensitive
     inferred = operation.inferred
+    is_event, heard = kind == "event", _heard(operation, request, turn)
+    location = _mentioned_names([operation.location or ""], heard) if is_event else ()
     cap = MAX_INFERRED_CONFIDENCE if inferred else MAX_CONFIDENCE
     return Note(
         op=operation.op, kind=kind, turn=operation.number - 1, quote=operation.quote, question=operation.question,
         target=target, subject=subject, key=key, value=value if kind == "fact" else None, text=text,
         type="pattern" if operation.kind == "pattern" else "preference", start=start, end=end,
-        status=operation.status if kind == "event" else None,
-        people=tuple(name.strip() for name in operation.people if name.strip()) if kind == "event" else (),
-        location=operation.location if kind == "event" else None, scope=operation.scope, inferred=inferred,
+        status=operation.status if is_event else None,
+        people=_mentioned_names(operation.people, heard) if is_event else (),
+        location=location[0] if location else None, scope=operation.scope, inferred=inferred,
         confidence=min(operation.confidence, cap), reason=operation.reason,
         review="replaces something that must not be missed" if sensitive and operation.reason == "changed"
         else "somebody unnamed said it" if kind == "fact" and _is_hearsay(key, value, subject, turn) else None,
@@ -278,6 +280,8 @@ def _fact_problem(key: str, value: object, subject: str | None, turn: Turn) -> s
     root = key.split("@")[0].split(".")[0]
     if root in RESERVED_ROOTS:
         return "has a key that is reserved"
+    if root == "age" and not any(sign.isnumeric() for sign in str(value)) and number(str(value), "en") is None:
+        return "the value does not fit its key"
     if subject is None and root in OWN_STATEMENT_KEYS and isinstance(value, str):
         sentence = turn.text
         at = sentence.casefold().find(value.casefold())
@@ -306,10 +310,7 @@ def _unsaid(
     text: str, value: Any, operation: Operation, request: Request, turn: Turn, target: Known | None
 ) -> str | None:
     """Return the first name or number in a memory that nobody mentioned, or None if there is none."""
-    item_texts = [f"{item.text} {item.subject or ''} {item.value}" for item in request.memories]
-    heard = [turn.text, operation.question or "", *(other.text for other in (*request.context, *request.turns))]
-    speakers = [other.speaker for other in (*request.context, *request.turns)]
-    source = fold(" ".join([*heard, *item_texts, *request.people, *speakers, operation.subject]))
+    source = _heard(operation, request, turn)
     words = set(_WORD.findall(source))
     numbers = set(_numbers(source)) | _date_numbers(operation, turn)
     values = value if isinstance(value, list) else [] if value is None or isinstance(value, bool) else [value]
@@ -326,6 +327,21 @@ def _unsaid(
         if not _is_mentioned(name, words) and not _is_common(name):
             return "has a name that nobody said"
     return None
+
+
+def _heard(operation: Operation, request: Request, turn: Turn) -> str:
+    """Return everything from which an item may take its names and numbers, folded."""
+    item_texts = [f"{item.text} {item.subject or ''} {item.value}" for item in request.memories]
+    heard = [turn.text, operation.question or "", *(other.text for other in (*request.context, *request.turns))]
+    speakers = [other.speaker for other in (*request.context, *request.turns)]
+    return fold(" ".join([*heard, *item_texts, *request.people, *speakers, operation.subject]))
+
+
+def _mentioned_names(names: Iterable[str], source: str) -> tuple[str, ...]:
+    """Return the names of an event's people or place that somebody mentioned."""
+    words = set(_WORD.findall(source))
+    named = [name.strip() for name in names if name.strip()]
+    return tuple(name for name in named if all(_is_mentioned(word, words) for word in _capitalised(name)))
 
 
 _COMMON = frozenset(

@@ -87,9 +87,12 @@ def _is_twin(memory: Known, other: Known) -> bool:
         return False
     if memory.kind == "event" and memory.since != other.since:
         return False
+    sentence, other_sentence = fold(memory.text), fold(other.text)
+    if sentence and sentence == other_sentence:
+        return True
     if details(memory.text) != details(other.text):
         return False
-    first, second = set(_WORD.findall(fold(memory.text))), set(_WORD.findall(fold(other.text)))
+    first, second = set(_WORD.findall(sentence)), set(_WORD.findall(other_sentence))
     return bool(first) and len(first & second) >= NEAR_SIMILARITY * len(first | second)
 
 

@@ -128,7 +128,7 @@ async def yields(core: Core, message: Message) -> list[Row]:
                 )  # fmt: skip
         elif link.target_kind == "learning" and core.scope.may_read(ns):
             learning = await core.get(Learning, ns, key)
-            if learning is not None:
+            if learning is not None and learning.status != "deleted":
                 rows.append({"kind": "learning", "type": learning.type, "content": learning.content, "ns": ns,
                               "id": learning.id})  # fmt: skip
     return rows
