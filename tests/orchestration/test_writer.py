@@ -8,10 +8,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from memorist import Extraction, UsageError
+from memorist import Extraction, ModelError, UsageError
 from memorist.engine.derive.deriving import Deriver
 from memorist.engine.derive.outbox import Outbox
 from memorist.extract.writer.answer import MAX_OPERATIONS
+from memorist.models import Completion, Usage
 from memorist.records import Job
 from memorist.runtime import Runtime
 from memorist.stores.base import Put
@@ -424,3 +425,111 @@ async def test_an_item_that_the_model_withdraws_stays_refused(open_memory: OpenM
     understood = await do(memory.remember("I spent the whole day outside in the rain.", user="ada"))
     assert len(prompts) == 2, "the model was asked to repair it"
     assert [refusal.reason for refusal in understood.refused] == ["quotes words that are not in the message"]
+
+
+async def test_a_rescheduled_event_never_ends_before_it_begins(open_memory: OpenMemory) -> None:
+    visit = "Sam visits from Tuesday to Thursday."
+    first = operation(visit, "Sam visits.", kind="event", start="2026-11-17", end="2026-11-19", status="planned")
+    moved = operation(
+        "on Friday instead", "Sam visits on Friday.", kind="event", op="update", id="k1", start="2026-11-20",
+        reason="changed",
+    )  # fmt: skip
+    model, _ = scripted([first], [moved])
+    memory = open_memory(model=model)
+    await tell(memory, visit)
+    await tell(memory, "Sam comes on Friday instead.")
+    (event,) = await do(memory.events.list(ns="user:ada"))
+    assert (event.starts_at.day, event.ends_at, event.version) == (20, None, 2)
+
+
+async def test_a_preference_with_a_new_period_keeps_a_valid_one(open_memory: OpenMemory) -> None:
+    said = "I drink tea until March 2026."
+    first = operation(said, "The user drinks tea.", kind="preference", end="2026-03")
+    later = operation(
+        "tea again since May 2026", "The user drinks tea again.", kind="preference", op="update", id="k1",
+        start="2026-05", reason="more",
+    )  # fmt: skip
+    model, _ = scripted([first], [later])
+    memory = open_memory(model=model)
+    await tell(memory, said)
+    await tell(memory, "I drink tea again since May 2026.")
+    for item in await do(memory.memories.list(ns="user:ada")):
+        assert item.valid_from is None or item.valid_until is None or item.valid_from <= item.valid_until
+
+
+async def test_an_item_that_cannot_be_stored_costs_no_other_item(open_memory: OpenMemory) -> None:
+    said = "My sister plays chess. I live in Porto."
+    odd = operation("My sister plays chess", "She plays chess.", key="hobby", value="chess", subject="sis\x00ter")
+    model, _ = scripted([odd, operation("I live in Porto", "The user lives in Porto.", key="location", value="Porto")])
+    memory = open_memory(model=model)
+    understood = await do(memory.remember(said, user="ada"))
+    assert [item.value for item in understood.stored] == ["Porto"]
+    assert [refusal.reason for refusal in understood.refused] == ["has a name or a value that cannot be stored"]
+    assert understood.receipts[-1].read_by == "model"
+
+
+async def test_a_detail_keeps_the_sources_the_labels_and_the_time_of_its_memory(open_memory: OpenMemory) -> None:
+    first = operation(
+        "I live in Porto since March 2025", "The user has lived in Porto since March 2025.", key="location",
+        value="Porto", start="2025-03",
+    )  # fmt: skip
+    more = operation(
+        "near the river", "The user has lived in Porto, near the river, since March 2025.", op="update", id="k1",
+        key="location", value="Porto, near the river", reason="more",
+    )  # fmt: skip
+    model, _ = scripted([first], [more])
+    memory = open_memory(model=model)
+    await tell(memory, "I live in Porto since March 2025.")
+    await do(memory.memories.update("fact:location", tags=["home"], ns="user:ada"))
+    await tell(memory, "My flat is near the river.")
+    fact = await do(memory.facts.get("user:ada", "location"))
+    assert (fact.value, fact.valid_from.year, fact.tags) == ("Porto, near the river", 2025, ("home",))
+    assert fact.sources == ("talk#1", "talk#2")
+
+
+async def test_the_rules_read_what_a_cut_answer_did_not_get_to(open_memory: OpenMemory, runtime: Runtime) -> None:
+    said = "I live in Porto and I am allergic to peanuts."
+    whole = operation("I live in Porto", "The user lives in Porto.", key="location", value="Porto")
+    text = msgspec.json.encode({"operations": [whole, whole]}).decode()
+    cut = Completion(text[: text.rindex('{"op"') + 30], None, Usage(9), stop="length")
+    problem = ModelError("cut off", reason="invalid: cut off", retryable=False, status=None, model="m")
+    problem.cut_answer = cut
+    memory = open_memory(model=Scripted(runtime.blocking, problem))
+    understood = await do(memory.remember(said, user="ada"))
+    assert {item.key for item in understood.stored} == {"location", "allergy.peanuts"}
+    (receipt,) = understood.receipts
+    assert (receipt.derived, receipt.read_by) == ("done", "model")
+    assert receipt.refused == ("cut off: the answer was longer than allowed",)
+
+
+async def test_the_instructions_of_the_agent_of_a_session_are_sent(open_memory: OpenMemory) -> None:
+    model, prompts = scripted()
+    memory = open_memory(model=model)
+    await do(memory.facts.set("agent:support", "memory_instructions", "Note the versions of products."))
+    session = await do(memory.session(user="ada", agent="support"))
+    await do(session.add("We run version 4 of the product.", "Thanks."))
+    await do(memory.jobs.drain())
+    assert "Note the versions of products." in prompts[0]
+
+
+async def test_what_the_words_ended_is_not_among_what_they_stored(open_memory: OpenMemory) -> None:
+    visit = operation(
+        "Sam visits on 20 November 2026", "Sam visits.", kind="event", start="2026-11-20", status="planned"
+    )
+    off = operation("the visit is off", "", kind="event", op="end", id="k1", reason="withdrawn")
+    model, _ = scripted([visit], [off])
+    memory = open_memory(model=model)
+    await do(memory.remember("Sam visits on 20 November 2026.", user="ada"))
+    understood = await do(memory.remember("By the way, the visit is off.", user="ada"))
+    assert (understood.stored, len(understood.ended)) == ([], 1)
+
+
+async def test_an_age_is_a_number_and_people_of_an_event_were_mentioned(open_memory: OpenMemory) -> None:
+    said = "I met Leo in Porto today."
+    age = operation("in Porto", "The user is of Porto age.", key="age", value="Porto")
+    met = operation(said, "The user met Leo.", kind="event", status="done", people=["Leo", "Bob"], place="Rome")
+    model, _ = scripted([age, met])
+    memory = open_memory(model=model)
+    understood = await do(memory.remember(said, user="ada"))
+    assert [refusal.reason for refusal in understood.refused] == ["the value does not fit its key"]
+    assert [(item.people, item.location) for item in understood.stored] == [(("Leo",), None)]

@@ -10,7 +10,7 @@ import msgspec
 from ..errors import CorruptRecord, MemoristError
 from ..filters import Test
 from ..kinds import KINDS
-from ..records import Derivation, Entry, NamespaceStats, Record, StateEntry, Thread, as_dict, view_of
+from ..records import Derivation, Entry, Learning, NamespaceStats, Record, StateEntry, Thread, as_dict, view_of
 from ..stores.base import Diagnoses
 from ..values import Json, JsonObject
 from .core import Core
@@ -18,6 +18,7 @@ from .derive.indexing import INDEX
 from .derive.limits import tokens_today
 from .derive.outbox import Backlog, Jobs
 from .facts.corrections import replaced_corrections
+from .learnings import DELETED
 from .retaining import RetentionState, retention_states
 
 T = TypeVar("T")
@@ -116,6 +117,7 @@ class Health:
         namespaces = [stats for stats in await core.scan(NamespaceStats) if core.scope.may_read(stats.ns)]
         queues = await Jobs(core).backlog()
         counts = {table: len(rows) for table, rows in held.items()}
+        counts["learnings"] = sum(row.status != DELETED for row in held["learnings"])
         named = {row.ns for table in ("threads", "facts") for row in held[table]}
         return Stats(
             org=core.org,
@@ -239,7 +241,8 @@ class Health:
 
 def _counted(record_type: type[Record]) -> type[Record]:
     """Return the columns of a kind that `stats` needs."""
-    return view_of(record_type, "ns", *(("length", "start", "tokens") if record_type is Thread else ()))
+    needed = {Thread: ("length", "start", "tokens"), Learning: ("status",)}
+    return view_of(record_type, "ns", *needed.get(record_type, ()))
 
 
 async def _sound(reading: Awaitable[T], otherwise: T, problems: list[str]) -> T:

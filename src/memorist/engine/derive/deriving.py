@@ -434,7 +434,11 @@ class Deriver:
             number, id = memory.sources[-1].rpartition("#")[2], f"{ns}/{memory.id.partition(':')[2]}"
             if id not in self._ended.get(number, ()):
                 self._no_longer.setdefault(number, []).append(id)
-        return [*forgotten, *_untouched(changes, _expected(forgotten))], len(outcome.stored), outcome.is_cut and not forgotten
+        return (
+            [*forgotten, *_untouched(changes, _expected(forgotten))],
+            len(outcome.stored),
+            outcome.is_cut and not forgotten,
+        )
 
     async def _forgotten(self, ns: str, messages: Sequence[Message], owner: Sequence[str]) -> list[Change]:
         """Return the changes that requests to forget make. The rules find these requests, because a user's rights must

@@ -51,6 +51,76 @@ class MemoryViewTests:
         other_day = await ada.events.add("Lunch with Mia", starts_at="2091-03-02T09:00:00+00:00")
         assert other_day.id != first.id
 
+    async def test_a_deleted_memory_keeps_its_history_and_can_be_brought_back(
+        self, memory: Any, clock: FakeClock
+    ) -> None:
+        ada = memory.scope(user="ada")
+        event = await ada.events.add("Lunch with Mia", starts_at=FLIGHT, tags=["food"])
+        learning = await ada.learnings.add("Prefers tea", tags=["drinks"], metadata={"shop": "north"})
+        before = clock()
+        for memory_id in (f"event:{event.id}", f"learning:{learning.id}"):
+            text = (await ada.memories.get(memory_id)).text
+            clock.advance(timedelta(hours=1))
+            assert await ada.memories.delete(memory_id) is True
+            assert await ada.memories.delete(memory_id) is False
+            assert await ada.memories.get(memory_id) is None
+            assert memory_id not in [item.id for item in await ada.memories.list()]
+            history = await ada.memories.history(memory_id)
+            assert [(item.text, item.status) for item in history] == [(text, "superseded"), (text, "deleted")]
+            hits = await ada.recall(text, as_of=before)
+            assert text in [hit.text.split(" (")[0] for hit in hits]
+            clock.advance(timedelta(hours=1))
+            assert text not in [hit.text.split(" (")[0] for hit in await ada.recall(text)]
+            back = await ada.memories.undo(memory_id)
+            assert (back.text, back.status, len(back.tags)) == (text, "active", 1)
+            assert [item.status for item in await ada.memories.history(memory_id)][-1] == "active"
+        assert await ada.learnings.get_many([learning.id]) == [await ada.learnings.get(learning.id)]
+        assert (await ada.learnings.get(learning.id)).metadata["shop"] == "north"
+
+    async def test_a_deleted_learning_is_gone_until_it_is_added_again(self, memory: Any) -> None:
+        ada = memory.scope(user="ada")
+        learning = await ada.learnings.add("Prefers tea", confidence=0.9)
+        await ada.learnings.delete(learning.id)
+        assert await ada.learnings.get(learning.id) is None
+        assert await ada.learnings.get_many([learning.id]) == [None]
+        assert await ada.learnings.used([learning.id]) == 0
+        assert (await memory.stats()).learnings == 0
+        for change in (ada.learnings.reinforce, ada.learnings.weaken):
+            with pytest.raises(NotFound):
+                await change(learning.id)
+        with pytest.raises(NotFound):
+            await ada.learnings.update(learning.id, content="Prefers coffee")
+        again = await ada.learnings.add("Prefers tea", confidence=0.4)
+        assert (again.id, again.status, again.confidence) == (learning.id, "active", 0.4)
+
+    async def test_forgetting_a_user_erases_the_history_of_deleted_memories(self, memory: Any) -> None:
+        ada = memory.scope(user="ada")
+        event = await ada.events.add("Lunch with Mia", starts_at=FLIGHT)
+        learning = await ada.learnings.add("Prefers tea")
+        await ada.events.delete(event.id)
+        await ada.learnings.delete(learning.id)
+        await memory.forget(user="ada")
+        assert await memory.memories.history(f"event:{event.id}", ns="user:ada") == []
+        assert await memory.memories.history(f"learning:{learning.id}", ns="user:ada") == []
+
+    async def test_forgetting_a_message_erases_the_history_of_what_was_derived_and_deleted(self, memory: Any) -> None:
+        await memory.threads.append("talk", "I am having lunch with Mia, and I prefer tea.", create="user:ada")
+        ada = memory.scope(user="ada")
+        event = await ada.events.add("Lunch with Mia", starts_at=FLIGHT, source="talk#1")
+        learning = await ada.learnings.add("Prefers tea", source="talk#1")
+        await ada.events.delete(event.id)
+        await ada.learnings.delete(learning.id)
+        await memory.forget(message="talk#1")
+        assert await ada.memories.history(f"event:{event.id}") == []
+        assert await ada.memories.history(f"learning:{learning.id}") == []
+
+    async def test_undoing_a_change_to_a_learning_restores_all_its_fields(self, memory: Any) -> None:
+        ada = memory.scope(user="ada")
+        learning = await ada.learnings.add("Prefers tea", tags=["a"], metadata={"x": 1})
+        await ada.learnings.update(learning.id, type="pattern", tags=["b"], metadata={"y": 2})
+        undone = await ada.memories.undo(f"learning:{learning.id}")
+        assert (undone.type, undone.tags, undone.metadata) == ("preference", ("a",), {"x": 1})
+
     async def test_a_changed_event_keeps_its_history(self, memory: Any) -> None:
         ada = memory.scope(user="ada")
         event = await ada.events.add("Lunch with Mia", starts_at=FLIGHT)
