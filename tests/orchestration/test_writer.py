@@ -453,8 +453,12 @@ async def test_a_preference_with_a_new_period_keeps_a_valid_one(open_memory: Ope
     memory = open_memory(model=model)
     await tell(memory, said)
     await tell(memory, "I drink tea again since May 2026.")
-    for item in await do(memory.memories.list(ns="user:ada")):
-        assert item.valid_from is None or item.valid_until is None or item.valid_from <= item.valid_until
+    (learning,) = await do(memory.learnings.list(user="ada"))
+    assert (learning.content, learning.valid_from.month, learning.valid_until) == (
+        "The user drinks tea again.",
+        5,
+        None,
+    )
 
 
 async def test_an_item_that_cannot_be_stored_costs_no_other_item(open_memory: OpenMemory) -> None:

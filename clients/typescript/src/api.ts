@@ -1984,6 +1984,8 @@ export class LearningsNoun {
   /**
    * Delete a learning so that it is not derived again from the same sources, and return whether it existed.
    *
+   * Its history stays; use `forget` to delete that too.
+   *
    * Args:
    *     id: The id of the learning.
    *     user: The user it is about. Defaults to the user of this handle.
@@ -2196,7 +2198,9 @@ export class EventsNoun {
   }
 
   /**
-   * Delete an event and its history, and return whether it existed.
+   * Delete an event, and return whether it existed.
+   *
+   * Its history stays; use `forget` to delete that too.
    *
    * Args:
    *     id: The id of the event.
@@ -2379,9 +2383,7 @@ export class MemoriesNoun {
   }
 
   /**
-   * Return every version of a memory, oldest first, including those of a fact that has ended or was deleted.
-   *
-   * A deleted event or learning leaves no history.
+   * Return every version of a memory, oldest first, including those of one that has ended or was deleted.
    *
    * Args:
    *     id: The id, such as `fact:city`.

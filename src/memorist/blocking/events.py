@@ -233,7 +233,9 @@ class Events:
         return run_blocking(self._engine.history(id, ns=ns))
 
     def delete(self, id: str, *, ns: Ns | None = None) -> bool:
-        """Delete an event and its history, and return whether it existed.
+        """Delete an event, and return whether it existed.
+
+        Its history stays; use `forget` to delete that too.
 
         Args:
             id: The id of the event.

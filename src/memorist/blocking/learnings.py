@@ -231,6 +231,8 @@ class Learnings:
     def delete(self, id: str, *, user: str | None = None) -> bool:
         """Delete a learning so that it is not derived again from the same sources, and return whether it existed.
 
+        Its history stays; use `forget` to delete that too.
+
         Args:
             id: The id of the learning.
             user: The user it is about. Defaults to the user of this handle.

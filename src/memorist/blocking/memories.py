@@ -153,9 +153,7 @@ class Memories:
         return run_blocking(self._engine.delete(id, ns=ns))
 
     def history(self, id: str, *, ns: Ns | None = None) -> list[Remembered]:
-        """Return every version of a memory, oldest first, including those of a fact that has ended or was deleted.
-
-        A deleted event or learning leaves no history.
+        """Return every version of a memory, oldest first, including those of one that has ended or was deleted.
 
         Args:
             id: The id, such as `fact:city`.

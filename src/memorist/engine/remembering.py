@@ -114,7 +114,7 @@ async def _derived_from(core: Core, ns: str, messages: list[Message]) -> list[Re
 
 
 def _is_gone(item: Remembered, ended: Collection[str]) -> bool:
-    """Return whether a memory was deleted, or ended by the words themselves and not only in the past they tell about."""
+    """Return whether a memory was deleted, or ended by the words themselves rather than in a past they tell about."""
     id = f"{item.namespace}/{item.id.partition(':')[2]}"
     return item.status == DELETED or (item.status == "ended" and id in ended)
 

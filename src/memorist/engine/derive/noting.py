@@ -275,7 +275,8 @@ class Noting:
         elif old is not None and note.op == "update":
             starts, ends = _period(note, old.valid_from, old.valid_until)
             changed = msgspec.structs.replace(
-                old, content=note.text, confidence=note.confidence, valid_from=starts, valid_until=ends, metadata={**old.metadata, "quote": note.quote},
+                old, content=note.text, confidence=note.confidence, valid_from=starts, valid_until=ends,
+                metadata={**old.metadata, "quote": note.quote},
                 reason=note.reason, actor="processor", updated_at=source.stated_at,
             )  # fmt: skip
             stored = await learnings._replace(old, _with_source(changed, source), "update")
