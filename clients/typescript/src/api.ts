@@ -1984,10 +1984,9 @@ export class LearningsNoun {
   /**
    * Delete a learning so that it is not derived again from the same sources, and return whether it existed.
    *
-   * Its history stays; use `forget` to delete that too.
-   *
    * Args:
    *     id: The id of the learning.
+   *     history: Whether to keep it in the history, for `memories.history`, `memories.undo` and `as_of`.
    *     user: The user it is about. Defaults to the user of this handle.
    *
    * Returns:
@@ -1995,8 +1994,8 @@ export class LearningsNoun {
    *
    * Role: `writer`.
    */
-  delete(args: { id: string; user?: string | null }, options: CallOptions = {}): Promise<boolean> {
-    return this.#http.call({"method": "DELETE", "path": "/v1/learning", "query": ["id", "user"], "json": [], "body": false, "writes": true, "keyed": true, "found": false}, args, options) as Promise<boolean>;
+  delete(args: { id: string; history?: boolean; user?: string | null }, options: CallOptions = {}): Promise<boolean> {
+    return this.#http.call({"method": "DELETE", "path": "/v1/learning", "query": ["id", "user"], "json": ["history"], "body": false, "writes": true, "keyed": true, "found": false}, args, options) as Promise<boolean>;
   }
 
   /**
@@ -2200,10 +2199,9 @@ export class EventsNoun {
   /**
    * Delete an event, and return whether it existed.
    *
-   * Its history stays; use `forget` to delete that too.
-   *
    * Args:
    *     id: The id of the event.
+   *     history: Whether to keep the older versions, for `history`, `memories.undo` and `as_of`.
    *     ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
    *
    * Returns:
@@ -2214,8 +2212,8 @@ export class EventsNoun {
    *
    * Role: `writer`.
    */
-  delete(args: { id: string; ns?: string | null }, options: CallOptions = {}): Promise<boolean> {
-    return this.#http.call({"method": "DELETE", "path": "/v1/event", "query": ["id", "ns"], "json": [], "body": false, "writes": true, "keyed": true, "found": false}, args, options) as Promise<boolean>;
+  delete(args: { id: string; history?: boolean; ns?: string | null }, options: CallOptions = {}): Promise<boolean> {
+    return this.#http.call({"method": "DELETE", "path": "/v1/event", "query": ["id", "ns"], "json": ["history"], "body": false, "writes": true, "keyed": true, "found": false}, args, options) as Promise<boolean>;
   }
 
   /**

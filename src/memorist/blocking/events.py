@@ -232,13 +232,12 @@ class Events:
         """
         return run_blocking(self._engine.history(id, ns=ns))
 
-    def delete(self, id: str, *, ns: Ns | None = None) -> bool:
+    def delete(self, id: str, *, history: bool = True, ns: Ns | None = None) -> bool:
         """Delete an event, and return whether it existed.
-
-        Its history stays; use `forget` to delete that too.
 
         Args:
             id: The id of the event.
+            history: Whether to keep the older versions, for `history`, `memories.undo` and `as_of`.
             ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
 
         Returns:
@@ -252,7 +251,7 @@ class Events:
             >>> memory.events.delete(event.id, ns="user:ada")
             True
         """
-        return run_blocking(self._engine.delete(id, ns=ns))
+        return run_blocking(self._engine.delete(id, history=history, ns=ns))
 
     def list(
         self,

@@ -228,13 +228,12 @@ class Learnings:
         """
         return run_blocking(self._engine.used(ids, user=user))
 
-    def delete(self, id: str, *, user: str | None = None) -> bool:
+    def delete(self, id: str, *, history: bool = True, user: str | None = None) -> bool:
         """Delete a learning so that it is not derived again from the same sources, and return whether it existed.
-
-        Its history stays; use `forget` to delete that too.
 
         Args:
             id: The id of the learning.
+            history: Whether to keep it in the history, for `memories.history`, `memories.undo` and `as_of`.
             user: The user it is about. Defaults to the user of this handle.
 
         Returns:
@@ -245,7 +244,7 @@ class Learnings:
             >>> memory.learnings.delete(learning.id, user="ada")
             True
         """
-        return run_blocking(self._engine.delete(id, user=user))
+        return run_blocking(self._engine.delete(id, history=history, user=user))
 
     def list(
         self,

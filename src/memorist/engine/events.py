@@ -22,6 +22,7 @@ from .forgetting.guard import guard, raised
 from .index_jobs import index_job
 from .learnings import fold
 from .options import MemoryScope, check_reason, check_scope, checked_limit, version_of
+from .removal import part_deletions
 
 EventStatus = Literal["planned", "done", "cancelled"]
 DELETED = "deleted"
@@ -285,13 +286,12 @@ class Events:
         current = await self._core.get(Event, space, id)
         return versions if current is None else [*versions, current]
 
-    async def delete(self, id: str, *, ns: Ns | None = None) -> bool:
+    async def delete(self, id: str, *, history: bool = True, ns: Ns | None = None) -> bool:
         """Delete an event, and return whether it existed.
-
-        Its history stays; use `forget` to delete that too.
 
         Args:
             id: The id of the event.
+            history: Whether to keep the older versions, for `history`, `memories.undo` and `as_of`.
             ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
 
         Returns:
@@ -312,14 +312,17 @@ class Events:
             return False
         fields = {name: getattr(event, name) for name in event.__struct_fields__}
         gone = {"status": DELETED, "version": event.version + 1, "updated_at": core.at(), "actor": core.scope.actor}
+        # A Delete does not copy the row into its history, so its last version is written here.
+        parts: list[Change] = [
+            Load(EventVersion(**fields)),
+            Load(EventVersion(**{**fields, **gone, "reason": None})),
+            Delete(Entry, (core.org, space, "event", "", id)),
+        ]
         # Its links stay: what was derived from it is forgotten with its sources, whether or not it still exists.
         await core.apply(
             Expect(Event, event.row_key, event.version),
-            # A Delete does not copy the row into its history, so its last version is written here.
-            Load(EventVersion(**fields)),
-            Load(EventVersion(**{**fields, **gone, "reason": None})),
             Delete(Event, event.row_key),
-            Delete(Entry, (core.org, space, "event", "", id)),
+            *(parts if history else part_deletions(core.org, space, Ref("event", space, id))),
             *(raised(core, Ref("event", space, id)) if event.sources else ()),
             audit(core, "delete", "event", f"{space}/{id}"),
         )

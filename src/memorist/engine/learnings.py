@@ -317,13 +317,12 @@ class Learnings:
         counted: int = await self._core.retry(attempt)
         return counted
 
-    async def delete(self, id: str, *, user: str | None = None) -> bool:
+    async def delete(self, id: str, *, history: bool = True, user: str | None = None) -> bool:
         """Delete a learning so that it is not derived again from the same sources, and return whether it existed.
-
-        Its history stays; use `forget` to delete that too.
 
         Args:
             id: The id of the learning.
+            history: Whether to keep it in the history, for `memories.history`, `memories.undo` and `as_of`.
             user: The user it is about. Defaults to the user of this handle.
 
         Returns:
@@ -335,20 +334,22 @@ class Learnings:
             True
         """
         ns = self._ns(user)
-        old = await self._stored(ns, check_name(id, "learning id"))
+        stored = await self._core.get(Learning, ns, check_name(id, "learning id"))
+        # Without a history, one that was deleted before is deleted for good.
+        old = _unless_deleted(stored) if history else stored
         if old is None:
             return False
         ref = Ref("learning", ns, id)
         links = await links_to(self._core, ref)
         sources = dict.fromkeys(("", *old.sources, *(link.source.id for link in links)))
         at, actor = self._core.at(), self._core.scope.actor
-        # The row stays for its history, and its links too: both are forgotten with its sources.
+        # Its links stay: what was derived from it is forgotten with its sources, whether or not it still exists.
         gone = _with_previous(
             msgspec.structs.replace(old, status=DELETED, reason=None, actor=actor, updated_at=at), old
         )
         await self._core.apply(
             Expect(Learning, old.row_key, old.version),
-            Put(gone),
+            Put(gone) if history else Delete(Learning, old.row_key),
             *part_deletions(self._core.org, ns, ref),
             *(raised(self._core, ref) if old.sources else ()),
             *(

@@ -96,10 +96,10 @@ async def _delete(core: Core, rows: Sequence[object]) -> int:
         elif isinstance(row, Fact):
             deleted += await Facts(core).delete(row.ns, row.key, history=False)
         elif isinstance(row, Event):
-            deleted += await Events(core).delete(row.id, ns=row.ns)
+            deleted += await Events(core).delete(row.id, history=False, ns=row.ns)
         elif isinstance(row, Learning):
             user = row.ns.removeprefix("user:") if row.ns.startswith("user:") else None
-            deleted += await Learnings(core).delete(row.id, user=user)
+            deleted += await Learnings(core).delete(row.id, history=False, user=user)
         elif isinstance(row, Document):
             deleted += await Documents(core).delete(row.ns, row.id)
         elif isinstance(row, Candidate):

@@ -371,7 +371,8 @@ async def _remove(batch: Core, row: Fact | Event | Learning, reason: str) -> Non
     elif isinstance(row, Event):
         await Events(batch).cancel(row.id, reason=reason, ns=row.ns)
     else:
-        await Learnings(batch).delete(row.id, user=_user(row.ns))
+        # The plan holds the learning, and is forgotten with its sources.
+        await Learnings(batch).delete(row.id, history=False, user=_user(row.ns))
 
 
 async def _reword(batch: Core, row: Fact | Event | Learning, text: str, reason: str) -> Ref:

@@ -147,13 +147,14 @@ class MemoryViewTests:
         assert [event.text for event in between] == ["On 2091-03-09"]
         assert await ada.events.list(status="done") == []
 
-    async def test_a_deleted_event_is_gone_with_its_history(self, memory: Any) -> None:
+    async def test_a_deleted_event_is_gone_but_for_its_history(self, memory: Any) -> None:
         ada = memory.scope(user="ada")
         event = await ada.events.add("Lunch with Mia", starts_at=FLIGHT)
         await ada.events.update(event.id, location="Lisbon")
         assert await ada.events.delete(event.id) is True
         assert await ada.events.delete(event.id) is False
-        assert await ada.events.history(event.id) == []
+        assert await ada.events.get(event.id) is None
+        assert [version.status for version in await ada.events.history(event.id)][-1] == "deleted"
         with pytest.raises(NotFound):
             await ada.events.cancel(event.id)
 
