@@ -443,16 +443,16 @@ async def test_a_rescheduled_event_never_ends_before_it_begins(open_memory: Open
 
 
 async def test_a_preference_with_a_new_period_keeps_a_valid_one(open_memory: OpenMemory) -> None:
-    said = "I drink tea until March 2026."
-    first = operation(said, "The user drinks tea.", kind="preference", end="2026-03")
+    said = "I drink tea until March 2041."
+    first = operation(said, "The user drinks tea.", kind="preference", end="2041-03")
     later = operation(
-        "tea again since May 2026", "The user drinks tea again.", kind="preference", op="update", id="k1",
-        start="2026-05", reason="more",
+        "tea again since May 2041", "The user drinks tea again.", kind="preference", op="update", id="k1",
+        start="2041-05", reason="more",
     )  # fmt: skip
     model, _ = scripted([first], [later])
     memory = open_memory(model=model)
     await tell(memory, said)
-    await tell(memory, "I drink tea again since May 2026.")
+    await tell(memory, "I drink tea again since May 2041.")
     (learning,) = await do(memory.learnings.list(user="ada"))
     assert (learning.content, learning.valid_from.month, learning.valid_until) == (
         "The user drinks tea again.",
