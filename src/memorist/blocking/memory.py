@@ -405,7 +405,7 @@ class Memory(Listens):
         policy: Policy | None = None,
         layout: Layout = "cached",
         system: Prompt | None = None,
-        compact_at: float = 0.8,
+        compact_at: float = 0.9,
         compact_to: float = 0.5,
         stash: int | None = None,
         should_persist: Callable[[Turn], bool] | None = None,

@@ -46,9 +46,6 @@ MAX_ROUNDS = 2
 """How many times history may grow into room that memory frees up because history already contains its items."""
 LEAD_TOKENS = 16
 """The maximum size of the note that is put first if the first message is not from a user."""
-STAYING_MEMORY_PART, LEAST_STAYING_TOKENS = 16, 400
-"""The lowest limit for memory that stays in the history: this fraction of the request, but at least this many
-tokens."""
 NO_LIMIT = 1 << 62
 _Shared = tuple[Plan, Message | None, Message | None, list[Fate]]
 
@@ -283,8 +280,8 @@ class _Assembly:
     def _share_cached(self, spent: int, lines: Sequence[ProfileLine]) -> _Shared:
         """Choose the window independently of the recalled items, so that it stays the same from turn to turn.
 
-        A quarter of the room is always reserved for memory, and memory may use all the room that the window leaves
-        free.
+        Part of the room is always reserved for memory, and memory may use all the room that the window leaves free.
+        Where recalled items stay in the history, a smaller part is enough.
         """
         reserved = self._reserved(self.room - spent - self.pinned)
         plan, summary = self._plan(self._capped(self.room - spent - reserved))
@@ -306,12 +303,15 @@ class _Assembly:
         too. Otherwise each turn about the same subject would add the next best items, until they fill the history.
         """
         left = fold_tokens - self.head_tokens - total_tokens(plan.keep) - _tokens(summary)
-        return max(self.budget.request_tokens // STAYING_MEMORY_PART, LEAST_STAYING_TOKENS, left)
+        return max(self.budget.staying_memory_tokens, left)
 
     def _reserved(self, room: int) -> int:
         if not self.recalls:
             return 0
-        return room // CACHED_MEMORY_PART if self.budget.memory is None else min(room, self.budget.memory)
+        if self.budget.memory is not None:
+            return min(room, self.budget.memory)
+        share = room // CACHED_MEMORY_PART
+        return share if self.parts.fold_tokens is None else min(share, self.budget.staying_memory_tokens)
 
     def _statements_in(self, window: Sequence[Unit], summary: Message | None, lines: Sequence[ProfileLine]) -> Said:
         return Said((*self.head, *window, *self.parts.input), lines, summary)

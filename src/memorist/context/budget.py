@@ -14,6 +14,9 @@ MAX_TOKENS = 1 << 40
 CACHED_MEMORY_PART = 4
 """In the cached layout, the window always leaves a quarter of the room for memory. If the window made
 room for the items of each turn, it would begin with a different message on each turn."""
+STAYING_MEMORY_PART, MIN_STAYING_TOKENS = 16, 400
+"""In a session, where recalled items stay in the history, the window leaves this fraction of the request for those of
+the next turn, but at least this many tokens."""
 _CEILINGS = ("system", "profile", "memory", "tools", "history", "input")
 SECTIONS = ("system", "profile", "memory", "tools", "history", "input", "scratchpad")
 # Published context windows by model name; the longest matching prefix of a name is used.
@@ -93,10 +96,16 @@ class TokenBudget(msgspec.Struct, frozen=True):
         return min(self.total // 6, 600) if self.profile is None else self.profile
 
     @property
+    def staying_memory_tokens(self) -> int:
+        """This is how many tokens a session always leaves for memory."""
+        least = max(self.request_tokens // STAYING_MEMORY_PART, MIN_STAYING_TOKENS)
+        return min(self.request_tokens // CACHED_MEMORY_PART, least)
+
+    @property
     def window_tokens(self) -> int:
-        """This is the maximum number of tokens in the history in the cached layout, which leaves the rest of the
-        request for memory."""
-        window = self.request_tokens - self.request_tokens // CACHED_MEMORY_PART
+        """This is the maximum number of tokens in a session's history, which leaves the rest of the request for
+        memory."""
+        window = self.request_tokens - self.staying_memory_tokens
         return window if self.history is None else min(window, self.history)
 
     def ceiling(self, section: str) -> int | None:

@@ -42,6 +42,8 @@ PERSISTED, PASSED = "memorist.turns.persisted", "memorist.turns.passing"
 """State keys under which each user's turns in ended sessions are counted."""
 
 
+MIN_HISTORY_PART = 4
+"""A thread is folded as if history had at least this fraction of the request."""
 END_SECONDS = 30.0
 """How long `end` processes the session's messages, or waits for a worker to process them."""
 
@@ -118,7 +120,7 @@ class AsyncSession:
         policy: Policy | None = None,
         layout: Layout = "cached",
         system: Prompt | None = None,
-        compact_at: float = 0.8,
+        compact_at: float = 0.9,
         compact_to: float = 0.5,
         stash: int | None = None,
         isolated: bool = False,
@@ -266,11 +268,15 @@ class AsyncSession:
         """
         self._check_open()
         exists = await self._exists()
+        if tools is not None:
+            from ...context.reading import as_tools
+
+            tools = as_tools(tools)
+        room = self._history_room(self._system if system is None else system, tools)
         if exists:
             with self._core.shared.reading_on("summaries of sessions"):
-                await self._fold()
-        fold_tokens = int(self._compact[0] * self._budget.window_tokens)
-        assembling = Assembling(self._core, fold_tokens, self._prefix)
+                await self._fold(room)
+        assembling = Assembling(self._core, int(self._compact[0] * room), self._prefix)
         context = await assembling.context(
             input, thread=self.thread if exists else None,
             system=self._system if system is None else system, tools=tools, pinned_tools=pinned_tools,
@@ -494,8 +500,23 @@ class AsyncSession:
         jobs = await self._core.get_many(Job, keys)
         return any(job is not None and job.status == "running" for job in jobs)
 
-    async def _fold(self) -> None:
+    def _history_room(self, system: Prompt | None, tools: Sequence[Tool] | None) -> int:
+        """Return how many tokens history may use beside the system prompt and the tools, so that a thread is folded
+        before its window drops messages."""
         room = self._budget.window_tokens
+        if system is not None:
+            from ...context.measure import stored_tokens
+            from ...context.reading import instruction_messages
+
+            room -= sum(stored_tokens(message, self._core.shared.counter) for message in instruction_messages(system))
+        if tools:
+            from ...context.measure import count_tools
+
+            tokens = count_tools(tools, self._core.shared.counter)
+            room -= tokens if self._budget.tools is None else min(tokens, self._budget.tools)
+        return max(room, self._budget.request_tokens // MIN_HISTORY_PART)
+
+    async def _fold(self, room: int) -> None:
         thread = await Threads(self._core).get(self.thread)
         # The whole thread's tokens are an upper bound of its unfolded part, so short threads need no reading.
         if thread is not None and thread.tokens > self._compact[0] * room:

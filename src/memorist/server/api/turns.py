@@ -66,7 +66,7 @@ class Turns(ServerNoun, server_nouns.Turns):
         recall: bool | str | list[str | JsonObject] | JsonObject | None = True,
         scratchpad: Any = None,
         layout: Literal["standard", "cached"] = "cached",
-        compact_at: float = 0.8,
+        compact_at: float = 0.9,
         compact_to: float = 0.5,
         stash: int | None = None,
         pinned_tools: list[str] | None = None,
