@@ -76,6 +76,19 @@ def test_pdf_keeps_its_pages_and_the_headings_of_its_outline(memory: Memory) -> 
     assert [(heading, page) for heading, page, _ in chunks(memory, make_pdf())] == [("Welcome", 1), ("Refunds", 2)]
 
 
+def test_short_pages_without_headings_are_cited_one_by_one(memory: Memory) -> None:
+    pdf = FPDF()
+    pdf.set_font("Helvetica", size=12)
+    words = ("Welcome to the harbour.", "The crane lifts forty tonnes.", "Visitors wear orange vests.")
+    for text in words:
+        pdf.add_page()
+        pdf.multi_cell(0, text=text)
+    file = bytes(pdf.output())
+    assert chunks(memory, file) == [(None, page, text) for page, text in enumerate(words, 1)]
+    [hit, *_] = memory.recall("How much does the crane lift?", namespaces="global", kinds="document")
+    assert hit.page == 2
+
+
 def test_a_path_is_read_by_its_ending_and_is_the_source(memory: Memory, tmp_path: Path) -> None:
     path = tmp_path / "notes.md"
     path.write_text("# Notes\n\nRefunds within 30 days.\n", "utf-8")

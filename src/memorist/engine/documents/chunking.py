@@ -9,7 +9,8 @@ never split. Every chunk is an exact slice of the text.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 
 import msgspec
 
@@ -50,13 +51,22 @@ class _Section(msgspec.Struct, frozen=True):
 
 
 def chunk(
-    text: str, count: Callable[[str], int], *, target_tokens: int = TARGET_TOKENS, overlap_tokens: int = OVERLAP_TOKENS
+    text: str,
+    count: Callable[[str], int],
+    *,
+    page_starts: Sequence[int] = (),
+    target_tokens: int = TARGET_TOKENS,
+    overlap_tokens: int = OVERLAP_TOKENS,
 ) -> list[Piece]:
-    """Split a text into chunks, in order. `count` returns the number of tokens in a piece of text."""
+    """Split a text into chunks, in order. `count` returns the number of tokens in a piece of text, and `page_starts`
+    are the offsets of its pages. No chunk continues on the next page.
+    """
     pieces: list[Piece] = []
     for section in _sections(text):
-        spans = list(_sentences(text, section.start, section.stop, count, target_tokens))
-        pieces.extend(_packed(text, section, spans, count, target_tokens, overlap_tokens))
+        inside = [at for at in page_starts if section.start < at < section.stop]
+        for start, stop in pairwise([section.start, *inside, section.stop]):
+            spans = list(_sentences(text, start, stop, count, target_tokens))
+            pieces.extend(_packed(text, section, spans, count, target_tokens, overlap_tokens))
     return pieces
 
 

@@ -261,7 +261,9 @@ class Documents:
 
         chunks: dict[str, Chunk] = {}
         repeats: dict[str, int] = {}
-        for position, piece in enumerate(chunk(document.text, self._core.shared.counter.count)):
+        pages = () if file is None else file.page_starts
+        pieces = chunk(document.text, self._core.shared.counter.count, page_starts=pages)
+        for position, piece in enumerate(pieces):
             part = _part(piece, repeats)
             chunks[part] = Chunk(
                 org=document.org,
