@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from memorist.engine.derive.indexing import BATCH_ENTRIES
 from memorist.records import Job
 from memorist.runtime import run_blocking
@@ -55,6 +57,30 @@ async def test_the_next_recall_does_not_find_what_was_deleted(memory: Any) -> No
     await memory.learnings.delete(learning.id, user="ada")
     await memory.documents.delete(ADA, document.id)
     assert await found(memory, "heron") == ["The heron flew"]
+
+
+async def test_scores_after_a_deletion_are_those_of_a_memory_that_never_had_it(memory: Any) -> None:
+    async def scores(ns: str) -> list[tuple[str, float]]:
+        return [(hit.text, round(hit.score, 5)) for hit in await memory.recall("Where is the heron?", namespaces=ns)]
+
+    texts = ("The heron nests by the lake.", "A boat is moored near the lake.", "My sister paints herons.")
+    await thread(memory, *texts)
+    gone = await thread(memory, "The lake freezes in winter.", "Herons eat fish.", "I bought a heron print.")
+    await scores(ADA)
+    await memory.threads.delete(gone)
+    await thread(memory, *texts, ns="user:eve")
+    assert await scores(ADA) == await scores("user:eve")
+
+
+async def test_a_filter_by_time_does_not_change_scores(memory: Any, clock: FakeClock) -> None:
+    await thread(memory, "The heron nests by the lake.", "My sister paints herons.")
+    clock.advance(60)
+    start = clock().isoformat()
+    await thread(memory, "A heron nests near the boat.", "The lake freezes in winter.")
+    asked = "Where do herons nest near a boat?"
+    whole = {hit.text: hit.score for hit in await memory.recall(asked, namespaces=ADA)}
+    [first, *_] = await memory.recall(asked, namespaces=ADA, after=start)
+    assert first.score == pytest.approx(whole[first.text])
 
 
 async def test_what_expired_is_not_found(memory: Any, clock: FakeClock) -> None:

@@ -33,15 +33,13 @@ NEIGHBOUR_OFFSETS = (-2, -1, 1, 2, 3)
 MAX_DATED_ENTRIES = 40
 """How many of the nearest vectors to add from a time mentioned in the question."""
 MAX_SCANNED_ENTRIES = 5_000
-"""If a question names a date, a namespace with at most this many entries is scanned completely."""
+"""A namespace with at most this many entries is scanned completely if a question names a date, or after a deletion. Its
+document frequencies are always exact."""
 PAGE_ENTRIES = 2_000
 SAMPLE_ENTRIES = 512
 COUNT_GROWTH = 1.1
-"""The factor by which a namespace may grow before a cached document frequency is refreshed."""
+"""The factor by which a large namespace may grow before a cached document frequency is refreshed."""
 MAX_CACHED_COUNTS = 50_000
-LINKING_HITS, LINKING_TERMS = 3, 6
-"""How many of the best matches, and how many of the rarest words in each, are used to search for further facts."""
-
 R = TypeVar("R", bound=Record)
 ShortKey = str | tuple[str, str, str]
 """A compact key of an entry in an index in RAM; see `slim`."""
@@ -62,6 +60,15 @@ class Scoped(msgspec.Struct):
     lexical: LexicalIndex[ShortKey] | None = None
     counts: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
     sample: list[bytes] = msgspec.field(default_factory=list)
+    entries: int = 0
+    """This is the number of entries in the namespace when it was last searched."""
+
+    @property
+    def size(self) -> int:
+        """This is the number of indexed entries. It exceeds the number of stored ones after a deletion."""
+        if self.vectors is None:
+            return self.entries
+        return len(self.vectors) + sum(len(earlier) for earlier in self.earlier.values())
 
     def drop(self, key: Key) -> None:
         """Remove a deleted entry. The key begins with the namespace."""
@@ -173,7 +180,7 @@ class Candidates:
         """Embeds the question with an earlier embedder. It is None if the caller passes a vector."""
 
     async def take(self, namespaces: Sequence[tuple[str, NamespaceStats]], count: int) -> SearchResults:
-        """Return up to `count` candidates from each search and namespace, with their neighbours and linked entries."""
+        """Return up to `count` candidates from each search and namespace, with their neighbours and replacements."""
         results = SearchResults()
         wanted: dict[Key, Scoped | None] = {}
         for ns, stats in namespaces:
@@ -336,6 +343,12 @@ class Candidates:
                 self._scopes.put(key, scoped)
             if scoped.stamp < stats.stamp:
                 await self._refresh(scoped, stats)
+            if stats.entries < min(scoped.size, MAX_SCANNED_ENTRIES + 1):
+                # Deleted entries would still count in the spread of cosines. In a large namespace, they hardly matter.
+                scoped = self._fresh(ns, name)
+                self._scopes.put(key, scoped)
+                await self._refresh(scoped, stats)
+            scoped.entries = stats.entries
         return scoped
 
     def _fresh(self, ns: str, name: str | None) -> Scoped:
@@ -349,6 +362,8 @@ class Candidates:
 
     async def _refresh(self, scoped: Scoped, stats: NamespaceStats) -> None:
         reader = self._reader
+        if stats.entries <= MAX_SCANNED_ENTRIES:
+            scoped.counts.clear()
         if scoped.vectors is None and scoped.lexical is None:
             # New entries have newer stamps than the sample, so a full one need not be read again with every message.
             if scoped.embedder is not None and (len(scoped.sample) < SAMPLE_ENTRIES or scoped.earlier):

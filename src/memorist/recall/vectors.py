@@ -155,8 +155,7 @@ class VectorIndex(Generic[Key]):
         else:
             scores = self._approximate(query)
             pool = max(MIN_RESCORED_VECTORS, 3 * limit, count // RESCORE_SHARE)
-        seen = scores if mask is None else scores[mask[:count]]
-        seen = seen[:: 1 + len(seen) // _SPREAD_ROWS]
+        seen = scores[:: 1 + count // _SPREAD_ROWS]
         mean, std = float(seen.mean()), float(seen.std())
         if mask is not None:
             scores = np.where(mask[:count], scores, -np.inf)
