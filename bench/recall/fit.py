@@ -7,8 +7,8 @@ BEAM and PersonaMem are measured and never fitted on. Every question goes throug
 that `memory.recall` would rank. A question is a choice among its candidates: the evidence should score above the rest
 (a softmax over turns, or over sessions by their best turn). The calibration is a logistic regression in two steps:
 does the question have an answer here at all (questions of other people's memories, questions of other sets and small
-talk have none), and is this candidate it. Small memories (`SMALL`) count for the first step only. The floors of
-contexts are the highest that cost at most a point of evidence. The same data gives the same bytes.
+talk have none), and is this candidate it. Small memories (`SMALL`) count for both steps. The floors of contexts are the
+highest that cost at most a point of evidence. The same data gives the same bytes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from pools import Case, cached
 
 from memorist.recall.features import FEATURES
-from memorist.recall.ranking import Weights, calibrate, evidence_of, instructions, newest_first, rank
+from memorist.recall.ranking import Weights, calibrate, evidence_of, instructions, likelihood_of, newest_first, rank
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -43,7 +43,7 @@ FIT = {
 SMALL = {
     "lme500.small": 0.5, "realmem.small": 0.5, "vehicle.small": 0.5, "proactive.small": 0.5, "memorycode.small": 0.3,
 }  # fmt: skip
-"""Memories of a few turns, made from the same files; ranking is not fitted on them."""
+"""Small memories, cut from the same files; ranking is not fitted on them."""
 MEASURE_ONLY = ("locomo.json", "beam.json", "personamem2.json")
 NO_STRANGERS = {"memorycode", "factconsolidation"}
 """Sets whose questions have answers in the other conversations too."""
@@ -62,6 +62,8 @@ HIT_LEVELS = (0.0, 0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.015, 0.0
 """The floors to choose from: of a question, and of each hit."""
 QUESTION_POINTS, HIT_POINTS = 0.75, 0.25
 """How much evidence in 2,000 tokens, in points, the floors of questions and of hits may cost."""
+SIZES = (10, 30, 100, 400, 2_000)
+"""The calibration of memories with fewer entries than these is shown separately."""
 DEPTH = 20
 """How many of the best candidates of a question the calibration looks at."""
 WEIGHTS = Path(__file__).parents[2] / "src/memorist/recall/weights.json"
@@ -211,9 +213,10 @@ def fit_calibration(rows: Sequence[Row], weights: dict[str, float]) -> Weights:
         wishes.append(float(instructions(values, raw).max(initial=0.0)))
         share = {**FIT, **SMALL}[row.name] / sizes[row.name, row.unanswerable]
         weight.append(share * UNANSWERABLE.get(row.unanswerable, 1.0))
-        if not row.unanswerable and row.name in FIT:
+        if not row.unanswerable:
+            likely = likelihood_of(case.pool, raw)
             for place in judged(row, raw):
-                xs.append([1.0, raw[place], raw[place] - raw.max()])
+                xs.append([float(value[place]) for value in likely.values()])
                 ys.append(float(case.units[place] in case.gold))
                 ws.append(share)
     names = list(signals[0])
@@ -230,7 +233,7 @@ def fit_calibration(rows: Sequence[Row], weights: dict[str, float]) -> Weights:
     return Weights(
         weights,
         {name: round(float(value), 3) for name, value in zip([*names, "instructions"], [*w, *w_wish], strict=True)},
-        {name: round(float(value), 3) for name, value in zip(("constant", "score", "behind"), h, strict=True)},
+        {name: round(float(value), 3) for name, value in zip(likely, h, strict=True)},
         {"question": 0.0, "hit": 0.0},
     )
 
@@ -279,21 +282,29 @@ def figures(
 
 
 def calibration_figures(rows: Sequence[Row], table: Weights) -> dict[str, float]:
-    """Expected calibration error over the ten best of each question, unanswerable ones among them."""
-    p, y = [], []
+    """Expected calibration error over the ten best of each question, unanswerable ones among them; and the same for
+    memories by their number of entries."""
+    by_size: dict[str, list[tuple[float, bool]]] = {}
     for row in rows:
         if row.excluded or not (row.unanswerable or row.case.gold):
             continue
+        assert row.case.pool is not None
         _, score, _, units = ranked(row, table)
-        places = judged(row, score, units)[:10]
-        p += [float(score[place]) for place in places]
-        y += [float(units[place] in row.case.gold) for place in places]
-    bins = np.minimum((np.array(p) * 10).astype(int), 9)
-    truth, stated = np.array(y), np.array(p)
+        fewer = next((size for size in SIZES if row.case.pool.stats.entries < size), None)
+        judgements = [(float(score[place]), units[place] in row.case.gold) for place in judged(row, score, units)[:10]]
+        for name in ("", f", fewer than {fewer:,} entries" if fewer else f", {SIZES[-1]:,} entries and more"):
+            by_size.setdefault(f"expected calibration error{name}", []).extend(judgements)
+    return {name: calibration_error(judgements) for name, judgements in sorted(by_size.items())}
+
+
+def calibration_error(judgements: Sequence[tuple[float, bool]]) -> float:
+    """The mean difference between the stated and the true share of relevant hits, in ten bins of scores."""
+    stated, truth = np.array([p for p, _ in judgements]), np.array([float(y) for _, y in judgements])
+    bins = np.minimum((stated * 10).astype(int), 9)
     error = sum(
         abs(truth[bins == b].mean() - stated[bins == b].mean()) * (bins == b).mean() for b in set(bins.tolist())
     )
-    return {"expected calibration error": round(float(error), 3)}
+    return round(float(error), 3)
 
 
 def sent(row: Row, floors: dict[str, float]) -> Flags:
@@ -397,9 +408,11 @@ def main() -> None:
             print(f"  {name:24} {figures(rows, table.features, lambda row: row.held_out)}")
             print(f"  {'':24} {figures(rows, tables[kind].features)}", flush=True)
         unseen = [row for row in every if row.held_out]
-        print(f"  held out: {calibration_figures(unseen, table)}", flush=True)
+        few_unseen = [row for row in few if row.held_out]
+        print(f"  held out: {calibration_figures(unseen, table)}")
+        print(f"  held out, with small memories: {calibration_figures([*unseen, *few_unseen], table)}", flush=True)
         report_floors(unseen, table, "held out")
-        report_floors([row for row in few if row.held_out], table, "held out, small memories")
+        report_floors(few_unseen, table, "held out, small memories")
         report_floors(every, tables[kind], "all")
         if a.measure and vectors:
             for name in MEASURE_ONLY:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -32,8 +33,11 @@ SOURCE = Path(memorist.__file__).parent
 MADE_BY = ("recall/analyze.py", "recall/query.py", "recall/lexical.py",
            "recall/candidates.py", "recall/vectors.py", "languages/en/talk.toml", "embed/wordllama.py")  # fmt: skip
 DEPTH = 50
-SMALL_MEMORIES, BESIDE = 60, 2
+Item = TypeVar("Item")
+SMALL_MEMORIES, BESIDE = 80, 2
 """How many small memories are made of a set, and how many turns on each side of the evidence they have."""
+SMALL_SIZES = (5, 15, 50, 150)
+"""How many turns small memories have, in turn, unless their evidence alone has more."""
 STRANGERS = 120
 """How many questions of other conversations are asked of the conversations of a set: they have no answer there."""
 FOREIGN = 60
@@ -165,7 +169,7 @@ def _is_chatter(text: str) -> bool:
     return "?" not in text and len(text.split()) <= CHATTER_WORDS and len(tokens(text)) <= CHATTER_TERMS
 
 
-def _spread(items: Sequence[Question], number: int, at: int) -> list[Question]:
+def _spread(items: Sequence[Item], number: int, at: int) -> list[Item]:
     """So many items, evenly spread; other ones for each conversation."""
     step = max(1, len(items) // number)
     return [items[(place + at) % len(items)] for place in range(0, len(items), step)][:number] if items else []
@@ -208,16 +212,20 @@ def named(data: Dataset) -> Dataset:
 
 
 def small(data: Dataset) -> Dataset:
-    """Some questions, each with a memory of its own that has little but the evidence and the turns beside it."""
+    """Some questions, each with a memory of its own that has the evidence, the turns beside it and a few others."""
     asked = [(talk, question) for talk in data.conversations for question in talk.questions if question.gold]
     talks = []
-    for talk, question in asked[:: max(1, len(asked) // SMALL_MEMORIES)][:SMALL_MEMORIES]:
+    for number, (talk, question) in enumerate(asked[:: max(1, len(asked) // SMALL_MEMORIES)][:SMALL_MEMORIES]):
         turns = talk.turns[: question.visible]
         if data.level == "session":
-            near = [turn for turn in turns if turn.session in question.gold]
+            wanted = {place for place, turn in enumerate(turns) if turn.session in question.gold}
         else:
             gold = [place for place, turn in enumerate(turns) if turn.id in question.gold]
             wanted = {place + beside for place in gold for beside in range(-BESIDE, BESIDE + 1)}
-            near = [turn for place, turn in enumerate(turns) if place in wanted]
+        others = [place for place in range(len(turns)) if place not in wanted]
+        room = SMALL_SIZES[number % len(SMALL_SIZES)] - len(wanted)
+        if room > 0:
+            wanted.update(_spread(others, room, number))
+        near = [turn for place, turn in enumerate(turns) if place in wanted]
         talks.append(Conversation(f"{talk.id}/{question.id}", near, [replace(question, visible=None)]))
     return Dataset(f"{data.name}, small", data.level, talks)

@@ -34,8 +34,8 @@ NEAR_COSINE = 0.4
 """The minimum cosine similarity of the nearest candidate for which a small memory is searched even without shared
 words."""
 SMALL_MEMORY_ENTRIES = 400
-"""In a memory with fewer entries, rarity and nearness mean less. The fit determines how much less evidence is
-required."""
+"""In a memory with fewer entries, rarity and nearness mean less, and fewer others could be the answer. The fit
+determines how much less evidence is required, and how much more likely the best hits are."""
 FEW_ENTRIES, OWN_STATEMENTS = 100, 6
 """In a memory with fewer entries than the first number, a question about the user ("What should I cook?"), or one that
 shares a word with something they stated, recalls up to the second number of their best statements, even if nothing
@@ -305,8 +305,12 @@ def evidence_of(pool: Pool, values: Mapping[str, Floats]) -> dict[str, float]:
         "spread of meaning": 0.0 if similarity is None else similarity.std,
         "phrase": float(values["phrase"].max(initial=0.0)),
         "speaker": float(bool(pool.query.speakers)),
-        "small memory": math.log(max(1.0, SMALL_MEMORY_ENTRIES / max(1, pool.stats.entries))),
+        "small memory": _smallness(pool),
     }
+
+
+def _smallness(pool: Pool) -> float:
+    return math.log(max(1.0, SMALL_MEMORY_ENTRIES / max(1, pool.stats.entries)))
 
 
 def _session_sets(own: Flags, session: Ints) -> Flags:
@@ -332,9 +336,19 @@ def calibrate(pool: Pool, values: Mapping[str, Floats], raw: Floats, weights: We
     """
     odds = sum(weights.evidence[name] * value for name, value in evidence_of(pool, values).items())
     related = _sigmoid(odds + weights.evidence["instructions"] * instructions(values, raw))
-    hit = weights.hit
-    relevant = hit["constant"] + hit["score"] * raw + hit["behind"] * (raw - float(raw.max(initial=0.0)))
-    return related, related * _sigmoid(relevant)
+    likely = sum(weights.hit[name] * value for name, value in likelihood_of(pool, raw).items())
+    return related, related * _sigmoid(likely)
+
+
+def likelihood_of(pool: Pool, raw: Floats) -> dict[str, Floats]:
+    """Return what determines how likely each candidate is the answer, if there is one. In a small memory, few others
+    could be."""
+    return {
+        "constant": np.ones(len(raw)),
+        "score": raw,
+        "behind": raw - float(raw.max(initial=0.0)),
+        "small memory": np.full(len(raw), _smallness(pool)),
+    }
 
 
 def _sigmoid(value: Floats) -> Floats:
