@@ -336,7 +336,7 @@ def calibrate(pool: Pool, values: Mapping[str, Floats], raw: Floats, weights: We
     """
     odds = sum(weights.evidence[name] * value for name, value in evidence_of(pool, values).items())
     related = _sigmoid(odds + weights.evidence["instructions"] * instructions(values, raw))
-    likely = sum(weights.hit[name] * value for name, value in likelihood_of(pool, raw).items())
+    likely: Floats = np.sum([value * weights.hit[name] for name, value in likelihood_of(pool, raw).items()], axis=0)
     return related, related * _sigmoid(likely)
 
 
