@@ -72,10 +72,11 @@ async def test_scores_after_a_deletion_are_those_of_a_memory_that_never_had_it(m
     assert await scores(ADA) == await scores("user:eve")
 
 
-async def test_a_filter_by_time_does_not_change_scores(memory: Any, clock: FakeClock) -> None:
+async def test_a_filter_by_time_does_not_change_the_score_of_the_best_hit(memory: Any, clock: FakeClock) -> None:
     await thread(memory, "The heron nests by the lake.", "My sister paints herons.")
     clock.advance(60)
     start = clock().isoformat()
+    clock.advance(60)
     await thread(memory, "A heron nests near the boat.", "The lake freezes in winter.")
     asked = "Where do herons nest near a boat?"
     whole = {hit.text: hit.score for hit in await memory.recall(asked, namespaces=ADA)}
