@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from ..dates import parse_dates
 from ..errors import UsageError
-from ..languages import UNSPACED, language_of, languages
+from ..languages import UNSPACED, language_of, languages, stop_words
 from ..messages.message import Message
 from .extracted import EVERYTHING, Extracted
 from .keys import slug
@@ -126,9 +126,11 @@ def _read(
         stated = _stated(clause.text, book, frame, at, plain=not doubt, greeted=greeted)
         items += [item for item in stated if item.kind != "learning" or (wishes and not _is_part(item, items))]
     items += _anywhere(sentence.text, book, frame, at)  # "my sister Maria" is said whatever else is in doubt
-    if not items and not reason and correction:
+    if not items and not reason:
         items += _contrast(bare, frame, previous)
-    if not items and not reason and remember and _is_own(bare, book):
+    remember = remember and (_is_own(bare, book) or bool(book.remembers_any.match(sentence.text)))
+    is_cut = sentence.text.endswith((",", ":", ";"))  # a quotation followed: "Remember: when I ask, '…'"
+    if not items and not reason and remember and not is_cut:
         note = bare.strip(_EDGES)
         items = [replace(frame, key=f"note.{slug(note, words=8)}", value=note[:1].upper() + note[1:], rule="note")]
     return [*items] or [Refused(sentence.text, book.lang, reason or "no rule fits")]
@@ -211,10 +213,10 @@ def _items(rule: Rule, match: re.Match[str], book: RuleBook, frame: Extracted, a
     if "things" in groups:  # "allergic to peanuts, and I live in Lisbon": the list ends where the next clause begins
         first, last = match.span("things")
         elided = (own.end() for own in book.ellipsis.finditer(match.string))
-        ends = [*(own.start() for own in book.boundary.finditer(match.string)), *elided]
-        groups["things"] = match.string[first : min((end for end in ends if first < end < last), default=last)].strip(
-            _EDGES
-        )
+        starts = [*(own.start() for own in book.boundary.finditer(match.string)), *elided]
+        ends = [start for start in starts if first < start < last]
+        groups["things"] = match.string[first : min([*ends, last])].strip(_EDGES)
+        groups["rest"] = "" if ends else match.string[match.end() :].lstrip()
     for name in ("name", "named"):
         if name in groups:
             groups[name] = groups[name].removesuffix("'s")
@@ -274,13 +276,7 @@ def _values(rule: Rule, groups: dict[str, str], book: RuleBook, at: datetime) ->
 
 def _things(topic: str, groups: dict[str, str], book: RuleBook) -> Iterator[str]:
     if topic == "allergy":
-        joined = groups.get("things") or groups.get("things_2", "")
-        things = [thing.strip(_EDGES) for thing in _JOINT.split(f"{joined} ")]
-        while things and (not things[-1] or things[-1].casefold() in book.words("degrees")):  # "peanuts, badly, and"
-            things.pop()
-        refused = book.words("not_things") | book.words("degrees")
-        if all(thing and not (set(thing.casefold().split()) & refused) for thing in things):
-            yield from things
+        yield from _allergens(groups.get("things") or groups.get("things_2", ""), groups.get("rest", ""), book)
         return
     listed = {"condition": "condition", "medication": "drug", "avoids": "food"}[topic]
     for name in (listed, f"{listed}_2"):
@@ -288,8 +284,36 @@ def _things(topic: str, groups: dict[str, str], book: RuleBook) -> Iterator[str]
             yield book.canonical(listed, groups[name])
 
 
+def _allergens(text: str, rest: str, book: RuleBook) -> Iterator[str]:
+    """Yield the things in a list such as "cats, pollen and tree nuts", which the rest of the sentence follows.
+
+    Words after the first thing often begin a remark ("peanuts, so please", "latex and hate gloves"). They belong to the
+    list only if a conjunction closes it, and the last one only if the sentence ends there or it is a listed allergen.
+    """
+    first, *others = re.split(rf"({_JOINT.pattern})", text)
+    vague = book.words("not_things")
+    refused = vague | book.words("degrees") | stop_words(book.lang)
+    states = book.words("diet") | book.words("condition") | book.words("job")
+    rows = list(zip(others[::2], others[1::2], strict=True))
+    closed = max((number for number, (joint, _) in enumerate(rows, 1) if joint.strip(" ,;，")), default=0)
+    out = [first]
+    for number, (_, thing) in enumerate(rows, 1):
+        words = thing.casefold().split()
+        if not words or thing.casefold() in book.words("degrees"):  # "peanuts, badly, and …"
+            continue
+        if vague & {*words}:  # "nuts or something"
+            return
+        is_listed = thing.casefold() in book.words("allergen")
+        is_open = number > closed or (number == closed and rest[:1].isalnum())
+        if not is_listed and (is_open or len(words) > 1 or words[0] in refused | states):
+            break
+        out.append(thing)
+    if not refused & {*first.casefold().split()}:
+        yield from (book.canonical("allergen", thing) for thing in out)
+
+
 def _single(topic: str, groups: dict[str, str], book: RuleBook) -> Iterator[tuple[str, object]]:
-    if topic in ("name", "nickname"):
+    if topic in ("name", "surname", "nickname"):
         name = groups.get("named") or groups["name"]
         if _is_name(name, book, called="named" in groups):
             yield topic, name

@@ -48,6 +48,7 @@ _PARTS = (
     "openers",
     "corrections",
     "remembers",
+    "remembers_any",
     "own",
     "doubts",
     "jokes",
@@ -71,6 +72,7 @@ _READ_BY_CODE = {
     "job",
     "judgements",
     "diet",
+    "allergen",
 }
 """Lists that values are checked against, whether or not a pattern names them."""
 
@@ -124,6 +126,8 @@ class RuleBook:
         self.opening = re.compile(rf"\s*(?:[¡¿]\s*)?(?:(?:{before}){join}{gap}|{corrected})", re.I)
         self.correction = re.compile(rf"\s*(?:[¡¿]\s*)?{_either(table, 'corrections')}{join}", re.I)
         self.remembers = re.compile(rf"\s*{_either(table, 'remembers')}{join}{gap}", re.I)
+        self.remembers_any = re.compile(rf"\s*{_either(table, 'remembers_any')}{join}{gap}", re.I)
+        """Requests to remember anything, whoever it is about."""
         self.own = re.compile(table.get("own") or r"(?!)", re.I)
         self.doubts = re.compile(table.get("doubts") or r"(?!)", re.I)
         self.jokes = re.compile(table["jokes"], re.I) if "jokes" in table else None

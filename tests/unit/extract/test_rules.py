@@ -109,9 +109,41 @@ STATED = {
         ("My birthday is tomorrow.", {"birthday": "--11-12"}),
         ("My birthday is on 3 May.", {"birthday": "--05-03"}),
         ("Remember that my car is on level 3.", {"note.my_car_is_on_level_3": "My car is on level 3"}),
+        ("Remember: the meeting is on Friday.", {"note.the_meeting_is_on_friday": "The meeting is on Friday"}),
+        ("Please remember that the deadline is May 3.", {"note.the_deadline_is_may_3": "The deadline is May 3"}),
+        ("Remember my shoe size is 42.", {"note.my_shoe_size_is_42": "My shoe size is 42"}),
+        ("Don't forget I have a nut allergy.", {"allergy.nuts": "nuts"}),
+        ("Correction: I work at Globex.", {"employer": "Globex"}),
+        ("I'm allergic to shellfish, so please be careful.", {"allergy.shellfish": "shellfish"}),
+        ("I'm allergic to dust, especially in spring.", {"allergy.dust": "dust"}),
+        ("I'm allergic to peanuts, not almonds.", {"allergy.peanuts": "peanuts"}),
+        ("I'm allergic to latex and hate gloves.", {"allergy.latex": "latex"}),
+        ("I'm allergic to peanuts and vegan.", {"allergy.peanuts": "peanuts"}),
+        ("I'm allergic to nuts, okay.", {"allergy.nuts": "nuts"}),
+        ("I'm allergic to peanuts, tree nuts.", {"allergy.peanuts": "peanuts", "allergy.tree_nuts": "tree nuts"}),
+        ("I'm allergic to kiwis and mangoes.", {"allergy.kiwis": "kiwis", "allergy.mangoes": "mangoes"}),
+        ("I have a nut allergy.", {"allergy.nuts": "nuts"}),
+        ("I'm called Peter.", {"name": "Peter"}),
+        ("I'm Ana Sousa, nice to meet you.", {"name": "Ana Sousa"}),
+        ("My name is not Ana, it's Anna.", {"name": "Anna"}),
+        ("My last name is O'Brien.", {"surname": "O'Brien"}),
+        ("My pronouns are they/them.", {"pronouns": "they/them"}),
+        ("From now on, call me Bob.", {"nickname": "Bob"}),
+        ("I live near Boston.", {"location": "the Boston area"}),
+        ("My home is in Lyon.", {"location": "Lyon"}),
+        ("I just started a new job at Amazon.", {"employer": "Amazon"}),
+        ("I'm 12 weeks pregnant.", {"condition.pregnancy": "pregnancy"}),
+        ("I only eat halal food.", {"diet": "halal"}),
+        ("I became vegan in January.", {"diet": "vegan"}),
+        ("My boss is Karen.", {"relation.boss": "Karen"}),
+        ("My doctor is Dr. Patel.", {"relation.doctor": "Dr. Patel"}),
+        ("Our daughter Emma is five.", {"relation.daughter.emma": "Emma"}),
+        ("Our cat is called Luna.", {"pet.cat.luna": "Luna"}),
+        ("My date of birth is 3 May 1990.", {"birthday": "1990-05-03"}),
     ],
     "de": [
         ("Ich heiße Karl Weber.", {"name": "Karl Weber"}),
+        ("Korrektur: Ich wohne in Graz.", {"location": "Graz"}),
         ("Ich wohne in Leipzig.", {"location": "Leipzig"}),
         ("Ich arbeite als Tischler bei Siemens.", {"role": "Tischler", "employer": "Siemens"}),
         ("Ich bin allergisch gegen Haselnüsse.", {"allergy.haselnüsse": "Haselnüsse"}),
@@ -120,6 +152,7 @@ STATED = {
     ],
     "fr": [
         ("Je m'appelle Chloé Martin.", {"name": "Chloé Martin"}),
+        ("Je suis allergique aux noix, donc attention.", {"allergy.noix": "noix"}),
         ("J'habite à Rennes.", {"location": "Rennes"}),
         ("Je suis allergique aux arachides.", {"allergy.arachides": "arachides"}),
         ("Je suis végétarienne.", {"diet": "végétarien"}),
@@ -127,6 +160,7 @@ STATED = {
     ],
     "es": [
         ("Me llamo Lucía Ramos.", {"name": "Lucía Ramos"}),
+        ("Recuerda: soy vegano.", {"diet": "vegano"}),
         ("Vivo en Sevilla.", {"location": "Sevilla"}),
         ("Soy alérgica a los cacahuetes.", {"allergy.cacahuetes": "cacahuetes"}),
         ("Soy vegana.", {"diet": "vegano"}),
@@ -134,6 +168,7 @@ STATED = {
     ],
     "it": [
         ("Mi chiamo Giulia Conti.", {"name": "Giulia Conti"}),
+        ("Sono allergico alle noci, quindi attenzione.", {"allergy.noci": "noci"}),
         ("Abito a Torino.", {"location": "Torino"}),
         ("Sono allergica alle noci e vivo a Roma.", {"allergy.noci": "noci", "location": "Roma"}),
         ("Sono allergica alle arachidi.", {"allergy.arachidi": "arachidi"}),
@@ -141,12 +176,14 @@ STATED = {
     ],
     "pt": [
         ("Meu nome é Beatriz Souza.", {"name": "Beatriz Souza"}),
+        ("Sou alérgico a amendoim, então cuidado.", {"allergy.amendoim": "amendoim"}),
         ("Moro em Recife.", {"location": "Recife"}),
         ("Sou alérgica a amendoim.", {"allergy.amendoim": "amendoim"}),
         ("Minha irmã Ana mora aqui.", {"relation.sister.ana": "Ana"}),
     ],
     "nl": [
         ("Mijn naam is Sanne de Vries.", {"name": "Sanne de Vries"}),
+        ("Ik ben allergisch voor noten, dus pas op.", {"allergy.noten": "noten"}),
         ("Ik woon in Utrecht.", {"location": "Utrecht"}),
         ("Ik ben allergisch voor pinda's.", {"allergy.pindas": "pinda's"}),
         ("Mijn zus Fleur komt morgen.", {"relation.sister.fleur": "Fleur"}),
@@ -158,6 +195,7 @@ STATED = {
     ],
     "zh": [
         ("我叫王小明。", {"name": "王小明"}),
+        ("我对花生、牛奶和鸡蛋过敏。", {"allergy.花生": "花生", "allergy.牛奶": "牛奶", "allergy.鸡蛋": "鸡蛋"}),
         ("我住在杭州。", {"location": "杭州"}),
         ("我对花生过敏。", {"allergy.花生": "花生"}),
         ("我妹妹叫小雨。", {"relation.sister.小雨": "小雨"}),
@@ -205,6 +243,17 @@ def test_every_language_states_something() -> None:
         "We bought it in November 2023.",
         "Remember, my door is always open.",
         "Remember that consistency is key.",
+        "Just remember: pain is temporary.",
+        "Remember: when I ask, 'Do you understand?', say yes.",
+        "Remember my brother?",
+        "Alice: I live in Rome.",
+        "I'm allergic to the smell of paint.",
+        "I'm allergic to my boss.",
+        "I found a job at Target for my son.",
+        "I got a job offer at Acme.",
+        "My sister is Canadian.",
+        "That isn't right.",
+        "That's wrong.",
         "Call me back.",
         "Call me Monday.",
         "I'm Leo.",
@@ -259,6 +308,8 @@ def wishes(text: str) -> list[Any]:
         "Please keep answers short.",
         "I want you to always start function names with 'fn_'.",
         "Going forward, I'd like you to keep your answers short.",
+        "From now on, I'd like you to refrain from small talk.",
+        "Please be concise from now on.",
         "Antworte mir bitte immer auf Deutsch.",
         "À partir de maintenant, réponds en français.",
         "A partir de ahora, responde en español.",
@@ -289,6 +340,9 @@ def test_standing_wishes_are_read(text: str) -> None:
         "She always laughs when I ask about her cat.",
         "Always nice when I ask and somebody knows.",
         "When I ask my boss, he never answers.",
+        "From now on, I want you to be happy.",
+        "Going forward, I want you to focus on two key things.",
+        "Call me Bob from now on.",
     ],
 )
 def test_one_time_requests_and_pep_talk_are_no_wishes(text: str) -> None:
@@ -327,6 +381,9 @@ def test_one_time_requests_and_pep_talk_are_no_wishes(text: str) -> None:
         ("忘记你知道的关于我的一切。", EVERYTHING),
         ("私について知っていることをすべて忘れてください。", EVERYTHING),
         ("That's not true anymore.", ""),
+        ("That isn't right anymore.", ""),
+        ("You can forget my birthday.", "my birthday"),
+        ("I don't want you to remember my address.", "my address"),
         ("Vergiss bitte, dass ich in Leipzig wohne.", "ich in Leipzig wohne"),
         ("Oublie que j'habite à Rennes.", "j'habite à Rennes"),
         ("Olvida que vivo en Sevilla.", "vivo en Sevilla"),
@@ -382,6 +439,16 @@ def test_a_correction_names_the_value_that_it_replaces() -> None:
     (item,) = extract("No, it's Jon, not John.", at=AT, previous=before)
     assert (item.key, item.value, item.rejected, item.correction) == ("name", "Jon", "John", True)
     assert extract("No, it's Jon, not Peter.", at=AT, previous=before) == []
+    (item,) = extract("It's Jon, not John.", at=AT, previous=before)
+    assert (item.key, item.value, item.rejected) == ("name", "Jon", "John")
+
+
+def test_retiring_ends_the_employer() -> None:
+    items = extract("I'm retired now.", at=AT)
+    assert {(item.key, item.value, item.retracted) for item in items} == {
+        ("role", "retired", False),
+        ("employer", None, True),
+    }
 
 
 def test_two_people_with_one_relation_have_a_key_each() -> None:
