@@ -27,7 +27,7 @@ STATED = {
         ("Hi, I'm Ada.", {"name": "Ada"}),
         ("I'm Lee, I live in Oslo.", {"name": "Lee", "location": "Oslo"}),
         ("I'm Nigerian, I live in Lagos.", {"location": "Lagos"}),
-        ("I live just outside of Lyon with my dog.", {"location": "near Lyon"}),
+        ("I live just outside of Lyon with my dog.", {"location": "the Lyon area"}),
         ("How do I heat my small apartment in Brooklyn?", {"location": "Brooklyn"}),
         ("I'm the lead designer at Acme.", {"role": "lead designer", "employer": "Acme"}),
         ("I'm the co-founder of Comparative, a new tool.", {"role": "co-founder", "employer": "Comparative"}),
