@@ -90,12 +90,17 @@ async def _read(core: Core, ns: str, until: float, busy: Collection[str]) -> boo
     until = min(until, monotonic() + MAX_WAIT_SECONDS)
     for attempt in count():
         left = [job for job in jobs if monotonic() > until or not await _done(core, deriver, job, until)]
-        # Only the worker of this process is waited for; one elsewhere may be slow, or dead.
-        if not any((job.owner or "").startswith(f"{os.getpid()}-") for job in left) or monotonic() > until:
+        if not left or monotonic() > until:
             break
-        await core.runtime.sleep(pause(attempt, first=0.005, longest=0.1))
+        # A worker may have claimed a job since it was read.
         rows = await core.get_many(Job, [job.row_key[1:] for job in left])
         jobs = [job for job in rows if job is not None and job.status != "dead"]
+        # Only the worker of this process is waited for; one elsewhere may be slow, or dead.
+        is_ours = any((job.owner or "").startswith(f"{os.getpid()}-") for job in jobs)
+        is_free = attempt == 0 and any(job.status == "ready" and not job.error for job in jobs)
+        if not is_ours and not is_free:
+            break
+        await core.runtime.sleep(pause(attempt, first=0.005, longest=0.1))
     return True
 
 
