@@ -47,8 +47,9 @@ def texts_of(data: Path) -> dict[tuple[str, str, str], tuple[str, str]]:
 
 def labelled(data: Path | None) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Text, time and label of each labelled turn."""
-    for row in rows(TESTS / "real" / "turns.jsonl"):
-        yield row["text"], row["at"], row
+    for name in ("turns.jsonl", "second.jsonl"):
+        for row in rows(TESTS / "real" / name):
+            yield row["text"], row["at"], row
     texts = texts_of(data) if data is not None else {}
     for row in rows(LABELS) if texts else ():
         text, at = texts[row["set"], row["conversation"], row["turn"]]

@@ -11,8 +11,11 @@ import pytest
 
 from memorist.extract import Extracted, extract
 
+DATA = Path(__file__).parents[2] / "data" / "real"
 ROWS = [
-    json.loads(line) for line in (Path(__file__).parents[2] / "data" / "real" / "turns.jsonl").read_text().splitlines()
+    json.loads(line)
+    for name in ("turns.jsonl", "second.jsonl")
+    for line in (DATA / name).read_text("utf-8").splitlines()
 ]
 
 
@@ -20,7 +23,7 @@ def read(row: dict[str, Any]) -> list[Extracted]:
     return extract(row["text"], at=datetime.fromisoformat(row["at"]).replace(tzinfo=UTC))
 
 
-@pytest.mark.parametrize("part", ["dev", "heldout", "fit"])
+@pytest.mark.parametrize("part", ["dev", "heldout", "fit", "second_learn", "second_aside"])
 def test_at_least_95_percent_of_what_is_extracted_is_good(part: str) -> None:
     verdicts = [
         {label["key"]: label["label"] for label in row.get("labels", ())}.get(item.key)
