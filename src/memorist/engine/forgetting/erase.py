@@ -259,7 +259,7 @@ class Eraser:
         messages = await self._scan(Message, link.target_key)
         if link.relation == "imported":
             chosen = [message for message in messages if message.metadata.get("source") == source]
-            if messages and len(chosen) == len(messages):  # it was not continued here
+            if thread is not None and len(chosen) == len(messages):  # it was not continued here
                 return [Node(whole)]
         else:
             chosen = [message for message in messages if source in carried(message).get("written", ())]
