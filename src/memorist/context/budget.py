@@ -138,7 +138,8 @@ def as_budget(budget: TokenBudget | int | str) -> TokenBudget:
         return budget
     if isinstance(budget, str):
         return TokenBudget.for_model(budget)
-    return _of_tokens(budget)
+    # Only what can be a number is looked up in the cache, because other values may not be hashable.
+    return _of_tokens(budget) if isinstance(budget, int) else TokenBudget(budget)
 
 
 @lru_cache(64, typed=True)  # True and 1.0 equal 1, but are no budgets

@@ -94,11 +94,11 @@ def _likeness(vocabulary: list[str], asked: list[str], every: NDArray[np.float32
     every = every - every[flat].mean(axis=0)
     every /= np.maximum(np.linalg.norm(every, axis=1, keepdims=True), 1e-9)
     out: NDArray[np.float32] = np.minimum(every[len(vocabulary) :] @ every[: len(vocabulary)].T, 0.999)
-    places: dict[tuple[str, ...], list[int]] = {}
-    for place, word in enumerate(vocabulary):
-        places.setdefault(tuple(tokens(word, "english")), []).append(place)
+    positions: dict[tuple[str, ...], list[int]] = {}
+    for position, word in enumerate(vocabulary):
+        positions.setdefault(tuple(tokens(word, "english")), []).append(position)
     for row, word in enumerate(asked):
-        out[row, places.get(tuple(tokens(word, "english")), [])] = 1.0
+        out[row, positions.get(tuple(tokens(word, "english")), [])] = 1.0
     return out
 
 
