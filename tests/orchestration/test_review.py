@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from memorist import Extraction, Memory, NotFound
@@ -93,6 +94,37 @@ async def test_a_rejected_candidate_is_not_proposed_again_from_the_same_message(
     assert outcome.stored == [] and outcome.refused[0].reason.startswith("was rejected")
     told_anew = await carry(memory, (lives_in("Mars"), Source("t#2", SAID)))
     assert [item.value for item in told_anew.stored] == ["Mars"]
+
+
+@pytest.mark.parametrize(
+    "proposed",
+    [
+        lives_in("Mars"),
+        note(key="city", value="Mars", subject="Mia", text="Mia lives on Mars."),
+        note(kind="event", text="The user flies to Mars."),
+        note(kind="learning", text="The user prefers Mars."),
+    ],
+)
+async def test_a_rejected_candidate_stays_rejected_when_the_message_is_read_again(memory: Any, proposed: Note) -> None:
+    ada = memory.scope(user="ada")
+
+    async def propose(again: Note, message: str) -> Any:
+        noting = Noting(memory._core, "user:ada")
+        await noting.propose(again, Source(message, SAID), "unlikely")
+        if noting.changes:
+            await memory._core.apply(*noting.changes)
+        return noting.outcome
+
+    [candidate] = (await propose(proposed, "t#1")).waiting
+    await do(ada.review.reject(candidate.id))
+    outcome = await propose(proposed, "t#1")
+    assert outcome.waiting == [] and outcome.refused[0].reason.startswith("was rejected")
+    assert await do(ada.review.list()) == []
+    if proposed.kind == "fact":
+        reworded = msgspec.structs.replace(proposed, text="In other words.")
+        assert (await propose(reworded, "t#1")).waiting == []
+        assert (await carry(memory, (proposed, Source("t#1", SAID)))).stored == []
+    assert len((await propose(proposed, "t#2")).waiting) == 1, "a new statement may be proposed"
 
 
 async def test_an_edited_candidate_is_stored_as_edited(memory: Any) -> None:

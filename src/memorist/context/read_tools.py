@@ -30,7 +30,11 @@ _TOOLS: tuple[tuple[str, str, JsonObject, list[str]], ...] = (
             "id": {"type": "string", "description": "The id of the message or result, such as talk#12."},
             "from": {"type": "integer", "description": "The first line to read; the first line of all is 1."},
             "lines": {"type": "integer", "description": f"How many lines to read, at most {MAX_LINES}."},
-            "pattern": {"type": "string", "description": "Return only lines that contain this text."},
+            "pattern": {
+                "type": "string",
+                "description": "Return only lines that contain this text, or one of several texts separated by |. "
+                "Plain text, not a regular expression.",
+            },
         },
         ["id"],
     ),
@@ -102,8 +106,9 @@ def page(id: str, text: str, call: ReadCall) -> str:
     lines = list(enumerate(reading_lines(text), 1))
     total = len(lines)
     if call.pattern:
-        pattern = re.compile(re.escape(call.pattern[:MAX_PATTERN_CHARACTERS]), re.IGNORECASE)
-        lines = [(number, line) for number, line in lines if pattern.search(line)]
+        pattern = call.pattern[:MAX_PATTERN_CHARACTERS]
+        # A row of a table contains | itself, so the whole text comes first.
+        lines = _lines_with(lines, [pattern]) or _lines_with(lines, pattern.split("|"))
     wanted = [(number, line) for number, line in lines if number >= max(1, call.first)]
     shown: list[str] = []
     characters = 0
@@ -117,6 +122,15 @@ def page(id: str, text: str, call: ReadCall) -> str:
     more = len(wanted) - len(shown)
     rest = f"\n({more} more; read on from {wanted[len(shown)][0]})" if more else ""
     return f"{id}, {total} lines:\n" + "\n".join(shown) + rest
+
+
+def _lines_with(lines: list[tuple[int, str]], texts: Sequence[str]) -> list[tuple[int, str]]:
+    # The texts are escaped: a model's own expression could take exponential time.
+    options = [re.escape(text) for text in texts if text.strip()]
+    if not options:
+        return []
+    pattern = re.compile("|".join(options), re.IGNORECASE)
+    return [(number, line) for number, line in lines if pattern.search(line)]
 
 
 def split_id(id: str) -> tuple[str, int]:

@@ -8,13 +8,12 @@ import msgspec
 
 from ..errors import InvalidValue, NotFound
 from ..filters import parse_filter
-from ..records import Candidate, Fact, Link, Ref, Tombstone
+from ..records import Candidate, Link, Ref
 from ..scope import Ns
 from ..stores.base import Change, Delete, Expect, Put
 from ..values import Json, check_name, check_text
 from .audit import audit
 from .core import Bounds, Core
-from .forgetting.guard import value_fingerprint
 from .memories import Remembered
 from .options import check_reason, checked_limit
 
@@ -143,12 +142,14 @@ class Review:
             >>> memory.review.reject("nothing", ns="user:ada")
             False
         """
+        from .derive.noting import rejections
+
         check_reason(reason)
         candidate = await self.get(id, ns=ns)
         if candidate is None:
             return False
         self._core.scope.writable(candidate.ns)
-        await self._core.apply(*self._closing(candidate, "reject"), *self._tombstones(candidate))
+        await self._core.apply(*self._closing(candidate, "reject"), *map(Put, rejections(self._core, candidate)))
         return True
 
     # -- parts
@@ -175,22 +176,6 @@ class Review:
         )
         _, _, event = self._closing(candidate, "approve")
         return [Expect(Candidate, candidate.row_key, candidate.version), Put(approved), Put(link), event]
-
-    def _tombstones(self, candidate: Candidate) -> list[Change]:
-        """Return the tombstones that prevent a rejected fact from being proposed again from the same message."""
-        key, value = candidate.proposal.get("key"), candidate.proposal.get("value")
-        if candidate.kind != "fact" or candidate.operation == "end" or key is None:
-            return []
-        at = self._core.at()
-        fact = Fact(org=candidate.org, ns=candidate.ns, key=key, value=value, created_at=at, updated_at=at)
-        actor = self._core.scope.actor
-        marks = [
-            Tombstone(
-                org=fact.org, kind="fact", fingerprint=value_fingerprint(fact, source), actor=actor, created_at=at
-            )
-            for source in candidate.sources
-        ]
-        return [Put(mark) for mark in marks]
 
     async def _existing(self, id: str, ns: Ns | None) -> Candidate:
         candidate = await self.get(id, ns=ns)

@@ -42,6 +42,22 @@ def test_a_result_that_was_elided_is_read_back_by_the_id_in_its_marker() -> None
         assert len(read.call("read_more", {"id": "talk#3"}).splitlines()) == MAX_LINES + 2
 
 
+def test_a_pattern_may_be_one_of_several_texts() -> None:
+    rows = "| id | state |\n| 1 | open |\n| 2 | closed |\nid 3 is open"
+    turn = [*TURN[:2], {"role": "tool", "tool_call_id": "c1", "content": rows}]
+    with open_ram() as memory:
+        thread = memory.threads.create("user:ada", id="talk").id
+        memory.threads.append(thread, *turn)
+
+        def numbers(pattern: str) -> list[str]:
+            answer = ReadBack(memory, thread).call("read_more", {"id": "talk#3", "pattern": pattern})
+            return [line.partition(":")[0] for line in answer.splitlines()[1:]]
+
+        assert numbers("CLOSED|is open") == ["3", "4"]
+        assert numbers("1 | open") == ["2"], "a text that contains | itself is looked for first"
+        assert numbers("closed|") == ["3"] and numbers("|||") == [] and numbers("(a+)+$|open") == ["2", "4"]
+
+
 def test_results_of_one_message_have_ids_and_line_numbers_of_their_own() -> None:
     rows = json.dumps({"rows": [{"id": n, "name": f"name {n}"} for n in range(900)]})
     uses = [{"type": "tool_use", "id": f"u{n}", "name": "run", "input": {}} for n in range(3)]

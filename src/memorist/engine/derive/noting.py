@@ -20,7 +20,7 @@ from ...extract.writer.checks import EXCLUSIVE_KEYS, Note
 from ...gate.admission import Admission
 from ...gate.passing import Tally
 from ...ids import digest
-from ...records import Candidate, Event, Fact, FactVersion, Learning
+from ...records import Candidate, Event, Fact, FactVersion, Learning, Tombstone
 from ...scope import Scope
 from ...stores.base import Change, Expect, Put
 from ...values import JsonObject, fingerprint_json
@@ -29,6 +29,7 @@ from ..core import Core
 from ..events import Events, event_key
 from ..facts.facts import RESTORED, Facts, key_about
 from ..facts.timeline import spliced
+from ..forgetting.guard import value_fingerprint
 from ..gating import counter_changes
 from ..learnings import Learnings, learning_id
 from ..memories import Remembered, remembered
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 M = TypeVar("M", Fact, Event, Learning)
 MAX_SOURCES = 8
 """How many of its most recent sources a memory keeps."""
+REJECTED_BEFORE = "was rejected before, from the same message"
 CONFIRMED_SHARE = 0.3
 """How much of the remaining doubt is removed when the same statement is made again."""
 
@@ -119,7 +121,10 @@ class Noting:
             reason=reason, confidence=note.confidence, sources=(source.message,), trust=source.trust,
             created_at=source.stated_at, updated_at=at,
         )  # fmt: skip
-        if await self._core.get(Candidate, self._ns, candidate.id) is None:
+        rejected = rejections(self._core, candidate)
+        if any(await self._core.get_many(Tombstone, [mark.row_key[1:] for mark in rejected])):
+            self._refuse(note, REJECTED_BEFORE)
+        elif await self._core.get(Candidate, self._ns, candidate.id) is None:
             await self._core.apply(
                 Put(candidate), audit(self._core, "propose", "candidate", f"{self._ns}/{candidate.id}", source.message)
             )
@@ -129,8 +134,7 @@ class Noting:
 
     async def _note_fact(self, note: Note, source: Source) -> None:
         facts, core = Facts(self._core), self._core
-        name = table_key(note.key or "", note.value)
-        key = note.target.id.removeprefix("fact:") if note.target is not None else key_about(name, note.subject)
+        name, key = table_key(note.key or "", note.value), _fact_key(note)
         current = await core.get(Fact, self._ns, key)
         if note.op == "end":
             await self._end_fact(note, source, current)
@@ -154,7 +158,7 @@ class Noting:
         if current is not None and (note.op == "update" or _same(current.value, note.value)):
             fact = _updated(fact, current, note, source)
         if await facts._refused(fact) is not None:
-            self._refuse(note, "was rejected before, from the same message")
+            self._refuse(note, REJECTED_BEFORE)
             return
         if await self._is_old_news(key, current, source):
             history = await spliced(core, current, [fact], self._ns, key, before=True)
@@ -293,12 +297,41 @@ class Noting:
                 )
             )  # fmt: skip
             if stored.status == "rejected":
-                self._refuse(note, "was rejected before, from the same message")
+                self._refuse(note, REJECTED_BEFORE)
             else:
                 self.outcome.stored.append(remembered(stored, core.at()))
 
     def _refuse(self, note: Note, reason: str) -> None:
         self.outcome.refused.append(Refused(reason=reason, text=note.text, message=note.turn + 1))
+
+
+def rejections(core: Core, candidate: Candidate) -> list[Tombstone]:
+    """Return the tombstones that say that a candidate was rejected: one for its proposal, and for a fact one for its
+    value from each source, so that other words for the same value do not bring it back."""
+    at, actor = core.at(), core.scope.actor
+    marks = [Tombstone(
+        org=candidate.org, kind="candidate", fingerprint=digest(f"{candidate.ns}\0{candidate.id}".encode()),
+        actor=actor, created_at=at,
+    )]  # fmt: skip
+    if candidate.kind == "fact" and candidate.operation != "end":
+        note = msgspec.convert(candidate.proposal, Note)
+        fact = Fact(
+            org=candidate.org, ns=candidate.ns, key=_fact_key(note), value=note.value, created_at=at, updated_at=at
+        )
+        marks += [
+            Tombstone(
+                org=fact.org, kind="fact", fingerprint=value_fingerprint(fact, source), actor=actor, created_at=at
+            )
+            for source in candidate.sources
+        ]
+    return marks
+
+
+def _fact_key(note: Note) -> str:
+    """Return the key under which a note about a fact is stored, unless it needs a key of its own."""
+    if note.target is not None:
+        return note.target.id.removeprefix("fact:")
+    return key_about(table_key(note.key or "", note.value), note.subject)
 
 
 def _period(note: Note, start: datetime | None, end: datetime | None) -> tuple[datetime | None, datetime | None]:
