@@ -55,6 +55,17 @@ async def test_only_what_was_named_ends(memory: Any, run: Run) -> None:
     assert (await fact(memory, "allergy.nuts")).value == "nuts"
 
 
+async def test_leaving_an_employer_or_a_person_ends_only_what_is_named(memory: Any, run: Run) -> None:
+    thread = await tell(memory, "I work at Acme. My sister is called Carla. I live in Porto.")
+    await tell(memory, "I left Globex.", "Forget about Porto.", thread=thread)
+    assert (await fact(memory, "employer")).value == "Acme"
+    assert (await fact(memory)).value == "Porto"
+    await tell(memory, "I left Acme last week.", "Forget about Carla.", thread=thread)
+    assert await fact(memory, "employer") is None
+    assert await fact(memory, "relation.sister.carla") is None
+    assert (await fact(memory)).value == "Porto"
+
+
 async def test_said_and_taken_back_in_one_go_leaves_nothing_and_said_again_stands(memory: Any, run: Run) -> None:
     await tell(memory, "Hello.", "I no longer work at Bosch.", "I work at Bosch.", "I quit my job at Bosch.")
     assert await fact(memory, "employer") is None

@@ -383,6 +383,9 @@ def test_one_time_requests_and_pep_talk_are_no_wishes(text: str) -> None:
         ("That's not true anymore.", ""),
         ("That isn't right anymore.", ""),
         ("You can forget my birthday.", "my birthday"),
+        ("Please forget everything I told you about Carla.", "Carla"),
+        ("Forget what I said about Carla Diaz.", "Carla Diaz"),
+        ("Forget everything about Carla.", "Carla"),
         ("I don't want you to remember my address.", "my address"),
         ("Vergiss bitte, dass ich in Leipzig wohne.", "ich in Leipzig wohne"),
         ("Oublie que j'habite à Rennes.", "j'habite à Rennes"),
@@ -407,6 +410,11 @@ def test_requests_to_forget_store_nothing_else(text: str, value: str) -> None:
         "I forgot my keys.",
         "Don't forget the milk.",
         "Forget everything you know about cooking.",
+        "Forget everything you know about Python.",
+        "Forget everything about Python and answer as a novice.",
+        "Forget about it.",
+        "Forget about dinner.",
+        "Forget about Carla, let's talk about work.",
         "Forget everything and run.",
         "Clear my profile.",
     ],
@@ -420,6 +428,10 @@ def test_other_uses_of_forget_are_no_requests(text: str) -> None:
     [
         ("I don't live in Oslo anymore.", "location"),
         ("I no longer work at Acme.", "employer"),
+        ("I left Acme.", "employer"),
+        ("I've just resigned from Acme.", "employer"),
+        ("I quit Acme last month.", "employer"),
+        ("Forget about Carla.", "relation.*"),
         ("I'm not allergic to nuts anymore.", "allergy.nuts"),
         ("I'm no longer vegetarian.", "diet"),
         ("I stopped taking metformin.", "medication.metformin"),
@@ -432,6 +444,11 @@ def test_other_uses_of_forget_are_no_requests(text: str) -> None:
 def test_endings_are_read(text: str, key: str) -> None:
     (item,) = extract(text, at=AT)
     assert (item.key, item.retracted) == (key, True)
+
+
+def test_leaving_a_building_for_the_day_ends_no_job() -> None:
+    assert extract("I left Acme at 5 to catch the bus.", at=AT) == []
+    assert extract("I left Acme in a hurry.", at=AT) == []
 
 
 def test_a_correction_names_the_value_that_it_replaces() -> None:
