@@ -131,6 +131,14 @@ def test_how_something_is_done_is_no_personal_question() -> None:
     assert analyse("What should I eat?").personal
 
 
+def test_who_gets_what_the_assistant_makes_is_no_personal_question() -> None:
+    assert not analyse("Tell me a joke.").personal
+    assert not analyse("Write me a poem about autumn.").personal
+    assert analyse("Tell me about the trip.").personal
+    assert analyse("Tell me a story about my dog.").personal
+    assert analyse("Give me a recipe for tonight.").personal  # what they like matters
+
+
 @given(st.text(max_size=200), st.lists(st.text(max_size=20), max_size=4))
 def test_any_text_can_be_asked(text: str, speakers: list[str]) -> None:
     asked = analyse(text, speakers=speakers, now=NOW)
