@@ -46,7 +46,9 @@ def check_model(spec: ModelSpec, *, blocking: bool) -> None:
     if find_spec(provider) is None:
         raise UsageError(f"the model {_shown(spec)!r} needs an SDK; run: {install_command(provider)}")
     if not base_url and not any(os.environ.get(name) for name in _MODEL_KEYS[provider]):
-        raise UsageError(f"the model {_shown(spec)!r} needs a key: set {_MODEL_KEYS[provider][0]}; there are: {MODELS}")
+        raise UsageError(
+            f"the model {_shown(spec)!r} needs a key: set {_MODEL_KEYS[provider][0]}, or use one of: {MODELS}"
+        )
 
 
 def check_embedder(spec: EmbedderSpec, *, blocking: bool) -> None:
@@ -71,7 +73,7 @@ def check_embedder(spec: EmbedderSpec, *, blocking: bool) -> None:
         raise UsageError(f"there is no embedder {_shown(spec)!r}; use one of: {EMBEDDERS}")
     elif "@" not in rest and not os.environ.get(_EMBEDDER_KEYS[provider]):
         raise UsageError(
-            f"the embedder {_shown(spec)!r} needs a key: set {_EMBEDDER_KEYS[provider]}; there are: {EMBEDDERS}"
+            f"the embedder {_shown(spec)!r} needs a key: set {_EMBEDDER_KEYS[provider]}, or use one of: {EMBEDDERS}"
         )
 
 

@@ -115,7 +115,7 @@ def test_tables_of_someone_else_are_refused_and_left_alone(new_database: Callabl
     url = new_database()
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("CREATE SCHEMA memorist; CREATE TABLE memorist.threads (x int)")
-    with pytest.raises(SchemaError, match="not ours"):
+    with pytest.raises(SchemaError, match="did not create"):
         opened(url)
     assert rows(url, "SELECT tablename::text FROM pg_tables WHERE schemaname = 'memorist'") == [("threads",)]
 

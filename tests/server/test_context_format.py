@@ -52,7 +52,19 @@ def test_without_a_format_the_whole_context_is_answered(client: httpx.Client) ->
 
 def test_other_formats_are_refused(client: httpx.Client) -> None:
     refused = client.post("/v1/context", json={"input": "Hi", "format": "gemini"})
-    assert refused.status_code == 422 and "format" in refused.json()["detail"]
+    assert refused.status_code == 422
+    assert refused.json()["detail"] == (
+        "`format` is invalid: Invalid enum value 'gemini'; valid values are context, openai, anthropic"
+    )
+
+
+def test_a_wrong_choice_in_a_list_or_in_the_query_names_the_valid_values(client: httpx.Client) -> None:
+    listed = client.get("/v1/memories", params={"kinds": '["thought"]'})
+    assert listed.status_code == 422
+    assert listed.json()["detail"].endswith("; valid values are fact, event, learning")
+    queried = client.get("/v1/threads", params={"by": "size"})
+    assert queried.status_code == 422
+    assert queried.json()["detail"].endswith("; valid values are id, updated_at, created_at")
 
 
 def test_memories_are_listed_and_searched(client: httpx.Client) -> None:

@@ -67,7 +67,7 @@ class Installer:
 
     def __init__(self, commands: Commands, where: Where, root: Path, *, home: Path, state: Path) -> None:
         if commands.agent not in AGENTS:
-            raise UsageError(f"there is no agent {commands.agent!r}; there are {', '.join(AGENTS)}")
+            raise UsageError(f"there is no agent {commands.agent!r}; use one of {', '.join(AGENTS)}")
         self._commands, self._where, self._state = commands, where, state
         self._files = files_of(commands, where, root, home)
         location = str(root if where == "project" else home)

@@ -46,7 +46,7 @@ def check_forms(case: Case) -> None:
         if kind not in KINDS:
             near = get_close_matches(kind, KINDS, n=1)
             hint = f"did you mean {near[0]!r}? There are" if near else "there are"
-            raise InvalidValue(f"case {case.name!r}: no expectation {kind!r}; {hint} {', '.join(KINDS)}")
+            raise InvalidValue(f"case {case.name!r}: there is no expectation {kind!r}; {hint} {', '.join(KINDS)}")
         if not _FORMS[kind](value):
             raise InvalidValue(f"case {case.name!r}: {kind} is written {_EXAMPLES[kind]}; the case has {_shown(value)}")
 

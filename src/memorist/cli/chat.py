@@ -31,7 +31,9 @@ HELP = """\
 
 @click.command()
 @click.option(
-    "--model", envvar="MEMORIST_MODEL", help="anthropic:MODEL, openai:MODEL or openai:MODEL@URL; an echo if omitted."
+    "--model",
+    envvar="MEMORIST_MODEL",
+    help="The model: anthropic:MODEL, openai:MODEL or openai:MODEL@URL. Without one, an echo replies.",
 )
 @click.option("--thread", help="The thread to continue. Starts a new one if omitted.")
 @click.option("--budget", type=int, default=4000, show_default=True, help="The maximum number of tokens in a request.")

@@ -34,7 +34,12 @@ def show_policy(session: Session) -> None:
     "--secret", "secrets", multiple=True, metavar="KIND=ACTION", help="Mask, refuse or allow this kind of secret."
 )
 @click.option("--messages", type=click.Choice(["keep", "mask", "refuse"]), help="What to do with secrets in messages.")
-@click.option("--personal", multiple=True, metavar="CLASS=RULE", help="allow, review, refuse or 'expire 30d'.")
+@click.option(
+    "--personal",
+    multiple=True,
+    metavar="CLASS=RULE",
+    help="What to do with this class: allow, review, refuse or 'expire 30d'.",
+)
 @click.option("--reset", is_flag=True, help="Remove the stored policy first.")
 @session_of
 def set_policy(
@@ -60,7 +65,9 @@ def set_policy(
         try:
             policy = memory.gate.set(**parts) if parts else current
         except TypeError as problem:
-            raise UsageError(f"the file has a part that does not belong to a policy: {', '.join(parts)}") from problem
+            raise UsageError(
+                f"the file contains a field that a policy does not have; it contains {', '.join(parts)}"
+            ) from problem
         session.fields(policy.to_dict())
 
 

@@ -34,7 +34,7 @@ def _with(session: Session, work: Callable[[Keys], Coroutine[object, None, T]]) 
 
 
 @keys.command()
-@click.option("--role", "roles", multiple=True, help="reader, writer, forget, operator or admin. Repeatable.")
+@click.option("--role", "roles", multiple=True, help="A role: reader, writer, forget, operator or admin. Repeatable.")
 @click.option(
     "--actor",
     default="user",

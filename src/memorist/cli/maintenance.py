@@ -157,7 +157,7 @@ def forget(
     user = session.user
     named = [value for value in (user, thread, message, fact, source) if value is not None]
     if len(named) != 1:
-        raise UsageError("say what to forget: one of --user, --thread, --message, --fact, --source")
+        raise UsageError("choose one thing to forget: pass --user, --thread, --message, --fact or --source")
     if not yes and not preview and not session.as_json:
         what = "it" if user is None else f"the user {user} and everything known about them"
         confirm(f"This cannot be undone. Forget {what}?")

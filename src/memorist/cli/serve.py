@@ -47,7 +47,9 @@ NEEDS = f"the server needs packages that are not installed; run: {install_comman
     help="A folder that operators may analyse. Repeatable.",
 )  # fmt: skip
 @click.option("--link", is_flag=True, help="Print a one-time link to the inspector, even if there are keys.")
-@click.option("--tools", default="all", show_default=True, help="The tool sets of /mcp: core, tasks, graph or all.")
+@click.option(
+    "--tools", default="all", show_default=True, help="The tool sets of /mcp: core, review, tasks, graph or all."
+)
 @click.option("--issuer", default=None, help="An OAuth issuer whose tokens /mcp accepts in addition to keys.")
 @click.option(
     "--resource",

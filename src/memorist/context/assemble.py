@@ -136,7 +136,9 @@ def fixed_tokens(
     for name, ceiling in (("system", budget.system), ("tools", budget.tools)):
         if ceiling is not None and fixed[name] > ceiling:
             raise BudgetError(
-                f"{name} takes {fixed[name]} tokens; its ceiling is {ceiling}", sections=fixed, budget_tokens=ceiling
+                f"the section {name} takes {fixed[name]} tokens; its limit in the budget is {ceiling}",
+                sections=fixed,
+                budget_tokens=ceiling,
             )
     return fixed
 
@@ -233,7 +235,7 @@ class _Assembly:
     def _check(self) -> None:
         ceiling = self.budget.input
         if ceiling is not None and self.input_tokens > ceiling:
-            raise self._over({}, f"the input takes {self.input_tokens} tokens; its ceiling is {ceiling}")
+            raise self._over({}, f"the input takes {self.input_tokens} tokens; its limit in the budget is {ceiling}")
         if self.room < 0:
             raise self._over({})
         if self.pinned > self._capped(self.room):
@@ -327,7 +329,7 @@ class _Assembly:
         listed = ", ".join(f"{name} {tokens}" for name, tokens in sections.items() if tokens)
         limit = self.budget.request_tokens
         return BudgetError(
-            message or f"what must be sent does not fit {limit} tokens: {listed}; raise the budget or shorten these",
+            message or f"the required items do not fit into {limit} tokens: {listed}; raise the budget or shorten them",
             sections=sections,
             budget_tokens=limit,
         )

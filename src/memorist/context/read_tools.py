@@ -94,7 +94,7 @@ def parse_call(name: str, arguments: str | Mapping[str, object]) -> ReadCall | s
     except (msgspec.MsgspecError, AttributeError, TypeError, ValueError) as wrong:
         return f"The arguments of {name} are wrong: {wrong}"
     if name not in (READ_MORE, SEARCH_HISTORY):
-        return f"There is no tool {name[:64]!r} here; there are {READ_MORE} and {SEARCH_HISTORY}."
+        return f"There is no tool {name[:64]!r} here; use {READ_MORE} or {SEARCH_HISTORY}."
     if (name == READ_MORE and not call.id) or (name == SEARCH_HISTORY and not call.query.strip()):
         return f"{name} needs {'an id' if name == READ_MORE else 'a query'}."
     return call

@@ -130,7 +130,7 @@ def open_counter(spec: object = None) -> Counter:
     if spec == "estimate":
         return Estimate()
     if isinstance(spec, str):
-        raise UsageError(f"no counter is called {spec[:64]!r}; there are {', '.join(ENCODINGS)} and estimate")
+        raise UsageError(f"there is no counter {spec[:64]!r}; use one of {', '.join(ENCODINGS)} or estimate")
     if hasattr(spec, "encode"):
         return _tokenizer(spec)
     if hasattr(spec, "count") and hasattr(spec, "name"):

@@ -142,7 +142,8 @@ def choose_tools(
     spent = count_tools([*(tools[index] for index in fixed), *finder], counter)
     if spent > ceiling:
         raise BudgetError(
-            f"tools takes at least {spent} tokens (the pinned tools and {FIND_TOOL}); its ceiling is {ceiling}",
+            f"the section tools takes at least {spent} tokens (the pinned tools and {FIND_TOOL}); "
+            f"its limit in the budget is {ceiling}",
             sections={"tools": spent},
             budget_tokens=ceiling,
         )

@@ -115,7 +115,7 @@ def read_usage(reported: object) -> Usage:
         return _with_compactions(Usage(whole, _number(fields.get("output_tokens")), read, creation), fields)
     kind = "prompt" if "prompt_tokens" in fields else "input"
     if f"{kind}_tokens" not in fields:
-        raise UsageError("usage is a provider's answer or its `usage`, with the tokens of the input in it")
+        raise UsageError("usage is a provider's answer or its `usage`, including the number of input tokens")
     details = _fields(fields.get(f"{kind}_tokens_details") or {})
     cached = fields.get("cached_tokens") or details.get("cached_tokens")
     written = fields.get("written_tokens") or details.get("cache_write_tokens")

@@ -64,7 +64,7 @@ def source(text: str, names: Sequence[str]) -> Source:
     unknown = sorted(set(options) - {"file", "quantized", "max_tokens", "threads", *names})
     if unknown:
         there = ", ".join(("file", "quantized", "max_tokens", "threads", *names))
-        raise UsageError(f"an ONNX model has no option {unknown[0]!r}; there are: {there}")
+        raise UsageError(f"an ONNX model has no option {unknown[0]!r}; use one of: {there}")
     for name in ("max_tokens", "threads"):
         if name in options and not options[name].isdigit():
             raise UsageError(f"the option {name} of an ONNX model must be a whole number")

@@ -412,7 +412,7 @@ class Events:
             return None
         event = await self._core.get(Event, ns, check_name(after, "after"))
         if event is None:
-            raise NotFound("the event to list after is gone; list from the start", event=after)
+            raise NotFound("the event that after= names no longer exists; list from the start", event=after)
         return to_micros(event.starts_at), event.id
 
     # Last: the name hides the builtin for annotations below it.

@@ -54,7 +54,7 @@ class Events:
     def on(self, name: str, hook: Hook) -> Callable[[], None]:
         """Call `hook` for each event with this name, and return a function that removes it."""
         if name not in EVENTS:
-            raise UsageError(f"no event {name!r}; there are {', '.join(EVENTS)}")
+            raise UsageError(f"there is no event {name!r}; use one of {', '.join(EVENTS)}")
         if not callable(hook) or inspect.iscoroutinefunction(hook):
             raise UsageError("a hook is a plain function of one event; it may start a task where it needs to await")
         hooks = self._hooks.setdefault(name, [])

@@ -31,7 +31,7 @@ class CallLimits(msgspec.Struct, frozen=True, kw_only=True):
     def check_hits(self, hits: int) -> None:
         """Raise TooLarge if a recall asks for too many hits."""
         if self.hits is not None and hits > self.hits:
-            raise TooLarge(f"top_k and offset are {hits} together; this server allows {self.hits}", limit=self.hits)
+            raise TooLarge(f"top_k plus offset is {hits}; this server allows at most {self.hits}", limit=self.hits)
 
 
 NO_LIMITS = CallLimits()

@@ -618,7 +618,7 @@ def _readings(id: str) -> list[tuple[MemoryKind, str]]:
 def _kinds(kinds: Iterable[MemoryKind]) -> list[MemoryKind]:
     chosen = [kinds] if isinstance(kinds, str) else list(kinds)
     if unknown := [kind for kind in chosen if kind not in KINDS]:
-        raise InvalidValue(f"no kind of memory {unknown[0]!r}; there are {', '.join(KINDS)}")
+        raise InvalidValue(f"there is no kind of memory {unknown[0]!r}; use one of {', '.join(KINDS)}")
     return [kind for kind in KINDS if kind in chosen]
 
 

@@ -66,5 +66,5 @@ def check_period(valid_from: datetime | None, valid_until: datetime | None) -> N
 def version_of(expect: object) -> int:
     """Return the version to expect after checking that it is a non-negative whole number."""
     if isinstance(expect, bool) or not isinstance(expect, int) or not 0 <= expect < 1 << 63:
-        raise UsageError("expect is a version number; 0 means that there must be none yet")
+        raise UsageError("expect is a version number; 0 means that it must not exist yet")
     return expect

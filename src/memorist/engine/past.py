@@ -84,7 +84,7 @@ class Past:
 
     async def apply(self, changes: Sequence[Change], *, now: int) -> list[ChangeResult]:
         """Refuse to write, because the past cannot be changed."""
-        raise Unsupported("the past cannot be written; as_of= only reads")
+        raise Unsupported("a memory opened with as_of= is read-only")
 
     def _unchanged(self, row: Record) -> bool:
         return to_micros(cast(Any, row).updated_at) <= self._micros

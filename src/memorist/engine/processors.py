@@ -479,7 +479,7 @@ async def _ran(core: Core, processor: Any, progress: Progress | None) -> Report:
 def _as_processor(spec: object) -> object:
     if isinstance(spec, str):
         if spec not in PROCESSORS:
-            raise UsageError(f"no processor {spec!r}; there are {', '.join(PROCESSORS)}")
+            raise UsageError(f"there is no processor {spec!r}; use one of {', '.join(PROCESSORS)}")
         return PROCESSORS[spec]()
     processor = spec() if isinstance(spec, type) else spec
     if not callable(getattr(processor, "process", None)):

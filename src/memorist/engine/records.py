@@ -466,7 +466,7 @@ class Records:
         shared.record_bytes[org] = (used + (size if used + size <= limit else 0), counted)
         if used + size > limit:
             raise TooLarge(
-                f"the records of this org would take over {limit} bytes; delete some or raise record_bytes",
+                f"the records of this org would take more than {limit} bytes; delete some or raise record_bytes",
                 limit=limit, used=used,
             )  # fmt: skip
 
@@ -505,7 +505,7 @@ def _encoded(data: object) -> tuple[str, bytes]:
     if isinstance(data, bytes | bytearray | memoryview):
         content = bytes(data)
         if len(content) > MAX_RECORD_BYTES:
-            raise TooLarge(f"a record of {len(content)} bytes; the limit is {MAX_RECORD_BYTES}")
+            raise TooLarge(f"the record has {len(content)} bytes; the limit is {MAX_RECORD_BYTES}")
         return "bytes", content
     return "json", json_bytes(data, "data", MAX_RECORD_BYTES)
 

@@ -71,7 +71,7 @@ class Review:
         )
         changes, outcome = await carry_out(self._core, candidate.ns, [(note, source)])
         if outcome.refused:
-            raise InvalidValue(f"it can no longer be carried out: {outcome.refused[0].reason}")
+            raise InvalidValue(f"the candidate can no longer be approved: {outcome.refused[0].reason}")
         memory = next(iter((*outcome.stored, *outcome.ended)), None)
         closing = self._closing(candidate, "approve") if memory is None else self._approving(candidate, memory)
         # One commit without a retry: if two people decide about a candidate at once, the second gets a conflict.

@@ -47,7 +47,7 @@ class AsyncWatch:
 
     def __init__(self, core: Core, namespaces: Sequence[Ns] | None, kinds: Sequence[str] | None) -> None:
         if core.batch is not None:
-            raise UsageError("a batch cannot watch; ask the memory")
+            raise UsageError("a batch cannot watch changes; call watch on the memory itself")
         self._core = core
         self._spaces = None if namespaces is None else {core.scope.readable(ns) for ns in namespaces}
         self._kinds = None if kinds is None else frozenset(kinds)

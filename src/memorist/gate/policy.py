@@ -124,7 +124,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         names = {"*", *kind_groups(), *kind_groups().values()} if self.secrets else ()
         for name, action in self.secrets.items():
             if name not in names:
-                raise UsageError(f"there is no kind of secret named {name!r}; there are {', '.join(sorted(names))}")
+                raise UsageError(f"there is no kind of secret named {name!r}; use one of {', '.join(sorted(names))}")
             if action not in ACTIONS:
                 raise UsageError(f"a secret is one of {', '.join(ACTIONS)}, not {action!r}")
         if self.messages not in MESSAGE_MODES:
@@ -133,7 +133,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             for name, rule in rules.items():
                 if name not in CLASSES:
                     raise UsageError(
-                        f"there is no class of personal data named {name!r}; there are {', '.join(CLASSES)}"
+                        f"there is no class of personal data named {name!r}; use one of {', '.join(CLASSES)}"
                     )
                 parse_rule(rule)
         if any(not isinstance(rule, Retention) for rule in self.retention):

@@ -46,7 +46,7 @@ def reader_for(kind: str, source: SourceFiles) -> Reader:
         reader = next((reader for reader in READERS.values() if reader.recognises(source)), None)
         if reader is None:
             formats = "; ".join(f"{reader.kind}: {reader.says}" for reader in READERS.values())
-            raise UsageError(f"the format of {source.name!r} was not recognised; name its kind. There are: {formats}")
+            raise UsageError(f"the format of {source.name!r} was not recognised; name its kind, one of: {formats}")
         return reader
     if kind not in READERS:
         raise UsageError(f"the kind to import must be one of auto, {', '.join(READERS)}; not {kind[:64]!r}")

@@ -347,7 +347,9 @@ async def _review(caller: Caller, arguments: Reviewing) -> Answer:
             await queue.approve(id, ns=ns)
             decided = "approved"
         if not decided:
-            raise NotFound(f"nothing waits for approval under {arguments.id!r}")
+            raise NotFound(
+                f"no memory with the id {arguments.id!r} waits for approval; call review without `id` to list them"
+            )
     items = [
         shown.Candidate(
             id=f"candidate:{row.id}", operation=row.operation, text=row.text, reason=row.reason or "",
@@ -365,7 +367,7 @@ async def _tidy(caller: Caller, arguments: Tidying) -> Answer:
     plan = await plans.make(ns=ns)
     code = hashlib.sha256(msgspec.json.encode([caller.id, ns, plan.lines, plan.versions])).hexdigest()[:8]
     if arguments.confirm is not None and arguments.confirm != code:
-        raise UsageError("the plan is another one by now; call tidy without `confirm` to see it")
+        raise UsageError("the plan has changed; call tidy without `confirm` to see the new one")
     if arguments.confirm is not None:
         plan = await plans.apply(plan)
     lines = [

@@ -45,13 +45,15 @@ def _closed(schema: Schema) -> Schema:
 
 
 _ENTITY = _object(
-    name=_text("what it is called"), entityType=_text("what it is"), observations=_list(_text(), "what is known of it")
+    name=_text("what it is called"),
+    entityType=_text("what it is"),
+    observations=_list(_text(), "what is known about it"),
 )
 _RELATION = _object(
     **{
         "from": _text("the entity it starts from"),
         "to": _text("the entity it leads to"),
-        "relationType": _text("what joins them, in active voice"),
+        "relationType": _text("how they are related, in active voice"),
     }
 )
 _ADDED = _object(entityName=_text(), addedObservations=_list(_text()))
@@ -88,7 +90,7 @@ def _tool(name: str, about: str, input: Schema, output: Schema, hints: Hints, **
 
 GRAPH_TOOLS: tuple[GraphTool, ...] = (
     _tool(
-        "create_entities", "Add entities to the graph; those whose names are taken are passed over.",
+        "create_entities", "Add entities to the graph. Entities whose names already exist are skipped.",
         _object(entities=_list(_ENTITY)), _object(entities=_list(_ENTITY)), WRITE,
         edit=graph.create_entities, answer="entities",
     ),
@@ -98,28 +100,28 @@ GRAPH_TOOLS: tuple[GraphTool, ...] = (
         edit=graph.create_relations, answer="relations",
     ),
     _tool(
-        "add_observations", "Add what is known of entities that are in the graph.",
+        "add_observations", "Add observations to entities in the graph.",
         _object(observations=_list(_object(entityName=_text("whose"), contents=_list(_text(), "what is new")))),
         _object(results=_list(_ADDED)), WRITE, edit=graph.add_observations, answer="results",
     ),
     _tool(
-        "delete_entities", "Take entities out of the graph, with their relations.",
+        "delete_entities", "Delete entities and their relations from the graph.",
         _object(entityNames=_list(_text(), "which")), _DONE, DESTROY,
         edit=graph.delete_entities, answer="Entities deleted successfully",
     ),
     _tool(
-        "delete_observations", "Take observations away from entities.",
+        "delete_observations", "Delete observations from entities.",
         _object(deletions=_list(_object(entityName=_text("whose"), observations=_list(_text(), "which")))), _DONE,
         DESTROY, edit=graph.delete_observations, answer="Observations deleted successfully",
     ),
     _tool(
-        "delete_relations", "Take relations out of the graph.",
+        "delete_relations", "Delete relations from the graph.",
         _object(relations=_list(_RELATION, "which")), _DONE, DESTROY,
         edit=graph.delete_relations, answer="Relations deleted successfully",
     ),
     _tool("read_graph", "The whole graph.", _object(), _GRAPH, READ, read=lambda whole: whole.shown()),
     _tool(
-        "search_nodes", "Entities in whose name, type or observations a text stands, with their relations.",
+        "search_nodes", "Entities whose name, type or observations contain a text, with their relations.",
         _object(query=_text("the text")), _GRAPH, READ, read=graph.search_nodes,
     ),
     _tool(

@@ -83,7 +83,7 @@ async def make_prompt(
     """Return a prompt as messages: the stored data first, then the user's request."""
     prompt = PROMPTS.get(name)
     if prompt is None:
-        raise NotFound(f"no prompt {name[:64]!r}; there are {', '.join(PROMPTS)}")
+        raise NotFound(f"there is no prompt {name[:64]!r}; use one of {', '.join(PROMPTS)}")
     argument = arguments.get(prompt.argument, "")
     if prompt.required and not argument:
         raise UsageError(f"{name} needs `{prompt.argument}`: {prompt.what}")

@@ -176,7 +176,7 @@ class Handlers:
     async def _reader(self, ctx: Context) -> Caller:
         caller = await self._who(ctx)
         if not caller.may("reader"):
-            raise MCPError(types.INVALID_PARAMS, "this key may not read")
+            raise MCPError(types.INVALID_PARAMS, "this key has no permission to read")
         return caller
 
 
@@ -204,7 +204,7 @@ def tool_result(answer: Fitted) -> types.CallToolResult:
 
 def failed(error: MemoristError, *, plain: bool = False) -> types.CallToolResult:
     """Return a tool result with an error message. With `plain` (for graph tools), it omits the error's name."""
-    again = " It may be tried again." if error.retryable else ""
+    again = " You can try again." if error.retryable else ""
     text = str(error) if plain else f"{type(error).__name__}: {error}.{again}"
     return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=True)
 

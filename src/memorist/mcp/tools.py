@@ -78,7 +78,7 @@ _ID = "as recall or profile show it; a key or word that only one memory has is f
 TOOLS: tuple[Tool, ...] = (
     Tool(
         "remember", "Remember", "remember", "core", WRITE, shown.Remembered,
-        "Keep something for later conversations: who the user is, what they like, decide or plan. Answers what was "
+        "Keep something for later conversations: who the user is, what they like, decide or plan. Returns what was "
         "understood, and what was refused and why.",
         {
             "text": Argument("messages", "one or more plain sentences, first or third person", kind=str),
@@ -116,8 +116,8 @@ TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "forget", "Forget", "erasing.forget", "core", DESTROY, shown.Forgotten,
-        "Erase a memory for good; only when the user asks. The first call erases nothing: it shows what would go and a "
-        "code. Ask the user, then call again with the code as `confirm`.",
+        "Erase a memory for good; only when the user asks. The first call erases nothing: it shows what would be "
+        "erased and a code. Ask the user, then call again with the code as `confirm`.",
         {"id": _needed("fact", _ID, kind=str), "confirm": Argument("fact", kind=str)},
     ),
     Tool(
@@ -132,7 +132,7 @@ TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "undo", "Undo", "memories.undo", "review", DESTROY, shown.Updated,
-        "Take back the last change of a memory; only when the user asks.",
+        "Undo the last change to a memory; only when the user asks.",
         {"id": _needed("id", _ID)},
     ),
     Tool(
@@ -149,7 +149,7 @@ TOOLS: tuple[Tool, ...] = (
     Tool(
         "tidy", "Tidy", "plans.apply", "review", WRITE, shown.Tidied,
         "Merge duplicate memories and end outdated ones. The first call changes nothing: it shows a plan and a code. "
-        "Ask the user, then call again with the code as `confirm`. `undo` takes back an applied plan.",
+        "Ask the user, then call again with the code as `confirm`. `undo` reverts an applied plan.",
         {
             "confirm": Argument("plan", kind=str),
             "undo": Argument("plan", "the id of an applied plan", kind=str),

@@ -47,7 +47,7 @@ async def ask(
         repair_prompt = repair.format(problems="; ".join(problems))
         messages = [*messages, {"role": "assistant", "content": shown}, {"role": "user", "content": repair_prompt}]
     reasons = "; ".join(problems)
-    problem = f"the model {model.name!r} gave no valid answer{', repaired once' if repair else ''}: {reasons}"
+    problem = f"the model {model.name!r} returned no valid answer{', repaired once' if repair else ''}: {reasons}"
     raise ModelError(problem, reason=f"invalid: {reasons}", retryable=False, status=None, model=model.name)
 
 

@@ -53,7 +53,7 @@ async def scores(model: Model, query: str, texts: Sequence[str]) -> tuple[list[f
     answer, completion = await _asked(model, _SCORING, shown, _Scores, {"type": "number"}, 8 * len(texts) + 64)
     ratings = answer.scores
     if len(ratings) != len(texts) or not all(isinstance(score, int | float) for score in ratings):
-        raise ModelError(f"the model {model.name!r} gave {len(ratings)} scores for {len(texts)} texts")
+        raise ModelError(f"the model {model.name!r} returned {len(ratings)} scores for {len(texts)} texts")
     return [float(score) for score in ratings], completion
 
 

@@ -152,7 +152,7 @@ def check_same_site(request: Request) -> None:
         return
     # The gate has already refused every Origin except our own, so it is enough that there is one.
     if request.headers.get("origin") is None or request.headers.get("x-memorist") != "1":
-        raise Forbidden("a write by cookie needs our own Origin and the header X-Memorist: 1")
+        raise Forbidden("a write with a cookie needs this server's own Origin and the header X-Memorist: 1")
 
 
 def host_name(headers: Mapping[str, str]) -> str:

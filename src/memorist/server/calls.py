@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import is_dataclass
 from functools import cache
-from typing import Any
+from types import NoneType
+from typing import Any, Literal, get_args, get_origin
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -185,7 +186,17 @@ def _converted(parameter: Parameter, value: object, *, listed: bool = False) -> 
         # Only text that is not JSON is converted leniently, because a limit of 0.0 is not a whole number.
         return msgspec.convert(value, kind, strict=parameter.location != "query" or not isinstance(value, str))
     except msgspec.ValidationError as wrong:
-        raise InvalidValue(f"`{parameter.name}` is invalid: {wrong}") from None
+        choices = ", ".join(_choices(parameter.type))
+        hint = f"; valid values are {choices}" if choices else ""
+        raise InvalidValue(f"`{parameter.name}` is invalid: {wrong}{hint}") from None
+
+
+def _choices(kind: object) -> list[str]:
+    """Return the literal values that a type consists of. It may be a list of them, or optional."""
+    if get_origin(kind) is Literal:
+        return [str(value) for value in get_args(kind)]
+    inner = [member for member in get_args(kind) if member is not NoneType]
+    return _choices(inner[0]) if len(inner) == 1 else []
 
 
 def _from_text(parameter: Parameter, value: str) -> object:
@@ -207,7 +218,7 @@ def _is_number(value: str) -> bool:
 def written(operation: Operation, call: Call, result: Any) -> tuple[bytes, int]:
     """Encode a result, and return the body and the version of the record (0 if it has none). A list has a cursor."""
     if result is None and operation.none_is_missing:
-        raise NotFound("there is nothing here under that name")
+        raise NotFound("nothing is stored under that name")
     if call.format != "context" and isinstance(result, Context):
         return _encode(rendered(result, call.format, call.with_manifest)), 0
     version = getattr(result, "version", None)

@@ -39,7 +39,7 @@ def refuse_newer(schema: int, needs: int, newest: int) -> None:
     """Raise SchemaError if a newer version changed the store in a way that is incompatible with this one."""
     if needs > newest:
         raise SchemaError(
-            f"the store has schema {schema}, which needs a program that knows {needs}; this one knows up to {newest}; "
-            "upgrade memorist",
+            f"the store has schema {schema}, which needs a version of memorist that knows {needs}; "
+            f"this one knows up to {newest}; upgrade memorist",
             version=schema,
         )

@@ -74,7 +74,7 @@ def open_beside(
 
 def _open_one(url: Any, runtime: Runtime, durability: str, read_url: str | None = None) -> Store:
     if read_url is not None and _scheme(str(url)) not in _POSTGRES:
-        raise Unsupported("read_url= names a replica of a Postgres database; this memory is not on one")
+        raise Unsupported("read_url= names a replica of a Postgres database; this memory does not use Postgres")
     if url is None or url in IN_RAM:
         from .memory import MemoryStore
 

@@ -236,7 +236,7 @@ async def test_a_users_handle_forgets_its_own_alone(core: Core, ada: Core) -> No
 
 async def test_one_thing_at_a_time(core: Core) -> None:
     for wrong in ({}, {"user": "a", "thread": "t"}):
-        with pytest.raises(UsageError, match="one thing"):
+        with pytest.raises(UsageError, match="pass exactly one"):
             await Forgetting(core).forget(**wrong)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="batch"):
         await Forgetting(core.batched()).forget(user="a")

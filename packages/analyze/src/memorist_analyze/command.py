@@ -99,7 +99,7 @@ def _check_rules(fail_on: tuple[str, ...]) -> None:
     names = [c.id for c in CHECKS]
     unknown = [rule for rule in fail_on if rule not in names]
     if unknown:
-        raise click.UsageError(f"no rule {', '.join(unknown)}; there are: {', '.join(names)}")
+        raise click.UsageError(f"there is no rule {', '.join(unknown)}; use one of: {', '.join(names)}")
 
 
 def _rules() -> str:

@@ -280,7 +280,10 @@ def _opened(memory: Source, embeddings: Any) -> Source:
     """Return the memory, or one opened from a URL with the embedder of LangGraph's index."""
     if isinstance(memory, Memory | AsyncMemory):
         if embeddings is not None:
-            raise UsageError("give the embedder to the Memory, or a URL to the store, or choose score='cosine'")
+            raise UsageError(
+                "a store over an open Memory uses the embedder of that Memory; pass the embedder to the Memory, "
+                "pass a URL to the store, or choose score='cosine'"
+            )
         return memory
     return memory if embeddings is None else Memory(memory, embedder=embeddings.embed_documents)
 

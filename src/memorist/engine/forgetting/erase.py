@@ -126,7 +126,7 @@ class Eraser:
                 continue  # something was created again since the walk
             # Other users may keep their derivations from a shared source, and the caller must not learn of them.
             return not any(node.ref in self._held for node in roots if node.before is None)
-        raise Conflict("what is being forgotten is written again and again; forget it once more")
+        raise Conflict("new data kept being derived from what is being forgotten; call forget again")
 
     async def _contents(self, ns: str) -> list[Ref]:
         kinds = [kind for kind in LINKED.values() if kind.owner == "ns" and kind.derives]

@@ -95,7 +95,7 @@ class Forgetting:
         options = {"user": user, "thread": thread, "message": message, "fact": fact, "source": source}
         named = [(option, value) for option, value in options.items() if value is not None]
         if len(named) != 1:
-            raise UsageError("say one thing to forget: user=, thread=, message=, fact= or source=")
+            raise UsageError("pass exactly one of user=, thread=, message=, fact= or source=")
         encryption = self._encryption(user) if shred else None
         if preview:
             root = await self._root(*named[0])
@@ -119,7 +119,7 @@ class Forgetting:
     def _encryption(self, user: str | None) -> Encryption:
         """Return the keys that `shred` destroys. Raises an error if there are none."""
         if user is None:
-            raise UsageError("shred=True destroys the key of a user; say forget(user=…, shred=True)")
+            raise UsageError("shred=True destroys the key of a user; call forget(user=…, shred=True)")
         encryption: Encryption | None = getattr(self._core.shared.store, "encryption", None)
         if encryption is None:
             raise Unsupported("there is no key to destroy: this memory was opened without encryption=")

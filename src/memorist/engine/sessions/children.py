@@ -55,7 +55,7 @@ async def _sourced(core: Core, parent: str, message: Message) -> Message:
     thread = await core.get(Thread, str(message.metadata[CHILD]))
     # The metadata comes from the caller, so what it names is checked before it becomes lineage.
     if thread is None or thread.metadata.get(PARENT) != parent or not core.scope.may_read(thread.ns):
-        raise UsageError(f"thread {str(message.metadata[CHILD])[:64]!r} is no child of this session's thread")
+        raise UsageError(f"thread {str(message.metadata[CHILD])[:64]!r} is not a child of this session's thread")
     rows = await core.scan(Message, thread.id, limit=MAX_SOURCES + 1)
     if len(rows) > MAX_SOURCES:
         raise UsageError(f"a result can name at most {MAX_SOURCES:,} messages; end the child earlier")

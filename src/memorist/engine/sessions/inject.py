@@ -231,7 +231,7 @@ class Injection:
 
     async def _recalled(self, spec: Recall, texts: Sequence[str]) -> tuple[Made, list[Hit]]:
         if not texts:
-            raise UsageError("a task that recalls takes at least one text argument to recall for")
+            raise UsageError("a task with recall needs at least one text argument to search for")
         return await self.recall("\n".join(texts)[:4000], spec)
 
     async def recall(self, query: str, spec: Recall) -> tuple[Made, list[Hit]]:

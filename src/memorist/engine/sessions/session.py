@@ -365,7 +365,7 @@ class AsyncSession:
         threads = self._core.part(Threads)
         thread = await threads.get(self.thread)
         if thread is None or PARENT not in thread.metadata:
-            raise UsageError("this session is no child; make one with session.child(brief)")
+            raise UsageError("this session is not a child; create one with session.child(brief)")
         messages = await threads.messages(self.thread, MAX_SOURCES)
         return ChildResult(text, self.thread, tuple(message.id for message in messages))
 

@@ -95,10 +95,13 @@ class Tasks:
                 saved = await load(self._core, new.task_id)
             if saved is not None and expect is not None and saved.task.version != expect:
                 raise Conflict(
-                    "the task has changed; resume it", expected=expect, actual=saved.task.version, task=new.task_id
+                    "the task has changed since you loaded it; resume it again",
+                    expected=expect,
+                    actual=saved.task.version,
+                    task=new.task_id,
                 )
             if saved is None and expect:
-                raise Conflict("there is no such task any more", expected=expect, actual=0, task=new.task_id)
+                raise Conflict("the task no longer exists", expected=expect, actual=0, task=new.task_id)
             if saved is not None:
                 self._core.scope.writable(saved.task.ns)
             return await self._write(saved, new, ns, steps)
@@ -335,7 +338,7 @@ def _read(fields: JsonMapping) -> Checkpoint:
     except TypeError as cause:
         unknown = sorted(str(name) for name in fields if name not in Checkpoint.__struct_fields__)
         wrong = ", ".join(unknown) or "other fields"
-        raise InvalidValue(f"a checkpoint needs task_id, and has no {wrong}") from cause
+        raise InvalidValue(f"a checkpoint needs task_id, and has no field {wrong}") from cause
 
 
 def kept_steps(keep: Keep | None) -> Any:

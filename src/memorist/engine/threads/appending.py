@@ -57,7 +57,7 @@ def keyed(messages: Sequence[Given], key: Keys = None) -> Keyed:
     own = [message.get("key") if isinstance(message, Mapping) else None for message in messages]
     if own.count(None) < len(own):
         if key is not None:
-            raise UsageError("messages have a key each already; leave out key= or theirs")
+            raise UsageError("these messages already have their own keys; remove those, or leave out key=")
         messages, key = [_without_key(message) for message in messages], own
     if key is None:
         return Keyed(messages)

@@ -664,7 +664,7 @@ class Threads:
             1
         """
         if (ids is None) == (before is None):
-            raise UsageError("say which messages: ids=[…] or before=…")
+            raise UsageError("which messages? pass ids=[…] or before=…")
         done: int = await self._core.retry(lambda: self._delete_messages(id, ids, before))
         return done
 

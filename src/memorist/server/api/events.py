@@ -81,7 +81,7 @@ class EventStream(ServerNoun, server_nouns.EventStream):
         wanted = [name for name in names.split(",") if name] or list(EVENTS)
         unknown = [name for name in wanted if name not in EVENTS]
         if unknown:
-            raise InvalidValue(f"there is no such event; names are among {', '.join(EVENTS)}")
+            raise InvalidValue(f"there is no such event; use one of {', '.join(EVENTS)}")
         feed = self._server.feed
         feed.listen()
         last = request.headers.get("last-event-id", "") if request is not None else ""

@@ -68,7 +68,7 @@ def _read(name: str, text: str) -> Any:
         "lock_timeout": float, "connect_timeout": float,
     }  # fmt: skip
     if name not in kinds:
-        raise UsageError(f"unknown option memorist_{name} in the URL; there are {', '.join(sorted(kinds))}")
+        raise UsageError(f"unknown option memorist_{name} in the URL; use one of {', '.join(sorted(kinds))}")
     try:
         return kinds[name](text)
     except (ValueError, KeyError):

@@ -103,7 +103,8 @@ async def prepare(session: Session, *, partitions: int = 0) -> Server:
     if server.schema < latest:
         if server.standby or not server.owner:
             raise SchemaError(
-                f"the schema is version {server.schema}, this build needs {latest}; run: memorist migrate"
+                f"the schema has version {server.schema}, but this version of Memorist needs {latest}; "
+                "run: memorist migrate"
             )
         await _migrate(session, server.schema, partitions or server.partitions)
         server = await look(session)
@@ -131,7 +132,7 @@ def _refuse(server: Server) -> None:
     if server.encoding != "UTF8":
         raise SchemaError(f"the database is encoded in {server.encoding}; create one with ENCODING 'UTF8'")
     if server.tables and not server.recorded:
-        raise SchemaError("there is a schema `memorist` that is not ours; use another database")
+        raise SchemaError("this database has a schema `memorist` that Memorist did not create; use another database")
 
 
 async def _migrate(session: Session, done: int, partitions: int) -> None:

@@ -89,7 +89,7 @@ async def only_builder(session: Session) -> AsyncIterator[bool]:
             await client.script(connection, _HOLD)
         except psycopg.Error as busy:
             if busy.sqlstate != _BUSY_SQLSTATE:
-                raise StoreError(f"a migration did not begin ({busy.sqlstate})") from busy
+                raise StoreError(f"a migration could not begin ({busy.sqlstate})") from busy
             ours = False
         yield ours
     finally:

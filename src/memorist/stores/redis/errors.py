@@ -18,7 +18,10 @@ from ...errors import StoreError, StoreTimeout, StoreUnavailable, UnknownOutcome
 
 _REFUSALS: dict[str, tuple[type[StoreError], str]] = {
     "OOM": (StoreError, "is out of memory and refuses writes; raise maxmemory or remove data. Nothing was done"),
-    "MISCONF": (StoreError, "cannot write its files and refuses writes; see its log and its disk. Nothing was done"),
+    "MISCONF": (
+        StoreError,
+        "cannot write its files and refuses writes; check its log and its disk space. Nothing was written",
+    ),
     "READONLY": (StoreUnavailable, "is a read-only replica; connect to the primary. Nothing was done"),
     "MASTERDOWN": (StoreUnavailable, "is a replica that lost its primary. Nothing was done"),
     "NOREPLICAS": (StoreUnavailable, "has too few replicas to accept writes. Nothing was done"),

@@ -20,7 +20,7 @@ async def diagnose(client: Client, durability: str) -> JsonObject:
         problems += checks.risks(name, settings.get(name), durability)
         nodes.append(_node(name, info, settings.get(name) or {}))
         if info.get("aof_last_write_status", "ok") != "ok" or info.get("rdb_last_bgsave_status", "ok") != "ok":
-            problems.append(f"Redis at {name} could not write its files last time; see its log and its disk")
+            problems.append(f"Redis at {name} could not write its files last time; check its log and its disk space")
     mode = "cluster" if client.cluster else "standalone"
     return {"store": "redis", "mode": mode, "durability": durability, "nodes": nodes, "problems": problems}
 

@@ -50,11 +50,11 @@ def _encode_column(column: str | int) -> bytes:
 def encode_text(column: str) -> bytes:
     """Return a text column. NUL ends it, so the text must not contain one."""
     if "\0" in column:
-        raise InvalidValue("a key with a NUL, which no store can keep")
+        raise InvalidValue("a key contains a NUL, which no store can keep")
     try:
         return column.encode() + b"\0"
     except UnicodeEncodeError as cause:
-        raise InvalidValue("a key with a lone surrogate, which no store can keep") from cause
+        raise InvalidValue("a key contains a lone surrogate, which no store can keep") from cause
 
 
 def encode_number(column: int) -> bytes:

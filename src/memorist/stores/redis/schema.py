@@ -21,5 +21,7 @@ async def prepare(client: Client) -> None:
         return
     parts = bytes(stored).split()
     if len(parts) != 2 or not all(part.isdigit() for part in parts):
-        raise SchemaError("the key mm:schema of this Redis is not ours; use another server or database number")
+        raise SchemaError(
+            "the key mm:schema on this Redis was not written by Memorist; use another server or database number"
+        )
     refuse_newer(int(parts[0]), int(parts[1]), SCHEMA)

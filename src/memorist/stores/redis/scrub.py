@@ -41,8 +41,8 @@ async def scrub(client: Client, runtime: Runtime) -> Scrubbed:
             info = await _idle(client, runtime, server)
             if info.get(status) == "err":
                 raise StoreError(
-                    f"Redis at {server.name} could not rewrite its files, see its log and its disk: "
-                    "the rows are gone, their bytes are still in the old files",
+                    f"Redis at {server.name} could not rewrite its files; check its log and its disk space. "
+                    "The rows are deleted, but their bytes are still in the old files",
                     address=server.name,
                 )
             report += Scrubbed([f"{what} of {server.name}"])

@@ -72,7 +72,7 @@ def _ours(rest: str) -> tuple[str, int, int]:
     remaining = urlencode([pair for pair in pairs if not pair[0].startswith("memorist_")], quote_via=quote)
     unknown = [name for name in options if name.startswith("memorist_") and name not in _OPTIONS]
     if unknown:
-        raise UsageError(f"unknown option {unknown[0]} in the URL; there are {', '.join(_OPTIONS)}")
+        raise UsageError(f"unknown option {unknown[0]} in the URL; use one of {', '.join(_OPTIONS)}")
     try:
         replicas, wait = int(options.get(_OPTIONS[0], 0)), float(options.get(_OPTIONS[1], WAIT_MS / 1000))
     except ValueError:
