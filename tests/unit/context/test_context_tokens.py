@@ -169,7 +169,7 @@ def test_a_tokenizer_that_adds_no_special_tokens_is_a_counter() -> None:
 
 
 def test_an_unknown_name_says_which_there_are() -> None:
-    with pytest.raises(UsageError, match="o200k_base, cl100k_base and estimate"):
+    with pytest.raises(UsageError, match="o200k_base, cl100k_base or estimate"):
         open_counter("p50k_base")
     with pytest.raises(UsageError, match="not int"):
         open_counter(7)
