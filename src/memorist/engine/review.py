@@ -180,7 +180,9 @@ class Review:
     async def _existing(self, id: str, ns: Ns | None) -> Candidate:
         candidate = await self.get(id, ns=ns)
         if candidate is None:
-            raise NotFound("no such candidate in this namespace", candidate=id)
+            space = self._core.scope.own() if ns is None else ns
+            elsewhere = "; for a candidate in another namespace, pass ns=" if ns is None else ""
+            raise NotFound(f"no such candidate in {space}{elsewhere}", candidate=id)
         self._core.scope.writable(candidate.ns)
         return candidate
 

@@ -80,22 +80,30 @@ def admit_message(gate: Gate, message: Message, tally: Tally) -> Message:
     if MASKED in message.metadata:  # when it was stamped
         tally.update(("masked", kind) for kind in message.metadata[MASKED])
         return message
+    masked, kinds = _mask_parts(gate, message)
+    refused = sorted(kind for kind in kinds if gate.messages == "refuse" or gate.actions[kind] == "refuse")
+    if refused:
+        raise not_admitted("message", refused, "secret")
+    tally.update(("masked", kind) for kind in kinds)
+    return masked
+
+
+def mask_message(gate: Gate, message: Message) -> Message:
+    """Return a message for exports and models, without secrets that the policy does not allow."""
+    already_masked = sealed_cell(message) or MASKED in message.metadata
+    return message if already_masked else _mask_parts(gate, message)[0]
+
+
+def _mask_parts(gate: Gate, message: Message) -> tuple[Message, set[str]]:
+    """Return a message with every secret masked that the policy does not allow, and the kinds of these secrets."""
     allowed = _allowed(gate)
     kinds: set[str] = set()
     content, extra = _mask_json(message.content, allowed, kinds), _mask_json(message.extra, allowed, kinds)
     raw, metadata = _mask_json(message.raw, allowed, kinds), _mask_json(message.metadata, allowed, kinds)
     if not kinds:
-        return message
-    if gate.messages == "refuse":
-        raise not_admitted("message", sorted(kinds), "secret")
-    tally.update(("masked", kind) for kind in kinds)
+        return message, kinds
     masked = sorted({*kinds, *message.metadata.get(MASKED, ())})
-    return _replace(message, content=content, extra=extra, raw=raw, metadata={**metadata, MASKED: masked})
-
-
-def mask_message(gate: Gate, message: Message) -> Message:
-    """Return a message for export, without secrets that the policy does not allow."""
-    return admit_message(_replace(gate, messages="mask"), message, Tally())
+    return _replace(message, content=content, extra=extra, raw=raw, metadata={**metadata, MASKED: masked}), kinds
 
 
 def mask_text(gate: Gate, text: str) -> str:

@@ -12,7 +12,7 @@ from typing import Literal
 
 import msgspec
 
-from ...errors import UsageError
+from ...errors import NotAdmitted, UsageError
 from ...gate.passing import Tally, admit_message
 from ...gate.policy import Gate
 from ...messages.compactions import COMPACTED_BY, compacted_by
@@ -23,7 +23,7 @@ from ...values import INT_MAX, as_list, check_name
 from ..core import Core
 from ..derive.carried import bare, carried, carried_links
 from ..forgetting.guard import guard
-from ..gating import masked_kinds, policy_of
+from ..gating import count_refusal, masked_kinds, policy_of
 from ..index_jobs import index_job
 from .edits import another_length, taken
 from .numbering import fresh
@@ -99,7 +99,11 @@ class Appending:
         stamped, plain = [], expect is None and keyed_messages.keys is None
         gate = await policy_of(core)
         for unstamped in keyed_messages.messages:
-            message = self.stamped(id, unstamped, at, gate)
+            try:
+                message = self.stamped(id, unstamped, at, gate)
+            except NotAdmitted as refusal:
+                await count_refusal(core, refusal)
+                raise
             stamped.append(message)
             plain = plain and not message.pinned and not message.metadata
         # Pins, expectations and recalled text need rows that are read first and guarded; a plain message needs none.
@@ -144,7 +148,7 @@ class Appending:
     def stamped(self, thread: str, unstamped: Given, at: datetime, gate: Gate | None = None) -> Message:
         """Return a message as it will be stored, with its org, thread, time and token count, but without its number.
 
-        With a `gate`, its secrets are masked before its tokens are counted.
+        With a `gate`, its secrets are masked before its tokens are counted. Raises NotAdmitted if it refuses one.
         """
         message, core = as_message(unstamped), self._core
         if gate is not None and gate.messages == "mask":

@@ -96,6 +96,26 @@ class GateTests:
             await memory.threads.append(TALK, f"use {KEY}")
         assert len(await memory.threads.messages(TALK)) == 2
 
+    async def test_a_refused_kind_is_refused_in_masked_messages_too(self, memory: Any) -> None:
+        await memory.gate.set(secrets={"card": "refuse", "password": "allow"}, messages="mask")
+        await memory.threads.create("user:ada", id=TALK)
+        with pytest.raises(NotAdmitted) as refusal:
+            await memory.threads.append(TALK, f"use {KEY}", f"pay with {CARD}")
+        assert refusal.value.facts["kinds"] == ["card-number"]
+        with pytest.raises(NotAdmitted):
+            await memory.threads.replace(TALK, [f"pay with {CARD}"])
+        assert await memory.threads.messages(TALK) == []
+        (receipt,) = await memory.threads.append(TALK, f"use {KEY}, my password is Tr0ub4dor&3xyz")
+        assert receipt.message.text == "use sk-…9f2a, my password is Tr0ub4dor&3xyz"
+        assert (await memory.gate.report()).refused == {"card-number": 2}
+
+    async def test_a_refused_kind_is_masked_in_exports_of_kept_messages(self, memory: Any, tmp_path: Path) -> None:
+        await memory.gate.set(secrets={"card": "refuse"})
+        await memory.threads.create("user:ada", id=TALK)
+        await memory.threads.append(TALK, f"pay with {CARD}")
+        await memory.export(tmp_path / "all.jsonl")
+        assert CARD not in (tmp_path / "all.jsonl").read_text("utf-8")
+
     async def test_the_index_holds_no_secret(self, memory: Any) -> None:
         await memory.threads.create("user:ada", id=TALK)
         await memory.threads.append(TALK, f"the token for the deployment is {KEY}", "and what now?")
@@ -257,6 +277,10 @@ class DerivedGateTests:
         (candidate,) = await memory.review.list(ns="user:ada")
         assert candidate.reason == "personal data: health"
         assert (await memory.gate.report()).held == {"health": 1}
+        with pytest.raises(
+            NotFound, match="no such candidate in global; for a candidate in another namespace, pass ns="
+        ):
+            await memory.review.approve(candidate.id)
         await memory.review.approve(candidate.id, ns="user:ada")
         assert "nuts" in str([fact.value for fact in await memory.facts.list("user:ada")])
 
