@@ -305,8 +305,8 @@ export type Candidate = {
  *         secrets: By kind (`openai-key`), by group (`api_key`, `token`, `private_key`, `password`, `card`, `iban`,
  *             `one_time_code`) or for all (`*`): `mask`, `refuse` or `allow`. The default is to mask. It applies to facts,
  *             events, learnings, summaries and documents. The index never contains a secret that is not allowed.
- *         messages: What happens to secrets in messages. `keep` stores the message unchanged, `mask` stores it with masked
- *             secrets, and `refuse` raises `NotAdmitted`.
+ *         messages: What happens to secrets in messages. `keep` stores the message unchanged. `mask` does what `secrets`
+ *             says for each kind, and `refuse` raises `NotAdmitted` for every secret that is not allowed.
  *         personal: By class (`email`, `phone`, `address`, `health`, `government_id`): `allow`, `review`, `refuse` or
  *             `expire 30d`.
  *         namespaces: Rules for personal data by namespace (`{"user:*": {"health": "review"}}`), which replace the org's
