@@ -10,7 +10,16 @@ import msgspec
 from ..errors import InvalidValue, Unsupported, UsageError
 from ..values import JsonObject
 from .plan import Policy
-from .policies import Chain, ElideToolResults, Fifo, Importance, SlidingWindow, Summarize, VectorSwap
+from .policies import (
+    Chain,
+    ElideToolResults,
+    Fifo,
+    Importance,
+    SlidingWindow,
+    Summarize,
+    VectorSwap,
+    checked_policy,
+)  # fmt: skip
 
 MAX_MEMBERS = 16
 """The maximum number of policies in a chain read from JSON."""
@@ -79,8 +88,9 @@ def policy_fields(policy: object) -> JsonObject | None:
 
 
 def policy_out(policy: object) -> JsonObject:
-    """Encode a policy to send it to a server; raises Unsupported if it has a model or a function."""
-    fields = policy_fields(policy)
+    """Encode a policy to send it to a server; raises Unsupported if it has a model or a function, and
+    UsageError if it is no policy at all."""
+    fields = policy_fields(checked_policy(policy))
     if fields is None or has_functions(policy):
         raise Unsupported("functions cannot be sent to a server: use a built-in policy without a model or a function")
     return fields

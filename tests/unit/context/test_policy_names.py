@@ -93,3 +93,9 @@ def test_policies_declare_what_they_need() -> None:
     assert needs_of(Fifo(3)).slides and needs_of(SlidingWindow()).slides
     assert needs_of(Summarize(model=len)) == Needs(summary=True, model=len)
     assert needs_of(Chain(ElideToolResults(), VectorSwap(k=3))) == Needs(search=3)
+
+
+@pytest.mark.parametrize("wrong", ["sliding", SlidingWindow, 3])
+def test_what_is_no_policy_is_refused_as_such_and_not_as_a_function(wrong: object) -> None:
+    with pytest.raises(UsageError, match="a policy is an object"):
+        policy_out(wrong)
