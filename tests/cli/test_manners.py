@@ -214,6 +214,20 @@ def test_errors_are_json_under_json(memorist: Memorist, args: tuple[str, ...], k
     assert (ran.code, ran.out, told["type"]) == (code, "", kind) and told["message"]
 
 
+@pytest.mark.parametrize("url", ["postgresql://ada:hunter2@db.example/app", "redis://:hunter2/x@127.0.0.1:1"])
+@pytest.mark.parametrize(
+    "words", [(), ("migrate",), ("open",), ("serve",), ("import", "file.jsonl", "--from"), ("--json", "stats")]
+)
+def test_a_url_in_a_slip_is_quoted_without_its_password(memorist: Memorist, words: tuple[str, ...], url: str) -> None:
+    ran = memorist(*words, url)
+    assert ran.code == 2 and "hunter2" not in ran.out + ran.err and url.rpartition("@")[2] in ran.err
+
+
+def test_a_path_with_a_password_is_quoted_without_it(memorist: Memorist) -> None:
+    ran = memorist("--url", "host=db.example password=hunter2", "stats")
+    assert ran.code == 1 and "hunter2" not in ran.err and "host=db.example" in ran.err
+
+
 @pytest.mark.parametrize(
     ("args", "meant"),
     [

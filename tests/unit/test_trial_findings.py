@@ -1,5 +1,6 @@
 """Small findings of a hostile trial, each as the test that failed."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -72,6 +73,25 @@ def test_a_thread_named_like_a_namespace_takes_nothing_of_that_user_along(memory
     assert len(memory.documents.list("user:ada")) == 1
     assert len(memory.scope(user="ada").learnings.list()) == 1
     assert [event.action for event in memory.audit.list(subject="user:ada/home")] == ["set"]
+
+
+@pytest.mark.parametrize("to", ["memorist", "openai"])
+def test_an_export_replaces_no_device_and_no_pipe(memory: Memory, tmp_path: Path, to: Any) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(UsageError, match="not a file"):
+        memory.export(pipe, to=to)
+    assert pipe.is_fifo()
+
+
+@pytest.mark.parametrize("path", ["", ".", "folder\0/x", "x\0"])
+def test_a_path_that_cannot_be_is_our_error(memory: Memory, path: str) -> None:
+    with pytest.raises(UsageError):
+        memory.export(path)
+    with pytest.raises(UsageError):
+        memory.import_(path)
+    with pytest.raises(InvalidValue):
+        memory.documents.add("user:ada", Path(path))
 
 
 @pytest.mark.parametrize(

@@ -133,6 +133,12 @@ def url_without_password(url: str) -> str:
     return f"{scheme}://{rest.rpartition('@')[2].partition('?')[0]}" if separator else url
 
 
+def without_passwords(text: str) -> str:
+    """Return a message without the user names and passwords of the URLs in it."""
+    text = re.sub(r"(?<=://)[^\s'\"]*@", "", text)
+    return re.sub(r"(?i)(?<=\bpassword=)[^\s&'\"]+", "…", text)
+
+
 def cell(value: object) -> str:
     """Return text with control characters escaped, so that content cannot send commands to the terminal."""
     if value is None:

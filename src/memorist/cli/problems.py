@@ -9,7 +9,7 @@ import click
 
 from ..errors import MemoristError, NotFound, UsageError
 from ..extras import install_command
-from .display import cell, echo
+from .display import cell, echo, without_passwords
 
 _FIRST = ("--url", "--hot", "--org")
 """Options of `memorist` itself."""
@@ -29,10 +29,12 @@ def end(problem: BaseException, *, as_json: bool) -> NoReturn:
         name = problem.option_name
         problem = click.UsageError(f"{name} goes before the command: memorist {name} … COMMAND", problem.ctx)
     if isinstance(problem, click.ClickException):
+        # Whoever forgets `--url` passes a URL where Click expects something else, and Click quotes it.
+        message = problem.format_message()
         if as_json:
-            _tell("UsageError", problem.format_message(), True)
+            _tell("UsageError", message, True)
         else:
-            problem.show()
+            click.UsageError(without_passwords(message), getattr(problem, "ctx", None)).show()
         sys.exit(_WRONG_USAGE)
     if isinstance(problem, ModuleNotFoundError):
         problem = _missing(problem)
@@ -43,6 +45,7 @@ def end(problem: BaseException, *, as_json: bool) -> NoReturn:
 
 
 def _tell(kind: str, message: str, as_json: bool) -> None:
+    message = without_passwords(message)
     if as_json:
         import msgspec
 

@@ -252,8 +252,8 @@ def file_errors(path: Path, doing: str) -> Iterator[None]:
     """Convert file system errors to ours: NotFound, StoreUnavailable for a full or broken disk, or otherwise
     UsageError.
     """
-    if "\0" in path.name:
-        raise UsageError(f"a path cannot be {doing} if it contains a NUL")
+    if not path.name or "\0" in str(path):
+        raise UsageError(f"a path cannot be {doing} if it is empty or contains a NUL")
     try:
         yield
     except FileNotFoundError as cause:
@@ -272,9 +272,11 @@ def new_file(target: Path) -> Iterator[BinaryIO]:
 
     Only its owner can read it, and symbolic links are not followed. An existing file is replaced.
     """
-    # A random name, so that two exports to one path do not collide and nobody can plant a link there.
-    part = target.with_name(f".{target.name[:100]}.{os.urandom(8).hex()}.part")
     with file_errors(target, "written"):
+        if target.exists() and not (target.is_file() or target.is_dir()):
+            raise UsageError(f"{target.name!r} cannot be written: it is a device or a pipe, and not a file")
+        # A random name, so that two exports to one path do not collide and nobody can plant a link there.
+        part = target.with_name(f".{target.name[:100]}.{os.urandom(8).hex()}.part")
         try:
             with create(part) as file:
                 yield file

@@ -64,7 +64,7 @@ class _DataKey(msgspec.Struct):
     """This is the id of the org's key that wraps it."""
 
 
-class _Keys(msgspec.Struct):
+class _Keys(msgspec.Struct, forbid_unknown_fields=True):
     orgs: dict[str, list[tuple[str, str]]] = {}
     """These are the ids and bytes of each org's keys, newest last. The dict is empty if a function returns the
     keys."""

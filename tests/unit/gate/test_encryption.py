@@ -185,6 +185,13 @@ def test_a_key_file_that_cannot_be_used_raises_our_error(tmp_path: Path, name: s
         Encryption(f"{tmp_path}/{name}" if name else "").seal("acme", "user:ada", b"words")
 
 
+def test_another_json_file_is_not_taken_for_a_key_file(tmp_path: Path) -> None:
+    (tmp_path / "settings.json").write_text('{"theme": "dark"}')
+    with pytest.raises(UsageError, match="not a key file"):
+        Encryption(tmp_path / "settings.json")
+    assert (tmp_path / "settings.json").read_text() == '{"theme": "dark"}'
+
+
 def test_a_wrong_encryption_is_refused_when_opened() -> None:
     with pytest.raises(UsageError):
         Memory("memory.db", encryption="keys.json")  # type: ignore[arg-type]

@@ -76,6 +76,8 @@ def read_document(source: DocumentSource, name: str | None = None) -> ReadableFi
 def read_bytes(path: os.PathLike[str]) -> bytes:
     """Return the bytes of a file if it is not too large."""
     name = os.path.basename(path)
+    if "\0" in os.fspath(path):
+        raise InvalidValue("the path of a document contains a NUL")
     try:
         with open(path, "rb") as file:
             data = file.read(MAX_FILE_BYTES + 1)
