@@ -69,7 +69,7 @@ class MemoryItem(msgspec.Struct, frozen=True):
     score: float | None = None
     id: str = ""
     """This is the id of the hit, if it differs from the source."""
-    passage: int = 0
+    passage: int = msgspec.field(default=0, name="place")
     """This is the number of a passage in its document, counted from 1."""
     gist: str = ""
     """This is the part of a passage that is sent if the whole passage does not fit."""

@@ -19,6 +19,10 @@ only between searches, so one long search would block all other threads."""
 OVERLAP_CHARACTERS = 8_200
 CARD_DIGITS = range(13, 20)
 _THREE_DIGITS = re.compile(r"\d{3}")
+_GENERATED = re.compile(
+    r"(?=.{6})(?:[A-Za-z]+\d+[A-Za-z]|\d+[A-Za-z]+\d|[A-Za-z]{3,}\d{3,}|\d{3,}[A-Za-z]{3,}|[a-z]+[A-Z]{2,}[a-z]|[A-Z]{2,}[a-z]+[A-Z])"
+)
+"""Letters and digits, or capitals and small letters, in an order that no word has."""
 _PLACEHOLDER = re.compile(
     r"[\W_]+|(.)\1+|[<${%\[].*|.*\b(?:your|my|example|placeholder|dummy)[_-].*|https?://.*|[a-z]+-[a-z]+|password|passwd|pass|secret|token|key|\.\.\..*",
     re.I,
@@ -134,7 +138,7 @@ def kind_groups() -> dict[str, str]:
 
 @cache
 def _patterns() -> tuple[_Pattern, ...]:
-    checks = {"luhn": is_card_number, "iban": is_iban, "opaque": is_opaque}
+    checks = {"luhn": is_card_number, "iban": is_iban, "opaque": is_opaque, "random": is_random}
     return tuple(
         _Pattern(
             kind,
@@ -158,6 +162,11 @@ def is_card_number(text: str) -> bool:
 def is_opaque(text: str) -> bool:
     """Return whether a text may be a secret, and not a placeholder such as `your-api-key`, `${PASSWORD}` or `****`."""
     return _PLACEHOLDER.fullmatch(text) is None
+
+
+def is_random(text: str) -> bool:
+    """Return whether part of a text looks generated, which `launch-plan-2026` does not."""
+    return is_opaque(text) and any(map(_GENERATED.search, re.split(r"[-_./+]", text)))
 
 
 def is_iban(text: str) -> bool:

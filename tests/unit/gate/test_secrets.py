@@ -76,7 +76,9 @@ def test_a_secret_is_found_in_a_sentence_and_gone_once_masked(kind: str) -> None
         "Call me at +49 170 1234567 or 030 12345678.", "Order 1234567890123456 shipped.", "I was born on 1990-05-12.",
         "Our budget is 1,250,000 and the ticket is PROJ-48213.", "The secret of good bread is time.",
         "See https://example.com/password-reset?view=o365 for details.", "My token of appreciation is a cake.",
-    ],
+        "secret: zebra-canary-12345 lives in the vault", "api_token: budget-2026-q4-planning",
+        "release key = spring-launch-2026",
+],
 )  # fmt: skip
 def test_prose_and_ordinary_numbers_are_left_alone(text: str) -> None:
     assert mask_secrets(text) == (text, [])
