@@ -741,7 +741,7 @@ export type MemoryItem = {
   superseded_by: string | null;
   score: number | null;
   id: string;
-  passage: number;
+  place: number;
   gist: string;
   said_in: string;
 };
