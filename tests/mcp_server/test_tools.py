@@ -15,7 +15,7 @@ import pytest
 from mcp import Client
 
 import memorist
-from memorist import AsyncMemory, Extraction
+from memorist import AsyncMemory, Extraction, Gate
 from memorist.context.tokens import open_counter
 from memorist.mcp.answers import tokens_of
 from memorist.mcp.callers import Caller
@@ -120,6 +120,23 @@ def test_a_statement_that_no_rule_reads_is_kept_word_for_word() -> None:
         assert texts(await said(client, "recall", query="deploys")) == ["Deploys happen from the release branch only."]
 
     run(check, memory=READING)
+
+
+def test_a_long_text_that_no_rule_reads_stays_a_message() -> None:
+    async def check(client: Client) -> None:
+        answer = await said(client, "remember", text="The quinces are ripe. " * 600)
+        assert answer["understood"] == [] and "longer than 10,000" in answer["refused"][0]["why"]
+        assert texts(await said(client, "recall", query="quinces"))
+
+    run(check, memory=READING)
+
+
+def test_a_secret_that_the_policy_allows_is_kept() -> None:
+    async def check(client: Client) -> None:
+        answer = await said(client, "remember", facts={"door": "The verification code is 482913"})
+        assert [item["id"] for item in answer["understood"]] == ["fact:door"]
+
+    run(check, memory={**READING, "gate": Gate(secrets={"one_time_code": "allow"})})
 
 
 def test_recall_answers_from_what_was_known_at_a_time() -> None:

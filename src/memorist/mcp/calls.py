@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from ..engine.facts.facts import FORGOTTEN
+from ..engine.learnings import MAX_CONTENT_CHARACTERS
 from ..engine.remembering import THREAD
 from ..errors import NotFound, UsageError
-from ..gate.secrets import find_secrets
 from ..kinds import fact_text
 from ..languages.small_talk import is_small_talk
 from ..values import Json, JsonMapping, JsonObject
@@ -45,6 +45,10 @@ MIN_SCORE_SHARE = 0.2
 CONFIRM_SECONDS = 300
 """The length of the time window for confirmation codes. Codes from this window and the previous one are valid."""
 _SECRET = "it contains a secret ({}); secrets are never stored"
+_TOO_LONG = (
+    f"no memory was read from it, and it is longer than {MAX_CONTENT_CHARACTERS:,} characters; `recall` can still find "
+    "its words"
+)
 _GONE = "(no longer remembered)"
 
 # The arguments of each tool, as the struct that `arguments_of` makes for it.
@@ -169,7 +173,7 @@ async def _remember(caller: Caller, arguments: Remembering) -> Answer:
 
 async def _remember_fact(caller: Caller, user: str, key: str, value: Json) -> shown.Remembered:
     text = f"{key}: {value if isinstance(value, str) else msgspec.json.encode(value).decode()}"
-    if kinds := _secret_kinds(text):
+    if kinds := await _secret_kinds(caller, text):
         return shown.Remembered(understood=[], refused=[shown.Refusal(text=key, why=_SECRET.format(kinds))])
     if reason := refusal(text, caller.project):
         return shown.Remembered(understood=[], refused=[shown.Refusal(text=key, why=reason)])
@@ -186,7 +190,7 @@ async def _remember_text(caller: Caller, user: str, text: str) -> shown.Remember
 
     A statement that the rules do not understand is stored word for word as a learning.
     """
-    if kinds := _secret_kinds(text):
+    if kinds := await _secret_kinds(caller, text):
         return shown.Remembered(
             understood=[], refused=[shown.Refusal(text="the whole text", why=_SECRET.format(kinds))]
         )
@@ -209,11 +213,13 @@ async def _remember_words(caller: Caller, user: str, text: str) -> shown.Remembe
     understood = await memory.remember([message], user=user)
     items = [shown_memory(item, f"user:{user}") for item in understood.stored if item.status == "active"]
     waiting = [shown.Item(id=f"candidate:{row.id}", text=row.text) for row in understood.waiting]
-    if not items and not waiting and not understood.ended:
+    refused = [shown.Refusal(text=text, why=refusal.reason) for refusal in understood.refused]
+    if not items and not waiting and not understood.ended and len(words) > MAX_CONTENT_CHARACTERS:
+        refused.append(shown.Refusal(text="the whole text", why=_TOO_LONG))
+    elif not items and not waiting and not understood.ended:
         source = understood.receipts[0].message.id if understood.receipts else None
         learning = await memory.learnings.add(words, confidence=1.0, source=source, user=user)
         items = [shown.Item(id=f"learning:{learning.id}", text=learning.content)]
-    refused = [shown.Refusal(text=text, why=refusal.reason) for refusal in understood.refused]
     return shown.Remembered(understood=items, refused=refused, waiting=waiting, ended=list(understood.ended))
 
 
@@ -224,8 +230,9 @@ def _joined(first: shown.Remembered, second: shown.Remembered) -> shown.Remember
     )  # fmt: skip
 
 
-def _secret_kinds(text: str) -> str:
-    return ", ".join(sorted({secret.kind for secret in find_secrets(text)}))
+async def _secret_kinds(caller: Caller, text: str) -> str:
+    """Return the kinds of secrets in a text that the org's policy does not allow."""
+    return ", ".join((await caller.memory.gate.check(text)).secrets)
 
 
 async def _recall(caller: Caller, arguments: Searching) -> Answer:
@@ -280,7 +287,7 @@ async def profile_answer(caller: Caller, user: str) -> Answer:
 
 async def _update(caller: Caller, arguments: Updating) -> Answer:
     memory = await resolve_memory(caller, arguments.id)
-    if kinds := _secret_kinds(str(arguments.to)):
+    if kinds := await _secret_kinds(caller, str(arguments.to)):
         raise UsageError(_SECRET.format(kinds))
     if reason := refusal(_sentence(arguments.to), caller.project):
         raise UsageError(f"this cannot be stored: {reason}")
