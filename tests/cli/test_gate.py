@@ -27,6 +27,27 @@ def test_the_policy_is_set_shown_and_checked(memorist: Memorist) -> None:
     assert memorist("--json", "gate", "report").json()["masked"] == {}
 
 
+def test_a_policy_may_be_the_first_thing_in_a_new_file(memorist: Memorist) -> None:
+    assert memorist("gate", "set", "--secret", "card=refuse", "--messages", "mask").code in (0, None)
+    refused = memorist("facts", "set", "user:ada", "card", "4111 1111 1111 1111")
+    assert refused.code == 2 and "it contains a secret (card-number)" in refused.err
+    stored = memorist("facts", "set", "user:ada", "wifi_password", "Tr0ub4dor&3xyz")
+    assert stored.out.strip() == "user:ada/wifi_password version 1 (masked: password)"
+    memorist("threads", "create", "user:ada", "--id", "talk")
+    assert memorist("threads", "append", "talk", "Hello").out.strip() == "talk#1"
+    appended = memorist("threads", "append", "talk", "My password is Tr0ub4dor&3xyz")
+    assert appended.out.strip() == "talk#2 (masked: password)"
+    as_json = memorist("--json", "threads", "append", "talk", "My password is Tr0ub4dor&3xyz").json()
+    assert as_json["masked"] == ["password"]
+
+
+def test_shredding_says_that_a_key_was_destroyed(memorist: Memorist, tmp_path: Path) -> None:
+    keys = ("--key-file", str(tmp_path / "keys.json"))
+    memorist(*keys, "facts", "set", "user:ada", "city", "Lisbon")
+    done = memorist(*keys, "forget", "--user", "ada", "--shred", "--yes")
+    assert "1 key was destroyed" in done.out
+
+
 def test_a_policy_can_be_a_file(memorist: Memorist, tmp_path: Path) -> None:
     memorist("facts", "set", "user:ada", "city", "Lisbon")
     file = tmp_path / "policy.toml"

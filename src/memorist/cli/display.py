@@ -10,7 +10,7 @@ import shutil
 import sys
 import time
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -131,6 +131,12 @@ def url_without_password(url: str) -> str:
     """Return a URL for display, without its user, password or query."""
     scheme, separator, rest = url.partition("://")
     return f"{scheme}://{rest.rpartition('@')[2].partition('?')[0]}" if separator else url
+
+
+def masked_note(kinds: Iterable[str]) -> str:
+    """Return the end of a line about something that was stored, which says what the gate masked in it."""
+    names = ", ".join(kinds)
+    return f" (masked: {names})" if names else ""
 
 
 def without_passwords(text: str) -> str:

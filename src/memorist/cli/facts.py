@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from ..errors import NotFound
+from .display import masked_note
 from .grouping import InNamespace, group
 from .session import Session, as_of_option, read_filter, read_json, session_of
 
@@ -85,13 +86,17 @@ def set(
     no_index: bool,
 ) -> None:
     """Write a fact. VALUE is JSON or plain text."""
+    from ..gate.passing import MASKED
+
     with session.memory(create=True) as opened:
         fact = opened.facts.set(
             namespace, key, read_json(value), ttl=ttl, confidence=confidence, source=source, expect=expect,
             index=list(index) or not no_index,
         )  # fmt: skip
+        masked = fact.metadata.get(MASKED, ())
         session.done(
-            {"namespace": fact.ns, "key": fact.key, "version": fact.version}, f"{fact.id} version {fact.version}"
+            {"namespace": fact.ns, "key": fact.key, "version": fact.version, "masked": masked},
+            f"{fact.id} version {fact.version}{masked_note(masked)}",
         )
 
 

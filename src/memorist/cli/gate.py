@@ -51,7 +51,7 @@ def set_policy(
     reset: bool,
 ) -> None:
     """Store the org's policy from a JSON or TOML FILE and from options. Options override the file."""
-    with session.memory() as memory:
+    with session.memory(create=True) as memory:
         if reset:
             memory.gate.reset()
         current = memory.gate.get()

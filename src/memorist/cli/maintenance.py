@@ -180,6 +180,9 @@ def forget(
         session.show([{"kind": kind, done: count} for kind, count in erasure.counts.items()], ("kind", done))
         if not any(count for kind, count in erasure.counts.items() if kind != "jobs"):
             click.echo(f"Nothing like that is stored in the org {cell(session.org)}. Use --org NAME for another one.")
+        if erasure.shredded:
+            keys = "1 key was" if len(erasure.shredded) == 1 else f"{len(erasure.shredded)} keys were"
+            click.echo(f"{keys} destroyed. Copies of this user's data in backups and exports can no longer be read.")
         if physical and not preview:
             _say_verified(erasure)
     return 1 if physical and erasure.verified is False else 0

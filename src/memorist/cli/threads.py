@@ -9,6 +9,7 @@ import click
 
 from ..context.read_tools import MAX_LINES, ReadCall, page
 from ..errors import UsageError
+from .display import masked_note
 from .grouping import InNamespace, group
 from .session import Session, plain, read_json, session_of, thread_id
 
@@ -105,7 +106,11 @@ def append(session: Session, thread: str, text: str | None, role: str, name: str
     with session.memory() as memory:
         receipts = memory.threads.append(thread_id(memory, thread), *messages, key=key)
         ids = [receipt.message.id for receipt in receipts]
-        session.done({"ids": ids, "replayed": any(r.replayed for r in receipts)}, "\n".join(ids))
+        masked = sorted({kind for receipt in receipts for kind in receipt.masked})
+        session.done(
+            {"ids": ids, "replayed": any(r.replayed for r in receipts), "masked": masked},
+            "\n".join(f"{receipt.message.id}{masked_note(receipt.masked)}" for receipt in receipts),
+        )
 
 
 def _message(line: str, role: str) -> dict[str, object]:

@@ -74,7 +74,9 @@ def _pass_change(gate: Gate, change: Change, at: datetime, tally: Tally) -> Chan
     if isinstance(change, Append):
         messages = tuple(admit_message(gate, message, tally) for message in change.messages)
         return change if messages == change.messages else _replace(change, messages=messages)
-    if not isinstance(change, Put | Load) or type(change.record) not in GATED or sealed_cell(change.record):
+    if not isinstance(change, Put | Load) or type(change.record) not in GATED:
+        return change
+    if isinstance(change, Load) and sealed_cell(change.record):
         return change
     # Loaded rows come from an import: nothing of it is refused half-way.
     may_refuse = isinstance(change, Put) and _may_refuse(change.record)

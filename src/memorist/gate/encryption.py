@@ -362,7 +362,10 @@ class SealedStore:
         if isinstance(change, Append):
             ns = change.ns or await self._space(Thread, change.org, change.thread, changes, now)
             return self._sealed_append(change, ns)
-        if not isinstance(change, Put | Load) or type(change.record) not in CONTENT or sealed_cell(change.record):
+        if not isinstance(change, Put | Load) or type(change.record) not in CONTENT:
+            return change
+        # An import loads rows that are sealed already. What a user writes is sealed, even if it looks like a cell.
+        if isinstance(change, Load) and sealed_cell(change.record):
             return change
         record: Any = change.record
         if isinstance(record, Message | MessagePart):

@@ -63,7 +63,7 @@ def admit_record(gate: Gate, record: Record, at: datetime, tally: Tally, *, may_
     if kinds:
         refused = sorted(kind for kind in kinds if gate.actions[kind] == "refuse")
         if may_refuse and (refused or _names_secret(gate, record)):
-            raise not_admitted(type(record).__name__.lower(), refused or sorted(kinds), "secret")
+            raise not_admitted(type(record).__name__.lower(), refused or sorted(kinds), "a secret")
         record = _masked(gate, record, sorted(kinds))
         tally.update(("masked", kind) for kind in kinds)
     if type(record) in PERSONAL:
@@ -75,23 +75,18 @@ def admit_message(gate: Gate, message: Message, tally: Tally) -> Message:
     """Return the message in the form that may be stored. Raises NotAdmitted if the policy refuses its secrets."""
     if gate.messages == "keep":
         return message
-    if sealed_cell(message):
-        return message
-    if MASKED in message.metadata:  # when it was stamped
-        tally.update(("masked", kind) for kind in message.metadata[MASKED])
-        return message
     masked, kinds = _mask_parts(gate, message)
     refused = sorted(kind for kind in kinds if gate.messages == "refuse" or gate.actions[kind] == "refuse")
     if refused:
-        raise not_admitted("message", refused, "secret")
-    tally.update(("masked", kind) for kind in kinds)
+        raise not_admitted("message", refused, "a secret")
+    # Also those that were masked when the message was stamped.
+    tally.update(("masked", kind) for kind in masked.metadata.get(MASKED, ()))
     return masked
 
 
 def mask_message(gate: Gate, message: Message) -> Message:
     """Return a message for exports and models, without secrets that the policy does not allow."""
-    already_masked = sealed_cell(message) or MASKED in message.metadata
-    return message if already_masked else _mask_parts(gate, message)[0]
+    return message if sealed_cell(message) else _mask_parts(gate, message)[0]
 
 
 def _mask_parts(gate: Gate, message: Message) -> tuple[Message, set[str]]:
@@ -134,8 +129,8 @@ def classes_of(record: Record) -> frozenset[str]:
 def not_admitted(kind: str, names: Collection[str], sort: str) -> NotAdmitted:
     """Return the error for something that the policy refuses. It names kinds or classes, never content."""
     return NotAdmitted(
-        f"the gate refuses this {kind}: it has {sort} data of the kinds {', '.join(names)}; leave it out, or allow "
-        "it in the policy",
+        f"the gate refuses this {kind}: it contains {sort} ({', '.join(names)}); leave that out, or allow it in the "
+        "policy",
         kinds=list(names),
     )
 
@@ -177,7 +172,7 @@ def _dated(gate: Gate, record: Any, at: datetime, tally: Tally, *, may_refuse: b
     classes = classes_of(record) & rules.keys()
     refused = sorted(name for name in classes if rules[name].verdict == "refuse")
     if refused and may_refuse:
-        raise not_admitted(type(record).__name__.lower(), refused, "personal")
+        raise not_admitted(type(record).__name__.lower(), refused, "personal data")
     ages = [micros for name in classes if (micros := rules[name].expires_micros) is not None]
     if not ages:
         return record  # type: ignore[no-any-return]

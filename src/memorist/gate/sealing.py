@@ -7,6 +7,7 @@ keys, times, counts, roles and kinds stay readable, so that stores can sort, cou
 from __future__ import annotations
 
 import base64
+import re
 from typing import Any
 
 import msgspec
@@ -37,6 +38,9 @@ from ..records import (
 
 MARK = "memorist-sealed:"
 """The beginning of a sealed cell, which is followed by the id of its key and the ciphertext."""
+_CELL = re.compile(rf"{MARK}[0-9a-f]{{16}}:[A-Za-z0-9+/]+={{0,2}}")
+"""The whole form is checked, because users can write texts that only begin like a cell."""
+_BYTES_CELL = re.compile(_CELL.pattern.encode())
 UNREADABLE = "memorist.unreadable"
 """The metadata key of a record whose key was destroyed."""
 _FACT = ("value", "text", "subject", "tags", "metadata", "reason")
@@ -82,8 +86,8 @@ def sealed_cell(record: Record) -> str | bytes | None:
     if isinstance(cell, dict):
         cell = cell.get(MARK)
     if isinstance(cell, str):
-        return cell if cell.startswith(MARK) else None
-    return cell if isinstance(cell, bytes) and cell.startswith(MARK.encode()) else None
+        return cell if cell.startswith(MARK) and _CELL.fullmatch(cell) else None
+    return cell if isinstance(cell, bytes) and _BYTES_CELL.fullmatch(cell) else None
 
 
 def content_of(record: Record) -> bytes | None:

@@ -103,6 +103,18 @@ def test_everything_reads_as_it_was_written(folder: Path) -> None:
         assert memory.doctor(deep=True).problems == []
 
 
+@pytest.mark.parametrize("text", ["memorist-sealed:", "memorist-sealed:0123456789abcdef:zanzibarwalrus"])
+def test_a_text_that_looks_encrypted_is_encrypted_and_read_back(folder: Path, text: str) -> None:
+    with opened(folder) as memory:
+        memory.facts.set("user:ada", "note", text)
+        memory.threads.append("talk", text, create="user:ada")
+        assert memory.facts.get("user:ada", "note").value == text
+        assert [message.text for message in memory.threads.messages("talk")] == [text]
+        assert memory.facts.correct("user:ada", "note", f"{text}=").value == f"{text}="
+        assert memory.facts.get("user:ada", "note").value == f"{text}="
+    assert CANARY.encode() not in read_all(folder / "store")
+
+
 def test_shredding_makes_every_copy_unreadable(folder: Path) -> None:
     with opened(folder) as memory:
         fill(memory)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from memorist.errors import Forbidden, NotAdmitted, NotFound, UsageError
@@ -108,6 +109,31 @@ class GateTests:
         (receipt,) = await memory.threads.append(TALK, f"use {KEY}, my password is Tr0ub4dor&3xyz")
         assert receipt.message.text == "use sk-…9f2a, my password is Tr0ub4dor&3xyz"
         assert (await memory.gate.report()).refused == {"card-number": 2}
+
+    async def test_a_masked_message_is_checked_again_when_its_text_changes(self, memory: Any) -> None:
+        await memory.gate.set(messages="mask")
+        await memory.threads.create("user:ada", id=TALK)
+        (receipt,) = await memory.threads.append(TALK, f"use {KEY}")
+        (again,) = await memory.threads.append(
+            TALK, msgspec.structs.replace(receipt.message, content=f"pay with {CARD}")
+        )
+        assert CARD not in again.message.text and again.masked == ("card-number", "openai-key")
+        (same,) = await memory.threads.append(TALK, "My password is Tr0ub4dor&3xyz")
+        (copy,) = await memory.threads.append(TALK, same.message)
+        assert copy.message.text == same.message.text == "My password is T…z"
+
+    async def test_a_text_that_looks_encrypted_passes_the_same_gate(self, memory: Any, tmp_path: Path) -> None:
+        await memory.gate.set(messages="mask")
+        await memory.threads.create("user:ada", id=TALK)
+        disguised = f"memorist-sealed:0123456789abcdef:{CARD}"
+        (receipt,) = await memory.threads.append(TALK, disguised)
+        assert receipt.masked == ("card-number",)
+        fact = await memory.facts.set("user:ada", "note", disguised)
+        assert CARD not in str(fact) and CARD not in str(await memory.threads.messages(TALK))
+        await memory.gate.set(messages="keep")
+        await memory.threads.append(TALK, disguised)
+        await memory.export(tmp_path / "all.jsonl")
+        assert CARD not in (tmp_path / "all.jsonl").read_text("utf-8")
 
     async def test_a_refused_kind_is_masked_in_exports_of_kept_messages(self, memory: Any, tmp_path: Path) -> None:
         await memory.gate.set(secrets={"card": "refuse"})
