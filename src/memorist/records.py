@@ -845,6 +845,14 @@ SUPERSEDED = "memorist.superseded"
 """The metadata key under which an entry names the fact that replaced its statement."""
 
 
+_VIEWS = "memorist_views"
+
+
+def is_view(record_type: type[Record]) -> bool:
+    """Return whether a record type is a view, which reads only some columns of another type's rows."""
+    return record_type.__module__ == _VIEWS
+
+
 @cache
 def view_of(record_type: type[R], *fields: str) -> type[R]:
     """Return a record type that reads only the key, the expiry and these fields of another type's rows.
@@ -867,7 +875,7 @@ def view_of(record_type: type[R], *fields: str) -> type[R]:
         ],
         bases=(Record,),
         namespace={"table": table},
-        module="memorist_views",  # not one of the stored kinds, which are found by their module
+        module=_VIEWS,  # not one of the stored kinds, which are found by their module
         frozen=True,
         kw_only=True,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from memorist.engine.derive.deriving import Deriver, permanent
 from memorist.engine.derive.outbox import MAX_ATTEMPTS, Outbox
 from memorist.engine.index_jobs import index_job
 from memorist.engine.threads.threads import Threads
+from memorist.extract.extraction import Extraction
 from memorist.records import Fact, Job, Thread
 from memorist.runtime import Runtime
 from memorist.stores.base import Expect, Put
@@ -132,6 +134,35 @@ async def test_messages_wait_for_a_model_that_is_away_however_long_and_the_rules
     await outbox(memory).drain()
     assert [state.derived for state in await do(memory.wait(receipts, timeout=0))] == ["done"]
     assert not [one for one in (await do(memory.doctor())).problems if "derive" in one]
+
+
+async def test_remember_answers_with_what_the_rules_read_after_one_failed_call(
+    open_memory: OpenMemory, runtime: Runtime, run: Run
+) -> None:
+    model = Scripted(runtime.blocking, down(4))
+    memory = open_memory(model=model)
+    began = monotonic()
+    first = await do(memory.remember("I live in Lisbon.", user="ada"))
+    # The job now waits for its next attempt, so the model is not asked about the second statement.
+    second = await do(memory.remember("My name is Ada.", user="ada"))
+    assert monotonic() - began < 10, "remember must not wait for the attempts that follow"
+    assert len(model.asked) == 1
+    for understood, value in ((first, "Lisbon"), (second, "Ada")):
+        assert [item.value for item in understood.stored] == [value]
+        assert [(one.derived, one.read_by) for one in understood.receipts] == [("pending", "rules")]
+
+
+async def test_remember_does_not_wait_for_the_tokens_of_tomorrow(
+    open_memory: OpenMemory, runtime: Runtime, run: Run
+) -> None:
+    model = Scripted(runtime.blocking, items(), tokens=200)
+    memory = open_memory(model=model, extract=Extraction(daily_tokens=100, beyond="wait"))
+    began = monotonic()
+    await do(memory.remember("I live in Lisbon.", user="ada"))
+    understood = await do(memory.remember("My name is Ada.", user="ada"))
+    assert monotonic() - began < 10
+    assert [(one.derived, one.read_by) for one in understood.receipts] == [("pending", None)]
+    assert understood.stored == []
 
 
 async def test_a_bad_answer_is_a_dead_letter_at_once_and_the_thread_goes_on(

@@ -20,7 +20,7 @@ from memorist.errors import CorruptRecord, InvalidValue, SchemaError, StoreError
 from memorist.loop_runtime import AsyncRuntime
 from memorist.messages.message import Message
 from memorist.ports import to_datetime
-from memorist.records import Entry, Fact, Job, StateEntry, Thread, view_of
+from memorist.records import Entry, Fact, Job, StateEntry, StoredRecord, Thread, view_of
 from memorist.runtime import BlockingRuntime, Runtime, run_blocking
 from memorist.stores.base import DeleteRange, Expect, Increment, Put, Scan
 from memorist.stores.redis import DurabilityWarning, RedisStore
@@ -550,3 +550,36 @@ async def test_a_scan_of_keys_fetches_no_rows(store: RedisStore, org: str, monke
     newest = await store.scan(Scan(view, (org, "user:ada"), reverse=True, limit=1), now=NOW)
     assert [row.key for row in newest] == ["k2"]
     assert sum(sent) < 1000
+
+
+async def test_a_scan_of_a_view_fetches_no_long_column_it_does_not_read(
+    store: RedisStore, org: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = (0, 20, 255, 256, 5_000, 70_000)  # each is another length in MessagePack
+    rows = [
+        StoredRecord(
+            org=org, ns="global", key=f"k{number}", data=b"\xff;" * (size // 2), size=size,
+            metadata={"note": "é;%" * number, "n": INT_MAX}, created_at=to_datetime(NOW), updated_at=to_datetime(NOW),
+        )
+        for number, size in enumerate(sizes)
+    ]  # fmt: skip
+    await store.apply([Put(row) for row in rows], now=NOW)
+    sent: list[int] = []
+    script = type(store._client).script
+
+    async def watch(self: Any, *arguments: Any, **options: Any) -> Any:
+        reply = await script(self, *arguments, **options)
+        sent.append(sum(len(part) for part in reply if part))
+        return reply
+
+    monkeypatch.setattr(type(store._client), "script", watch)
+    whole = await store.scan(Scan(StoredRecord, (org, "global")), now=NOW)
+    head = view_of(StoredRecord, "size", "metadata", "version", "created_at", "updated_at")
+    heads = await store.scan(Scan(head, (org, "global")), now=NOW)
+    names = ("key", "size", "metadata", "version", "created_at", "updated_at", "expires_at")
+    assert [[getattr(row, name) for name in names] for row in heads] == [
+        [getattr(row, name) for name in names] for row in whole
+    ]
+    assert sent[0] > 75_000 and sent[1] < 3_000
+    with_data = await store.scan(Scan(view_of(StoredRecord, "data"), (org, "global")), now=NOW)
+    assert [row.data for row in with_data] == [row.data for row in rows], "a view may also read the long column"

@@ -14,6 +14,7 @@ from ..kinds import LINKED, reference
 from ..messages.message import Given, Message, as_message
 from ..records import Candidate, Learning, Link, as_dict
 from .core import Core
+from .derive.catching_up import catch_up
 from .derive.outbox import Waiting
 from .gating import policy_of
 from .learnings import DELETED, Learnings
@@ -86,7 +87,12 @@ class Remembering:
             return Understood(stored=[remembered(row, core.at()) for row in await _add_learnings(core, texts, key)])
         id = thread or f"{THREAD}:{ns}"
         receipts = await Threads(core).append(id, *statements, create=ns, key=key)
-        receipts = await Waiting(core).wait(receipts)
+        outcomes = Waiting(core)
+        receipts = await outcomes.wait(receipts, retries=False)
+        if any(receipt.derived == "pending" and receipt.read_by is None for receipt in receipts):
+            # The model has failed before and rests: the rules read these messages until it is asked again.
+            await catch_up(core, [ns])
+            receipts = await outcomes.wait(receipts, timeout=0)
         sources = {receipt.message.id for receipt in receipts}
         items = await _derived_from(core, ns, [receipt.message for receipt in receipts])
         waiting = [row for row in await Review(core).list(ns=ns) if sources & set(row.sources)]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ..errors import Conflict, NotFound, UsageError
+from ..errors import Conflict, ModelError, NotFound, UsageError
 from ..ids import new_id
 from ..ordered_keys import encode_record_key
 from ..records import Event, Fact, Learning, Link, Ref, as_dict
@@ -63,7 +63,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     ns: str
     lines: list[PlanLine] = []
     refused: list[str] = []
-    """These are the reasons why some of the model's proposals were left out."""
+    """These are the reasons why some of the model's proposals were left out. If the model could not be asked about all
+    memories, this says why."""
     versions: dict[str, int] = {}
     """These are the versions of the memories on which the plan was based. A memory that has changed since then is not
     touched."""
@@ -98,7 +99,7 @@ class Plans:
 
     async def _make_plan(self, ns: str, model: Model | None) -> Plan:
         # Imported here: the languages that the checks read take longer to load than everything else.
-        from ..extract.writer.tidying import find_duplicates
+        from ..extract.writer.tidying import MAX_MEMORIES, find_duplicates
 
         items = await Memories(self._core).list(ns=ns)
         active = [item for item in items if item.status == "active"]
@@ -107,10 +108,15 @@ class Plans:
         refused: list[str] = []
         if model is not None:
             taken = {id for proposal in proposals for id in proposal.ids}
-            more, refused = await _ask(
-                model, [item for item in items_by_id.values() if item.id not in taken], items_by_id
-            )
-            proposals += more
+            shown = [item for item in items_by_id.values() if item.id not in taken]
+            for start in range(0, len(shown), MAX_MEMORIES):
+                try:
+                    more, reasons = await _ask(model, shown[start : start + MAX_MEMORIES], items_by_id)
+                except ModelError as problem:
+                    refused.append(f"the model was not asked about everything: {problem}")
+                    break
+                proposals += more
+                refused += reasons
         by_id = {item.id: item for item in active}
         return Plan(
             id=new_id(), ns=ns, lines=[_line(proposal, by_id) for proposal in proposals], refused=refused,
@@ -300,7 +306,7 @@ class AsyncPlan:
 
 async def _ask(model: Model, shown: Sequence[Known], by_id: dict[str, Known]) -> tuple[list[Proposal], list[str]]:
     """Return a model's proposals, each checked separately."""
-    from ..extract.writer.tidying import MAX_MEMORIES, Proposal, check_proposal, rules, tidy_request, tidy_schema
+    from ..extract.writer.tidying import Proposal, check_proposal, rules, tidy_request, tidy_schema
 
     answer = await model.complete(
         [{"role": "user", "content": tidy_request(shown)}], system=rules(), max_tokens=MAX_TOKENS, schema=tidy_schema()
@@ -309,7 +315,7 @@ async def _ask(model: Model, shown: Sequence[Known], by_id: dict[str, Known]) ->
     proposals: list[Proposal] = []
     refused: list[str] = [] if isinstance(items, list) else ["the model gave no list of proposals"]
     taken: set[str] = set()
-    names = {f"k{number}": item.id for number, item in enumerate(shown[:MAX_MEMORIES], start=1)}
+    names = {f"k{number}": item.id for number, item in enumerate(shown, start=1)}
     for item in items if isinstance(items, list) else []:
         try:
             raw = msgspec.convert(item, Proposal, strict=False)
@@ -323,7 +329,7 @@ async def _ask(model: Model, shown: Sequence[Known], by_id: dict[str, Known]) ->
         if problem is None and proposal.op != "learn" and taken & set(proposal.ids):
             problem = "a second proposal for the same memory"
         if problem is not None:
-            refused.append(problem)
+            refused.append(f"{proposal.op} {', '.join(proposal.ids)}: {problem}")
             continue
         taken |= set(proposal.ids)
         proposals.append(proposal)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from memorist import Chain, ElideToolResults, Memory, SlidingWindow, Summarize, TokenBudget
+import pytest
+
+from memorist import Chain, ElideToolResults, Memory, NotFound, SlidingWindow, Summarize, TokenBudget
 from memorist.engine.sessions.assembling import Recall
 from memorist.engine.sessions.settings import RequestSettings, stored_settings
 from memorist.records import RequestLog
@@ -85,3 +87,11 @@ def test_the_request_of_an_earlier_time_stores_nothing(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
         memory.context("Where?", thread="talk", as_of=memory._core.at())
         assert settings_of(memory, "talk") is None
+
+
+def test_a_context_before_its_thread_says_that_the_thread_came_later(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        with pytest.raises(NotFound, match="no thread 'talk' here; it did not exist at 2020-01-01T00:00:00"):
+            memory.context("Where?", thread="talk", as_of="2020-01-01T00:00:00Z")
+        with pytest.raises(NotFound, match="create it first"):
+            memory.context("Where?", thread="no such thread")

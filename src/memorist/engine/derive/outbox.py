@@ -404,9 +404,13 @@ class Waiting:
         self._core = core
 
     async def wait(
-        self, receipts: MessageReceipt | Iterable[MessageReceipt], *, timeout: float | None = 30.0
+        self, receipts: MessageReceipt | Iterable[MessageReceipt], *, timeout: float | None = 30.0, retries: bool = True
     ) -> list[MessageReceipt]:
-        """Work until messages have been indexed and facts derived from them, or until that has failed."""
+        """Work until messages have been indexed and facts derived from them, or until that has failed.
+
+        With `retries=False`, an attempt that failed and will be repeated later, such as a call to a model that is down,
+        also ends the wait.
+        """
         many = [receipts] if isinstance(receipts, MessageReceipt) else list(receipts)
         deadline = None if timeout is None else monotonic() + timeout
         outbox, tries = Outbox(self._core.shared, self._core.org), 0
@@ -417,12 +421,20 @@ class Waiting:
                 return settled
             if await outbox.step():
                 continue
+            if not retries and await self._has_failed(open_):
+                return settled
             # Nothing is waiting any more: another worker has finished, or given up, since the receipts were read.
             if not sum(queue.waiting for queue in await Jobs(self._core).backlog()):
                 return await self._settled(many)
             # Another worker is doing it, or it waits for its next attempt.
             tries += 1
             await self._core.runtime.sleep(pause(tries, first=0.01, longest=0.2))
+
+    async def _has_failed(self, receipts: Sequence[MessageReceipt]) -> bool:
+        """Return whether every job left for these messages has failed and waits for its next attempt."""
+        items = {f"thread:{receipt.message.thread}" for receipt in receipts}
+        jobs = [job for job in await Jobs(self._core)._jobs(QUEUES) if job.item in items and job.status != "dead"]
+        return bool(jobs) and all(job.status == "ready" and job.error for job in jobs)
 
     async def _settled(self, receipts: Sequence[MessageReceipt]) -> list[MessageReceipt]:
         states = {

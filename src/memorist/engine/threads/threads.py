@@ -5,6 +5,7 @@ length of the thread.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Literal
 
 import msgspec
@@ -831,7 +832,7 @@ class Threads:
                     core.shared.threads.clear()
                 core.shared.threads[(core.org, id)] = namespace
         if not core.scope.may_read(namespace):
-            raise _no_thread(id)
+            raise _no_thread(id, core.moment)
         if write:
             core.scope.writable(namespace)
             if core.scope.user is not None:
@@ -865,7 +866,7 @@ class Threads:
     async def _existing_or_fail(self, id: str) -> Thread:
         thread = await self.get(id)
         if thread is None:
-            raise _no_thread(id)
+            raise _no_thread(id, self._core.moment)
         return thread
 
     def _outliving(self, thread: Thread) -> list[Change]:
@@ -989,5 +990,8 @@ def _elsewhere(id: str) -> Conflict:
     return Conflict(f"thread {id!r} exists in another namespace; choose another id")
 
 
-def _no_thread(id: str) -> NotFound:
-    return NotFound(f"no thread {id!r} here; create it first with threads.create", thread=id)
+def _no_thread(id: str, moment: datetime | None) -> NotFound:
+    hint = "create it first with threads.create"
+    if moment is not None:
+        hint = f"it did not exist at {moment.isoformat()}, the time in as_of"
+    return NotFound(f"no thread {id!r} here; {hint}", thread=id)

@@ -42,7 +42,7 @@ def rules() -> str:
 
 def tidy_request(memories: Sequence[Known]) -> str:
     """Return the memories as the model sees them."""
-    lines = [known_line(number, item) for number, item in enumerate(memories[:MAX_MEMORIES], start=1)]
+    lines = [known_line(number, item) for number, item in enumerate(memories, start=1)]
     return "\n".join(["# MEMORIES", *lines, "", "Answer with your proposals, as JSON."])
 
 

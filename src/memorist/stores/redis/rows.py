@@ -23,7 +23,7 @@ from typing import Any
 import msgspec
 
 from ...errors import CorruptRecord
-from ...records import Key, Record
+from ...records import Key, Record, is_view
 from ..codec import Codec, codec, pack, unknown_cells
 from .keys import AFTER_ALL, decode_key, encode_key, encode_number, encode_text, stamp, unstamp
 
@@ -92,6 +92,9 @@ class Layout:
         self._unpack_body = msgspec.msgpack.Decoder(self._body).decode
         self.keys_only = {*record_codec.names} <= {*table.key, "expires_at"}
         """Whether this is a key-only view, so that scans fetch members instead of rows."""
+        names_wanted = ";" + "".join(f"{name};" for name, _, _ in body)
+        self.cells = "none" if self.keys_only else names_wanted if is_view(record_type) else "all"
+        """The cells that scans fetch: `none`, `all`, or the names of those in a view."""
         self._key = key
         self._key_is_text = [record_codec.columns[position].kind == "text" for position in key]
         self._missing = record_codec.missing

@@ -274,7 +274,7 @@ class RedisStore:
             rows = PAGE_ROWS if limit is None else min(PAGE_ROWS, limit - len(out))
             if where is not None:
                 rows = min(PAGE_ROWS, max(2 * rows, 100))
-            args = [*table.spec, index, low, high, int(reverse), rows, stamp(now), PAGE_BYTES, int(table.keys_only)]
+            args = [*table.spec, index, low, high, int(reverse), rows, stamp(now), PAGE_BYTES, table.cells]
             last, *raw_rows = await self._client.script(SCAN, base, args, write=False)
             records = [
                 table.decode_member(raw, org) if table.keys_only else table.decode(raw, None) for raw in raw_rows
