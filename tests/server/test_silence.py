@@ -10,13 +10,17 @@ import httpx
 import pytest
 
 from memorist.context import reading
+from memorist.engine import portable
 from memorist.engine.documents import chunking
 from memorist.engine.documents.documents import Documents
 from memorist.engine.limits import CallLimits
 from memorist.gate import secrets
+from memorist.gate.passing import mask_message
+from memorist.gate.policy import Gate
 from memorist.mcp.http import mcp_parts
 from memorist.mcp.server import Options as Tools
 from memorist.mcp.tools import chosen_sets
+from memorist.messages.message import Message
 from memorist.server.app import Options
 from memorist.server.limits import Rate
 
@@ -63,6 +67,23 @@ def test_what_may_take_long_runs_beside_the_loop(server: Running, name: str, mon
         assert answer.status_code == 200, answer.text
         assert threads
         assert server._thread.ident not in threads
+
+
+def test_an_export_searches_messages_for_secrets_beside_the_loop(
+    server: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: set[int] = set()
+
+    def mask(gate: Gate, message: Message) -> Message:
+        threads.add(threading.get_ident())
+        return mask_message(gate, message)
+
+    monkeypatch.setattr(portable, "mask_message", mask)
+    with client(server) as http:
+        http.post("/v1/thread/messages?id=talk", json={"messages": ["The pump ran."], "create": "user:ada"})
+        assert "The pump ran." in http.get("/v1/export").text
+    assert threads
+    assert server._thread.ident not in threads
 
 
 def noting(method: Any, threads: set[int]) -> Any:

@@ -20,6 +20,7 @@ import msgspec
 
 from ..errors import CorruptRecord, InvalidValue, NotFound, SchemaError, StoreUnavailable, UsageError
 from ..gate.passing import mask_message
+from ..gate.policy import Gate
 from ..kinds import RECORDS, kind_of_table
 from ..messages.message import Message
 from ..records import (
@@ -134,9 +135,9 @@ class Portable:
         gate = await policy_of(self._core)
         for kind in [kind for kind in RECORDS if kind not in UNPORTABLE_RECORDS]:
             async for rows in self._pages(kind):
-                rows = [mask_message(gate, row) if isinstance(row, Message) else row for row in rows]
                 counts[kind.table.name] += len(rows)
-                yield b"".join(map(_line, rows))
+                # Long messages are searched for secrets for seconds, and a server streams an export on its loop.
+                yield await self._core.runtime.offload(_lines_of, gate, rows)
         yield _encode(_End(counts.total())) + b"\n"
 
     async def import_(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Transfer:
@@ -287,6 +288,10 @@ def new_file(target: Path) -> Iterator[BinaryIO]:
             part.replace(target)
         finally:
             part.unlink(missing_ok=True)
+
+
+def _lines_of(gate: Gate, rows: list[Record]) -> bytes:
+    return b"".join(_line(mask_message(gate, row) if isinstance(row, Message) else row) for row in rows)
 
 
 def _line(record: Record) -> bytes:

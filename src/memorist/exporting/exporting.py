@@ -15,6 +15,7 @@ from ..engine.gating import policy_of
 from ..engine.portable import Progress, Transfer, new_file
 from ..errors import UsageError
 from ..gate.passing import mask_message
+from ..gate.policy import Gate
 from ..messages.message import Message
 from ..records import Document, Fact, Record, Thread
 from ..scope import Ns
@@ -125,5 +126,9 @@ class Exporting:
         after = 0
         gate = await policy_of(self._core)
         while page := await self._core.scan(Message, thread.id, after=(after,), limit=PAGE_ROWS):
-            yield [mask_message(gate, message) for message in page]
+            yield await self._core.runtime.offload(_masked, gate, page)
             after = page[-1].seq
+
+
+def _masked(gate: Gate, messages: list[Message]) -> list[Message]:
+    return [mask_message(gate, message) for message in messages]
