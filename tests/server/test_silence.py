@@ -10,12 +10,12 @@ import httpx
 import pytest
 
 from memorist.context import reading
-from memorist.engine import portable
+from memorist.engine import gating, portable
 from memorist.engine.documents import chunking
 from memorist.engine.documents.documents import Documents
 from memorist.engine.limits import CallLimits
 from memorist.gate import secrets
-from memorist.gate.passing import mask_message
+from memorist.gate.passing import admit_record, mask_message
 from memorist.gate.policy import Gate
 from memorist.mcp.http import mcp_parts
 from memorist.mcp.server import Options as Tools
@@ -82,6 +82,24 @@ def test_an_export_searches_messages_for_secrets_beside_the_loop(
     with client(server) as http:
         http.post("/v1/thread/messages?id=talk", json={"messages": ["The pump ran."], "create": "user:ada"})
         assert "The pump ran." in http.get("/v1/export").text
+    assert threads
+    assert server._thread.ident not in threads
+
+
+def test_an_import_is_checked_beside_the_loop(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: set[int] = set()
+
+    def admit(*args: Any, **options: Any) -> Any:
+        threads.add(threading.get_ident())
+        return admit_record(*args, **options)
+
+    with client(server) as http:
+        facts = {f"fact {number}": "pump" for number in range(120)}
+        http.post("/v1/facts?ns=user:ada", json={"items": facts}).raise_for_status()
+        rows = http.get("/v1/export").content
+        monkeypatch.setattr(gating, "admit_record", admit)
+        answer = http.post("/v1/import", content=rows, headers={"content-type": "application/jsonl"})
+        assert answer.status_code == 200, answer.text
     assert threads
     assert server._thread.ident not in threads
 

@@ -30,6 +30,8 @@ COUNTER_PREFIX = "memorist.gate."
 POLICY_SECONDS = 2.0
 """The time within which every process notices that an org's policy has changed."""
 MAX_CHECKED_BYTES = 1_000_000
+OFFLOADED_CHANGES = 100
+"""From this number on, changes are checked on another thread, because a server imports on its loop."""
 DEFAULT_GATE = Gate()
 _replace = msgspec.structs.replace
 
@@ -62,8 +64,12 @@ async def admitted(core: Core, record: R) -> tuple[R, list[Change]]:
 async def pass_changes(core: Core, changes: Sequence[Change]) -> list[Change]:
     """Return the changes as the gate admits them, in the same order, and the counters of the gate's actions."""
     gate, at, tally = await policy_of(core), core.at(), Tally()
+
+    def pass_all() -> list[Change]:
+        return [_pass_change(gate, change, at, tally) for change in changes]
+
     try:
-        passed = [_pass_change(gate, change, at, tally) for change in changes]
+        passed = pass_all() if len(changes) < OFFLOADED_CHANGES else await core.runtime.offload(pass_all)
     except NotAdmitted as refusal:
         await count_refusal(core, refusal)
         raise
