@@ -158,6 +158,7 @@ _COLON = re.compile(
     r"(?<!\S):(?:[\w+-]+:|[DPpOo](?!\w))"
     r"|(?P<mark>(?<=[^\s:])[ \t]?:(?=\s|$|[*_])|(?<=\w):(?=[^\W\d_])|：|(?<=\w) ?=[ \t]*(?=[^\W\d_]))"
 )
+_BLANK_LINE = re.compile(r"\n[ \t]*\n")
 MAX_OPENING_CHARACTERS = 80
 MAX_TITLE_WORDS = 8
 MIN_OWN_WORDS = 3
@@ -255,7 +256,7 @@ def quotable_text(message: Message) -> str:
 def _without_reported(paragraph: re.Match[str]) -> str:
     """Return a paragraph up to the words in it that somebody else may say about themselves."""
     text = paragraph[0]
-    colons = (mark for mark in _COLON.finditer(text) if mark["mark"] and not _opens_statement(text, mark.end()))
+    colons = (mark for mark in _COLON.finditer(text) if _introduces(text, mark))
     ends = [mark.end() for mark in (*_signs().reports.finditer(text), *colons)]
     end = min((end for end in ends if _FIRST_PERSON.search(text, end)), default=len(text))
     return text[:end] + "\n" * (len(text) - end)
@@ -330,15 +331,23 @@ def _without_letter(text: str, letters: re.Pattern[str]) -> str | None:
 
 
 def _without_introduced(text: str) -> str:
-    """Return the text up to the first colon that introduces somebody else's words.
+    """Return the text without what a colon introduces, which may be somebody else's words.
 
     Any words before a colon may be a label, a title or a request ("Alice:", "Her bio:", "Which word is wrong:"). The
-    exceptions are the words with which the rules of a language let a statement begin, such as "By the way:".
+    exceptions are the words with which the rules of a language let a statement begin, such as "By the way:". What
+    begins on the line of the colon ends with its paragraph. What begins below may have any number of paragraphs.
     """
-    for colon in _COLON.finditer(text):
-        if colon["mark"] and not _opens_statement(text, colon.end()):
-            return text[: colon.end()] + "\n" * (len(text) - colon.end())
+    start = 0
+    while colon := next((mark for mark in _COLON.finditer(text, start) if _introduces(text, mark)), None):
+        begins_below = not text[colon.end() :].partition("\n")[0].strip()
+        paragraph_end = None if begins_below else _BLANK_LINE.search(text, colon.end())
+        start = paragraph_end.start() if paragraph_end else len(text)
+        text = text[: colon.end()] + "\n" * (start - colon.end()) + text[start:]
     return text
+
+
+def _introduces(text: str, colon: re.Match[str]) -> bool:
+    return bool(colon["mark"]) and not _opens_statement(text, colon.end())
 
 
 def _opens_statement(text: str, end: int) -> bool:

@@ -82,7 +82,7 @@ class ForgettingTests:
 
     async def test_summaries_of_a_fork_that_shares_the_prefix_are_forgotten(self, memory: Any, scan_table: Any) -> None:
         async with memory.session("talk", user="ada", budget=600) as talk:
-            for number in range(12):
+            for number in range(20):
                 await talk.add(
                     f"Step {number}: {SAID} It holds {number} paddles and a rope of {number} metres.", "Noted."
                 )

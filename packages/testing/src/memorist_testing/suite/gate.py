@@ -266,7 +266,7 @@ class DerivedGateTests:
             "Don't remember this: I live in Oslo.",
             "My name is Bea, but please don't save that.",
             "I am allergic to nuts. Do not store this.",
-            "I don't remember this: was it Porto? I am vegan.",
+            "I don't remember this: was it Porto?\n\nI am vegan.",
         )
         await memory.wait(receipts)
         assert sorted(fact.key.split(".")[0] for fact in await memory.facts.list("user:ada")) == ["diet", "pet"]
