@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
 DEFAULT_BUDGET = 2_000
 DEFAULT_HITS = 10
-MIN_SCORE_SHARE = 0.2
-"""Hits that score below this share of the best score are left out."""
+MIN_ODDS_SHARE = 0.2
+"""Hits whose odds of being relevant are below this share of the best hit's odds are left out."""
 CONFIRM_SECONDS = 300
 """The length of the time window for confirmation codes. Codes from this window and the previous one are valid."""
 _SECRET = "it contains a secret ({}); secrets are never stored"
@@ -243,16 +243,20 @@ async def _recall(caller: Caller, arguments: Searching) -> Answer:
         arguments.query, top_k=arguments.limit or DEFAULT_HITS, namespaces=searched, after=arguments.after,
         before=arguments.before, as_of=arguments.as_of,
     )  # fmt: skip
-    best = max((hit.score for hit in hits), default=0.0)
+    best = max((_odds(hit.score) for hit in hits), default=0.0)
     # A memory of today says nothing about what the notes of an earlier time added.
     has_notes = arguments.as_of is None and any(hit.kind == "message" for hit in hits)
     covered = await _covered_notes(caller, spaces) if has_notes else frozenset()
     items = [
         shown_hit(hit, caller.own)
         for hit in hits
-        if hit.score >= best * MIN_SCORE_SHARE and not (hit.kind == "message" and hit.id in covered)
+        if _odds(hit.score) >= best * MIN_ODDS_SHARE and not (hit.kind == "message" and hit.id in covered)
     ]
     return Answer(shown.Recalled(items=items), stored=True, listed="items")
+
+
+def _odds(score: float) -> float:
+    return score / max(1.0 - score, 1e-6)
 
 
 async def _covered_notes(caller: Caller, spaces: list[str]) -> frozenset[str]:
