@@ -221,9 +221,31 @@ def test_a_worker_works_until_nothing_is_left(memorist: Memorist, tmp_path: Path
 def test_forgetting_nobody_says_where_it_looked(memorist: Memorist) -> None:
     memorist("--org", "shop", "facts", "set", "user:lee", "city", "Oslo")
     hint = "Nothing like that is stored in the org default. Use --org NAME"
-    assert hint in memorist("forget", "--user", "lee", "--yes").out
-    erased = memorist("--org", "shop", "forget", "--user", "lee", "--yes").out
-    assert "facts" in erased and "Nothing like that" not in erased
+    for options in (("--preview",), ("--yes",), ("--yes",)):
+        absent = memorist("forget", "--user", "lee", *options)
+        assert absent.code == 1 and absent.out.startswith(hint), "nothing is counted, not even forget's own job"
+    absent = memorist("--json", "forget", "--user", "lee")
+    assert absent.code == 1 and absent.json()["counts"] == {}
+    assert memorist("forget", "--fact", "user:lee/city", "--yes").code == 1
+    assert memorist("forget", "--source", "crm", "--yes").code == 1
+    previewed = memorist("--json", "--org", "shop", "forget", "--user", "lee", "--preview")
+    erased = memorist("--org", "shop", "forget", "--user", "lee", "--yes")
+    assert previewed.code == erased.code == 0
+    assert "facts" in erased.out and "Nothing like that" not in erased.out
+    removed = dict(line.split() for line in erased.out.splitlines()[1:])
+    assert {kind: int(count) for kind, count in removed.items()} == previewed.json()["counts"]
+
+
+def test_a_second_forgetting_rewrites_the_file_and_says_so(memorist: Memorist, tmp_path: Path) -> None:
+    memorist("facts", "set", "user:ada", "city", "a-telling-word")
+    memorist("forget", "--user", "ada", "--yes")
+    again = memorist("forget", "--user", "ada", "--yes", "--physical")
+    assert again.code == 1 and b"a-telling-word" not in (tmp_path / "memorist.db").read_bytes()
+    assert again.out.splitlines() == [
+        "Nothing like that is stored in the org default. Use --org NAME for another one.",
+        "The store's files were rewritten without the bytes of deleted rows.",
+        "not verified: the sqlite store (nothing was deleted this time, so there is no text to search for)",
+    ]
 
 
 def test_forgetting_asks_first_and_reports(memorist: Memorist) -> None:
@@ -238,6 +260,7 @@ def test_forgetting_asks_first_and_reports(memorist: Memorist) -> None:
     assert "memorist.db" in erased["checked"] and erased["unchecked"] == []
     memorist("threads", "append", "t", "I moved to Porto in May.")
     assert memorist("forget", "--user", "ada", "--yes", "--physical").out.endswith("no trace left in the files\n")
+    memorist("facts", "set", "user:ada", "city", "Oslo")
     short = memorist("forget", "--user", "ada", "--yes", "--physical")
     assert short.code == 0 and "not verified: " in short.out and "no trace" not in short.out
     assert memorist("facts", "get", "user:ada", "location").code == 1

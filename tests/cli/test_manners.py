@@ -86,6 +86,19 @@ def test_a_missing_extra_names_the_install_command(tmp_path: Path) -> None:
     assert ran.returncode == 2 and '".[redis]"' in ran.stderr and "Traceback" not in ran.stderr
 
 
+@pytest.mark.parametrize("module", ["starlette", "uvicorn", "httptools"])
+@pytest.mark.parametrize("command", ["['open', 'ada.db', '--no-browser']", "['serve', '--port', '0']"])
+def test_a_server_without_its_packages_names_the_extra_and_no_link(tmp_path: Path, command: str, module: str) -> None:
+    Memory(tmp_path / "ada.db", embedder=None).close()
+    program = f"import sys; sys.modules[{module!r}] = None; from memorist.cli.main import main; main({command})"
+    ran = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert ran.returncode == 2 and ran.stdout == ""
+    assert ran.stderr.startswith("memorist: the server needs packages") and '".[server]"' in ran.stderr
+    assert ran.stderr.count("\n") == 1
+
+
 def test_escapes_in_content_stay_text(memorist: Memorist) -> None:
     evil = "\x1b[31mred\x1b]0;title\x07\x9b2J\x08"
     memorist("facts", "set", "user:ada", "note", evil)

@@ -152,7 +152,8 @@ def forget(
 ) -> int:
     """Delete something and everything derived from it, and print what was deleted.
 
-    Choose one thing to forget. With --user NAME, that is the user and everything known about them.
+    Choose one thing to forget. With --user NAME, that is the user and everything known about them. Exits with 1 if
+    nothing of it is stored (--physical rewrites the file even then), or if --physical found traces afterwards.
     """
     user = session.user
     named = [value for value in (user, thread, message, fact, source) if value is not None]
@@ -173,23 +174,26 @@ def forget(
             shred=shred,
             preview=preview,
         )
+    absent = not erasure.counts and not erasure.shredded
     if session.as_json:
         session.print_json(msgspec.to_builtins(erasure))
     else:
         done = "would be removed" if preview else "removed"
-        session.show([{"kind": kind, done: count} for kind, count in erasure.counts.items()], ("kind", done))
-        if not any(count for kind, count in erasure.counts.items() if kind != "jobs"):
+        if erasure.counts:
+            session.show([{"kind": kind, done: count} for kind, count in erasure.counts.items()], ("kind", done))
+        if absent:
             click.echo(f"Nothing like that is stored in the org {cell(session.org)}. Use --org NAME for another one.")
         if erasure.shredded:
             keys = "1 key was" if len(erasure.shredded) == 1 else f"{len(erasure.shredded)} keys were"
             click.echo(f"{keys} destroyed. Copies of this user's data in backups and exports can no longer be read.")
         if physical and not preview:
             _say_verified(erasure)
-    return 1 if physical and erasure.verified is False else 0
+    return 1 if absent or erasure.verified is False else 0
 
 
 def _say_verified(erasure: Erasure) -> None:
-    """Print the files in which traces were found, and those that were not searched."""
+    """Print that the files were rewritten, those in which traces were found, and those that were not searched."""
+    click.echo("The store's files were rewritten without the bytes of deleted rows.")
     for location in erasure.found:
         click.echo(f"still found in: {cell(location)}")
     for location in erasure.unchecked:

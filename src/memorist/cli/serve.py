@@ -126,12 +126,11 @@ def open_(session: Session, file: str | None, port: int, browser: bool) -> None:
 
 
 def _installed() -> None:
+    """Raise an error if a package of the server is missing, before anything is printed."""
     try:
-        import starlette
-        import uvicorn  # noqa: F401  # only whether it is there
+        from ..server import app, process  # noqa: F401  # uvicorn alone is not enough: its parser is a package too
     except ModuleNotFoundError as missing:
         raise UsageError(NEEDS) from missing
-    assert starlette
 
 
 def _assistants(session: Session, tools: str, issuer: str | None, resource: str) -> list[MakePart]:

@@ -44,8 +44,9 @@ def own_files(core: Core) -> Scrubs:
     )
 
 
-async def search_files(core: Core, needles: set[bytes], physical: bool) -> Absence:
-    """Search rewritten files for pieces of deleted data, or report what was not searched and why."""
+async def search_files(core: Core, needles: set[bytes], physical: bool, deleted: bool) -> Absence:
+    """Search rewritten files for pieces of deleted data, or report what was not searched and why. `deleted` says
+    whether there was any."""
     store = core.store
     if not physical and store.name == "memory":
         return Absence()
@@ -55,8 +56,10 @@ async def search_files(core: Core, needles: set[bytes], physical: bool) -> Absen
         reason = f"files of the {store.name} store (deleted bytes stay there until they are rewritten: {how})"
     elif not isinstance(store, Verifies):
         reason = f"the {store.name} store (it cannot be searched)"
+    elif not deleted:
+        reason = f"the {store.name} store (nothing was deleted this time, so there is no text to search for)"
     elif not needles:
-        reason = "all of it (nothing that went is long enough to be told from what others wrote)"
+        reason = f"the {store.name} store (no deleted text is long enough to search for: others may have the same)"
     else:
         return await store.verify_absent(sorted(needles), org=core.org)
     return Absence(unchecked=[reason])

@@ -424,7 +424,7 @@ class Eraser:
             deletions = deletions[DELETIONS_PER_COMMIT:]
         gone = Counter(change.kind.table.name for change in deletions if isinstance(change, Delete))
         endings = end(dict(sorted((self._counts + gone).items())))
-        await self._apply([*deletions, *sums, *endings, *self._companions], locks)
+        await self._apply([*deletions, *sums], locks, [*endings, *self._companions])
         self._companions.clear()
 
     async def _link_deletions(self) -> tuple[list[Change], list[Change]]:
@@ -490,10 +490,11 @@ class Eraser:
     async def _get(self, record_type: type[R], *key: str | int) -> R | None:
         return await self._core.store.get(record_type, (self._org, *key), now=0)
 
-    async def _apply(self, changes: Sequence[Change], locks: Sequence[Change]) -> None:
-        """Commit changes and count the rows they deleted. Deletions among the locks are not counted."""
+    async def _apply(self, changes: Sequence[Change], locks: Sequence[Change], endings: Sequence[Change] = ()) -> None:
+        """Commit changes and count the rows they deleted. Deletions among the locks and the endings are not counted,
+        such as that of the job of this erasure, which nobody asked to forget."""
+        results = await self._core.apply(*locks, *_once([*changes, *endings]))
         changes = _once(changes)
-        results = await self._core.apply(*locks, *changes)
         for change in changes:
             if isinstance(change, Delete | DeleteRange):
                 self._counts[change.kind.table.name] += results.total(change)

@@ -210,7 +210,7 @@ class Forgetting:
         self._core.shared.drop_cached(self._core.org)
         if physical:
             await self._scrub(scrub.row_key)
-        report = await search_files(self._core, eraser.needles.bytes, physical)
+        report = await search_files(self._core, eraser.needles.bytes, physical, bool(eraser.counts))
         return Erasure(
             option, eraser.counts, len(eraser.tombstones), physical, report.verified, report.found,
             report.checked, report.unchecked, complete=complete,
