@@ -25,7 +25,7 @@ __all__ = ["FIND_TOOL", "AsyncToolFinder", "ToolFinder"]
 
 
 class ToolFinder:
-    """Runs `find_tool` over a list of tools, using the recall of a `Memory`."""
+    """Lets a model search a list of tools: answers its calls to `find_tool` with the recall of a `Memory`."""
 
     def __init__(self, memory: Memory, tools: Iterable[Tool]) -> None:
         self._memory = memory
@@ -55,7 +55,7 @@ class ToolFinder:
 
 
 class AsyncToolFinder:
-    """Runs `find_tool` over a list of tools, using the recall of an `AsyncMemory`."""
+    """Lets a model search a list of tools: answers its calls to `find_tool` with the recall of an `AsyncMemory`."""
 
     def __init__(self, memory: AsyncMemory, tools: Iterable[Tool]) -> None:
         self._memory = memory

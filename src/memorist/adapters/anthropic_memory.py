@@ -42,7 +42,7 @@ Edit = Callable[[str], tuple[str, str]]
 
 
 class _Files:
-    """Implements the commands of the blocking and the async tool on the files of one namespace."""
+    """Runs the commands of the memory tool on the files of one namespace. Both tools, blocking and async, use it."""
 
     def __init__(self, memory: AsyncMemory, space: str) -> None:
         self._memory = memory

@@ -276,8 +276,8 @@ class _Turn:
         return True
 
     def _fenced(self, groups: list[_Group], max_tokens: int) -> str:
-        """Return the groups inside a marker that labels them as data. If they exceed the limit, the longest groups lose
-        their last lines, so that many notes of one kind do not crowd out the others."""
+        """Return the groups inside a marker that labels them as data. If they exceed the limit, remove lines from the
+        end of the longest group, so that a long group leaves room for the shorter ones."""
         from ..context.tokens import open_counter
 
         counter = open_counter("estimate")

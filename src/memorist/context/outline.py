@@ -201,7 +201,7 @@ def _signatures(lines: Sequence[str]) -> tuple[_Spans, list[int]] | None:
 
 
 def _code_spans(lines: Sequence[str]) -> _Spans:
-    """Return the lines of source code; a signature or a string of several lines is one span."""
+    """Split source code into spans: one per line, except that a signature or string of several lines is one span."""
     starts: list[int] = []
     number = 0
     while number < len(lines):

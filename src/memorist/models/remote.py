@@ -1,4 +1,4 @@
-"""Calls a model over HTTP through a provider's SDK. The blocking and the async client share the same coroutine methods.
+"""Calls a model over HTTP through a provider's SDK. Blocking and async clients share their coroutine methods.
 
 The SDK handles addresses, headers and credentials. The SDK's own retries are off. Ours share one deadline, limit the
 wait that a server may ask for, and report the number of attempts. Answers are read in chunks with limits on time and

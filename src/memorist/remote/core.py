@@ -93,13 +93,13 @@ class RemoteShared:
         self.check_open()
 
     async def close(self) -> None:
-        """Stop the event streams and close the connections of both the blocking and the async twin."""
+        """Stop the event streams and close the connections of both the blocking and the async client."""
         if self.twin is not None and not self.twin.closed:
             await self.runtime.run_other(self.twin.close_own)
         await self.close_own()
 
     async def close_own(self) -> None:
-        """Close the connections of this twin only."""
+        """Close the connections of this client only."""
         if not self.closed:
             self.closed = True
             await self.events.close()

@@ -40,8 +40,8 @@ def wrap(
     """Give an OpenAI or Anthropic client a memory. Relevant memories are added to each call, and the turn is stored
     afterwards.
 
-    This works with the blocking and the async clients, and with Chat Completions, Responses and Messages, streams and
-    tools. Everything else passes through unchanged. If the memory fails, the call continues without it and a warning is
+    This works with blocking and async clients, and with Chat Completions, Responses and Messages, streams and tools.
+    Everything else passes through unchanged. If the memory fails, the call continues without it and a warning is
     logged.
 
     Args:

@@ -102,7 +102,7 @@ class MemoristStore(BaseStore):
     async def __aexit__(self, *error: object) -> None:
         await self._handles.aclose()
 
-    # -- shared by the blocking and the async methods
+    # -- shared by blocking and async methods
 
     async def _batch(self, memory: AsyncMemory, ops: Sequence[Op]) -> list[Result]:
         for op in ops:

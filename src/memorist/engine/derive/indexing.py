@@ -523,7 +523,7 @@ def _marked(entry: Entry, fact: str, true: set[str]) -> Entry | None:
 
 
 def _aging(thread: Thread, item: str, oldest: Message) -> Change:
-    """Return the archive job of a thread, which is due at the time of the oldest message that no archiver has seen."""
+    """Return the archive job of a thread, dated like the oldest message that the archiver has not processed yet."""
     at = oldest.created_at or thread.created_at
     return Put(index_job(thread.org, thread.ns, item, at, "archive"), absent=True)
 

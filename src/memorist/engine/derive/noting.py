@@ -419,7 +419,7 @@ def _type(type: str) -> LearningType:
 
 
 async def carry_out(core: Core, ns: str, notes: Sequence[tuple[Note, Source]]) -> tuple[list[Change], Outcome]:
-    """Return the changes that notes make, and the result of each."""
+    """Work out the changes that store these notes, and return them with a record of what became of each note."""
     noting = Noting(core, ns)
     for note, source in notes:
         await noting.note(note, source)

@@ -95,7 +95,7 @@ async def _until_one_segment(session: Session, runtime: Runtime) -> Scrubbed:
 
 
 async def _copies(session: Session) -> Scrubbed:
-    """Report copies of the log outside this server. Replicas keep their own copies, and archived segments are files."""
+    """Report copies of the log that this server cannot clean: those of replicas and those in the archive."""
     archives, replicas = await _row(
         session, "SELECT current_setting('archive_mode') <> 'off', (SELECT count(*) FROM pg_stat_replication)"
     )
