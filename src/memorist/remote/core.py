@@ -93,7 +93,7 @@ class RemoteShared:
         self.check_open()
 
     async def close(self) -> None:
-        """Stop the event streams and close the connections of both the blocking and the async client."""
+        """Stop the event streams and close the connections of both clients, blocking and async."""
         if self.twin is not None and not self.twin.closed:
             await self.runtime.run_other(self.twin.close_own)
         await self.close_own()
