@@ -41,7 +41,7 @@ from ..protocol.operations import (
 )
 from ..records import Record
 from ..scope import OMITTED, Namespace
-from ..values import JsonMapping, JsonObject, encode_json
+from ..values import RESERVED_PREFIX, JsonMapping, JsonObject, encode_json
 from .clients import Answer
 from .composed import COMPOSED
 from .provisional import provisional
@@ -297,7 +297,12 @@ def _message(message: Message) -> JsonObject:
         out["name"] = message.name
     if message.created_at is not None:
         out["created_at"] = as_datetime(message.created_at, "created_at").isoformat()
-    return out | {name: value for name in _OWN_FIELDS if (value := getattr(message, name))}
+    own = {name: value for name in _OWN_FIELDS if (value := getattr(message, name))}
+    if "metadata" in own:
+        # The server writes its own notes on a message, such as what it masked, and accepts them from nobody else.
+        items = own["metadata"].items()
+        own["metadata"] = {name: value for name, value in items if not name.startswith(RESERVED_PREFIX)}
+    return out | own
 
 
 def _wired(parameter: Parameter, value: Any) -> Any:

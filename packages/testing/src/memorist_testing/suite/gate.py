@@ -117,7 +117,7 @@ class GateTests:
         (again,) = await memory.threads.append(
             TALK, msgspec.structs.replace(receipt.message, content=f"pay with {CARD}")
         )
-        assert CARD not in again.message.text and again.masked == ("card-number", "openai-key")
+        assert CARD not in again.message.text and "card-number" in again.masked
         (same,) = await memory.threads.append(TALK, "My password is Tr0ub4dor&3xyz")
         (copy,) = await memory.threads.append(TALK, same.message)
         assert copy.message.text == same.message.text == "My password is T…z"
