@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ...engine.learnings import DELETED
 from ...engine.noun import core_of
 from ...engine.review import WAITING
 from ...engine.tidying import PLANS
 from ...errors import NotFound, UsageError
+from ...filters import Filter, parse_filter
 from ...records import (
     Candidate,
     Document,
@@ -168,6 +170,10 @@ KINDS: dict[str, tuple[type[Record], Callable[[Any], Row], str | None]] = {
 namespace."""
 
 
+LISTED: dict[type[Record], Filter | None] = {Candidate: WAITING, Learning: parse_filter({"status": {"$ne": DELETED}})}
+"""Which rows of a record are listed, if not all of them are."""
+
+
 async def listing(handle: AsyncMemory, asked: Listing) -> Row:
     """Return rows of a kind in key order, and the cursor of the next page."""
     if asked.kind not in KINDS:
@@ -182,10 +188,10 @@ async def listing(handle: AsyncMemory, asked: Listing) -> Row:
     columns = (record.table.indexes[index] if index else record.table.key)[1 + len(prefix) :]
     cursor = None if asked.after is None else tuple(asked.after)
     after, before = (None, cursor) if asked.reverse else (cursor, None)
-    where = WAITING if record is Candidate else None
     rows = await core.scan(
-        record, *prefix, index=index, limit=limit, reverse=asked.reverse, after=after, before=before, where=where
-    )
+        record, *prefix, index=index, limit=limit, reverse=asked.reverse, after=after, before=before,
+        where=LISTED.get(record),
+    )  # fmt: skip
     items = [row for row in map(shown, rows) if core.scope.may_read(str(row["ns"]))]
     following = [getattr(rows[-1], column) for column in columns] if len(rows) == limit else None
     return {"items": items, "next": following}
