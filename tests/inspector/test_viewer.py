@@ -118,7 +118,7 @@ def test_search_filters_and_says_why_not(opened: Open, demo_site: Site) -> None:
     page.get_by_text("The kind filter excludes it.").wait_for()
     page.get_by_role("textbox", name="Id").fill("user:ada/nothing")
     page.get_by_role("button", name="Ask").click()
-    page.get_by_text("There is nothing under this id").wait_for()
+    page.get_by_text("This user cannot read anything with this id").wait_for()
     window.silent()
 
 
