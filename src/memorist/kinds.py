@@ -201,9 +201,29 @@ def _key_in_ns(kind: str) -> Callable[[Ref], Key | None]:
 
 
 def fact_text(fact: Fact) -> str:
-    """Return a fact as text: its sentence if it has one, otherwise its key in words and its value."""
+    """Return a fact as text: its sentence if it has one, otherwise its key and value in words ("Lives in Porto")."""
     if fact.text is not None:
         return fact.text
+    if fact.value is None and fact.status != "active":
+        return fact.key  # a retracted version, which has no value
+    statement = _own_statement(fact)
+    return statement[:1].upper() + statement[1:] if statement else _key_and_value(fact)
+
+
+def fact_phrase(fact: Fact) -> str:
+    """Return a fact as text that begins a longer phrase, such as "lives in Porto" before "since 2026-02-01"."""
+    return fact.text or _own_statement(fact) or _key_and_value(fact)
+
+
+def _own_statement(fact: Fact) -> str:
+    """Return a fact about the user in the words of its topic ("lives in Porto"), or "" for any other."""
+    from .languages import topic_of
+
+    topic = None if fact.subject is not None else topic_of(fact.key)
+    return "" if topic is None else topic.tell_value(fact.value, fact.key)
+
+
+def _key_and_value(fact: Fact) -> str:
     return f"{key_in_words(fact)}: {fact.value if isinstance(fact.value, str) else encode_json(fact.value)}"
 
 
@@ -215,9 +235,14 @@ def key_in_words(fact: Fact) -> str:
 
 
 def sought_text(fact: Fact) -> str:
-    """Return the indexed text of a fact: all of it, or the fields of its value named in `indexed`."""
+    """Return the indexed text of a fact: its sentence (or its key and value), its statement in the words of its topic,
+    and the questions that it answers. If the fact has `indexed`, this is only the fields of its value named there."""
+    from .languages import topic_of
+
     if fact.indexed is None:
-        return fact_text(fact)
+        topic = topic_of(fact.key)
+        words = [] if topic is None else [topic.tell_value(fact.value, fact.key), *topic.ask]
+        return "\n".join((fact.text or _key_and_value(fact), *words))
     texts = [text for field in fact.indexed for text in _field_texts(fact.value, field.split("."))]
     return "\n".join(texts)
 

@@ -71,9 +71,9 @@ TASKS = (
     Task(
         name="05-moved",
         conversation='Assistant called profile. It answered: {"user": "me", "items": [{"id": "fact:location", "text": '
-        '"location: Lisbon", "date": "2026-03-02"}]}\nAssistant: You live in Lisbon.\nUser: Not any more, I moved to '
+        '"Lives in Lisbon", "date": "2026-03-02"}]}\nAssistant: You live in Lisbon.\nUser: Not any more, I moved to '
         "Porto two weeks ago.",
-        tools=("update", "remember"), knows=("Porto",), knows_not=("location: Lisbon",),
+        tools=("update", "remember"), knows=("Porto",), knows_not=("Lives in Lisbon",),
     ),
     Task(
         name="06-forget-first-step",

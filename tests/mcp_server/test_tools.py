@@ -280,7 +280,7 @@ def test_a_request_to_forget_says_what_ended_and_can_be_undone() -> None:
         versions = (await said(client, "history", id="location"))["versions"]
         assert [version["status"] for version in versions] == ["superseded", "ended"]
         undone = await said(client, "undo", id=ended[-1])
-        assert (undone["before"], undone["after"]) == ("(no longer remembered)", "location: Oslo")
+        assert (undone["before"], undone["after"]) == ("(no longer remembered)", "Lives in Oslo")
         await said(client, "remember", text="I don't live in Oslo anymore.")
         assert texts(await said(client, "profile")) == []
         assert (await said(client, "undo", id="location"))["after"] == "Lives in Oslo"

@@ -43,7 +43,7 @@ async def test_so_do_the_profile_and_the_next_recall(open_memory: OpenMemory, ru
     assert "Ada" in line.text
     await say(memory, "I live in Lisbon.")
     hits = await do(memory.recall("Where do I live?", kinds="fact"))
-    assert [hit.text for hit in hits][:1] == ["location: Lisbon"]
+    assert [hit.text for hit in hits][:1] == ["Lives in Lisbon"]
 
 
 async def test_the_fact_that_replaced_a_statement_ranks_before_it(open_memory: OpenMemory, run: Run) -> None:
@@ -51,7 +51,7 @@ async def test_the_fact_that_replaced_a_statement_ranks_before_it(open_memory: O
     await say(memory, "I live in Lisbon.", *(f"Tell me about topic {n}, please." for n in range(15)))
     await say(memory, "Actually I moved to Porto.")
     hits = await do(memory.recall("Where do I live?"))
-    assert [hit.text for hit in hits][:2] == ["location: Porto", "I live in Lisbon."]
+    assert [hit.text for hit in hits][:2] == ["Lives in Porto", "I live in Lisbon."]
     assert "Porto" in (hits[1].superseded_by or "")
     (stated, *_) = await do(memory.recall("Where do I live?", kinds="message"))
     assert stated.text == "I live in Lisbon." and "Porto" in (stated.superseded_by or "")

@@ -6,6 +6,7 @@ import json
 import re
 from typing import Any
 
+from memorist import Extraction
 from memorist.extract.writer.tidying import MAX_MEMORIES
 from memorist.runtime import Runtime
 from memorist_testing.plugin import Run
@@ -89,3 +90,31 @@ async def test_the_model_sees_every_memory(open_memory: OpenMemory, runtime: Run
     await do(memory.tidy(user="ada"))
     shown = [line for prompt in model.asked for line in prompt.splitlines() if "Shelf" in line]
     assert len(model.asked) == 2 and len(shown) == MAX_MEMORIES + 1
+
+
+async def test_tidying_counts_towards_the_daily_tokens_and_stops_there(
+    open_memory: OpenMemory, runtime: Runtime, run: Run
+) -> None:
+    model = Scripted(runtime.blocking, proposals(), tokens=60)
+    memory = open_memory(model=model, extract=Extraction(daily_tokens=100))
+    await do(memory.facts.set("user:ada", "city", "Porto"))
+    for _ in range(2):
+        assert (await do(memory.tidy(user="ada"))).plan.refused == []
+    assert (await do(memory.stats())).reading.tokens_today == 120
+    [reason] = (await do(memory.tidy(user="ada"))).plan.refused
+    assert "used up its tokens" in reason and len(model.asked) == 2
+
+
+async def test_closing_a_memory_leaves_the_callers_model_open(open_memory: OpenMemory, runtime: Runtime) -> None:
+    class Watched(Scripted):
+        is_closed = False
+
+        async def close(self) -> None:
+            self.is_closed = True
+
+    model = Watched(runtime.blocking, proposals())
+    memory = open_memory(model=model)
+    await do(memory.facts.set("user:ada", "city", "Porto"))
+    await do(memory.tidy(user="ada"))
+    await do(memory.close())
+    assert len(model.asked) == 1 and not model.is_closed

@@ -94,7 +94,7 @@ async def test_what_expired_is_not_found(memory: Any, clock: FakeClock) -> None:
 
 async def test_what_was_rejected_is_not_found(memory: Any) -> None:
     await memory.facts.set(ADA, "allergy", "peanuts")
-    assert await found(memory, "peanuts") == ["allergy: peanuts"]
+    assert await found(memory, "peanuts") == ["Allergic to peanuts"]
     await memory.facts.reject(ADA, "allergy", reason="a mistake")
     assert await found(memory, "peanuts") == []
 

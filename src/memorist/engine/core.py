@@ -330,9 +330,10 @@ class Shared:
         # The worker goes first, because its last jobs still need the model and the store.
         if self._opened and self.worker is not None:
             await self.worker.close()
-        if self._model is not None:
+        # A model object that the caller passed is theirs to close; they may use it elsewhere.
+        if self._model is not None and self._model is not self.parts.model:
             await self._model.close()
-            self._model = None
+        self._model = None
         if self._opened:
             # Reset before the store closes, so that calls that arrive meanwhile are refused and a second close does
             # nothing.

@@ -537,7 +537,7 @@ def remembered(record: Fact | Event | Learning, now: datetime, *, status: str | 
     }  # fmt: skip
     if isinstance(record, Fact):
         return Remembered(
-            id=f"fact:{record.key}", kind="fact", text=_sentence(record), subject=record.subject, key=record.key,
+            id=f"fact:{record.key}", kind="fact", text=fact_text(record), subject=record.subject, key=record.key,
             value=record.value, status=status or _present_status(record, now), scope=record.scope,
             valid_from=record.valid_from, valid_until=record.valid_until, inferred=record.inferred, **shared,
         )  # fmt: skip
@@ -559,18 +559,6 @@ def remembered(record: Fact | Event | Learning, now: datetime, *, status: str | 
 def _present_status(record: Fact | Learning, now: datetime) -> str:
     is_over = record.status == "retracted" or (record.status == "active" and has_lapsed(record, now))
     return "ended" if is_over else record.status
-
-
-def _sentence(fact: Fact) -> str:
-    from ..languages import topic_of
-
-    if fact.value is None and fact.text is None and fact.status != "active":
-        return fact.key  # a retracted version, which has no value
-    topic = None if fact.text is not None or fact.subject is not None else topic_of(fact.key)
-    if topic is None:
-        return fact_text(fact)
-    phrase = topic.tell_value(fact.value, fact.key)
-    return phrase[:1].upper() + phrase[1:]
 
 
 def _learning_versions(learning: Learning) -> list[Learning]:

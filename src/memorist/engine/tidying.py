@@ -31,7 +31,7 @@ from .records import Records
 if TYPE_CHECKING:
     from ..extract.writer.request import Known
     from ..extract.writer.tidying import Proposal
-    from ..ports import Model
+    from ..ports import Completion, Model
 
 PLANS = "tidy"
 """The first element of the keys under which applied plans are stored, so that they can be undone."""
@@ -111,7 +111,7 @@ class Plans:
             shown = [item for item in items_by_id.values() if item.id not in taken]
             for start in range(0, len(shown), MAX_MEMORIES):
                 try:
-                    more, reasons = await _ask(model, shown[start : start + MAX_MEMORIES], items_by_id)
+                    more, reasons = await self._ask(model, shown[start : start + MAX_MEMORIES], items_by_id)
                 except ModelError as problem:
                     refused.append(f"the model was not asked about everything: {problem}")
                     break
@@ -122,6 +122,26 @@ class Plans:
             id=new_id(), ns=ns, lines=[_line(proposal, by_id) for proposal in proposals], refused=refused,
             versions={item.id: item.version for item in active},
         )  # fmt: skip
+
+    async def _ask(
+        self, model: Model, shown: Sequence[Known], by_id: dict[str, Known]
+    ) -> tuple[list[Proposal], list[str]]:
+        """Return a model's proposals, each checked separately. The call counts towards the org's daily tokens."""
+        from ..extract.extraction import Extraction
+        from ..extract.writer.tidying import rules, tidy_request, tidy_schema
+        from .derive.limits import OverLimit, count_tokens, next_day, tokens_today
+
+        extract = self._core.shared.parts.extract
+        limit = extract.daily_tokens if isinstance(extract, Extraction) else None
+        if limit is not None and await tokens_today(self._core) >= limit:
+            raise OverLimit("the org has used up its tokens for today", until=next_day(self._core.at()))
+        answer = await model.complete(
+            [{"role": "user", "content": tidy_request(shown)}],
+            system=rules(), max_tokens=MAX_TOKENS, schema=tidy_schema(),
+        )  # fmt: skip
+        if limit is not None:
+            await count_tokens(self._core, answer.usage.input_tokens + answer.usage.output_tokens)
+        return _checked(answer, shown, by_id)
 
     async def apply(self, plan: Plan) -> Plan:
         """Carry out a plan in one transaction, and return the applied plan.
@@ -304,13 +324,10 @@ class AsyncPlan:
         return await self._plans.undo(self.plan.id, ns=self.plan.ns)
 
 
-async def _ask(model: Model, shown: Sequence[Known], by_id: dict[str, Known]) -> tuple[list[Proposal], list[str]]:
-    """Return a model's proposals, each checked separately."""
-    from ..extract.writer.tidying import Proposal, check_proposal, rules, tidy_request, tidy_schema
+def _checked(answer: Completion, shown: Sequence[Known], by_id: dict[str, Known]) -> tuple[list[Proposal], list[str]]:
+    """Return the proposals in a model's answer that pass the checks, and why the others were refused."""
+    from ..extract.writer.tidying import Proposal, check_proposal
 
-    answer = await model.complete(
-        [{"role": "user", "content": tidy_request(shown)}], system=rules(), max_tokens=MAX_TOKENS, schema=tidy_schema()
-    )
     items = answer.data.get("proposals") if isinstance(answer.data, dict) else None
     proposals: list[Proposal] = []
     refused: list[str] = [] if isinstance(items, list) else ["the model gave no list of proposals"]

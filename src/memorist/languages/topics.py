@@ -57,6 +57,9 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         """Return the fact as a short statement without its subject, such as "lives in Porto" or "dislikes black
         coffee"."""
         parts = key.removeprefix(self.stem).lstrip(".").split(".")
+        if self.single and parts[0] and parts[-1].replace("_", " ") != plain(value).casefold():
+            # `employer.previous` is not the employer, so only its own key tells what it is.
+            return f"{key.replace('.', ' ').replace('_', ' ')}: {plain(value)}"
         if len(parts) > 1 and isinstance(value, str):  # relation.sister.maria: the name is the value
             parts = parts[:-1]
         thing = " ".join(parts).replace("_", " ") or self.name

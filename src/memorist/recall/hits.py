@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ..errors import ModelError
-from ..kinds import FINDABLE, fact_text
+from ..kinds import FINDABLE, fact_phrase
 from ..messages.message import Message
 from ..records import SUPERSEDED, Chunk, Fact, FactVersion
 from .hit import Hit, Reason
@@ -261,11 +261,7 @@ def _notes(pools: Sequence[Pool], row: Row, rank: int, verdict: Verdict | None) 
 
 def present_value(fact: Fact) -> str:
     """Return the text of a mark, which names the fact that replaced a statement: "lives in Porto since 2026-02-01"."""
-    from ..languages import topic_of
-
-    topic = None if fact.text is not None or fact.subject is not None else topic_of(fact.key)
-    phrase = fact_text(fact) if topic is None else topic.tell_value(fact.value, fact.key)
-    return f"{phrase} since {fact.updated_at.date().isoformat()}"
+    return f"{fact_phrase(fact)} since {fact.updated_at.date().isoformat()}"
 
 
 def _hit(org: str, row: Row, reasons: tuple[Reason, ...], cosine: float | None, replaced: Mapping[str, str]) -> Hit:

@@ -44,6 +44,9 @@ def test_the_longest_known_beginning_of_a_key_is_its_topic() -> None:
         ("pet.dog", ["Rex", "Bo"], "dog: Rex, Bo"),
         ("relation.sister.maria", "Maria", "sister: Maria"),
         ("note.my_car_is_red", "My car is red", "My car is red"),
+        ("employer.acme", "Acme", "works for Acme"),
+        ("employer.previous", "Initech", "employer previous: Initech"),
+        ("location.office", "Linz", "location office: Linz"),
     ],
 )
 def test_a_fact_is_told_without_its_subject(key: str, value: object, told: str) -> None:

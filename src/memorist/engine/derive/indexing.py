@@ -504,12 +504,7 @@ def draft_of(kind: Kind, record: Record) -> Draft | None:
     text = (findable.sought or findable.text)(record) if findable.live(record) else ""
     if not text.strip():
         return None
-    entry = findable.make_entry(record)
-    if isinstance(record, Fact) and record.indexed is None:
-        statement, asked = spoken(record)
-        entry = msgspec.structs.replace(entry, context_terms=asked)
-        text = f"{text}\n{statement}" if statement else text
-    return Draft(entry, text)
+    return Draft(findable.make_entry(record), text)
 
 
 def _marked(entry: Entry, fact: str, true: set[str]) -> Entry | None:
@@ -641,8 +636,7 @@ def _draft_again(kind: Kind, entry: Entry, record: Record, around: Mapping[Key, 
     assert findable is not None
     if findable.make_entry is not None:
         fresh = draft_of(kind, record)
-        context = "" if fresh is None else fresh.entry.context_terms
-        return None if fresh is None else Draft(msgspec.structs.replace(entry, context_terms=context), fresh.text)
+        return None if fresh is None else Draft(msgspec.structs.replace(entry, context_terms=""), fresh.text)
     text, context = findable.text(record), ""
     if isinstance(record, Message):
         before = around.get((entry.parent, entry.seq - 1))
@@ -651,13 +645,3 @@ def _draft_again(kind: Kind, entry: Entry, record: Record, around: Mapping[Key, 
         document = around.get((entry.ns, entry.parent))
         text = chunk_text(document, record) if isinstance(document, Document) else ""
     return Draft(msgspec.structs.replace(entry, context_terms=context), text) if text.strip() else None
-
-
-def spoken(fact: Fact) -> tuple[str, str]:
-    """Return a fact as a phrase ("lives in Porto"), and phrases that ask for it ("where do I live")."""
-    from ...languages import topic_of
-
-    topic = topic_of(fact.key)
-    if topic is None:
-        return "", ""
-    return topic.tell_value(fact.value, fact.key), " ".join(topic.ask)

@@ -228,7 +228,7 @@ class FactTests:
         touched = await memory.facts.touch("global", "pet", 10)
         assert touched.version == 1
         clock.advance(9)
-        assert [hit.text for hit in await memory.recall("zebra stripes")] == ["pet: a zebra called Stripes"]
+        assert [hit.text for hit in await memory.recall("zebra stripes")] == ["Pet: a zebra called Stripes"]
         assert (await memory.facts.get("global", "pet")).version == 1
         assert len(await memory.facts.history("global", "pet")) == 1
         assert (await memory.facts.touch("global", "pet", None)).expires_at is None

@@ -49,7 +49,7 @@ class FindingTests:
             await memory.facts.set(NS, "location", now)
         found = await memory.recall("Where do I live? What is my location?", namespaces=NS)
         fact = next(hit for hit in found if hit.kind == "fact")
-        assert (fact.text, fact.superseded_by) == ("location: Porto", None)
+        assert (fact.text, fact.superseded_by) == ("Lives in Porto", None)
         assert fact.created_at == (await memory.facts.get(NS, "location")).updated_at
 
     async def test_only_a_newer_version_of_the_same_fact_marks_a_hit_whatever_the_words_say(self, memory: Any) -> None:
