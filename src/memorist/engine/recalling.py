@@ -113,6 +113,20 @@ class Recalling:
             events.emit("recall", self._core.org, {"characters": len(query), "hits": len(hits)})
         return hits
 
+    def check(
+        self,
+        *,
+        namespaces: Spaces,
+        kinds: Sequence[str] | str | None,
+        top_k: int | None,
+        min_score: float | None,
+        where: Where | None,
+    ) -> None:
+        """Raise an error for options that `recall` would refuse."""
+        _check_counts(0 if top_k is None else top_k, 0, None, min_score)
+        _asked(kinds, None, None, where)
+        self._exact(namespaces)
+
     # -- a shared org
 
     async def _of_shared(
@@ -279,9 +293,7 @@ class Recalling:
     async def _namespaces(self, asked: object) -> list[str]:
         scope = self._core.scope
         if asked is not None:
-            many = [asked] if isinstance(asked, str | Namespace) else as_list(asked, "namespaces")
-            exact = [scope.readable(ns) for ns in many if not _is_prefix(ns)]
-            starts = tuple(ns[:-1] for ns in many if isinstance(ns, str) and _is_prefix(ns))
+            exact, starts = self._exact(asked)
             matched = [ns for ns in await self._namespaces(None) if ns.startswith(starts)] if starts else []
             return list(dict.fromkeys([*exact, *matched]))
         if scope.user is None and not scope.foreign:
@@ -294,6 +306,12 @@ class Recalling:
             names |= {stats.ns for stats in await self._core.scan(NAMESPACES, starts=begins)}
             names |= {job.ns for job in await self._core.scan(Job, "index", starts=begins)}
         return sorted(names)
+
+    def _exact(self, asked: object) -> tuple[list[str], tuple[str, ...]]:
+        """Return the namespaces that a caller names exactly, and the beginnings of the others."""
+        many = [asked] if isinstance(asked, str | Namespace) else as_list(asked or (), "namespaces")
+        exact = [self._core.scope.readable(ns) for ns in many if not _is_prefix(ns)]
+        return exact, tuple(ns[:-1] for ns in many if isinstance(ns, str) and _is_prefix(ns))
 
     async def _stats(self, spaces: Sequence[str]) -> list[NamespaceStats | None]:
         return await self._core.get_many(NamespaceStats, [(ns,) for ns in spaces])

@@ -22,6 +22,7 @@ from memorist import (
     SlidingWindow,
     Summarize,
     TokenBudget,
+    UsageError,
     VectorSwap,
     compress,
 )
@@ -226,3 +227,12 @@ def test_an_odd_argument_is_taken_or_refused_with_our_error(name: str, memory: M
         except Exception as error:
             wrong[odd] = f"{type(error).__name__}: {error}"
     assert wrong == {}
+
+
+@pytest.mark.filterwarnings("ignore::memorist.types.NothingLasts")
+@pytest.mark.parametrize(
+    "recall", [{"kinds": ["fact"]}, 3, "x y", Recall(kinds=("x",)), Recall(top_k=-1), Recall(where={"a": {"$no": 1}})]
+)
+def test_a_context_refuses_a_wrong_recall_even_for_a_message_that_needs_none(memory: Memory, recall: Any) -> None:
+    with pytest.raises(UsageError):
+        memory.context("hi", recall=recall)

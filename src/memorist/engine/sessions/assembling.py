@@ -15,6 +15,7 @@ from ...kinds import source_of
 from ...messages.message import Given, Message, as_message
 from ...ports import When, as_datetime
 from ...records import Pins, Summary
+from ...scope import Namespace
 from ...values import Json, JsonObject, as_list
 from ..core import Core
 from ..derive.catching_up import catch_up
@@ -282,7 +283,11 @@ class Assembling:
             return cast("list[Item]", list(asked))
         from ...languages.small_talk import is_small_talk
 
-        spec = recall_spec(asked) or Recall()
+        spec, recalling = recall_spec(asked) or Recall(), Recalling(self._core)
+        # Also for a message that needs no recall, so that a wrong option shows at the first request.
+        recalling.check(
+            namespaces=spec.namespaces, kinds=spec.kinds, top_k=spec.top_k, min_score=spec.min_score, where=spec.where
+        )
         query = _query(input)
         if not query.strip() or is_small_talk(query):
             return []
@@ -347,6 +352,8 @@ def recall_spec(recall: Recall | Spaces | bool | Sequence[Item]) -> Recall | Non
         return recall
     if recall is True or (isinstance(recall, list | tuple) and not all(isinstance(space, str) for space in recall)):
         return Recall()
+    if not isinstance(recall, str | Namespace | list | tuple):
+        raise UsageError(f"recall= is True, False, namespaces, a Recall or items; got {type(recall).__name__}")
     return Recall(namespaces=cast("Spaces", tuple(recall) if isinstance(recall, list) else recall))
 
 
