@@ -104,6 +104,13 @@ class Kind(msgspec.Struct, frozen=True):
     """Lineage links lead from this kind to these kinds, in addition to copies of it. There are none if nothing is
     derived from this kind."""
     findable: Findable | None = None
+    content: tuple[str, ...] = ()
+    """These are the fields that contain what users or models wrote. Encryption seals them, in this order, into the
+    first of them; a stored cell has no names, so fields may only be added at the end."""
+    gated: bool = False
+    """This is True if the gate masks or refuses secrets in the content of each row. Messages have their own check."""
+    personal: bool = False
+    """This is True if the gate's rules for personal data apply to the kind."""
     counted: bool = False
     """This is True if `stats` counts the kind under the name of its table."""
     silent: bool = False
@@ -259,6 +266,10 @@ def _field_texts(value: object, path: list[str]) -> Iterator[str]:
         yield value if isinstance(value, str) else encode_json(value)
 
 
+_FACT_CONTENT = ("value", "text", "subject", "tags", "metadata", "reason")
+_EVENT_CONTENT = ("text", "subject", "people", "location", "tags", "metadata", "reason")
+
+
 def _fact_content(fact: Fact) -> object:
     return [fact.value, fact.text, fact.subject, fact.metadata]
 
@@ -351,24 +362,31 @@ KINDS: tuple[Kind, ...] = (
         Message, "message", "thread", says=lambda row: [row.content, row.raw] if row.raw else row.content,
         ref=message_ref, key=_message_key, derives=("fact", "learning", "event", "summary", "message"),
         findable=Findable("message", _message_entry_key, open_text),
+        content=("content", "name", "extra", "metadata", "raw"),
     ),
     Kind(Receipt, "receipt", "thread", silent=True),
     Kind(
         Summary, "summary", "thread", says=lambda row: row.text, ref=summary_ref, key=_summary_key, counted=True,
         derives=("fact", "learning", "event", "message"),
         findable=Findable("summary", _message_entry_key, lambda row: str(row.text)),
+        content=("text",), gated=True,
     ),
     Kind(
         Thread, "thread", counted=True, says=lambda row: [row.title, row.metadata], ref=lambda row: thread_ref(row.id),
         key=_thread_key, derives=("fact", "learning", "event", "message"),
+        content=("metadata", "title"),
     ),
     Kind(
         Fact, "fact", says=_fact_content, ref=lambda row: Ref("fact", row.ns, row.key), key=_key_in_ns("fact"),
         counted=True, derives=("fact", "learning", "event", "message", "record"),
         findable=Findable("fact", _fact_entry_key, fact_text, sought_text, _fact_entry, lambda row: row.indexed != []),
+        content=_FACT_CONTENT, gated=True, personal=True,
     ),
-    Kind(FactVersion, "fact", "fact", says=_fact_content, ref=lambda row: Ref("fact", row.ns, row.key)),
-    Kind(StateEntry, "state", says=lambda row: row.value),
+    Kind(
+        FactVersion, "fact", "fact", says=_fact_content, ref=lambda row: Ref("fact", row.ns, row.key),
+        content=_FACT_CONTENT, gated=True,
+    ),
+    Kind(StateEntry, "state", says=lambda row: row.value, content=("value",)),
     Kind(
         Learning, "learning", says=lambda row: row.content, ref=lambda row: Ref("learning", row.ns, row.id),
         key=_key_in_ns("learning"), counted=True, derives=("fact", "learning", "event", "message", "record"),
@@ -376,6 +394,7 @@ KINDS: tuple[Kind, ...] = (
             "learning", lambda ns, parent, seq, id: (ns, id), lambda row: str(row.content), None, _learning_entry,
             lambda row: bool(row.status == "active"),
         ),
+        content=("content", "subject", "tags", "metadata", "reason"), gated=True, personal=True,
     ),
     Kind(
         Event, "event", says=_event_content, ref=lambda row: Ref("event", row.ns, row.id), key=_key_in_ns("event"),
@@ -384,32 +403,39 @@ KINDS: tuple[Kind, ...] = (
             "event", lambda ns, parent, seq, id: (ns, id), event_text, None, _event_entry,
             lambda row: bool(row.status != "cancelled"),
         ),
+        content=_EVENT_CONTENT, gated=True, personal=True,
     ),
-    Kind(EventVersion, "event", "event", says=_event_content, ref=lambda row: Ref("event", row.ns, row.id)),
+    Kind(
+        EventVersion, "event", "event", says=_event_content, ref=lambda row: Ref("event", row.ns, row.id),
+        content=_EVENT_CONTENT, gated=True,
+    ),
     Kind(
         Candidate, "candidate", says=lambda row: [row.text, row.proposal, row.quote],
         ref=lambda row: Ref("candidate", row.ns, row.id), key=_key_in_ns("candidate"),
-        derives=("fact", "learning", "event"),
+        derives=("fact", "learning", "event"), content=("text", "proposal", "quote", "reason"), gated=True,
     ),
-    Kind(WorkingDocument, "working", "user", says=lambda row: row.doc),
-    Kind(CachedEntity, "entity", "org", says=lambda row: row.value),
+    Kind(WorkingDocument, "working", "user", says=lambda row: row.doc, content=("doc",)),
+    Kind(CachedEntity, "entity", "org", says=lambda row: row.value, content=("value",)),
     Kind(
         Document, "document", says=lambda row: row.text, ref=lambda row: Ref("document", row.ns, row.id),
         key=_key_in_ns("document"), counted=True, derives=("fact", "learning", "event", "message"),
+        content=("text", "title", "metadata"), gated=True, personal=True,
     ),
     Kind(
         Chunk, "chunk", "document", ref=lambda row: Ref("chunk", row.ns, row.document, row.part), key=_chunk_key,
         derives=("fact", "learning", "event", "message"), silent=True,
         findable=Findable("document", _chunk_entry_key, lambda row: str(row.text)),
+        content=("text", "heading"), gated=True,
     ),
     Kind(Task, "task", counted=True),
-    Kind(CheckpointStep, "checkpoint", "task", says=_step_says),
+    Kind(CheckpointStep, "checkpoint", "task", says=_step_says, content=("body",)),
     # Pieces come before the rows that refer to them.
-    Kind(RecordPiece, "record piece", "record", says=lambda row: row.data, silent=True),
+    Kind(RecordPiece, "record piece", "record", says=lambda row: row.data, content=("data",), silent=True),
     # Applied plans of the tidier are records that hold the texts of memories.
     Kind(
         StoredRecord, "record", says=lambda row: row.data, ref=lambda row: Ref("record", row.ns, row.key),
         key=lambda ref: (ref.ns, ref.key) if ref.kind == "record" else None,
+        content=("data", "metadata"),
     ),
     Kind(Link, "link", "org", silent=True),
     Kind(Tombstone, "tombstone", "org", silent=True),
@@ -417,7 +443,7 @@ KINDS: tuple[Kind, ...] = (
     Kind(IndexProgress, "index progress", "thread", silent=True),
     Kind(Derivation, "derivation", "thread", silent=True),
     Kind(Pins, "pins", "thread", silent=True),
-    Kind(MessagePart, "message part", "thread", says=lambda row: row.data, silent=True),
+    Kind(MessagePart, "message part", "thread", says=lambda row: row.data, content=("data",), silent=True),
     Kind(RequestLog, "request log", "thread", silent=True),
     Kind(ImportedDigests, "imported digests", "thread", silent=True),
     Kind(NamespaceStats, "namespace statistics", silent=True),
@@ -428,7 +454,9 @@ KINDS: tuple[Kind, ...] = (
     Kind(Watermark, "watermark", "org", silent=True),
     Kind(StoreIdentity, "store identity", "org", silent=True),
     Kind(Job, "job", "org", silent=True),
-    Kind(Entry, "entry", silent=True),
+    Kind(
+        Entry, "entry", content=("terms", "context_terms", "signals", "speaker", "metadata", "vector"), silent=True
+    ),
 )  # fmt: skip
 """All kinds of records, without duplicates."""
 
@@ -437,6 +465,8 @@ FINDABLE: dict[str, Kind] = {kind.findable.entry: kind for kind in KINDS if kind
 """The kinds that recall finds, by the name of their entries."""
 LINKED: dict[str, Kind] = {kind.name: kind for kind in KINDS if kind.key is not None}
 """The kinds that lineage connects, by name, in the order in which they are tried for a reference."""
+MEMORIES: tuple[Kind, ...] = tuple(LINKED[name] for name in ("fact", "event", "learning"))
+"""The kinds of memories, in the order in which they are listed."""
 _BY_RECORD: dict[type[Record], Kind] = {kind.record: kind for kind in KINDS}
 _BY_TABLE: dict[str, Kind] = {kind.record.table.name: kind for kind in KINDS}
 

@@ -16,7 +16,8 @@ from ..gate.personal import personal_classes
 from ..gate.policy import Gate, read_gate
 from ..gate.sealing import sealed_cell
 from ..gate.secrets import mask_secrets
-from ..records import Event, Fact, Learning, Record, StateEntry, as_dict
+from ..kinds import MEMORIES
+from ..records import Record, StateEntry, as_dict
 from ..stores.base import Append, Change, Delete, Increment, Load, Put, R
 from ..values import Json, JsonObject, check_text
 from .audit import audit
@@ -269,8 +270,8 @@ class Gating:
             if row.key.startswith(COUNTER_PREFIX) and name and isinstance(row.value, int):
                 counts.setdefault(outcome, {})[name] = row.value
         stored: dict[str, int] = {}
-        for kind in (Fact, Event, Learning):
-            for record in await core.listed(kind):
+        for kind in MEMORIES:
+            for record in await core.listed(kind.record):
                 for name in classes_of(record):
                     stored[name] = stored.get(name, 0) + 1
         return GateReport(

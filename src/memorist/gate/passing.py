@@ -10,20 +10,10 @@ from typing import Any
 import msgspec
 
 from ..errors import NotAdmitted
+from ..kinds import KINDS
 from ..messages.message import Message
 from ..ports import to_datetime, to_micros
-from ..records import (
-    Candidate,
-    Chunk,
-    Document,
-    Event,
-    EventVersion,
-    Fact,
-    FactVersion,
-    Learning,
-    Record,
-    Summary,
-)
+from ..records import Fact, Record
 from .personal import personal_classes
 from .policy import Gate
 from .sealing import sealed_cell
@@ -32,20 +22,10 @@ from .secrets import find_secrets, mask_secrets
 MASKED = "memorist.masked"
 """The metadata key under which a record lists the kinds of secrets that were masked in it."""
 _replace = msgspec.structs.replace
-_TEXTS: dict[type[Record], tuple[str, ...]] = {
-    Fact: ("text", "subject", "tags", "metadata", "reason", "value"),
-    FactVersion: ("text", "subject", "tags", "metadata", "reason", "value"),
-    Event: ("text", "subject", "people", "location", "tags", "metadata", "reason"),
-    EventVersion: ("text", "subject", "people", "location", "tags", "metadata", "reason"),
-    Learning: ("content", "subject", "tags", "metadata", "reason"),
-    Summary: ("text",),
-    Candidate: ("text", "proposal", "quote", "reason"),
-    Document: ("title", "text", "metadata"),
-    Chunk: ("text", "heading"),
-}
+_TEXTS: dict[type[Record], tuple[str, ...]] = {kind.record: kind.content for kind in KINDS if kind.gated}
 """The fields of each gated kind that contain words from users or models."""
 GATED = frozenset(_TEXTS)
-PERSONAL = frozenset({Fact, Event, Learning, Document})
+PERSONAL = frozenset(kind.record for kind in KINDS if kind.personal)
 """The kinds to which rules for personal data apply."""
 
 
@@ -123,7 +103,8 @@ def classes_of(record: Record) -> frozenset[str]:
     if isinstance(record, Message):
         texts = [record.text]
     key = record.key if isinstance(record, Fact) else None
-    return personal_classes("\n".join(texts), key=key)
+    # Only the beginning of the whole is checked: sorted like this, one long text does not hide the short ones.
+    return personal_classes("\n".join(sorted(texts, key=len)), key=key)
 
 
 def not_admitted(kind: str, names: Collection[str], sort: str) -> NotAdmitted:

@@ -12,29 +12,9 @@ from typing import Any
 
 import msgspec
 
-from ..kinds import RECORDS
+from ..kinds import KINDS
 from ..messages.message import Message
-from ..records import (
-    CachedEntity,
-    Candidate,
-    CheckpointStep,
-    Chunk,
-    Document,
-    Entry,
-    Event,
-    EventVersion,
-    Fact,
-    FactVersion,
-    Learning,
-    MessagePart,
-    Record,
-    RecordPiece,
-    StateEntry,
-    StoredRecord,
-    Summary,
-    Thread,
-    WorkingDocument,
-)
+from ..records import CheckpointStep, Record, RecordPiece, StateEntry, StoredRecord, Thread
 
 MARK = "memorist-sealed:"
 """The beginning of a sealed cell, which is followed by the id of its key and the ciphertext."""
@@ -43,32 +23,9 @@ _CELL = re.compile(rf"{MARK}[0-9a-f]{{16}}:[A-Za-z0-9+/]+={{0,2}}")
 _BYTES_CELL = re.compile(_CELL.pattern.encode())
 UNREADABLE = "memorist.unreadable"
 """The metadata key of a record whose key was destroyed."""
-_FACT = ("value", "text", "subject", "tags", "metadata", "reason")
-_EVENT = ("text", "subject", "people", "location", "tags", "metadata", "reason")
-CONTENT: dict[type[Record], tuple[str, ...]] = {
-    # The first field holds the sealed cell.
-    Message: ("content", "name", "extra", "metadata", "raw"),
-    Thread: ("metadata", "title"),
-    Summary: ("text",),
-    Fact: _FACT,
-    FactVersion: _FACT,
-    Event: _EVENT,
-    EventVersion: _EVENT,
-    Candidate: ("text", "proposal", "quote", "reason"),
-    StateEntry: ("value",),
-    StoredRecord: ("data", "metadata"),
-    RecordPiece: ("data",),
-    MessagePart: ("data",),
-    Learning: ("content", "subject", "tags", "metadata", "reason"),
-    WorkingDocument: ("doc",),
-    CachedEntity: ("value",),
-    Document: ("text", "title", "metadata"),
-    Chunk: ("text", "heading"),
-    CheckpointStep: ("body",),
-    Entry: ("terms", "context_terms", "signals", "speaker", "metadata", "vector"),
-}
-"""The content of each kind; kinds that are not listed have none."""
-BY_TABLE: dict[str, type[Record]] = {kind.table.name: kind for kind in RECORDS if kind in CONTENT}
+CONTENT: dict[type[Record], tuple[str, ...]] = {kind.record: kind.content for kind in KINDS if kind.content}
+"""The content of each kind. The first field holds the sealed cell."""
+BY_TABLE: dict[str, type[Record]] = {record.table.name: record for record in CONTENT}
 _EMPTY: dict[str, object] = {
     "metadata": {}, "extra": {}, "tags": (), "people": (), "proposal": {}, "doc": {}, "signals": b"",
     "context_terms": "",
