@@ -66,6 +66,10 @@ Owner = Literal["ns", "thread", "fact", "event", "document", "record", "user", "
 task, or `org` for bookkeeping."""
 
 
+MemoryRecord = Fact | Event | Learning
+"""The records that users see as memories."""
+
+
 class Findable(msgspec.Struct, frozen=True):
     """Defines how recall indexes and shows a kind: the name of its entries, the record behind an entry, and its
     text."""
@@ -111,6 +115,8 @@ class Kind(msgspec.Struct, frozen=True):
     """This is True if the gate masks or refuses secrets in the content of each row. Messages have their own check."""
     personal: bool = False
     """This is True if the gate's rules for personal data apply to the kind."""
+    time_index: str | None = None
+    """This is the index that orders the rows by time, if the kind has one."""
     counted: bool = False
     """This is True if `stats` counts the kind under the name of its table."""
     silent: bool = False
@@ -137,6 +143,12 @@ def entry_of(record: Any, kind: str, parent: str, id: str, **fields: Any) -> Ent
     fields.setdefault("ns", getattr(record, "ns", ""))
     fields.setdefault("expires_at", getattr(record, "expires_at", None))
     return Entry(org=record.org, kind=kind, parent=parent, id=id, terms="", **fields)
+
+
+def entry_key(org: str, ref: Ref) -> Key:
+    """Return the key of the index entry of a fact, an event or a learning."""
+    # Facts have no id of their own, so their entries are named as their hits are: namespace and key.
+    return (org, ref.ns, ref.kind, "", ref.id if ref.kind == "fact" else ref.key)
 
 
 # -- references
@@ -301,6 +313,12 @@ def has_lapsed(record: Fact | Learning, now: datetime) -> bool:
     return record.valid_until is not None and record.valid_until <= now
 
 
+def present_status(record: Fact | Learning, now: datetime) -> str:
+    """Return the status that users see: a memory whose time is over has ended."""
+    is_over = record.status == "retracted" or (record.status == "active" and has_lapsed(record, now))
+    return "ended" if is_over else record.status
+
+
 def has_begun(record: Fact | Learning, now: datetime) -> bool:
     """Return whether the time from which a fact or a learning holds has come."""
     return record.valid_from is None or record.valid_from <= now
@@ -403,7 +421,7 @@ KINDS: tuple[Kind, ...] = (
             "event", lambda ns, parent, seq, id: (ns, id), event_text, None, _event_entry,
             lambda row: bool(row.status != "cancelled"),
         ),
-        content=_EVENT_CONTENT, gated=True, personal=True,
+        content=_EVENT_CONTENT, gated=True, personal=True, time_index="by_start",
     ),
     Kind(
         EventVersion, "event", "event", says=_event_content, ref=lambda row: Ref("event", row.ns, row.id),
@@ -474,7 +492,8 @@ _BY_TABLE: dict[str, Kind] = {kind.record.table.name: kind for kind in KINDS}
 def kind_of(record: Record | type[Record]) -> Kind:
     """Return the kind of a record, or of a user-defined subclass."""
     cls = record if isinstance(record, type) else type(record)
-    return next(_BY_RECORD[base] for base in cls.__mro__ if base in _BY_RECORD)
+    # Every write asks this, so the usual case must not walk the base classes.
+    return _BY_RECORD.get(cls) or next(_BY_RECORD[base] for base in cls.__mro__ if base in _BY_RECORD)
 
 
 def kind_of_table(name: str) -> Kind | None:

@@ -183,6 +183,16 @@ class Scope(msgspec.Struct, frozen=True):
             )
         return text
 
+    def readable_or_own(self, ns: Ns | None) -> str:
+        """Return the namespace to read as text: the one that was passed, the user's own, or `global` on a handle
+        without a user.
+        """
+        return self.readable(self.own() if ns is None else ns)
+
+    def writable_or_own(self, ns: Ns | None) -> str:
+        """Do the same for a namespace to write."""
+        return self.writable(self.own() if ns is None else ns)
+
     def may_read(self, ns: str) -> bool:
         """Return whether this scope may read rows in this namespace."""
         if self.user is None and not self.foreign:

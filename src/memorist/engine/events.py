@@ -4,39 +4,47 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import msgspec
 
 from ..errors import InvalidValue, NotFound
 from ..ids import digest, fingerprint
-from ..kinds import parse_refs
 from ..ports import Ttl, When, as_datetime, to_micros
-from ..records import Entry, Event, EventVersion, Link, Ref, Tombstone
+from ..records import Event, EventVersion, Ref, Tombstone
 from ..scope import Ns
-from ..stores.base import Change, Delete, Expect, Load, Put
-from ..values import JsonMapping, as_list, check_confidence, check_metadata, check_name, check_tags, check_text
+from ..stores.base import Change, Delete, Expect
+from ..values import JsonMapping, as_list, check_name, check_text
 from .audit import audit
-from .core import Bounds, Core
+from .core import Bounds
 from .forgetting.guard import guard, raised
-from .index_jobs import index_job
 from .learnings import fold
-from .options import MemoryScope, check_reason, check_scope, checked_limit, version_of
+from .options import MemoryScope, check_reason, checked_limit, version_of
 from .removal import part_deletions
+from .versions import DELETED, MAX_TEXT_CHARACTERS, MemoryNoun, ending_changes, version_as, written_changes
 
 EventStatus = Literal["planned", "done", "cancelled"]
-DELETED = "deleted"
-"""The status of the last version in the history of a deleted event."""
 STATUSES: tuple[EventStatus, ...] = ("planned", "done", "cancelled")
-MAX_TEXT_CHARACTERS = 10_000
 MAX_PEOPLE = 50
+_MEMORY_STATUS = {"cancelled": "ended", DELETED: DELETED}
+"""The status that an event with a given status has as a memory. All others are active."""
+_RESTORED = ("text", "starts_at", "ends_at", "status", "people", "location", "tags", "metadata")
+"""The fields of an event that undoing a plan restores."""
 
 
-class Events:
+def _check_people(people: Iterable[str]) -> tuple[str, ...]:
+    names = tuple(check_name(name, "a name in people") for name in as_list(people, "people"))
+    if len(names) > MAX_PEOPLE:
+        raise InvalidValue(f"at most {MAX_PEOPLE} people, got {len(names)}")
+    return names
+
+
+class Events(MemoryNoun[Event]):
     """Reads and writes the events of the handle's user, or those in a namespace that you name."""
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
+    _record_type = Event
+    _version_type = EventVersion
+    _checks: ClassVar = {"people": _check_people}
 
     async def add(
         self,
@@ -87,30 +95,27 @@ class Events:
             'planned'
         """
         core = self._core
-        space = core.scope.writable(self._namespace(ns))
+        space = core.scope.writable_or_own(ns)
         at = core.at()
         begins = at if starts_at is None else as_datetime(starts_at, "starts_at")
+        fields = self._checked(
+            ends_at=ends_at, scope=scope, subject=subject, people=people, location=location, tags=tags,
+            metadata=metadata, confidence=confidence,
+        )  # fmt: skip
         event = Event(
             org=core.org,
             ns=space,
             id=event_key(check_text(text, "text", limit=MAX_TEXT_CHARACTERS), begins, subject),
             text=text,
             starts_at=begins,
-            ends_at=None if ends_at is None else as_datetime(ends_at, "ends_at"),
             status=("planned" if begins > at else "done") if status is None else status,
-            scope=check_scope(scope),
-            subject=None if subject is None else check_name(subject, "subject"),
-            people=_names(people),
-            location=None if location is None else check_text(location, "location", limit=MAX_TEXT_CHARACTERS),
-            tags=check_tags(tags),
-            metadata=check_metadata(metadata),
-            confidence=check_confidence(confidence),
             sources=() if source is None else (check_name(source, "source"),),
             actor=core.scope.actor,
             trust=core.scope.trust,
             created_at=at,
             updated_at=at,
             expires_at=None if ttl is None else core.expiry(ttl, to_micros(at)),
+            **fields,
         )
         check_event(event)
         return await self._write(event)
@@ -140,8 +145,7 @@ class Events:
                 return await self._replace(old, confirmed, "confirm", hold.changes)
             return await self._replace(None, event, "add", hold.changes)
 
-        stored: Event = await core.retry(attempt)
-        return stored
+        return await core.retry(attempt)
 
     async def get(self, id: str, *, ns: Ns | None = None) -> Event | None:
         """Return an event by its id, or None if it does not exist.
@@ -161,7 +165,7 @@ class Events:
             >>> memory.events.get(event.id, ns="user:ada").text
             'Standup'
         """
-        return await self._core.get(Event, self._core.scope.readable(self._namespace(ns)), check_name(id, "event id"))
+        return await self._stored(self._core.scope.readable_or_own(ns), check_name(id, "event id"))
 
     async def get_many(self, ids: Iterable[str], *, ns: Ns | None = None) -> list[Event | None]:
         """Return several events at once, in the order of the ids, and None for each one that does not exist.
@@ -180,7 +184,7 @@ class Events:
             >>> memory.events.get_many(["nothing"], ns="user:ada")
             [None]
         """
-        space = self._core.scope.readable(self._namespace(ns))
+        space = self._core.scope.readable_or_own(ns)
         keys = [(space, check_name(id, "event id")) for id in as_list(ids, "ids")]
         return await self._core.get_many(Event, keys)
 
@@ -228,18 +232,11 @@ class Events:
             >>> memory.events.update(event.id, location="Porto", ns="user:ada").location
             'Porto'
         """
-        fields: dict[str, Any] = {
-            "text": None if text is None else check_text(text, "text", limit=MAX_TEXT_CHARACTERS),
-            "starts_at": None if starts_at is None else as_datetime(starts_at, "starts_at"),
-            "ends_at": None if ends_at is None else as_datetime(ends_at, "ends_at"),
-            "status": status,
-            "people": None if people is None else _names(people),
-            "location": None if location is None else check_text(location, "location", limit=MAX_TEXT_CHARACTERS),
-            "tags": None if tags is None else check_tags(tags),
-            "metadata": None if metadata is None else check_metadata(metadata),
-        }
-        changed = {name: value for name, value in fields.items() if value is not None}
-        return await self._update(id, ns, "update", changed, reason, expect)
+        changed = self._checked(
+            text=text, starts_at=starts_at, ends_at=ends_at, status=status, people=people, location=location,
+            tags=tags, metadata=metadata,
+        )  # fmt: skip
+        return await self._update(self._core.scope.writable_or_own(ns), id, "update", changed, reason, expect)
 
     async def cancel(self, id: str, *, reason: str | None = None, ns: Ns | None = None) -> Event:
         """Mark an event as cancelled and return it. It stays in the store but is no longer recalled.
@@ -260,7 +257,7 @@ class Events:
             >>> memory.events.cancel(event.id, reason="Mia is ill", ns="user:ada").status
             'cancelled'
         """
-        return await self._update(id, ns, "cancel", {"status": "cancelled"}, reason, None)
+        return await self._update(self._core.scope.writable_or_own(ns), id, "cancel", {"status": "cancelled"}, reason)
 
     async def history(self, id: str, *, ns: Ns | None = None) -> list[Event]:
         """Return every version of an event, oldest first.
@@ -281,10 +278,7 @@ class Events:
             >>> [version.status for version in memory.events.history(event.id, ns="user:ada")]
             ['planned', 'cancelled']
         """
-        space = self._core.scope.readable(self._namespace(ns))
-        versions: list[Event] = [*await self._core.scan(EventVersion, space, check_name(id, "event id"))]
-        current = await self._core.get(Event, space, id)
-        return versions if current is None else [*versions, current]
+        return await self._versions(self._core.scope.readable_or_own(ns), check_name(id, "event id"))
 
     async def delete(self, id: str, *, history: bool = True, ns: Ns | None = None) -> bool:
         """Delete an event, and return whether it existed.
@@ -305,57 +299,34 @@ class Events:
             >>> memory.events.delete(event.id, ns="user:ada")
             True
         """
-        core = self._core
-        space = core.scope.writable(self._namespace(ns))
-        event = await core.get(Event, space, check_name(id, "event id"))
-        if event is None:
-            return False
-        fields = {name: getattr(event, name) for name in event.__struct_fields__}
-        gone = {"status": DELETED, "version": event.version + 1, "updated_at": core.at(), "actor": core.scope.actor}
-        # A Delete does not copy the row into its history, so its last version is written here.
-        parts: list[Change] = [
-            Load(EventVersion(**fields)),
-            Load(EventVersion(**{**fields, **gone, "reason": None})),
-            Delete(Entry, (core.org, space, "event", "", id)),
-        ]
-        # Its links stay: what was derived from it is forgotten with its sources, whether or not it still exists.
-        await core.apply(
-            Expect(Event, event.row_key, event.version),
-            Delete(Event, event.row_key),
-            *(parts if history else part_deletions(core.org, space, Ref("event", space, id))),
-            *(raised(core, Ref("event", space, id)) if event.sources else ()),
-            audit(core, "delete", "event", f"{space}/{id}"),
-        )
-        return True
+        return await self._delete(self._core.scope.writable_or_own(ns), check_name(id, "event id"), history=history)
 
     # -- parts
 
-    def _namespace(self, ns: Ns | None) -> Ns:
-        """Return the namespace to which a call refers: the one it names, the user's own, or `global` on a handle
-        without a user.
-        """
-        return self._core.scope.own() if ns is None else ns
-
     async def _update(
-        self, id: str, ns: Ns | None, action: str, fields: Mapping[str, object], reason: str | None, expect: int | None
+        self,
+        ns: str,
+        id: str,
+        action: str,
+        fields: Mapping[str, object],
+        reason: str | None = None,
+        expect: int | None = None,
     ) -> Event:
         core = self._core
-        space = core.scope.writable(self._namespace(ns))
         check_name(id, "event id")
         check_reason(reason)
         wanted = None if expect is None else version_of(expect)
 
         async def attempt() -> Event:
-            old = await core.get(Event, space, id)
+            old = await core.get(Event, ns, id)
             if old is None:
-                raise NotFound("no such event in this namespace", event=id, namespace=space)
+                raise NotFound("no such event in this namespace", event=id, namespace=ns)
             event = msgspec.structs.replace(old, **fields, reason=reason, actor=core.scope.actor)
             check_event(event)
             return await self._replace(old, event, action, expect=wanted)
 
         # With `expect`, a conflict is the answer to the caller, so nothing is tried again.
-        stored: Event = await (core.retry(attempt) if wanted is None else attempt())
-        return stored
+        return await (core.retry(attempt) if wanted is None else attempt())
 
     async def _replace(
         self,
@@ -372,40 +343,69 @@ class Events:
         The new version begins now, or at `stated_at` if it comes from a message.
         """
         core = self._core
-        at = core.at()
-        event = event if old is None else msgspec.structs.replace(event, updated_at=stated_at or at)
+        event = event if old is None else msgspec.structs.replace(event, updated_at=stated_at or core.at())
         version = (0 if old is None else old.version) if expect is None else expect
-        # A cancelled event is not recalled, so its index entry goes at once.
-        index: Change = (
-            Delete(Entry, (core.org, event.ns, "event", "", event.id))
-            if event.status == "cancelled"
-            else Put(index_job(core.org, event.ns, f"event:{event.id}", at))
-        )
-        sources = [ref for source in event.sources for ref in parse_refs(source)]
-        target = Ref("event", event.ns, event.id)
-        links = [Put(Link.of(core.org, source, target, at)) for source in sources]
-        put = Put(event)
         results = await core.apply(
-            Expect(Event, event.row_key, version),
-            put,
-            index,
-            audit(core, action, "event", f"{event.ns}/{event.id}", (event.sources or (None,))[-1], at=at),
-            *links,
-            *guards,
+            Expect(Event, event.row_key, version), *written_changes(core, event, action), *guards
         )
         return results.written(event)
 
-    async def _undo(self, versions: Sequence[Event]) -> Event:
-        """Make the second-to-last version of an event the current one again."""
-        last, before = versions[-1], versions[-2]
-        fields = msgspec.to_builtins(before, builtin_types=(datetime,))
+    # -- as one of several kinds of memories
+
+    @staticmethod
+    def _shown(record: Event, now: datetime) -> dict[str, Any]:
+        return {
+            "text": record.text, "type": record.status, "status": _MEMORY_STATUS.get(record.status, "active"),
+            "valid_from": record.starts_at, "valid_until": record.ends_at, "people": record.people,
+            "location": record.location,
+        }  # fmt: skip
+
+    async def _change(self, ns: str, id: str, *, reason: str | None = None, **fields: Any) -> Event:
+        starts_at, ends_at = fields.pop("valid_from", None), fields.pop("valid_until", None)
+        changed = self._checked(starts_at=starts_at, ends_at=ends_at, **fields)
+        return await self._update(ns, id, "update", changed, reason)
+
+    async def _delete(self, ns: str, id: str, *, history: bool = True) -> bool:
+        core = self._core
+        event = await core.get(Event, ns, id)
+        if event is None:
+            return False
+        ref = Ref("event", ns, id)
+        if history:
+            last = version_as(
+                EventVersion, event, status=DELETED, version=event.version + 1, updated_at=core.at(),
+                actor=core.scope.actor, reason=None,
+            )  # fmt: skip
+            changes = ending_changes(core, event, last)
+        else:
+            changes = [Delete(Event, event.row_key), *part_deletions(core.org, ns, ref)]
+            changes += raised(core, ref) if event.sources else ()
+        expected = Expect(Event, event.row_key, event.version)
+        await core.apply(expected, *changes, audit(core, "delete", "event", f"{ns}/{id}"))
+        return True
+
+    async def _undo(self, versions: Sequence[Event], *, approved: bool) -> Event | None:
+        last = versions[-1]
+        if len(versions) == 1 or versions[-2].status == DELETED:
+            await self._delete(last.ns, last.id)
+            return None
         old = None if last.status == DELETED else last
-        restored = msgspec.structs.replace(
-            msgspec.convert(fields, Event), version=last.version if old is not None else 0, updated_at=self._core.at()
-        )
+        version = 0 if old is None else old.version
+        restored = version_as(Event, versions[-2], version=version, updated_at=self._core.at())
         return await self._replace(old, restored, "undo")
 
-    # Last, because the name hides the builtin for the annotations below it.
+    async def _remove(self, record: Event, reason: str) -> None:
+        await self._update(record.ns, record.id, "cancel", {"status": "cancelled"}, reason)
+
+    async def _put_back(self, record: Event) -> None:
+        await self._update(record.ns, record.id, "update", {name: getattr(record, name) for name in _RESTORED})
+
+    async def _unforget(self, ns: str, id: str) -> Event | None:
+        event = await self._core.get(Event, ns, id)
+        if event is None or event.status != "cancelled":
+            return None
+        return await self._undo(await self._versions(ns, id), approved=False)
+
     async def _cursor(self, ns: str, after: str | None) -> tuple[int, str] | None:
         """Return the position in the index after which the next page begins."""
         if after is None:
@@ -452,7 +452,7 @@ class Events:
         if status is not None and status not in STATUSES:
             raise InvalidValue(f"status must be one of {', '.join(STATUSES)}")
         core = self._core
-        space = core.scope.readable(self._namespace(ns))
+        space = core.scope.readable_or_own(ns)
         first = None if since is None else to_micros(as_datetime(since, "since"))
         last = None if until is None else to_micros(as_datetime(until, "until"))
         most = checked_limit(limit)
@@ -488,10 +488,3 @@ def check_event(event: Event) -> None:
         raise InvalidValue("an event needs a text")
     if event.ends_at is not None and event.ends_at < event.starts_at:
         raise InvalidValue("ends_at is before starts_at")
-
-
-def _names(people: Iterable[str]) -> tuple[str, ...]:
-    names = tuple(check_name(name, "a name in people") for name in as_list(people, "people"))
-    if len(names) > MAX_PEOPLE:
-        raise InvalidValue(f"at most {MAX_PEOPLE} people, got {len(names)}")
-    return names

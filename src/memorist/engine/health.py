@@ -18,8 +18,8 @@ from .derive.indexing import INDEX
 from .derive.limits import tokens_today
 from .derive.outbox import Backlog, Jobs
 from .facts.corrections import replaced_corrections
-from .learnings import DELETED
 from .retaining import RetentionState, retention_states
+from .versions import DELETED
 
 T = TypeVar("T")
 PAGE_ROWS = 1000

@@ -12,35 +12,25 @@ Confidence changes by these rules:
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import msgspec
 
 from ..errors import InvalidValue, NotFound
 from ..ids import digest, fingerprint
-from ..kinds import has_lapsed, parse_refs
-from ..ports import When, as_datetime
-from ..records import Learning, Link, Ref, Tombstone
+from ..kinds import has_lapsed, present_status
+from ..ports import When
+from ..records import Learning, Ref, Tombstone
 from ..stores.base import Change, Delete, Expect, Put
-from ..values import (
-    JsonMapping,
-    JsonObject,
-    as_list,
-    check_confidence,
-    check_metadata,
-    check_name,
-    check_tags,
-    check_text,
-)
+from ..values import JsonMapping, JsonObject, as_list, check_metadata, check_name, check_text
 from .audit import audit
-from .core import Core
 from .forgetting.guard import guard, links_to, raised
-from .index_jobs import index_job
-from .options import MemoryScope, check_period, check_reason, check_scope, checked_limit
+from .options import MemoryScope, check_period, check_reason, checked_limit
 from .removal import part_deletions
+from .versions import DELETED, MemoryNoun, written_changes
 
 TYPES = ("preference", "pattern", "correction")
 LearningType = Literal["preference", "pattern", "correction"]
@@ -52,15 +42,31 @@ MIN_SAME_SIMILARITY = 0.5
 PREVIOUS_KEY = "_before"
 """The metadata key that contains the earlier versions of a learning, oldest first, for its history and `as_of`."""
 MAX_PREVIOUS = 20
-DELETED = "deleted"
-"""The status of a deleted learning, which is kept for its history."""
 
 
-class Learnings:
+def _check_content(content: str) -> str:
+    check_text(content, "content", limit=MAX_CONTENT_CHARACTERS)
+    if not fold(content):
+        raise InvalidValue("a learning needs content")
+    return content
+
+
+def _check_type(type: str) -> str:
+    if type not in TYPES:
+        raise InvalidValue(f"type must be one of {', '.join(TYPES)}")
+    return type
+
+
+def _own_metadata(metadata: JsonMapping) -> JsonObject:
+    """Return a caller's metadata without the earlier versions, which only this module writes."""
+    return _without_previous(check_metadata(metadata))
+
+
+class Learnings(MemoryNoun[Learning]):
     """Reads and writes the learnings of the handle's user, or of a user that you name."""
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
+    _record_type = Learning
+    _checks: ClassVar = {"content": _check_content, "type": _check_type, "metadata": _own_metadata}
 
     async def add(
         self,
@@ -106,14 +112,10 @@ class Learnings:
             >>> ada.learnings.add("Prefers tea", type="preference").content
             'Prefers tea'
         """
-        new = msgspec.structs.replace(
-            self._new(content, type, confidence, source, self._ns(user), subject),
-            valid_from=None if valid_from is None else as_datetime(valid_from, "valid_from"),
-            valid_until=None if valid_until is None else as_datetime(valid_until, "valid_until"),
-            scope=check_scope(scope),
-            tags=check_tags(tags),
-            metadata=_own_metadata(metadata),
+        fields = self._checked(
+            valid_from=valid_from, valid_until=valid_until, scope=scope, tags=tags, metadata=metadata
         )
+        new = self._new(content, type, confidence, source, self._ns(user), subject, **fields)
         check_period(new.valid_from, new.valid_until)
         return await self._write(new, corrects)
 
@@ -140,8 +142,7 @@ class Learnings:
             results = await self._core.apply(*changes, *held.changes)
             return results.written(learning)
 
-        done: Learning = await self._core.retry(attempt)
-        return done
+        return await self._core.retry(attempt)
 
     async def get(self, id: str, *, user: str | None = None) -> Learning | None:
         """Return a learning by its id, or None if it does not exist.
@@ -218,31 +219,11 @@ class Learnings:
             >>> memory.learnings.update(learning.id, content="Prefers green tea", user="ada").content
             'Prefers green tea'
         """
-        ns = self._ns(user)
-        check_name(id, "learning id")
-        check_reason(reason)
-        fields: dict[str, Any] = {
-            "content": None if content is None else _check_content(content),
-            "type": None if type is None else _check_type(type),
-            "confidence": None if confidence is None else check_confidence(confidence),
-            "valid_from": None if valid_from is None else as_datetime(valid_from, "valid_from"),
-            "valid_until": None if valid_until is None else as_datetime(valid_until, "valid_until"),
-            "tags": None if tags is None else check_tags(tags),
-            "metadata": None if metadata is None else _own_metadata(metadata),
-        }
-        changed = {name: value for name, value in fields.items() if value is not None}
-
-        async def attempt() -> Learning:
-            old = await self._stored(ns, id)
-            if old is None:
-                raise NotFound("no such learning of this user", learning=id)
-            learning = msgspec.structs.replace(
-                old, **changed, reason=reason, actor=self._core.scope.actor, updated_at=self._core.at()
-            )
-            return await self._replace(old, learning, "update")
-
-        stored: Learning = await self._core.retry(attempt)
-        return stored
+        changed = self._checked(
+            content=content, type=type, confidence=confidence, valid_from=valid_from, valid_until=valid_until,
+            tags=tags, metadata=metadata,
+        )  # fmt: skip
+        return await self._update(self._ns(user), id, changed, reason)
 
     async def reinforce(self, id: str, *, user: str | None = None) -> Learning:
         """Raise the confidence of a learning that proved right, and return the learning.
@@ -262,7 +243,7 @@ class Learnings:
             >>> memory.learnings.reinforce(learning.id, user="ada").confidence
             0.6
         """
-        return await self._move(id, user, "reinforce", lambda c: c + REINFORCED_DOUBT * (1 - c))
+        return await self._move(id, user, "reinforce", _surer)
 
     async def weaken(self, id: str, *, user: str | None = None) -> Learning:
         """Lower the confidence of a learning that proved wrong, and return the learning.
@@ -314,8 +295,7 @@ class Learnings:
                 await self._core.apply(*changes)
             return len(rows)
 
-        counted: int = await self._core.retry(attempt)
-        return counted
+        return await self._core.retry(attempt)
 
     async def delete(self, id: str, *, history: bool = True, user: str | None = None) -> bool:
         """Delete a learning so that it is not derived again from the same sources, and return whether it existed.
@@ -333,40 +313,7 @@ class Learnings:
             >>> memory.learnings.delete(learning.id, user="ada")
             True
         """
-        ns = self._ns(user)
-        stored = await self._core.get(Learning, ns, check_name(id, "learning id"))
-        # Without a history, one that was deleted before is deleted for good.
-        old = _unless_deleted(stored) if history else stored
-        if old is None:
-            return False
-        ref = Ref("learning", ns, id)
-        links = await links_to(self._core, ref)
-        sources = dict.fromkeys(("", *old.sources, *(link.source.id for link in links)))
-        at, actor = self._core.at(), self._core.scope.actor
-        # Its links stay: what was derived from it is forgotten with its sources, whether or not it still exists.
-        gone = _with_previous(
-            msgspec.structs.replace(old, status=DELETED, reason=None, actor=actor, updated_at=at), old
-        )
-        await self._core.apply(
-            Expect(Learning, old.row_key, old.version),
-            Put(gone) if history else Delete(Learning, old.row_key),
-            *part_deletions(self._core.org, ns, ref),
-            *(raised(self._core, ref) if old.sources else ()),
-            *(
-                Put(
-                    Tombstone(
-                        org=self._core.org,
-                        kind="learning",
-                        fingerprint=fingerprint(ns, id, source),
-                        actor=actor,
-                        created_at=at,
-                    )
-                )
-                for source in sources
-            ),
-            audit(self._core, "delete", "learning", f"{ns}/{id}"),
-        )
-        return True
+        return await self._delete(self._ns(user), check_name(id, "learning id"), history=history)
 
     # -- parts
 
@@ -376,37 +323,72 @@ class Learnings:
             return "global"
         return f"user:{self._core.scope.subject(user)}"
 
-    async def _stored(self, ns: str, id: str) -> Learning | None:
-        """Return a learning, or None if it does not exist or was deleted."""
-        return _unless_deleted(await self._core.get(Learning, ns, id))
-
     def _new(
-        self, content: str, type: str, confidence: float, source: str | None, ns: str, subject: str | None = None
+        self,
+        content: str,
+        type: str,
+        confidence: float,
+        source: str | None,
+        ns: str,
+        subject: str | None = None,
+        **fields: Any,
     ) -> Learning:
-        _check_content(content)
-        _check_type(type)
-        checked = check_confidence(confidence)
+        fields |= self._checked(type=type, confidence=confidence, subject=subject)
         at, scope = self._core.at(), self._core.scope
         return Learning(
             org=scope.org,
             ns=ns,
-            id=learning_id(content, subject),
+            id=learning_id(_check_content(content), subject),
             content=content,
-            type=type,
-            subject=None if subject is None else check_name(subject, "subject"),
-            confidence=checked,
             sources=() if source is None else (check_name(source, "source"),),
             actor=scope.actor,
             trust=scope.trust,
             created_at=at,
             updated_at=at,
+            **fields,
         )
 
-    async def _refused(self, new: Learning) -> bool:
-        keys = [("learning", fingerprint(new.ns, new.id, source)) for source in new.sources or ("",)]
-        return any(await self._core.get_many(Tombstone, keys))
+    async def _update(self, ns: str, id: str, fields: Mapping[str, object], reason: str | None) -> Learning:
+        check_reason(reason)
 
-    async def _put_back(self, learning: Learning) -> None:
+        def changed(old: Learning) -> Learning:
+            new = msgspec.structs.replace(
+                old, **fields, reason=reason, actor=self._core.scope.actor, updated_at=self._core.at()
+            )
+            return _with_previous(new, old)
+
+        return await self._rewrite(ns, id, "update", changed)
+
+    async def _rewrite(self, ns: str, id: str, action: str, rule: Callable[[Learning], Learning]) -> Learning:
+        """Replace a learning by what a rule makes of it, in one commit."""
+        check_name(id, "learning id")
+
+        async def attempt() -> Learning:
+            old = await self._stored(ns, id)
+            if old is None:
+                raise NotFound("no such learning of this user", learning=id)
+            learning = rule(old)
+            check_period(learning.valid_from, learning.valid_until)
+            results = await self._core.apply(*self._changes(learning, old, action))
+            return results.written(learning)
+
+        return await self._core.retry(attempt)
+
+    async def _refused(self, new: Learning) -> bool:
+        marks = [self._tombstone(new, source).row_key[1:] for source in new.sources or ("",)]
+        return any(await self._core.get_many(Tombstone, marks))
+
+    def _tombstone(self, learning: Learning, source: str) -> Tombstone:
+        """Return the row that says that a learning was deleted, so that it is not derived from this source again."""
+        return Tombstone(
+            org=self._core.org,
+            kind="learning",
+            fingerprint=fingerprint(learning.ns, learning.id, source),
+            actor=self._core.scope.actor,
+            created_at=self._core.at(),
+        )
+
+    async def _write_again(self, learning: Learning) -> None:
         """Write a deleted learning again, unless one of its sources was forgotten in the meantime."""
         core = self._core
         held = await guard(core, learning.sources)
@@ -418,13 +400,10 @@ class Learnings:
         )
         if old is not None:
             back = _with_previous(back, old)
-        marks = [
-            (core.org, "learning", fingerprint(learning.ns, learning.id, source)) for source in ("", *learning.sources)
-        ]
         await core.apply(
             *self._changes(back, old, "undo", held.sources),
             *held.changes,
-            *(Delete(Tombstone, mark) for mark in marks),
+            *(Delete(Tombstone, self._tombstone(back, source).row_key) for source in ("", *learning.sources)),
         )
 
     async def _replace(self, old: Learning, new: Learning, action: str) -> Learning:
@@ -434,32 +413,13 @@ class Learnings:
         results = await self._core.apply(*self._changes(learning, old, action))
         return results.written(learning)
 
-    async def _restore(self, old: Learning, before: PreviousLearning) -> Learning:
-        """Give a learning the fields that it had in an earlier version, as a new version."""
-        core = self._core
-        restored = msgspec.structs.replace(
-            before.put_into(old), reason="undone", actor=core.scope.actor, updated_at=core.at()
-        )
-        return await self._replace(old, restored, "undo")
-
     def _changes(
         self, learning: Learning, old: Learning | None, action: str, sources: Sequence[Ref] | None = None
     ) -> list[Change]:
-        """Return the learning, its lineage links, its audit event and its index job, which must be committed
-        together.
-        """
-        at = learning.updated_at
-        changes: list[Change] = [
-            # The new confidence follows from the old one, so two writers must not both start from the same version.
-            Expect(Learning, learning.row_key, 0 if old is None else old.version),
-            Put(learning),
-            Put(index_job(learning.org, learning.ns, f"learning:{learning.id}", at)),
-            audit(self._core, action, "learning", f"{learning.ns}/{learning.id}", (learning.sources or (None,))[-1]),
-        ]
-        if sources is None:
-            sources = [ref for source in learning.sources for ref in parse_refs(source)]
-        target = Ref("learning", learning.ns, learning.id)
-        return [*changes, *(Put(Link.of(learning.org, source, target, at)) for source in sources)]
+        """Return the learning and all that must be committed with it; see `written_changes`."""
+        # The new confidence follows from the old one, so two writers must not both start from the same version.
+        expected = Expect(Learning, learning.row_key, 0 if old is None else old.version)
+        return [expected, *written_changes(self._core, learning, action, sources)]
 
     async def _contradicted(self, correction: Learning, named: str | None) -> list[Change]:
         terms = content_terms(correction.content)
@@ -474,20 +434,93 @@ class Learnings:
             changes += self._changes(lowered, row, "correct")
         return changes
 
-    async def _move(self, id: str, user: str | None, action: str, rule: Any) -> Learning:
-        ns = self._ns(user)
-        check_name(id, "learning id")
+    async def _move(self, id: str, user: str | None, action: str, rule: Callable[[float], float]) -> Learning:
+        """Change the confidence of a learning by a rule. A change of the confidence alone is no new version."""
+        return await self._rewrite(
+            self._ns(user), id, action,
+            lambda old: msgspec.structs.replace(old, confidence=rule(old.confidence), updated_at=self._core.at()),
+        )  # fmt: skip
 
-        async def attempt() -> Learning:
-            old = await self._stored(ns, id)
-            if old is None:
-                raise NotFound("no such learning of this user", learning=id)
-            moved = msgspec.structs.replace(old, confidence=rule(old.confidence), updated_at=self._core.at())
-            results = await self._core.apply(*self._changes(moved, old, action))
-            return results.written(moved)
+    # -- as one of several kinds of memories
 
-        done: Learning = await self._core.retry(attempt)
-        return done
+    async def _stored(self, ns: str, id: str) -> Learning | None:
+        return _unless_deleted(await self._core.get(Learning, ns, id))
+
+    async def _versions(self, ns: str, id: str) -> list[Learning]:
+        learning = await self._core.get(Learning, ns, id)
+        return [] if learning is None else _versions_of(learning)
+
+    @staticmethod
+    def _shown(record: Learning, now: datetime) -> dict[str, Any]:
+        return {
+            "text": record.content, "type": record.type, "valid_from": record.valid_from,
+            "valid_until": record.valid_until, "status": present_status(record, now),
+            "metadata": _without_previous(record.metadata),
+        }  # fmt: skip
+
+    async def _change(self, ns: str, id: str, *, reason: str | None = None, **fields: Any) -> Learning:
+        changed = self._checked(content=fields.pop("text", None), **fields)
+        return await self._update(ns, id, changed, reason)
+
+    async def _delete(self, ns: str, id: str, *, history: bool = True) -> bool:
+        core, ref = self._core, Ref("learning", ns, id)
+        stored = await core.get(Learning, ns, id)
+        # Without a history, one that was deleted before is deleted for good.
+        old = _unless_deleted(stored) if history else stored
+        if old is None:
+            return False
+        links = await links_to(core, ref)
+        sources = dict.fromkeys(("", *old.sources, *(link.source.id for link in links)))
+        gone = msgspec.structs.replace(old, status=DELETED, reason=None, actor=core.scope.actor, updated_at=core.at())
+        # Its links stay: what was derived from it is forgotten with its sources, whether or not it still exists.
+        await core.apply(
+            Expect(Learning, old.row_key, old.version),
+            Put(_with_previous(gone, old)) if history else Delete(Learning, old.row_key),
+            *part_deletions(core.org, ns, ref),
+            *(raised(core, ref) if old.sources else ()),
+            *(Put(self._tombstone(gone, source)) for source in sources),
+            audit(core, "delete", "learning", ref.id),
+        )
+        return True
+
+    async def _undo(self, versions: Sequence[Learning], *, approved: bool) -> Learning | None:
+        learning = versions[-1]
+        if learning.status == DELETED:
+            await self._write_again(versions[-2])
+            return await self._stored(learning.ns, learning.id)
+        if learning.status == "retracted":
+            return await self._reactivate(learning, "undo")
+        earlier = previous_of(learning)
+        if not earlier:
+            await self._delete(learning.ns, learning.id)
+            return None
+        restored = msgspec.structs.replace(
+            earlier[-1].put_into(learning), reason="undone", actor=self._core.scope.actor, updated_at=self._core.at()
+        )
+        return await self._replace(learning, restored, "undo")
+
+    async def _remove(self, record: Learning, reason: str) -> None:
+        # The plan holds the learning, and is forgotten with its sources.
+        await self._delete(record.ns, record.id, history=False)
+
+    async def _put_back(self, record: Learning) -> None:
+        if await self._stored(record.ns, record.id) is None:
+            await self._write_again(record)
+        else:
+            fields = {"content": record.content, "confidence": record.confidence}
+            await self._update(record.ns, record.id, fields, None)
+
+    async def _unforget(self, ns: str, id: str) -> Learning | None:
+        learning = await self._core.get(Learning, ns, id)
+        if learning is None or learning.status != "retracted":
+            return None
+        return await self._reactivate(learning, "restore")
+
+    async def _reactivate(self, learning: Learning, action: str) -> Learning:
+        """Make a retracted learning active again."""
+        active = msgspec.structs.replace(learning, status="active", updated_at=self._core.at())
+        results = await self._core.apply(*self._changes(active, learning, action))
+        return results.written(active)
 
     # Last: the name hides the builtin for annotations below it.
     async def list(
@@ -550,12 +583,13 @@ class PreviousLearning(msgspec.Struct, frozen=True):
 
     def put_into(self, learning: Learning) -> Learning:
         """Return a learning with the fields that it had in this version."""
-        own = {} if self.metadata is None else {**self.metadata, **_kept_versions(learning)}
+        fields = {name: value for name in ("type", "tags") if (value := getattr(self, name)) is not None}
+        if self.metadata is not None:
+            versions = {name: value for name, value in learning.metadata.items() if name == PREVIOUS_KEY}
+            fields["metadata"] = {**self.metadata, **versions}
         return msgspec.structs.replace(
             learning, content=self.content, confidence=self.confidence, valid_from=self.valid_from,
-            valid_until=self.valid_until, type=learning.type if self.type is None else self.type,
-            tags=learning.tags if self.tags is None else self.tags,
-            metadata=learning.metadata if self.metadata is None else own,
+            valid_until=self.valid_until, **fields,
         )  # fmt: skip
 
 
@@ -572,13 +606,19 @@ def learning_at(learning: Learning, moment: datetime) -> Learning:
     return learning
 
 
-def _kept_versions(learning: Learning) -> JsonObject:
-    return {name: value for name, value in learning.metadata.items() if name == PREVIOUS_KEY}
+def _versions_of(learning: Learning) -> list[Learning]:
+    """Return a learning as it was before each of its changes, and as it is now."""
+    earlier = [
+        msgspec.structs.replace(
+            before.put_into(learning), reason=before.reason, updated_at=before.updated_at, version=before.version
+        )
+        for before in previous_of(learning)
+    ]  # fmt: skip
+    return [*earlier, learning]
 
 
-def _own_metadata(metadata: JsonMapping | None) -> JsonObject:
-    """Return a caller's metadata without the earlier wordings, which only `update` writes."""
-    return {name: value for name, value in check_metadata(metadata).items() if name != PREVIOUS_KEY}
+def _without_previous(metadata: JsonMapping) -> JsonObject:
+    return {name: value for name, value in metadata.items() if name != PREVIOUS_KEY}
 
 
 def _with_previous(learning: Learning, old: Learning) -> Learning:
@@ -586,7 +626,7 @@ def _with_previous(learning: Learning, old: Learning) -> Learning:
     earlier = list(old.metadata.get(PREVIOUS_KEY, []))
     before = PreviousLearning(
         old.content, old.confidence, old.reason, old.updated_at, learning.updated_at, old.version, old.valid_from,
-        old.valid_until, old.type, old.tags, _own_metadata(old.metadata),
+        old.valid_until, old.type, old.tags, _without_previous(old.metadata),
     )  # fmt: skip
     if before.put_into(learning) != learning or DELETED in (old.status, learning.status):
         earlier.append(msgspec.to_builtins(before))
@@ -597,19 +637,6 @@ def _with_previous(learning: Learning, old: Learning) -> Learning:
 
 def _unless_deleted(learning: Learning | None) -> Learning | None:
     return None if learning is None or learning.status == DELETED else learning
-
-
-def _check_content(content: str) -> str:
-    check_text(content, "content", limit=MAX_CONTENT_CHARACTERS)
-    if not fold(content):
-        raise InvalidValue("a learning needs content")
-    return content
-
-
-def _check_type(type: str) -> str:
-    if type not in TYPES:
-        raise InvalidValue(f"type must be one of {', '.join(TYPES)}")
-    return type
 
 
 def fold(content: str) -> str:
@@ -643,6 +670,10 @@ def _same_thing(terms: frozenset[str], other: frozenset[str]) -> bool:
     return shorter > 0 and len(terms & other) >= MIN_SAME_SIMILARITY * shorter
 
 
+def _surer(confidence: float) -> float:
+    return confidence + REINFORCED_DOUBT * (1 - confidence)
+
+
 def _again(old: Learning, new: Learning) -> Learning:
     confidence = max(old.confidence, new.confidence)
     # A learning whose time is over holds again without an end, unless the new statement says until when.
@@ -652,7 +683,7 @@ def _again(old: Learning, new: Learning) -> Learning:
         valid_from=new.valid_from or old.valid_from,
         valid_until=new.valid_until if is_over else new.valid_until or old.valid_until,
         scope=new.scope if new.scope == "standing" else old.scope,
-        confidence=confidence + REINFORCED_DOUBT * (1 - confidence),
+        confidence=_surer(confidence),
         sources=tuple(dict.fromkeys((*old.sources, *new.sources))),
         status="active",
         updated_at=max(old.updated_at, new.updated_at),

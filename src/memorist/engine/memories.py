@@ -6,19 +6,20 @@ update or deletion here calls their methods, so the history, lineage and audit t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from itertools import pairwise
-from typing import Any, Literal, TypeVar
+from operator import attrgetter
+from typing import Any, Literal, TypeVar, cast
 
 import msgspec
 
 from ..errors import InvalidValue, NotFound, UsageError
 from ..filters import parse_filter
-from ..kinds import fact_text, has_lapsed
+from ..kinds import MemoryRecord, kind_of, reference
 from ..ports import When
 from ..recall.hit import Hit
-from ..records import Candidate, Event, Fact, Learning, as_dict
+from ..records import Candidate, Fact, as_dict
 from ..scope import Ns
 from ..stores.base import Expect, Put
 from ..values import Json, JsonMapping, JsonObject, check_name, fingerprint_json
@@ -26,17 +27,23 @@ from .audit import audit
 from .core import Bounds, Core
 from .events import Events
 from .facts.facts import Facts
-from .index_jobs import index_job
-from .learnings import DELETED, PREVIOUS_KEY, Learnings, previous_of
+from .learnings import Learnings
 from .options import checked_limit
 from .recalling import Recalling
+from .versions import DELETED, MemoryNoun
 
 T = TypeVar("T")
 MemoryKind = Literal["fact", "event", "learning"]
-KINDS: tuple[MemoryKind, ...] = ("fact", "event", "learning")
+NOUNS: dict[MemoryKind, type[MemoryNoun[Any]]] = {"fact": Facts, "event": Events, "learning": Learnings}
+"""The noun of each kind of memory, in the order in which memories are listed."""
+KINDS: tuple[MemoryKind, ...] = tuple(NOUNS)
 PAGE_ROWS = 200
-EVENT_STATUSES = {"cancelled": "ended", DELETED: DELETED}
-"""The statuses of memories that are events with a given status; all others are active."""
+_SAME_FIELDS = (
+    "subject", "scope", "tags", "metadata", "confidence", "inferred", "sources", "actor", "trust", "reason",
+    "created_at", "updated_at", "version",
+)  # fmt: skip
+"""The fields that a memory of every kind has under the same name as its record."""
+_same_values = attrgetter(*_SAME_FIELDS)
 
 
 class Remembered(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -105,7 +112,7 @@ class Memories:
             >>> memory.memories.get("fact:city", ns="user:ada").value
             'Lisbon'
         """
-        record = await self._load(id, ns)
+        record = await self._load(id, self._core.scope.readable_or_own(ns))
         return None if record is None else remembered(record, self._core.at())
 
     async def search(
@@ -188,26 +195,20 @@ class Memories:
             >>> memory.memories.update("fact:city", value="Porto", ns="user:ada").version
             2
         """
-        item = await self._existing(id, ns)
-        kind, key = _readings(item.id)[0]
-        if value is not None and kind != "fact":
-            raise UsageError(f"a {kind} has no value; change its text")
-        if kind == "event":
-            record: Fact | Event | Learning = await Events(self._core).update(
-                key, text=text, starts_at=valid_from, ends_at=valid_until, tags=tags, metadata=metadata, reason=reason,
-                ns=item.namespace,
-            )  # fmt: skip
-        elif kind == "learning":
-            record = await Learnings(self._core).update(
-                key, content=text, confidence=confidence, valid_from=valid_from, valid_until=valid_until, tags=tags,
-                metadata=metadata, reason=reason, user=_user_of(item.namespace),
-            )  # fmt: skip
-        else:
-            record = await Facts(self._core).update(
-                item.namespace, key, value=value, text=text, valid_from=valid_from, valid_until=valid_until, tags=tags,
-                metadata=metadata, confidence=confidence, reason=reason,
-            )  # fmt: skip
-        return remembered(record, self._core.at())
+        record = await self._load(id, self._core.scope.writable_or_own(ns))
+        if record is None:
+            raise NotFound("no such memory in this namespace", memory=id)
+        ref = reference(record)
+        fields: dict[str, object] = {
+            "text": text, "valid_from": valid_from, "valid_until": valid_until, "tags": tags, "metadata": metadata,
+            "confidence": confidence,
+        }  # fmt: skip
+        if value is not None:
+            if not isinstance(record, Fact):
+                raise UsageError(f"a {ref.kind} has no value; change its text")
+            fields["value"] = value
+        changed = await noun_of(self._core, ref.kind)._change(ref.ns, ref.key, reason=reason, **fields)
+        return remembered(changed, self._core.at())
 
     async def delete(self, id: str, *, ns: Ns | None = None) -> bool:
         """Delete a memory, and return whether it existed. `forget` also deletes everything derived from it.
@@ -227,15 +228,11 @@ class Memories:
             >>> memory.memories.delete("fact:city", ns="user:ada")
             True
         """
-        item = await self.get(id, ns=ns)
-        if item is None:
+        record = await self._load(id, self._core.scope.writable_or_own(ns))
+        if record is None:
             return False
-        kind, key = _readings(item.id)[0]
-        if kind == "event":
-            return await Events(self._core).delete(key, ns=item.namespace)
-        if kind == "learning":
-            return await Learnings(self._core).delete(key, user=_user_of(item.namespace))
-        return await Facts(self._core).delete(item.namespace, key)
+        ref = reference(record)
+        return await noun_of(self._core, ref.kind)._delete(ref.ns, ref.key)
 
     async def history(self, id: str, *, ns: Ns | None = None) -> list[Remembered]:
         """Return every version of a memory, oldest first, including those of one that has ended or was deleted.
@@ -255,17 +252,9 @@ class Memories:
             >>> [item.value for item in memory.memories.history("fact:city", ns="user:ada")]
             ['Lisbon', 'Porto']
         """
-        space = self._core.scope.own() if ns is None else ns
-        at = self._core.at()
+        space, at = self._core.scope.readable_or_own(ns), self._core.at()
         for kind, key in _readings(id):
-            if kind == "fact":
-                versions: Sequence[Fact | Event | Learning] = await Facts(self._core).history(space, key)
-            elif kind == "event":
-                versions = await Events(self._core).history(key, ns=space)
-            else:
-                readable = self._core.scope.readable(space)
-                learning = await self._core.get(Learning, readable, check_name(key, "memory id"))
-                versions = [] if learning is None else _learning_versions(learning)
+            versions = await NOUNS[kind](self._core)._versions(space, key)
             if versions:
                 past = [
                     msgspec.structs.replace(remembered(old, at, status="superseded"), superseded_by=new.version)
@@ -297,124 +286,49 @@ class Memories:
             'Lisbon'
         """
         core = self._core
-        space = core.scope.writable(core.scope.own() if ns is None else ns)
+        space = core.scope.writable_or_own(ns)
         for kind, key in _readings(id):
-            versions = await self._versions(space, kind, key)
+            noun = NOUNS[kind]
+            versions = await noun(core)._versions(space, key)
             if not versions:
                 continue
             approved = await self._approved(space, f"{kind}:{key}", versions[-1])
             if approved is None:
-                return await self._undo(space, versions, approved=False)
+                record = await noun(core)._undo(versions, approved=False)
+                return None if record is None else remembered(record, core.at())
             # One commit for both: the candidate returns to the queue only if its memory is undone.
             batch = core if core.batch is not None else core.batched()
-            undone = await Memories(batch)._undo(space, versions, approved=True)
+            record = await noun(batch)._undo(versions, approved=True)
             await batch.apply(
                 Expect(Candidate, approved.row_key, approved.version),
                 Put(msgspec.structs.replace(approved, approved_as=None, updated_at=core.at())),
                 audit(core, "undo", "candidate", f"{space}/{approved.id}"),
             )
             if batch is core:
-                return undone
+                return None if record is None else remembered(record, core.at())
             await core.commit(batch)
             return await self.get(f"{kind}:{key}", ns=space)
         raise NotFound(f"no memory {id!r}", namespace=space)
 
     # -- parts
 
-    async def _load(self, id: str, ns: Ns | None = None) -> Fact | Event | Learning | None:
+    async def _load(self, id: str, ns: str) -> MemoryRecord | None:
+        """Return the record of a memory in a namespace that the caller may use, or None."""
         for kind, key in _readings(id):
-            record = await self._read(kind, key, ns)
+            record: MemoryRecord | None = await NOUNS[kind](self._core)._stored(ns, key)
             if record is not None:
                 return record
         return None
 
-    async def _versions(self, ns: str, kind: MemoryKind, key: str) -> Sequence[Fact | Event | Learning]:
-        if kind == "fact":
-            return await Facts(self._core).history(ns, key)
-        if kind == "event":
-            return await Events(self._core).history(key, ns=ns)
-        learning = await self._core.get(Learning, ns, key)
-        return [] if learning is None else [learning]
-
-    async def _approved(self, ns: str, id: str, last: Fact | Event | Learning) -> Candidate | None:
+    async def _approved(self, ns: str, id: str, last: MemoryRecord) -> Candidate | None:
         """Return the candidate whose approval was the last change to a memory, or None if something else changed it."""
         candidates = await self._core.scan(Candidate, ns, where=parse_filter({"approved_as": id}))
         fits = [candidate for candidate in candidates if _is_result(candidate, last)]
         return max(fits, key=lambda candidate: candidate.updated_at, default=None)
 
-    async def _undo(self, ns: str, versions: Sequence[Fact | Event | Learning], *, approved: bool) -> Remembered | None:
-        last = versions[-1]
-        if isinstance(last, Fact):
-            return await self._undo_fact(
-                ns, [version for version in versions if isinstance(version, Fact)], approved=approved
-            )
-        if isinstance(last, Event):
-            return await self._undo_event(ns, [version for version in versions if isinstance(version, Event)])
-        return await self._undo_learning(last)
-
-    async def _undo_fact(self, ns: str, versions: Sequence[Fact], *, approved: bool) -> Remembered | None:
-        last = versions[-1]
-        earlier = [version for version in versions[:-1] if version.status == "active"]
-        # A fact that was gone before its last change is removed again, however often it had been there.
-        was_gone = last.status == "active" and versions[-2:-1] != earlier[-1:]
-        if earlier and not was_gone:
-            restored = await Facts(self._core).restore(ns, last.key, earlier[-1].version, expect=_current(last))
-            return remembered(restored, self._core.at())
-        if last.status == "active" and approved:
-            # Not rejected: it can be approved again.
-            await Facts(self._core).delete(ns, last.key)
-        elif last.status == "active":
-            await Facts(self._core).reject(ns, last.key, reason="undone")
-        return None
-
-    async def _undo_event(self, ns: str, versions: Sequence[Event]) -> Remembered | None:
-        last = versions[-1]
-        if len(versions) == 1 or versions[-2].status == DELETED:
-            await Events(self._core).delete(last.id, ns=ns)
-            return None
-        return remembered(await Events(self._core)._undo(versions), self._core.at())
-
-    async def _undo_learning(self, learning: Learning) -> Remembered | None:
-        core = self._core
-        earlier = previous_of(learning)
-        if learning.status == DELETED:
-            await Learnings(core)._put_back(_learning_versions(learning)[-2])
-            back = await core.get(Learning, learning.ns, learning.id)
-            return None if back is None or back.status == DELETED else remembered(back, core.at())
-        if learning.status == "retracted":
-            active = msgspec.structs.replace(learning, status="active", updated_at=core.at())
-            results = await core.apply(
-                Expect(Learning, learning.row_key, learning.version), Put(active),
-                Put(index_job(core.org, learning.ns, f"learning:{learning.id}", core.at())),
-                audit(core, "undo", "learning", f"{learning.ns}/{learning.id}"),
-            )  # fmt: skip
-            return remembered(msgspec.structs.replace(active, version=results.stored(active).version), core.at())
-        user = _user_of(learning.ns)
-        if earlier:
-            return remembered(await Learnings(core)._restore(learning, earlier[-1]), core.at())
-        await Learnings(core).delete(learning.id, user=user)
-        return None
-
-    async def _read(self, kind: MemoryKind, key: str, ns: Ns | None) -> Fact | Event | Learning | None:
-        space = self._core.scope.readable(self._core.scope.own() if ns is None else ns)
-        check_name(key, "memory id")
-        if kind == "fact":
-            return await self._core.get(Fact, space, key)
-        if kind == "event":
-            return await self._core.get(Event, space, key)
-        learning = await self._core.get(Learning, space, key)
-        return None if learning is None or learning.status == DELETED else learning
-
-    async def _existing(self, id: str, ns: Ns | None) -> Remembered:
-        item = await self.get(id, ns=ns)
-        if item is None:
-            raise NotFound("no such memory in this namespace", memory=id)
-        return item
-
     async def _item(self, hit: Hit) -> Remembered | None:
         key = hit.id.removeprefix(f"{hit.namespace}/") if hit.kind == "fact" else hit.id
-        kind: MemoryKind = "fact" if hit.kind == "fact" else "event" if hit.kind == "event" else "learning"
-        record = await self._read(kind, key, hit.namespace)
+        record = await self._load(f"{hit.kind}:{key}", self._core.scope.readable(hit.namespace))
         item = None if record is None else remembered(record, self._core.at())
         return None if item is None else msgspec.structs.replace(item, score=hit.score)
 
@@ -499,7 +413,7 @@ class Memories:
             [('fact:city', 'city: Lisbon')]
         """
         most = checked_limit(limit)
-        space = self._core.scope.readable(self._core.scope.own() if ns is None else ns)
+        space = self._core.scope.readable_or_own(ns)
         wanted = _kinds(kinds)
         start: tuple[MemoryKind, str] | None = _readings(after)[0] if after is not None else None
         if start is not None:
@@ -507,13 +421,10 @@ class Memories:
         at = self._core.at()
         items: list[Remembered] = []
         for kind in wanted:
-            record_type: type[Fact] | type[Event] | type[Learning] = (
-                Fact if kind == "fact" else Event if kind == "event" else Learning
-            )
             cursor = start[1] if start is not None and start[0] == kind else None
             while True:
                 bounds: Bounds = {"limit": PAGE_ROWS, "after": None if cursor is None else (cursor,)}
-                rows = await self._core.listed(record_type, space, **bounds)
+                rows = await self._core.listed(NOUNS[kind]._record_type, space, **bounds)
                 for row in rows:
                     if most is not None and len(items) >= most:
                         return items
@@ -524,55 +435,27 @@ class Memories:
                         items.append(item)
                 if len(rows) < PAGE_ROWS:
                     break
-                cursor = rows[-1].key if isinstance(rows[-1], Fact) else rows[-1].id
+                cursor = reference(rows[-1]).key
         return items
 
 
-def remembered(record: Fact | Event | Learning, now: datetime, *, status: str | None = None) -> Remembered:
+def noun_of(core: Core, kind: str) -> MemoryNoun[Any]:
+    """Return the noun of a kind of memory."""
+    return NOUNS[cast("MemoryKind", kind)](core)
+
+
+def remembered(record: MemoryRecord, now: datetime, *, status: str | None = None) -> Remembered:
     """Return a fact, event or learning as a `Remembered` record. `status` overrides the record's own."""
-    shared: dict[str, Any] = {
-        "namespace": record.ns, "tags": record.tags, "metadata": record.metadata, "confidence": record.confidence,
-        "sources": record.sources, "actor": record.actor, "trust": record.trust, "reason": record.reason,
-        "created_at": record.created_at, "updated_at": record.updated_at, "version": record.version,
-    }  # fmt: skip
-    if isinstance(record, Fact):
-        return Remembered(
-            id=f"fact:{record.key}", kind="fact", text=fact_text(record), subject=record.subject, key=record.key,
-            value=record.value, status=status or _present_status(record, now), scope=record.scope,
-            valid_from=record.valid_from, valid_until=record.valid_until, inferred=record.inferred, **shared,
-        )  # fmt: skip
-    if isinstance(record, Event):
-        return Remembered(
-            id=f"event:{record.id}", kind="event", text=record.text, subject=record.subject, type=record.status,
-            status=status or EVENT_STATUSES.get(record.status, "active"), valid_from=record.starts_at,
-            valid_until=record.ends_at, people=record.people, location=record.location, inferred=record.inferred,
-            scope=record.scope, **shared,
-        )  # fmt: skip
-    shared["metadata"] = {name: value for name, value in record.metadata.items() if name != PREVIOUS_KEY}
-    return Remembered(
-        id=f"learning:{record.id}", kind="learning", text=record.content, subject=record.subject, type=record.type,
-        status=status or _present_status(record, now), scope=record.scope, valid_from=record.valid_from,
-        valid_until=record.valid_until, inferred=record.inferred, **shared,
-    )  # fmt: skip
+    registered = kind_of(record)
+    assert registered.ref is not None
+    kind = cast("MemoryKind", registered.name)
+    fields = dict(zip(_SAME_FIELDS, _same_values(record), strict=True)) | NOUNS[kind]._shown(record, now)
+    if status is not None:
+        fields["status"] = status
+    return Remembered(id=f"{kind}:{registered.ref(record).key}", kind=kind, namespace=record.ns, **fields)
 
 
-def _present_status(record: Fact | Learning, now: datetime) -> str:
-    is_over = record.status == "retracted" or (record.status == "active" and has_lapsed(record, now))
-    return "ended" if is_over else record.status
-
-
-def _learning_versions(learning: Learning) -> list[Learning]:
-    """Return a learning as it was before each of its changes, and as it is now."""
-    earlier = [
-        msgspec.structs.replace(
-            before.put_into(learning), reason=before.reason, updated_at=before.updated_at, version=before.version
-        )
-        for before in previous_of(learning)
-    ]  # fmt: skip
-    return [*earlier, learning]
-
-
-def _is_result(candidate: Candidate, record: Fact | Event | Learning) -> bool:
+def _is_result(candidate: Candidate, record: MemoryRecord) -> bool:
     """Return whether a memory has not changed since a candidate was approved."""
     if not set(candidate.sources) <= set(record.sources):
         return False
@@ -581,12 +464,7 @@ def _is_result(candidate: Candidate, record: Fact | Event | Learning) -> bool:
     if isinstance(record, Fact):
         same = fingerprint_json(record.value) == fingerprint_json(candidate.proposal.get("value"))
         return record.status == "active" and same
-    return candidate.text == (record.text if isinstance(record, Event) else record.content)
-
-
-def _current(fact: Fact) -> int:
-    """Return the version that a change to a fact expects, or None if the fact has ended."""
-    return fact.version if fact.status == "active" else 0
+    return candidate.text == remembered(record, record.updated_at).text
 
 
 def record_id(memory: Remembered) -> str:
@@ -608,8 +486,3 @@ def _kinds(kinds: Iterable[MemoryKind]) -> list[MemoryKind]:
     if unknown := [kind for kind in chosen if kind not in KINDS]:
         raise InvalidValue(f"there is no kind of memory {unknown[0]!r}; use one of {', '.join(KINDS)}")
     return [kind for kind in KINDS if kind in chosen]
-
-
-def _user_of(namespace: str) -> str | None:
-    """Return the user whose namespace this is, or None for `global`, which contains learnings without a user."""
-    return namespace.removeprefix("user:") if namespace.startswith("user:") else None

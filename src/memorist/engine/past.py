@@ -22,8 +22,8 @@ from ..stores.base import Change, ChangeResult, EntryFilter, R, Scan, Store
 from ..values import fingerprint_json
 from .core import Core
 from .derive.indexing import Draft, draft_of
-from .events import DELETED
 from .learnings import learning_at
+from .versions import DELETED
 
 _HISTORIES: dict[str, type[Record]] = {
     kind.table.name: next(record for record in RECORDS if record.table.name == kind.table.history)

@@ -21,17 +21,15 @@ import msgspec
 from ..errors import CorruptRecord, InvalidValue, NotFound, SchemaError, StoreUnavailable, UsageError
 from ..gate.passing import mask_message
 from ..gate.policy import Gate
-from ..kinds import RECORDS, kind_of_table
+from ..kinds import KINDS, LINKED, MEMORIES, RECORDS, kind_of_table
 from ..messages.message import Message
 from ..records import (
     CachedEntity,
+    Candidate,
     ChangeNotice,
     Document,
     Epoch,
-    Fact,
-    FactVersion,
     Job,
-    Learning,
     Receipt,
     Record,
     RequestKey,
@@ -58,8 +56,8 @@ FORMAT = 1
 PAGE_ROWS = 500
 MAX_NUMBER = 2**53
 TYPED_RECORDS = frozenset(
-    {Message, Receipt, Thread, Fact, FactVersion, StateEntry, Learning, WorkingDocument, CachedEntity, Document, Task}
-)
+    {Message, Receipt, Thread, StateEntry, Candidate, WorkingDocument, CachedEntity, Document, Task}
+).union(kind.record for kind in KINDS if LINKED.get(kind.name) in MEMORIES)
 """Kinds whose keys are chosen by users and are therefore checked like names."""
 HARMLESS_QUEUES = ("index", "derive", "fold", "archive", "embed", "dedup", "tidy", "count")
 """Queues whose jobs only process stored data. Jobs in other queues contain commands, which must not come from a

@@ -100,7 +100,9 @@ class Provenance:
             return await find(self._core, record_id(item))
         record = await find(self._core, item)
         # Only here, because a source may have the same name as a fact, and `find` reads sources too.
-        return await Memories(self._core)._load(item) if record is None and isinstance(item, str) else record
+        if record is None and isinstance(item, str):
+            return await Memories(self._core)._load(item, self._core.scope.own())
+        return record
 
     async def _correction(self, record: Record) -> WhyCorrection | None:
         """Return the newest correction among a fact's versions, if its value is still current."""

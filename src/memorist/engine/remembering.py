@@ -10,18 +10,19 @@ import msgspec
 from ..errors import InvalidValue
 from ..gate.passing import barred_secrets
 from ..gate.policy import Gate
-from ..kinds import LINKED, reference
+from ..kinds import MEMORIES, reference
 from ..messages.message import Given, Message, as_message
 from ..records import Candidate, Learning, Link, as_dict
 from .core import Core
 from .derive.catching_up import catch_up
 from .derive.outbox import Waiting
 from .gating import policy_of
-from .learnings import DELETED, Learnings
+from .learnings import Learnings
 from .memories import Remembered, remembered
 from .review import Review
 from .threads.receipts import MessageReceipt
 from .threads.threads import Threads
+from .versions import DELETED
 
 if TYPE_CHECKING:
     from ..context.given import Prompt
@@ -113,8 +114,8 @@ async def _derived_from(core: Core, ns: str, messages: list[Message]) -> list[Re
     links = [link for ref in refs for link in await core.scan(Link, ref.ns, ref.key, ref.kind, ref.part)]
     keys = sorted({(link.target.kind, link.target.key) for link in links if link.target.ns == ns})
     rows: list[Any] = []
-    for name in ("fact", "event", "learning"):
-        rows += await core.get_many(LINKED[name].record, [(ns, key) for kind, key in keys if kind == name])
+    for memory in MEMORIES:
+        rows += await core.get_many(memory.record, [(ns, key) for kind, key in keys if kind == memory.name])
     at = core.at()
     return [remembered(row, at) for row in rows if row is not None]
 

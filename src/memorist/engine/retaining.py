@@ -10,19 +10,16 @@ import msgspec
 
 from ..gate.passing import classes_of
 from ..gate.policy import Retention
-from ..kinds import KINDS
+from ..kinds import LINKED, MemoryRecord, reference
 from ..messages.message import Message
 from ..ports import to_datetime
-from ..records import Candidate, Document, Event, Fact, Learning, Record, Thread, as_dict
+from ..records import Candidate, Document, Thread, as_dict
 from ..stores.base import Delete
 from .audit import audit
 from .core import Core
 from .gating import policy_of
 
 PAGE_ROWS = 500
-_RECORDS: dict[str, type[Record]] = {
-    kind.name: kind.record for kind in KINDS if kind.record in (Message, Fact, Event, Learning, Document, Candidate)
-}
 
 
 class RetentionState(msgspec.Struct, frozen=True):
@@ -58,7 +55,7 @@ async def _due_rows(core: Core, rule: Retention) -> AsyncIterator[object]:
     if rule.kind == "message":
         spaces = {thread.id: thread.ns for thread in await core.scan(Thread)}
     after = None
-    while rows := await core.scan(_RECORDS[rule.kind], after=after, limit=PAGE_ROWS):
+    while rows := await core.scan(LINKED[rule.kind].record, after=after, limit=PAGE_ROWS):
         for row in rows:
             ns = spaces.get(row.thread, "") if isinstance(row, Message) else getattr(row, "ns", "")
             if _changed_at(row) < limit and rule.covers(ns) and _matches(rule, row):
@@ -83,9 +80,7 @@ def _matches(rule: Retention, row: Any) -> bool:
 async def _delete(core: Core, rows: Sequence[object]) -> int:
     """Delete rows as their nouns do, along with their history, index entries and links."""
     from .documents.documents import Documents
-    from .events import Events
-    from .facts.facts import Facts
-    from .learnings import Learnings
+    from .memories import noun_of
     from .threads.threads import Threads
 
     deleted = 0
@@ -93,13 +88,9 @@ async def _delete(core: Core, rows: Sequence[object]) -> int:
     for row in rows:
         if isinstance(row, Message):
             by_thread.setdefault(row.thread, []).append(row.id)
-        elif isinstance(row, Fact):
-            deleted += await Facts(core).delete(row.ns, row.key, history=False)
-        elif isinstance(row, Event):
-            deleted += await Events(core).delete(row.id, history=False, ns=row.ns)
-        elif isinstance(row, Learning):
-            user = row.ns.removeprefix("user:") if row.ns.startswith("user:") else None
-            deleted += await Learnings(core).delete(row.id, history=False, user=user)
+        elif isinstance(row, MemoryRecord):
+            ref = reference(row)
+            deleted += await noun_of(core, ref.kind)._delete(ref.ns, ref.key, history=False)
         elif isinstance(row, Document):
             deleted += await Documents(core).delete(row.ns, row.id)
         elif isinstance(row, Candidate):

@@ -16,11 +16,11 @@ from .audit import audit
 from .core import Bounds, Core
 from .memories import Remembered
 from .options import check_reason, checked_limit
+from .versions import MAX_TEXT_CHARACTERS
 
 if TYPE_CHECKING:
     from ..extract.writer.checks import Note
 
-MAX_TEXT_CHARACTERS = 10_000
 WAITING = parse_filter({"approved_as": None})
 """The candidates that have not been approved."""
 
@@ -44,7 +44,7 @@ class Review:
         Raises:
             Forbidden: This handle may not read the namespace.
         """
-        space = self._core.scope.readable(self._core.scope.own() if ns is None else ns)
+        space = self._core.scope.readable_or_own(ns)
         candidate = await self._core.get(Candidate, space, check_name(id, "candidate id"))
         return candidate if candidate is not None and candidate.approved_as is None else None
 
@@ -207,7 +207,7 @@ class Review:
             >>> memory.review.list(ns="user:ada")
             []
         """
-        space = self._core.scope.readable(self._core.scope.own() if ns is None else ns)
+        space = self._core.scope.readable_or_own(ns)
         bounds: Bounds = {"limit": checked_limit(limit), "where": WAITING}
         if after is not None:
             bounds["after"] = (check_name(after, "after"),)

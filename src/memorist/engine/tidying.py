@@ -9,23 +9,22 @@ applied.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from ..errors import Conflict, ModelError, NotFound, UsageError
 from ..ids import new_id
+from ..kinds import MemoryRecord, reference
 from ..ordered_keys import encode_record_key
-from ..records import Event, Fact, Learning, Link, Ref, as_dict
+from ..records import Link, Ref, as_dict
 from ..scope import Ns
 from ..stores.base import Delete, Put
 from ..values import JsonObject
 from .core import Core
-from .events import Events
-from .facts.facts import Facts
 from .forgetting.guard import epochs
 from .learnings import Learnings
-from .memories import Memories, Remembered
+from .memories import Memories, Remembered, noun_of
 from .records import Records
 
 if TYPE_CHECKING:
@@ -94,7 +93,7 @@ class Plans:
             []
         """
         core = self._core
-        space = core.scope.writable(core.scope.own() if ns is None else ns)
+        space = core.scope.writable_or_own(ns)
         return await self._make_plan(space, core.shared.model)
 
     async def _make_plan(self, ns: str, model: Model | None) -> Plan:
@@ -195,7 +194,7 @@ class Plans:
             NotFound: No plan with this id was applied in the namespace.
         """
         core = self._core
-        ns = core.scope.writable(core.scope.own() if ns is None else ns)
+        ns = core.scope.writable_or_own(ns)
         row = await Records(core).get(ns, (PLANS, id))
         if row is None:
             raise NotFound("there is no applied plan with this id in the namespace", plan=id)
@@ -228,48 +227,37 @@ class Plans:
         """Carry out one line. Return the steps that undo the change, and the memory whose new text combines all of
         them.
         """
-        rows = [await _row(batch, plan.ns, id) for id in line.ids]
-        for id, row in zip(line.ids, rows, strict=True):
+        rows: list[MemoryRecord] = []
+        for id in line.ids:
+            ref = _ref(plan.ns, id)
+            row = await noun_of(batch, ref.kind)._stored(ref.ns, ref.key)
             # The plan may be days old, so it changes only the versions from which it was made.
             if row is None or row.version != plan.versions.get(id):
                 raise Conflict("a memory of this plan has changed since; make a new plan", memory=id, final=True)
-        present = [row for row in rows if row is not None]
+            rows.append(row)
         if line.op == "learn":
             learning = await Learnings(batch).add(
                 line.text or "", type="pattern", source=line.sources[-1] if line.sources else None, user=_user(plan.ns)
             )
             return [{"op": "delete", "id": f"learning:{learning.id}"}], Ref("learning", plan.ns, learning.id)
-        keep = max(present, key=lambda row: (row.updated_at, row.row_key)) if line.op != "end" else None
+        keep = max(rows, key=lambda row: (row.updated_at, row.row_key)) if line.op != "end" else None
         undo: list[JsonObject] = []
-        for row in present:
+        for row in rows:
             undo.append({"op": "put", "kind": type(row).__name__, "row": msgspec.to_builtins(row)})
             if row is not keep:
-                await _remove(batch, row, line.reason or line.op)
+                await noun_of(batch, reference(row).kind)._remove(row, line.reason or line.op)
         if keep is None or line.text is None:
             return undo, None
-        return undo, await _reword(batch, keep, line.text, line.reason)
+        ref = reference(keep)
+        await noun_of(batch, ref.kind)._change(ref.ns, ref.key, text=line.text, reason=line.reason)
+        return undo, ref
 
     async def _put_back(self, batch: Core, ns: str, step: JsonObject) -> None:
         if step["op"] == "delete":
             await Memories(batch).delete(step["id"], ns=ns)
             return
-        kinds: dict[str, type[Fact] | type[Event] | type[Learning]] = {
-            "Fact": Fact,
-            "Event": Event,
-            "Learning": Learning,
-        }
-        row = msgspec.convert(step["row"], kinds[step["kind"]])
-        if isinstance(row, Fact):
-            await Facts(batch).restore(ns, row.key, row.version)
-        elif isinstance(row, Event):
-            await Events(batch).update(
-                row.id, text=row.text, starts_at=row.starts_at, ends_at=row.ends_at, status=_status(row.status),
-                people=row.people, location=row.location, tags=row.tags, metadata=row.metadata, ns=ns,
-            )  # fmt: skip
-        elif await Memories(batch).get(f"learning:{row.id}", ns=ns) is not None:
-            await Learnings(batch).update(row.id, content=row.content, confidence=row.confidence, user=_user(ns))
-        else:
-            await Learnings(batch)._put_back(row)
+        noun = noun_of(batch, step["kind"].lower())
+        await noun._put_back(msgspec.convert(step["row"], noun._record_type))
 
 
 class AsyncPlan:
@@ -379,40 +367,5 @@ def _ref(ns: str, id: str) -> Ref:
     return Ref(kind, ns, key)
 
 
-async def _row(core: Core, ns: str, id: str) -> Fact | Event | Learning | None:
-    kind, _, key = id.partition(":")
-    if kind == "fact":
-        return await core.get(Fact, ns, key)
-    if kind == "event":
-        return await core.get(Event, ns, key)
-    return await Learnings(core)._stored(ns, key)
-
-
-async def _remove(batch: Core, row: Fact | Event | Learning, reason: str) -> None:
-    if isinstance(row, Fact):
-        await Facts(batch).end(row.ns, row.key, reason=reason)
-    elif isinstance(row, Event):
-        await Events(batch).cancel(row.id, reason=reason, ns=row.ns)
-    else:
-        # The plan holds the learning, and is forgotten with its sources.
-        await Learnings(batch).delete(row.id, history=False, user=_user(row.ns))
-
-
-async def _reword(batch: Core, row: Fact | Event | Learning, text: str, reason: str) -> Ref:
-    """Change the sentence of a memory, and return the reference to the memory."""
-    if isinstance(row, Fact):
-        await Facts(batch).update(row.ns, row.key, text=text, reason=reason)
-        return Ref("fact", row.ns, row.key)
-    if isinstance(row, Event):
-        await Events(batch).update(row.id, text=text, reason=reason, ns=row.ns)
-        return Ref("event", row.ns, row.id)
-    learning = await Learnings(batch).update(row.id, content=text, reason=reason, user=_user(row.ns))
-    return Ref("learning", row.ns, learning.id)
-
-
 def _user(ns: str) -> str | None:
     return ns.removeprefix("user:") if ns.startswith("user:") else None
-
-
-def _status(status: str) -> Any:
-    return status

@@ -11,6 +11,7 @@ from typing import Literal
 import msgspec
 
 from ..errors import InvalidValue, UsageError
+from ..kinds import MEMORIES
 from ..ports import ttl_micros
 from ..values import JsonObject
 from .personal import CLASSES
@@ -21,7 +22,7 @@ Action = Literal["mask", "refuse", "allow"]
 ACTIONS: tuple[Action, ...] = ("mask", "refuse", "allow")
 MessageMode = Literal["keep", "mask", "refuse"]
 MESSAGE_MODES: tuple[MessageMode, ...] = ("keep", "mask", "refuse")
-RETAINED_KINDS = ("message", "fact", "event", "learning", "document", "candidate")
+RETAINED_KINDS = ("message", *(kind.name for kind in MEMORIES), "document", "candidate")
 """The kinds of records to which a retention rule can apply."""
 _AGE = re.compile(r"(\d{1,6})\s*([smhdwy])", re.IGNORECASE)
 _UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400, "y": 365 * 86_400}

@@ -204,8 +204,13 @@ async def test_an_imported_order_to_forget_is_not_executed(core: Core, tmp_path:
         ("threads", {"id": "t", "ns": "user:", "created_at": AT, "updated_at": AT}),
         ("messages", {"thread": "t", "seq": 2**60, "role": "user"}),
         ("namespace_stats", {"ns": "nonsense", "updated_at": AT}),
+        (
+            "events",
+            {"ns": "user:ada", "id": "x" * 600, "text": "Standup", "starts_at": AT, "created_at": AT, "updated_at": AT},
+        ),
+        ("candidates", {"ns": "user:ada", "id": "", "kind": "fact", "text": "x", "created_at": AT, "updated_at": AT}),
     ],
-    ids=["namespace", "name", "version", "thread", "number", "mark"],
+    ids=["namespace", "name", "version", "thread", "number", "mark", "event", "candidate"],
 )
 async def test_what_could_not_be_typed_is_not_imported(
     core: Core, tmp_path: Path, table: str, row: dict[str, Any]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from typing import Any
 
 import msgspec
 
@@ -37,10 +38,11 @@ from ...extract.writer.request import (
 from ...extract.writer.schemas import convert_value
 from ...gate.admission import Admission, judge_memory
 from ...gate.passing import mask_text
+from ...kinds import MEMORIES
 from ...messages.message import Message
 from ...models.base import parse_cut_json
 from ...ports import Completion, Model
-from ...records import Event, Fact, Learning, Thread
+from ...records import Fact, Thread
 from ...stores.base import Change
 from ...values import JsonObject
 from ..core import Core
@@ -313,10 +315,12 @@ class Writer:
         from ...recall.analyze import tokens
 
         at = self._core.at()
-        rows: list[Fact | Event | Learning] = []
-        rows += await self._core.scan(Fact, ns, limit=MAX_CONSIDERED)
-        rows += await self._core.scan(Event, ns, index="by_start", reverse=True, limit=MAX_CONSIDERED)
-        rows += await self._core.scan(Learning, ns, limit=MAX_CONSIDERED)
+        rows: list[Any] = []
+        for kind in MEMORIES:
+            newest_first = kind.time_index is not None
+            rows += await self._core.scan(
+                kind.record, ns, index=kind.time_index, reverse=newest_first, limit=MAX_CONSIDERED
+            )
         items = [remembered(row, at) for row in rows]
         items = [item for item in items if item.status == "active" and item.key != INSTRUCTIONS_KEY]
         spoken_tokens = frozenset(token for text in texts for token in tokens(text))

@@ -10,9 +10,9 @@ import msgspec
 
 from ...errors import Conflict, InvalidValue, NotFound, UsageError
 from ...filters import Where, parse_filter
-from ...kinds import parse_refs
+from ...kinds import fact_text, present_status
 from ...ports import Ttl, When, as_datetime, to_datetime, to_micros
-from ...records import Entry, Event, Fact, FactVersion, Learning, Link, Ref, Tombstone
+from ...records import Fact, FactVersion, Ref, Tombstone
 from ...scope import OMITTED, Ns
 from ...stores.base import Change, Delete, DeleteRange, Expect, Load, Put, Scan
 from ...values import (
@@ -20,35 +20,32 @@ from ...values import (
     JsonMapping,
     as_list,
     check_confidence,
-    check_metadata,
     check_name,
     check_prefix,
-    check_tags,
-    check_text,
     encode_json,
 )
 from ..audit import audit
 from ..core import Core
-from ..forgetting.guard import Guard, guard, raised, sources_of, value_fingerprint
+from ..forgetting.guard import Guard, guard, sources_of, value_fingerprint
 from ..index_jobs import index_job
-from ..options import MemoryScope, check_period, check_reason, check_scope, page, version_of
+from ..options import MemoryScope, check_period, check_reason, page, version_of
 from ..removal import part_deletions
+from ..versions import MemoryNoun, ending_changes, version_as, written_changes
 
 MAX_GUARD_ATTEMPTS = 40
 """How many times to retry writing a fact whose sources are being forgotten."""
 PAGE_ROWS = 1000
-MAX_TEXT_CHARACTERS = 10_000
 RESTORED = "restored from version"
 """The reason of a restored version begins with these words."""
 FORGOTTEN = "forgotten."
 """Keys with this prefix record requests to forget. They have no value, only ended versions."""
 
 
-class Facts:
+class Facts(MemoryNoun[Fact]):
     """Reads and writes facts: values under a namespace and a key."""
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
+    _record_type = Fact
+    _version_type = FactVersion
 
     async def set(
         self,
@@ -114,17 +111,11 @@ class Facts:
         """
         core = self._core
         space, name, value = core.scope.resolve_writable(ns, key, value)
-        fact = self._new(space, key_about(name, subject), value, ttl, confidence, source, index)
-        fact = msgspec.structs.replace(
-            fact,
-            text=None if text is None else check_text(text, "text", limit=MAX_TEXT_CHARACTERS),
-            subject=subject,
-            valid_from=None if valid_from is None else as_datetime(valid_from, "valid_from"),
-            valid_until=None if valid_until is None else as_datetime(valid_until, "valid_until"),
-            scope=check_scope(scope),
-            tags=check_tags(tags),
-            metadata=check_metadata(metadata),
-        )
+        fields = self._checked(
+            text=text, subject=subject, valid_from=valid_from, valid_until=valid_until, scope=scope, tags=tags,
+            metadata=metadata,
+        )  # fmt: skip
+        fact = self._new(space, key_about(name, subject), value, ttl, confidence, source, index, **fields)
         check_period(fact.valid_from, fact.valid_until)
         expects: list[Change] = [] if expect is None else [Expect(Fact, fact.row_key, version_of(expect))]
         return await (self._write(fact, expects) if source is None else self._derive(fact, expects))
@@ -290,16 +281,10 @@ class Facts:
         check_name(key, "fact key")
         check_reason(reason)
         encode_json(value)
-        fields: dict[str, Any] = {
-            "value": value,
-            "text": None if text is None else check_text(text, "text", limit=MAX_TEXT_CHARACTERS),
-            "valid_from": None if valid_from is None else as_datetime(valid_from, "valid_from"),
-            "valid_until": None if valid_until is None else as_datetime(valid_until, "valid_until"),
-            "tags": None if tags is None else check_tags(tags),
-            "metadata": None if metadata is None else check_metadata(metadata),
-            "confidence": None if confidence is None else check_confidence(confidence),
-        }
-        changed = {name: field for name, field in fields.items() if field is not None}
+        changed = self._checked(
+            value=value, text=text, valid_from=valid_from, valid_until=valid_until, tags=tags, metadata=metadata,
+            confidence=confidence,
+        )  # fmt: skip
         if "value" in changed and "text" not in changed:
             changed["text"] = None  # the sentence told the old value
 
@@ -307,15 +292,13 @@ class Facts:
             old = await core.get(Fact, space, key)
             if old is None:
                 raise NotFound(f"no fact {key!r} in this namespace to update", namespace=space, key=key)
-            if expect is not None:
-                _check_version(key, old.version, version_of(expect))
+            _check_version(key, old, expect)
             fact = msgspec.structs.replace(old, **changed, reason=reason, actor=core.scope.actor, updated_at=core.at())
             check_period(fact.valid_from, fact.valid_until)
             results = await core.apply(Expect(Fact, fact.row_key, old.version), *self._changes(fact, "update"))
             return results.written(fact)
 
-        stored: Fact = await core.retry(attempt)
-        return stored
+        return await core.retry(attempt)
 
     async def end(
         self,
@@ -349,7 +332,7 @@ class Facts:
         """
         space, key = self._core.scope.resolve_writable(ns, key)
         until = None if since is None else as_datetime(since, "since")
-        ended = await self._end(space, key, "ended", reason, None if expect is None else version_of(expect), until)
+        ended = await self._end(space, key, "ended", reason, expect, until)
         if ended is None:
             raise NotFound(f"no fact {key!r} in this namespace to end", namespace=space, key=key)
         return ended
@@ -390,8 +373,7 @@ class Facts:
             await core.apply(Expect(Fact, old.row_key, old.version), Load(touched), Put(job))
             return touched
 
-        done: Fact | None = await core.retry(attempt)
-        return done
+        return await core.retry(attempt)
 
     async def delete(
         self, ns: Ns | None = None, key: str = OMITTED, *, expect: int | None = None, history: bool = True
@@ -417,12 +399,10 @@ class Facts:
         """
         core = self._core
         space, key = core.scope.resolve_writable(ns, key)
-        if expect is not None:
-            version_of(expect)
         if history:
             return await self._end(space, key, "deleted", None, expect) is not None
         row = (core.org, space, check_name(key, "fact key"))
-        changes: list[Change] = [] if expect is None else [Expect(Fact, row, expect)]
+        changes: list[Change] = [] if expect is None else [Expect(Fact, row, version_of(expect))]
         gone, parts = Delete(Fact, row), part_deletions(core.org, space, Ref("fact", space, key))
         event = audit(core, "delete", "fact", f"{space}/{key}")
         return (await core.apply(*changes, gone, *parts, event)).existed(gone)
@@ -497,7 +477,7 @@ class Facts:
             True
         """
         space, key = self._core.scope.resolve_writable(ns, key)
-        ended = await self._end(space, key, "rejected", reason, None if expect is None else version_of(expect))
+        ended = await self._end(space, key, "rejected", reason, expect)
         if ended is None:
             raise NotFound(f"no fact {key!r} in this namespace to reject", namespace=space, key=key)
         return ended
@@ -539,22 +519,18 @@ class Facts:
 
         async def attempt() -> Fact:
             old = await core.get(Fact, space, check_name(name, "fact key"))
-            if expect is not None:
-                _check_version(name, 0 if old is None else old.version, version_of(expect))
-            fact = msgspec.structs.replace(self._new(space, name, value, None, 1.0, None), reason=reason)
+            _check_version(name, old, expect)
+            fact = self._new(space, name, value, None, 1.0, None, reason=reason)
+            changes: list[Change] = [Expect(Fact, fact.row_key, 0)]
             if old is not None:
                 fact = msgspec.structs.replace(fact, indexed=old.indexed)
-            changes: list[Change] = [
-                Expect(Fact, fact.row_key, old.version if old else 0),
-                *self._changes(fact, "correct"),
-            ]
-            if old is not None:
-                changes += [Put(self._tombstone(old, source)) for source in await sources_of(core, old)]
+                tombstones = [Put(self._tombstone(old, source)) for source in await sources_of(core, old)]
+                changes = [Expect(Fact, fact.row_key, old.version), *tombstones]
+            changes += self._changes(fact, "correct")
             results = await core.apply(*changes)
             return results.written(fact)
 
-        done: Fact = await core.retry(attempt)
-        return done
+        return await core.retry(attempt)
 
     async def restore(
         self, ns: Ns | None = None, key: str | int = OMITTED, version: int = OMITTED, *, expect: int | None = None
@@ -587,18 +563,14 @@ class Facts:
 
         async def attempt() -> Fact:
             current = await core.get(Fact, space, name)
-            if expect is not None:
-                _check_version(name, 0 if current is None else current.version, version_of(expect))
-            old = next((row for row in await self.history(space, name) if row.version == wanted), None)
+            _check_version(name, current, expect)
+            old = next((row for row in await self._versions(space, name) if row.version == wanted), None)
             if old is None or (old.status != "active" and old.value is None):
                 raise NotFound(f"fact {name!r} has no version {wanted} to restore", namespace=space, key=name)
             at = core.at()
-            fact = Fact(
-                org=core.org, ns=space, key=name, value=old.value, confidence=old.confidence, sources=old.sources,
-                actor=core.scope.actor, trust=old.trust, reason=f"{RESTORED} {wanted}", indexed=old.indexed,
-                created_at=at, updated_at=at, expires_at=old.expires_at, text=old.text, subject=old.subject,
-                valid_from=old.valid_from, valid_until=old.valid_until if old.status == "active" else None,
-                scope=old.scope, tags=old.tags, metadata=old.metadata, inferred=old.inferred,
+            fact = version_as(
+                Fact, old, version=0, status="active", actor=core.scope.actor, reason=f"{RESTORED} {wanted}",
+                created_at=at, updated_at=at, valid_until=old.valid_until if old.status == "active" else None,
             )  # fmt: skip
             changes: list[Change] = [Expect(Fact, fact.row_key, current.version if current else 0)]
             changes += self._changes(fact, "restore")
@@ -609,8 +581,7 @@ class Facts:
             results = await core.apply(*changes)
             return results.written(fact)
 
-        done: Fact = await core.retry(attempt)
-        return done
+        return await core.retry(attempt)
 
     async def unforget(self, ns: Ns | None = None, key: str = OMITTED) -> list[Fact]:
         """Undo a request to forget, and return the facts that came back.
@@ -653,24 +624,18 @@ class Facts:
 
     async def _undo_request(self, space: str, key: str) -> list[Fact]:
         """Bring back everything that a request to forget has ended. The changes belong in one commit."""
-        from ..events import Events
+        from ..memories import NOUNS
 
         core = self._core
         request = await self._ended_version(space, key)
         if request is None or not key.startswith(FORGOTTEN):
             raise NotFound(f"no request to forget under {key!r}", namespace=space, key=key)
-        events, facts = Events(core), list[Fact]()
+        facts: list[Fact] = []
         for id in request.value["ended"]:
-            name = id.removeprefix(f"{space}/")
-            event, learning = await core.get(Event, space, name), await core.get(Learning, space, name)
-            if event is not None and event.status == "cancelled":
-                await events._undo(await events.history(name, ns=space))
-            elif learning is not None and learning.status == "retracted":
-                row = msgspec.structs.replace(learning, status="active", updated_at=core.at())
-                job = index_job(core.org, space, f"learning:{name}", core.at())
-                await core.apply(Expect(Learning, row.row_key, learning.version), Put(row), Put(job))
-            elif event is None and learning is None:
-                facts += await self._brought_back(space, name)
+            # The ids of a request do not name the kind, and only one kind has ended something under each.
+            for noun in NOUNS.values():
+                record = await noun(core)._unforget(space, id.removeprefix(f"{space}/"))
+                facts += [record] if isinstance(record, Fact) else []
         undone = msgspec.structs.replace(
             request, status="restored", version=request.version + 1, actor=core.scope.actor, updated_at=core.at()
         )
@@ -683,20 +648,6 @@ class Facts:
         """Return the last version of a fact if it says that the fact was retracted."""
         last = await self._core.scan(FactVersion, ns, key, reverse=True, limit=1)
         return last[0] if last and last[0].status == "retracted" else None
-
-    async def _brought_back(self, ns: str, key: str) -> list[Fact]:
-        """Return a retracted fact with its last value, or nothing if it has a newer value."""
-        core = self._core
-        ended = await self._ended_version(ns, key)
-        if ended is None or await core.get(Fact, ns, key) is not None:
-            return []
-        before = await core.get(FactVersion, ns, key, ended.version - 1)
-        if before is None:
-            return []
-        fields = {name: getattr(before, name) for name in before.__struct_fields__}
-        fact = Fact(**{**fields, "status": "active", "version": 0, "reason": "unforgotten", "updated_at": core.at()})
-        results = await core.apply(Expect(Fact, fact.row_key, 0), *self._changes(fact, "restore"))
-        return [results.written(fact)]
 
     async def history(self, ns: Ns | None = None, key: str = OMITTED) -> list[Fact]:
         """List every version of a fact, oldest first. The last one is current, or has the status `deleted`, `ended` or
@@ -719,9 +670,7 @@ class Facts:
         """
         space, key = self._core.scope.resolve_readable(ns, key)
         check_name(key, "fact key")
-        past: list[Fact] = list(await self._core.scan(FactVersion, space, key))
-        now = await self._core.get(Fact, space, key)
-        return [*past, now] if now is not None else past
+        return await self._versions(space, key)
 
     async def delete_expired(self) -> int:
         """Delete this org's expired facts now instead of waiting for the collector, and return how many were deleted.
@@ -758,9 +707,9 @@ class Facts:
         confidence: float,
         source: str | None,
         index: bool | Sequence[str] = True,
+        **fields: Any,
     ) -> Fact:
         check_name(key, "fact key")
-        checked = check_confidence(confidence)
         encode_json(value)
         at, scope = self._core.at(), self._core.scope
         return Fact(
@@ -768,7 +717,7 @@ class Facts:
             ns=ns,
             key=key,
             value=value,
-            confidence=checked,
+            confidence=check_confidence(confidence),
             sources=() if source is None else (check_name(source, "source"),),
             actor=scope.actor,
             trust=scope.trust,
@@ -776,25 +725,12 @@ class Facts:
             created_at=at,
             updated_at=at,
             expires_at=None if ttl is None else self._core.expiry(ttl, to_micros(at)),
+            **fields,
         )
 
     def _changes(self, fact: Fact, action: str = "set", *, sources: Sequence[Ref] | None = None) -> list[Change]:
-        """Return the fact, its lineage links, its audit event and its index job, which must be committed together.
-
-        `sources` are the references to its new sources. By default, they are parsed from the fact's sources.
-        """
-        at = self._core.at()  # not the fact's own time, which is when it was said
-        if sources is None:
-            sources = [ref for source in fact.sources for ref in parse_refs(source)]
-        links = [Link.of(fact.org, source, Ref("fact", fact.ns, fact.key), at) for source in sources]
-        return [
-            Put(fact),
-            Put(index_job(fact.org, fact.ns, f"fact:{fact.key}", at))
-            if fact.indexed != []
-            else Delete(Entry, (fact.org, fact.ns, "fact", "", fact.id)),
-            audit(self._core, action, "fact", fact.id, fact.source, at=at),
-            *map(Put, links),
-        ]
+        """Return the fact and all that must be committed with it; see `written_changes`."""
+        return written_changes(self._core, fact, action, sources)
 
     async def _refused(self, fact: Fact) -> Fact | None:
         """Return the stored version if the new value must not be written, because a tombstone says that it was
@@ -833,9 +769,7 @@ class Facts:
 
         async def attempt() -> Fact | None:
             old = await core.get(Fact, space, key)
-            version = 0 if old is None else old.version
-            if expect is not None:
-                _check_version(key, version, expect)
+            _check_version(key, old, expect)
             if old is None:
                 return None
             ended, changes = self._ending(old, status, reason, until=until)
@@ -844,8 +778,7 @@ class Facts:
             await core.apply(Expect(Fact, old.row_key, old.version), *changes)
             return ended
 
-        done: Fact | None = await core.retry(attempt)
-        return done
+        return await core.retry(attempt)
 
     def _ending(
         self,
@@ -862,32 +795,20 @@ class Facts:
         The caller adds an Expect for the version it read.
         """
         core = self._core
-        fields = {name: getattr(old, name) for name in old.__struct_fields__}
-        ended = FactVersion(
-            **{
-                **fields,
-                "status": status,
-                "reason": reason,
-                "version": old.version + 1,
-                "updated_at": at or core.at(),
-                "actor": core.scope.actor,
-                "value": old.value if status in ("rejected", "ended") else None,
-                "valid_until": (until or at or core.at()) if status == "ended" else old.valid_until,
-                "sources": old.sources if source is None else (*old.sources, source),
-                "metadata": old.metadata if quote is None else {**old.metadata, "quote": quote},
-            }
-        )
+        changed_at = at or core.at()
+        fields: dict[str, Any] = {} if status in ("rejected", "ended") else {"value": None}
+        if status == "ended":
+            fields["valid_until"] = until or changed_at
+        if source is not None:
+            fields["sources"] = (*old.sources, source)
+        if quote is not None:
+            fields["metadata"] = {**old.metadata, "quote": quote}
+        ended = version_as(
+            FactVersion, old, status=status, reason=reason, version=old.version + 1, updated_at=changed_at,
+            actor=core.scope.actor, **fields,
+        )  # fmt: skip
         action = {"deleted": "delete", "rejected": "reject", "ended": "end"}.get(status, status)
-        changes: list[Change] = [
-            # A Delete does not copy the row into its history, so its last version is written here.
-            Load(FactVersion(**fields)),
-            Load(ended),
-            Delete(Fact, old.row_key),
-            Delete(Entry, (core.org, old.ns, "fact", "", old.id)),
-            audit(core, action, "fact", old.id, source),
-        ]
-        if old.sources:  # what is derived from it at this moment may have to be forgotten with its sources
-            changes += raised(core, Ref("fact", old.ns, old.key))
+        changes = [*ending_changes(core, old, ended), audit(core, action, "fact", old.id, source)]
         if status == "retracted":  # the messages that stated it are marked
             changes.append(Put(index_job(old.org, old.ns, f"fact:{old.key}", core.at())))
         return ended, changes
@@ -906,6 +827,55 @@ class Facts:
             actor=self._core.scope.actor,
             created_at=self._core.at(),
         )
+
+    # -- as one of several kinds of memories
+
+    @staticmethod
+    def _shown(record: Fact, now: datetime) -> dict[str, Any]:
+        return {
+            "text": fact_text(record), "key": record.key, "value": record.value, "valid_from": record.valid_from,
+            "valid_until": record.valid_until, "status": present_status(record, now),
+        }  # fmt: skip
+
+    async def _change(self, ns: str, id: str, *, reason: str | None = None, **fields: Any) -> Fact:
+        return await self.update(ns, id, reason=reason, **fields)
+
+    async def _delete(self, ns: str, id: str, *, history: bool = True) -> bool:
+        return await self.delete(ns, id, history=history)
+
+    async def _undo(self, versions: Sequence[Fact], *, approved: bool) -> Fact | None:
+        last = versions[-1]
+        earlier = [version for version in versions[:-1] if version.status == "active"]
+        # A fact that was gone before its last change is removed again, however often it had been there.
+        was_gone = last.status == "active" and versions[-2:-1] != earlier[-1:]
+        if earlier and not was_gone:
+            expect = last.version if last.status == "active" else 0
+            return await self.restore(last.ns, last.key, earlier[-1].version, expect=expect)
+        if last.status == "active" and approved:
+            # Not rejected: it can be approved again.
+            await self.delete(last.ns, last.key)
+        elif last.status == "active":
+            await self.reject(last.ns, last.key, reason="undone")
+        return None
+
+    async def _remove(self, record: Fact, reason: str) -> None:
+        await self.end(record.ns, record.key, reason=reason)
+
+    async def _put_back(self, record: Fact) -> None:
+        await self.restore(record.ns, record.key, record.version)
+
+    async def _unforget(self, ns: str, id: str) -> Fact | None:
+        """Bring back a retracted fact with its last value, unless it has a newer value."""
+        core = self._core
+        ended = await self._ended_version(ns, id)
+        if ended is None or await core.get(Fact, ns, id) is not None:
+            return None
+        before = await core.get(FactVersion, ns, id, ended.version - 1)
+        if before is None:
+            return None
+        fact = version_as(Fact, before, version=0, status="active", reason="unforgotten", updated_at=core.at())
+        results = await core.apply(Expect(Fact, fact.row_key, 0), *self._changes(fact, "restore"))
+        return results.written(fact)
 
     # Last: the name hides the builtin for annotations below it.
     async def list(
@@ -968,7 +938,9 @@ def _indexed(index: bool | Sequence[str]) -> list[str] | None:
     return [check_name(field, "field to index") for field in index]
 
 
-def _check_version(key: str, version: int, expect: int) -> None:
-    if version != expect:
+def _check_version(key: str, fact: Fact | None, expect: int | None) -> None:
+    """Raise Conflict if a caller expects another version than the current one; 0 stands for no fact."""
+    version = 0 if fact is None else fact.version
+    if expect is not None and version != version_of(expect):
         text = f"fact {key!r} has version {version}, expected {expect}; read it again"
         raise Conflict(text, expected=expect, actual=version, final=True)

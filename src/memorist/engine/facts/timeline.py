@@ -11,9 +11,11 @@ from datetime import datetime
 
 import msgspec
 
-from ...records import Entry, Fact, FactVersion
+from ...kinds import entry_key
+from ...records import Entry, Fact, FactVersion, Ref
 from ...stores.base import Change, Delete, Expect, Load
 from ..core import Core
+from ..versions import version_as
 
 _replace = msgspec.structs.replace
 
@@ -41,12 +43,12 @@ async def spliced(
     # Versions are numbered by time, so those after an inserted one move up.
     for number, row in enumerate(rows[:-1], first):
         if row.version != number or row is current or type(row) is not FactVersion:
-            changes.append(Load(_as(FactVersion, row, number)))
+            changes.append(Load(version_as(FactVersion, row, version=number)))
     last, number = rows[-1], first + len(rows) - 1
     if last.status == "active" and not (current is None and last in past):
-        return [*changes, Load(_as(Fact, last, number))]
-    gone: list[Change] = [Delete(Fact, row_key), Delete(Entry, (core.org, ns, "fact", "", f"{ns}/{key}"))]
-    return [*changes, Load(_as(FactVersion, last, number)), *(gone if current is not None else [])]
+        return [*changes, Load(version_as(Fact, last, version=number))]
+    gone: list[Change] = [Delete(Fact, row_key), Delete(Entry, entry_key(core.org, Ref("fact", ns, key)))]
+    return [*changes, Load(version_as(FactVersion, last, version=number)), *(gone if current is not None else [])]
 
 
 def ended(fact: Fact, at: datetime, status: str = "deleted") -> Fact:
@@ -69,8 +71,3 @@ def _insertion_index(rows: Sequence[Fact], at: datetime) -> int:
     while position and rows[position - 1].updated_at > at:
         position -= 1
     return position
-
-
-def _as(record_type: type[Fact], row: Fact, version: int) -> Fact:
-    fields = {name: getattr(row, name) for name in Fact.__struct_fields__}
-    return record_type(**{**fields, "version": version})

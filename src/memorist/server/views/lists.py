@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ...engine.learnings import DELETED
 from ...engine.noun import core_of
 from ...engine.review import WAITING
 from ...engine.tidying import PLANS
+from ...engine.versions import DELETED
 from ...errors import NotFound, UsageError
 from ...filters import Filter, parse_filter
 from ...records import (

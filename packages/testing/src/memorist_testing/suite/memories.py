@@ -232,6 +232,28 @@ class MemoryViewTests:
         assert plain.id != learning.id
         assert {item.content for item in await ada.learnings.list()} == {"prefers green tea", "prefers tea"}
 
+    async def test_a_learning_with_a_masked_secret_can_be_changed_and_deleted(self, memory: Any) -> None:
+        ada = memory.scope(user="ada")
+        learning = await ada.learnings.add("Pays with the card 4111 1111 1111 1111")
+        assert "memorist.masked" in learning.metadata
+        assert (await ada.learnings.update(learning.id, content="Pays in cash")).content == "Pays in cash"
+        assert (await ada.memories.undo(f"learning:{learning.id}")).text == learning.content
+        assert await ada.learnings.delete(learning.id)
+
+    async def test_the_namespace_of_a_call_says_whose_learning_is_meant(self, memory: Any) -> None:
+        ada = memory.scope(user="ada")
+        shared, own = await memory.learnings.add("Prefers tea"), await ada.learnings.add("Prefers tea")
+        id = f"learning:{own.id}"
+        assert shared.id == own.id
+        with pytest.raises(Forbidden):
+            await ada.memories.update(id, text="Prefers coffee", ns="global")
+        with pytest.raises(Forbidden):
+            await ada.memories.delete(id, ns="global")
+        assert await ada.learnings.get(own.id) == own
+        assert (await memory.memories.update(id, text="Prefers coffee", ns="user:ada")).text == "Prefers coffee"
+        assert await memory.memories.delete(id)
+        assert (await ada.learnings.get(own.id)).content == "Prefers coffee"
+
     async def test_learnings_and_events_about_two_people_are_two_records(self, memory: Any) -> None:
         ada = memory.scope(user="ada")
         for subject in ("Mia", "Clara", None):
@@ -344,8 +366,9 @@ class MemoryViewTests:
         ids = ["fact:city", f"event:{event.id}", f"learning:{learning.id}"]
         assert (await ada.memories.get("city")).id == "fact:city"
         for id in ids:
-            changed = await ada.memories.update(id, text="said otherwise", tags=["new"])
+            changed = await ada.memories.update(id, text="said otherwise", tags=["new"], confidence=0.25)
             assert (changed.id, changed.text, changed.tags) == (id, "said otherwise", ("new",))
+            assert changed.confidence == 0.25
             assert (await ada.memories.get(id)).text == "said otherwise"
             assert await ada.memories.delete(id) is True
             assert await ada.memories.get(id) is None

@@ -1,0 +1,168 @@
+"""Does what facts, events and learnings have in common: the changes that write a memory or end it, its history, and the
+checks of its fields.
+
+A new kind of memory derives its noun from `MemoryNoun`, whose abstract methods name what each noun defines on its own.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, ClassVar, Generic, TypeVar
+
+import msgspec
+
+from ..kinds import MemoryRecord, entry_key, kind_of, parse_refs
+from ..ports import as_datetime
+from ..records import Entry, Link, Record, Ref
+from ..stores.base import Change, Delete, Load, Put
+from ..values import check_confidence, check_metadata, check_name, check_tags, check_text
+from .audit import audit
+from .core import Core
+from .forgetting.guard import raised
+from .index_jobs import index_job
+from .options import check_scope
+
+M = TypeVar("M", bound=MemoryRecord)
+V = TypeVar("V", bound=Record)
+MAX_TEXT_CHARACTERS = 10_000
+DELETED = "deleted"
+"""The status of a deleted memory in its history."""
+
+
+def _check_sentence(text: Any) -> str:
+    return check_text(text, "text", limit=MAX_TEXT_CHARACTERS)
+
+
+def _time_called(name: str) -> Callable[[Any], datetime]:
+    return lambda when: as_datetime(when, name)
+
+
+_CHECKS: Mapping[str, Callable[[Any], object]] = {
+    "text": _check_sentence,
+    "location": lambda location: check_text(location, "location", limit=MAX_TEXT_CHARACTERS),
+    "subject": lambda subject: check_name(subject, "subject"),
+    **{name: _time_called(name) for name in ("valid_from", "valid_until", "starts_at", "ends_at")},
+    "scope": check_scope,
+    "tags": check_tags,
+    "metadata": check_metadata,
+    "confidence": check_confidence,
+}
+"""The check of each field that callers write, which returns the field as it is stored."""
+
+
+class MemoryNoun(ABC, Generic[M]):
+    """Defines how memories of one kind are read, changed, ended and brought back, for code that treats all alike.
+
+    These methods expect a namespace that the caller may use; the public ones of each noun check that first.
+    """
+
+    _record_type: type[M]
+    _version_type: type[M]
+    """The record of an earlier version, for kinds whose history has a table."""
+    _checks: ClassVar[Mapping[str, Callable[[Any], object]]] = {}
+    """The checks of the fields that only this kind has."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    def _checked(self, **fields: object) -> dict[str, Any]:
+        """Return the fields that a caller has passed, as they are stored. Those that are None were left out."""
+        return {
+            name: check(value) if (check := self._checks.get(name) or _CHECKS.get(name)) else value
+            for name, value in fields.items()
+            if value is not None
+        }
+
+    async def _stored(self, ns: str, id: str) -> M | None:
+        """Return a memory by its key, or None if it does not exist or was deleted."""
+        return await self._core.get(self._record_type, ns, id)
+
+    async def _versions(self, ns: str, id: str) -> list[M]:
+        """Return every version of a memory, oldest first."""
+        # In this order, a change in between can only hide a version. In the other, it would be returned twice.
+        past = await self._core.scan(self._version_type, ns, id)
+        current = await self._core.get(self._record_type, ns, id)
+        return past if current is None else [*past, current]
+
+    @staticmethod
+    @abstractmethod
+    def _shown(record: M, now: datetime) -> dict[str, Any]:
+        """Return the fields of a `Remembered` that this kind names or fills differently from its record."""
+
+    @abstractmethod
+    async def _change(self, ns: str, id: str, *, reason: str | None = None, **fields: Any) -> M:
+        """Change fields of a memory, which have the names that they have in a `Remembered`."""
+
+    @abstractmethod
+    async def _delete(self, ns: str, id: str, *, history: bool = True) -> bool:
+        """Delete a memory, and return whether it existed."""
+
+    @abstractmethod
+    async def _undo(self, versions: Sequence[M], *, approved: bool) -> M | None:
+        """Undo the last change to a memory, and return the memory, or None if it no longer exists.
+
+        `versions` is the history of the memory. `approved` says that a person approved the change in the review queue.
+        """
+
+    @abstractmethod
+    async def _remove(self, record: M, reason: str) -> None:
+        """Take a memory out of use, as an applied plan does."""
+
+    @abstractmethod
+    async def _put_back(self, record: M) -> None:
+        """Restore a memory as it was before a plan was applied."""
+
+    @abstractmethod
+    async def _unforget(self, ns: str, id: str) -> M | None:
+        """Bring back a memory that a request to forget has ended, or return None if this kind has none."""
+
+
+def written_changes(
+    core: Core, record: MemoryRecord, action: str, sources: Sequence[Ref] | None = None
+) -> list[Change]:
+    """Return a memory, its index job, its audit event and its lineage links, which must be committed together.
+
+    `sources` are the references to its sources. By default, they are parsed from the memory's sources.
+    """
+    at = core.at()  # not the memory's own time, which is when it was said
+    if sources is None:
+        sources = [ref for source in record.sources for ref in parse_refs(source)]
+    kind = kind_of(record)
+    assert kind.ref is not None
+    assert kind.findable is not None
+    ref = kind.ref(record)
+    return [
+        Put(record),
+        # A memory that recall must not find leaves the index at once, without waiting for a worker.
+        Put(index_job(record.org, record.ns, f"{ref.kind}:{ref.key}", at))
+        if kind.findable.live(record)
+        else Delete(Entry, entry_key(record.org, ref)),
+        audit(core, action, ref.kind, ref.id, record.source, at=at),
+        *(Put(Link.of(record.org, source, ref, at)) for source in sources),
+    ]
+
+
+def ending_changes(core: Core, record: MemoryRecord, last: MemoryRecord) -> list[Change]:
+    """Return the changes that move a memory into its history, with the version that says how it ended.
+
+    The caller adds the audit event, and an Expect for the version it read.
+    """
+    kind = kind_of(record)
+    assert kind.ref is not None
+    ref = kind.ref(record)
+    return [
+        # A Delete does not copy the row into its history, so its last version is written here.
+        Load(version_as(type(last), record)),
+        Load(last),
+        Delete(type(record), record.row_key),
+        Delete(Entry, entry_key(record.org, ref)),
+        # Its links stay: what is derived from it, even at this moment, may have to be forgotten with its sources.
+        *(raised(core, ref) if record.sources else ()),
+    ]
+
+
+def version_as(record_type: type[V], record: Record, **fields: object) -> V:
+    """Return a memory as a record of its history, or the other way round, with some fields replaced."""
+    return record_type(**{**msgspec.structs.asdict(record), **fields})
