@@ -133,6 +133,7 @@ class Events(MemoryNoun[Event]):
             marks = [("event", fingerprint(event.ns, event.id, source)) for source in event.sources]
             if hold.forgotten or (core.scope.actor != "user" and any(await core.get_many(Tombstone, marks))):
                 return msgspec.structs.replace(event, status="cancelled", reason="a source of it was forgotten")
+            # The id is a hash of text, day and subject, so the same statement leads to the same row.
             old = await core.get(Event, event.ns, event.id)
             if old is not None:
                 sources = tuple(dict.fromkeys((*old.sources, *event.sources)))
@@ -461,6 +462,7 @@ class Events(MemoryNoun[Event]):
         bounds: Bounds = {"index": "by_start", "reverse": reverse}
         if cursor is not None:
             bounds["before" if reverse else "after"] = cursor
+        # Filtered here: the index orders by time, but an event's status is in no index.
         for event in await core.listed(Event, space, **bounds):
             begins = to_micros(event.starts_at)
             if status not in (None, event.status) or (first is not None and begins < first):

@@ -39,6 +39,7 @@ _replace = msgspec.structs.replace
 
 async def policy_of(core: Core) -> Gate:
     """Return the policy of the handle's org: its own, or the one with which the memory was opened."""
+    # Every write asks for the policy. Reading it each time would add a round trip to each of them.
     until, policy = core.shared.policies.get(core.org, (0.0, DEFAULT_GATE))
     if time.monotonic() <= until:
         return policy
@@ -114,6 +115,7 @@ def counter_changes(core: Core, tally: Mapping[tuple[str, str], int]) -> list[Ch
 
 async def count_refusal(core: Core, refusal: NotAdmitted) -> None:
     """Count a refusal separately, because a refused change is not committed."""
+    # Straight to the store: the gate must not check its own counters, and an open batch may never be committed.
     names: Sequence[str] = refusal.facts.get("kinds", ())
     await core.shared.store.apply(counter_changes(core, Tally(("refused", name) for name in names)), now=core.now())
 

@@ -30,7 +30,7 @@ from .audit import audit
 from .forgetting.guard import guard, links_to, raised
 from .options import MemoryScope, check_period, check_reason, checked_limit
 from .removal import part_deletions
-from .versions import DELETED, MemoryNoun, written_changes
+from .versions import DELETED, MemoryNoun, tombstone, written_changes
 
 TYPES = ("preference", "pattern", "correction")
 LearningType = Literal["preference", "pattern", "correction"]
@@ -379,14 +379,7 @@ class Learnings(MemoryNoun[Learning]):
         return any(await self._core.get_many(Tombstone, marks))
 
     def _tombstone(self, learning: Learning, source: str) -> Tombstone:
-        """Return the row that says that a learning was deleted, so that it is not derived from this source again."""
-        return Tombstone(
-            org=self._core.org,
-            kind="learning",
-            fingerprint=fingerprint(learning.ns, learning.id, source),
-            actor=self._core.scope.actor,
-            created_at=self._core.at(),
-        )
+        return tombstone(self._core, "learning", fingerprint(learning.ns, learning.id, source))
 
     async def _write_again(self, learning: Learning) -> None:
         """Write a deleted learning again, unless one of its sources was forgotten in the meantime."""

@@ -16,7 +16,7 @@ import msgspec
 
 from ..errors import InvalidValue, NotFound, UsageError
 from ..filters import parse_filter
-from ..kinds import MemoryRecord, kind_of, reference
+from ..kinds import MEMORIES, MemoryRecord, kind_of, reference
 from ..ports import When
 from ..recall.hit import Hit
 from ..records import Candidate, Fact, as_dict
@@ -429,6 +429,7 @@ class Memories:
                     if most is not None and len(items) >= most:
                         return items
                     item = remembered(row, at)
+                    # A deleted learning stays in its table for the history, unlike facts and events.
                     if item.status == DELETED:
                         continue
                     if subject in (None, item.subject) and (tag is None or tag in item.tags):
@@ -442,6 +443,16 @@ class Memories:
 def noun_of(core: Core, kind: str) -> MemoryNoun[Any]:
     """Return the noun of a kind of memory."""
     return NOUNS[cast("MemoryKind", kind)](core)
+
+
+async def newest_memories(core: Core, ns: str, limit: int) -> list[Remembered]:
+    """Return up to `limit` memories of each kind, the newest ones of kinds that are indexed by time."""
+    items: list[Remembered] = []
+    for kind in MEMORIES:
+        index = kind.time_index
+        rows: list[Any] = await core.scan(kind.record, ns, index=index, reverse=index is not None, limit=limit)
+        items += [remembered(row, core.at()) for row in rows]
+    return items
 
 
 def remembered(record: MemoryRecord, now: datetime, *, status: str | None = None) -> Remembered:

@@ -205,6 +205,7 @@ class Portable:
         loads: list[Change] = []
         for row in rows:
             if isinstance(row, Job):
+                # Reset, because the worker that held it belongs to another installation.
                 if row.queue in HARMLESS_QUEUES and row.payload is None:
                     fields = {"status": "ready", "owner": None, "leased_until": None, "attempts": 0, "error": None}
                     loads.append(Load(msgspec.structs.replace(row, **fields)))

@@ -217,6 +217,7 @@ class Profile:
         """Return the facts that requests may contain. Unindexed facts are only for programs."""
         facts = await self._facts.list(ns, limit=MAX_FACTS)
         if len(facts) == MAX_FACTS:
+            # Facts are read in the order of their keys, so the first thousand would leave out whole topics.
             from ..languages import topics
 
             stems = sorted({topic.stem for topic in topics() if topic.lane != "fact" or topic.importance >= 0.7})
@@ -228,6 +229,7 @@ class Profile:
 
         This reads the last few versions of all changed facts at once. A value older than these versions has no date.
         """
+        # One read for all facts: a scan per fact would be as many round trips in every context.
         keys = [
             (fact.ns, fact.key, version)
             for fact in facts

@@ -23,6 +23,7 @@ from .derive.indexing import INDEX, Draft, analyse_drafts, unindexed_drafts, usu
 from .past import changed_drafts, core_at, mark_as_then
 
 if TYPE_CHECKING:
+    from ..recall.embedding import Embedding
     from ..recall.pool import Pool, Vectors
     from ..recall.query import Query
 
@@ -241,7 +242,9 @@ class Recalling:
         now = asked.before if asked.before is not None else self._core.now()
         usual = usual_language([stats.languages for _, stats in scopes])
         read = analyse(query, speakers=dict.fromkeys(speakers), now=now, usual=usual)
-        vectors = await self._embedded(read) if vector is None else self._check_vector(vector)
+        vectors = (
+            await self._embedded(self._core.shared.embedder, read) if vector is None else self._check_vector(vector)
+        )
         with replica_reads():
             return await self._candidates(
                 read, vectors, spaces, scopes, asked, top_k, earlier=vector is None, unindexed=unindexed
@@ -335,18 +338,8 @@ class Recalling:
             except ModelError as failure:
                 self._core.shared.note("embedder", failure)
 
-    async def _embedded(self, query: Query) -> Vectors | None:
-        embedder = self._core.shared.embedder
-        try:
-            vectors: Vectors | None = None if embedder is None else await embedder.ask(query)
-        except ModelError as problem:
-            self._core.shared.note("embedder", problem)
-            return None
-        return vectors
-
-    async def _embedded_earlier(self, name: str, query: Query) -> Vectors | None:
-        """Return the question's vectors from an earlier embedder, or None if it cannot be opened or fails."""
-        embedder = self._core.shared.earlier.get(name)
+    async def _embedded(self, embedder: Embedding | None, query: Query) -> Vectors | None:
+        """Return the question's vectors, or None without an embedder or if it fails."""
         try:
             vectors: Vectors | None = None if embedder is None else await embedder.ask(query)
         except ModelError as problem:
@@ -400,7 +393,7 @@ class Recalling:
         name = None if embedder is None else embedder.name
         candidates = Candidates(
             self._core, shared.scopes, shared.recall_lock, query, only, embedder=name, vectors=vectors,
-            embed_earlier=(lambda old: self._embedded_earlier(old, query)) if earlier else None,
+            embed_earlier=(lambda old: self._embedded(shared.earlier.get(old), query)) if earlier else None,
         )  # fmt: skip
         unfiltered = only.kinds is None and not only.beyond_kinds
         while True:

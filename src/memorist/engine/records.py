@@ -362,6 +362,7 @@ class Records:
         rows: Sequence[tuple[StoredRecord, bytes | None]],
         expected: Sequence[Change],
     ) -> list[OpaqueRecord]:
+        # The pieces are not part of the commit: a transaction of a gigabyte would block every other writer.
         for left in range(MAX_UPLOAD_ATTEMPTS - 1, -1, -1):
             heads = [row if data is None else _with_upload(row, data) for row, data in rows]
             for head, (_, data) in zip(heads, rows, strict=True):

@@ -99,10 +99,11 @@ class Plans:
     async def _make_plan(self, ns: str, model: Model | None) -> Plan:
         # Imported here: the languages that the checks read take longer to load than everything else.
         from ..extract.writer.tidying import MAX_MEMORIES, find_duplicates
+        from .derive.writing import as_known
 
         items = await Memories(self._core).list(ns=ns)
         active = [item for item in items if item.status == "active"]
-        items_by_id = {item.id: _as_known(item) for item in active}
+        items_by_id = {item.id: as_known(item) for item in active}
         proposals = find_duplicates(list(items_by_id.values()))
         refused: list[str] = []
         if model is not None:
@@ -347,18 +348,6 @@ def _line(proposal: Proposal, items: dict[str, Remembered]) -> PlanLine:
     return PlanLine(
         op=proposal.op, ids=list(proposal.ids), before=[member.text for member in members], text=proposal.text,
         reason=proposal.reason, sources=sources,
-    )  # fmt: skip
-
-
-def _as_known(item: Remembered) -> Known:
-    from ..extract.writer.checks import SENSITIVE_KEYS
-    from ..extract.writer.request import Known
-
-    root = (item.key or "").split(".")[0].split("@")[0]
-    return Known(
-        id=item.id, kind=item.kind, text=item.text, subject=item.subject, key=item.key, value=item.value,
-        since=item.valid_from, stated_at=item.updated_at, status=item.type if item.kind == "event" else None,
-        sensitive=root in SENSITIVE_KEYS,
     )  # fmt: skip
 
 

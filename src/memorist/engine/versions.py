@@ -15,7 +15,7 @@ import msgspec
 
 from ..kinds import MemoryRecord, entry_key, kind_of, parse_refs
 from ..ports import as_datetime
-from ..records import Entry, Link, Record, Ref
+from ..records import Entry, Link, Record, Ref, Tombstone
 from ..stores.base import Change, Delete, Load, Put
 from ..values import check_confidence, check_metadata, check_name, check_tags, check_text
 from .audit import audit
@@ -161,6 +161,15 @@ def ending_changes(core: Core, record: MemoryRecord, last: MemoryRecord) -> list
         # Its links stay: what is derived from it, even at this moment, may have to be forgotten with its sources.
         *(raised(core, ref) if record.sources else ()),
     ]
+
+
+def tombstone(core: Core, kind: str, fingerprint: str) -> Tombstone:
+    """Return the row that says that a memory was rejected, so that it is not derived again. `fingerprint` identifies
+    the memory and one of its sources.
+    """
+    return Tombstone(
+        org=core.org, kind=kind, fingerprint=fingerprint, actor=core.scope.actor, created_at=core.at()
+    )  # fmt: skip
 
 
 def version_as(record_type: type[V], record: Record, **fields: object) -> V:

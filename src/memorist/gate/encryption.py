@@ -103,9 +103,7 @@ class Encryption:
     def seal(self, org: str, ns: str, content: bytes) -> str:
         """Seal content into a cell with the newest key of a namespace."""
         id, cipher = self._data_key(org, ns)
-        nonce = os.urandom(NONCE_BYTES)
-        sealed = b2a_base64(nonce + cipher.encrypt(nonce, content, id.encode()), newline=False)
-        return f"{MARK}{id}:{sealed.decode()}"
+        return f"{MARK}{id}:{_encrypt(cipher, id, content)}"
 
     def unseal(self, cell: str | bytes) -> bytes:
         """Return the content of a sealed cell.
@@ -115,12 +113,10 @@ class Encryption:
         text = cell.decode() if isinstance(cell, bytes) else cell
         id, _, sealed = text.removeprefix(MARK).partition(":")
         cipher = self._cipher_of(id)
-        raw = base64.b64decode(sealed)
         try:
-            content: bytes = cipher.decrypt(raw[:NONCE_BYTES], raw[NONCE_BYTES:], id.encode())
+            return _decrypt(cipher, id, sealed)
         except Exception as cause:  # InvalidTag, which only the library names
             raise StoreError("sealed content does not match its key; it was changed or damaged", key_id=id) from cause
-        return content
 
     # -- keys
 
@@ -128,12 +124,15 @@ class Encryption:
         """Return the ids of the data keys of an org, or of one of its namespaces."""
         with self._lock:
             self._refresh()
-            return [id for id, key in self._keys.data.items() if key.org == org and ns in (None, key.ns)]
+            return self._ids(org, ns)
+
+    def _ids(self, org: str, ns: str | None) -> list[str]:
+        return [id for id, key in self._keys.data.items() if key.org == org and ns in (None, key.ns)]
 
     def destroy(self, org: str, ns: str) -> list[str]:
         """Destroy the keys of a namespace, so that no copy of its content can be read, and return their ids."""
         with self._lock, self._changing():
-            ids = [id for id, key in self._keys.data.items() if (key.org, key.ns) == (org, ns)]
+            ids = self._ids(org, ns)
             for id in ids:
                 del self._keys.data[id]
         return ids
@@ -146,12 +145,14 @@ class Encryption:
         with self._lock, self._changing():
             if ns is not None:
                 return self._make_data_key(org, ns)
-            opened = {id: self._unwrapped(id) for id, key in self._keys.data.items() if key.org == org}
+            opened = {id: self._unwrapped(id) for id in self._ids(org, None)}
             if self._key is None:
                 self._keys.orgs.setdefault(org, []).append(_new_org_key())
             by, wrapping = self._org_key(org, None)
             for id, key in opened.items():
-                self._keys.data[id] = _replace(self._keys.data[id], wrapped=self._wrap(wrapping, id, key), by=by)
+                self._keys.data[id] = _replace(
+                    self._keys.data[id], wrapped=_encrypt(self._cipher(wrapping), id, key), by=by
+                )
             if self._key is None:
                 self._keys.orgs[org] = self._keys.orgs[org][-1:]
             return by
@@ -161,18 +162,17 @@ class Encryption:
         id = self._current.get((org, ns))
         if id is None:
             with self._lock:
-                ids = [id for id, key in self._keys.data.items() if (key.org, key.ns) == (org, ns)]
+                ids = self._ids(org, ns)
                 if not ids:
                     with self._changing():  # which reads the file again: another process may have been faster
-                        ids = [id for id, key in self._keys.data.items() if (key.org, key.ns) == (org, ns)]
-                        ids = ids or [self._make_data_key(org, ns)]
+                        ids = self._ids(org, ns) or [self._make_data_key(org, ns)]
                 id = self._current[org, ns] = ids[-1]
         return id, self._ciphers.get(id) or self._cipher_of(id)
 
     def _make_data_key(self, org: str, ns: str) -> str:
         by, wrapping = self._org_key(org, None)
         id = os.urandom(8).hex()
-        self._keys.data[id] = _DataKey(org, ns, self._wrap(wrapping, id, os.urandom(KEY_BYTES)), by)
+        self._keys.data[id] = _DataKey(org, ns, _encrypt(self._cipher(wrapping), id, os.urandom(KEY_BYTES)), by)
         self._current.pop((org, ns), None)
         return id
 
@@ -189,13 +189,7 @@ class Encryption:
         if key is None:
             raise KeyGone("the key of this content was destroyed, or is not in the key file", key_id=id)
         _, wrapping = self._org_key(key.org, key.by)
-        raw = base64.b64decode(key.wrapped)
-        opened: bytes = self._cipher(wrapping).decrypt(raw[:NONCE_BYTES], raw[NONCE_BYTES:], id.encode())
-        return opened
-
-    def _wrap(self, wrapping: bytes, id: str, key: bytes) -> str:
-        nonce = os.urandom(NONCE_BYTES)
-        return base64.b64encode(nonce + self._cipher(wrapping).encrypt(nonce, key, id.encode())).decode()
+        return _decrypt(self._cipher(wrapping), id, key.wrapped)
 
     def _org_key(self, org: str, id: str | None) -> tuple[str, bytes]:
         if self._key is not None:
@@ -224,6 +218,7 @@ class Encryption:
             return None
         except OSError as cause:
             raise self._unusable(cause) from cause
+        # Each write makes a new file, so its inode differs even if the clock stood still and the size is the same.
         return status.st_mtime_ns, status.st_size, status.st_ino
 
     def _load(self) -> None:
@@ -248,6 +243,7 @@ class Encryption:
         lock, until = f"{self._path}.lock", time.monotonic() + LOCK_SECONDS
         while True:
             try:
+                # Creating the file is the lock. It also works on network drives, where flock often does not.
                 os.close(os.open(lock, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
                 break
             except FileExistsError:
@@ -273,15 +269,31 @@ class Encryption:
             with os.fdopen(descriptor, "wb") as file:
                 file.write(msgspec.json.encode(self._keys))
                 file.flush()
+                # On disk before anything is sealed with a new key: content whose key is lost cannot be read again.
                 os.fsync(file.fileno())
             os.replace(fresh, self._path)
         except OSError as cause:
             raise StoreError(f"the key file {self._path} cannot be written: {cause.strerror}") from cause
         self._seen = self._stamp()
+        # A destroyed key must not live on in memory.
         gone = self._ciphers.keys() - self._keys.data.keys()
         for id in gone:
             del self._ciphers[id]
         self._current.clear()
+
+
+def _encrypt(cipher: AESGCM, id: str, content: bytes) -> str:
+    # Random, so that processes need not agree on a counter. With 12 bytes, one key is safe for 2**32 cells.
+    nonce = os.urandom(NONCE_BYTES)
+    # The id of the key is authenticated too, so a cell that was made to name another key does not open.
+    sealed = nonce + cipher.encrypt(nonce, content, id.encode())
+    return b2a_base64(sealed, newline=False).decode()
+
+
+def _decrypt(cipher: AESGCM, id: str, sealed: str) -> bytes:
+    raw = base64.b64decode(sealed)
+    content: bytes = cipher.decrypt(raw[:NONCE_BYTES], raw[NONCE_BYTES:], id.encode())
+    return content
 
 
 def _new_org_key() -> tuple[str, str]:
@@ -338,12 +350,13 @@ class SealedStore:
         """Apply either all changes or no changes, with their content sealed."""
         sealed: list[Change] = []
         for change in changes:
-            if type(change) is Append and change.ns is not None:
-                sealed.append(self._sealed_append(change, change.ns))
-            elif self._has_no_content(change):
-                sealed.append(change)
-            else:
+            if isinstance(change, Append):
+                ns = change.ns or await self._space(Thread, change.org, change.thread, changes, now)
+                sealed.append(self._sealed_append(change, ns))
+            elif isinstance(change, Put | Load) and type(change.record) in CONTENT:
                 sealed.append(await self._sealed_change(change, changes, now))
+            else:
+                sealed.append(change)
         return await self.below.apply(sealed, now=now)
 
     async def purge(self, *, now: int, limit: int = 1000) -> dict[str, int]:
@@ -352,18 +365,7 @@ class SealedStore:
 
     # -- parts
 
-    @staticmethod
-    def _has_no_content(change: Change) -> bool:
-        if type(change) is Put or type(change) is Load:
-            return type(change.record) not in CONTENT
-        return type(change) is not Append
-
-    async def _sealed_change(self, change: Change, changes: Sequence[Change], now: int) -> Change:
-        if isinstance(change, Append):
-            ns = change.ns or await self._space(Thread, change.org, change.thread, changes, now)
-            return self._sealed_append(change, ns)
-        if not isinstance(change, Put | Load) or type(change.record) not in CONTENT:
-            return change
+    async def _sealed_change(self, change: Put | Load, changes: Sequence[Change], now: int) -> Change:
         # An import loads rows that are sealed already. What a user writes is sealed, even if it looks like a cell.
         if isinstance(change, Load) and sealed_cell(change.record):
             return change

@@ -126,6 +126,7 @@ def _secret_kinds(gate: Gate, record: Record) -> set[str]:
         if value := getattr(record, name):  # most fields of most records are empty
             _mask_json(value, frozenset(), kinds, _label(record, name))
     if isinstance(record, Fact):
+        # The key is not masked, because that would make it another fact; it is only refused.
         kinds.update(secret.kind for secret in find_secrets(record.key))
     return kinds - _allowed(gate) if kinds else kinds
 
@@ -178,6 +179,7 @@ def _mask_json(value: Any, allowed: frozenset[str], kinds: set[str], label: str 
     if isinstance(value, str):
         return _mask_labelled(value, allowed, kinds, label) if value else value
     if isinstance(value, int):
+        # No secret is shorter than that, and most numbers are.
         if value <= 999 or isinstance(value, bool):
             return value
         digits = _mask_labelled(str(value), allowed, kinds, label)

@@ -20,6 +20,7 @@ def personal_classes(text: str, *, key: str | None = None) -> frozenset[str]:
     text = text[:MAX_CHARACTERS]
     classes = {name for name, patterns in _patterns().items() if any(_matches(pattern, text) for pattern in patterns)}
     if key is not None:
+        # A value alone often says nothing ("0+"), while the key does: `blood_type`.
         words = set(re.split(r"[^a-z]+", key.lower()))
         classes |= {name for name, keys in _keys().items() if words & keys or key.lower() in keys}
     return frozenset(classes)
@@ -69,6 +70,7 @@ def is_phone_number(text: str) -> bool:
 
 def is_social_security_number(text: str) -> bool:
     """Return whether a text has the form of a valid US social security number."""
+    # Numbers that were never assigned; they are common in examples and in order numbers.
     area, group, serial = re.split(r"[- ]", text)
     return area not in ("000", "666") and area < "900" and group != "00" and serial != "0000"
 
@@ -92,6 +94,7 @@ def is_spanish_id(text: str) -> bool:
     return number.isdecimal() and "TRWAGMYFPDXBNJZSQVHLCKE"[int(number) % 23] == plain[-1]
 
 
+# Below the functions that it names.
 _CHECKS: dict[str, Callable[[str], bool]] = {
     "phone": is_phone_number,
     "ssn": is_social_security_number,

@@ -138,6 +138,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
                     )
                 parse_rule(rule)
         if any(not isinstance(rule, Retention) for rule in self.retention):
+            # A frozen struct can still be changed here, before anybody else has seen it.
             msgspec.structs.force_setattr(self, "retention", tuple(map(_as_retention, self.retention)))
 
     @cached_property
@@ -151,6 +152,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     def personal_rules(self, ns: str) -> dict[str, PersonalRule]:
         """Return the rules for personal data in a namespace. A class without a rule is allowed."""
         rules = dict(self.personal)
+        # Later patterns win, so a policy lists exceptions after the general rule.
         for pattern, own in self.namespaces.items():
             if fnmatchcase(ns, pattern):
                 rules |= own

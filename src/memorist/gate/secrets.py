@@ -17,6 +17,7 @@ PIECE_CHARACTERS = 100_000
 """Longer texts are searched in overlapping pieces. The search time grows with the length, and Python switches threads
 only between searches, so one long search would block all other threads."""
 OVERLAP_CHARACTERS = 8_200
+"""Pieces overlap by the longest match, a private key, so that one at the end of a piece is found whole."""
 CARD_DIGITS = range(13, 20)
 _THREE_DIGITS = re.compile(r"\d{3}")
 _GENERATED = re.compile(
@@ -63,6 +64,7 @@ def find_secrets(text: str) -> list[Secret]:
                 secret = match[group]
                 if ELLIPSIS not in secret and (pattern.check is None or pattern.check(secret)):
                     secrets.append(Secret(pattern.kind, offset + match.start(group), offset + match.end(group)))
+    # Patterns and pieces overlap. Of two matches at one position, the longer one hides more.
     secrets.sort(key=lambda secret: (secret.start, -secret.stop))
     apart: list[Secret] = []
     for secret in secrets:
@@ -82,6 +84,7 @@ def mask_secrets(text: str, allowed: Collection[str] = ()) -> tuple[str, list[st
     Secrets of the `allowed` kinds stay.
     """
     secrets = [secret for secret in find_secrets(text) if secret.kind not in allowed]
+    # From the end, because a mask changes the positions after it.
     for secret in reversed(secrets):
         text = text[: secret.start] + mask(text[secret.start : secret.stop]) + text[secret.stop :]
     return text, [secret.kind for secret in secrets]

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ...kinds import MEMORIES, MemoryRecord
 from ...messages.message import Message, text_parts
-from ...records import Entry, Fact, FactVersion, Learning, view_of
+from ...records import Entry, Event, Fact, FactVersion, Learning, view_of
 from ...stores.base import Change, Delete, EntryFilter, Load, Put
 from ..core import Core
 from ..facts.facts import FORGOTTEN
@@ -98,14 +97,16 @@ async def sources_that_stay(core: Core, ns: str, changes: Sequence[Change]) -> f
     """Return the ids of messages behind current facts, learnings and events, except messages behind any that `changes`
     ends.
     """
-    stored: list[Any] = [row for kind in MEMORIES for row in await core.scan(kind.record, ns)]
-    rows: dict[tuple[type, object], MemoryRecord] = {(type(row), row.row_key): row for row in stored}
+    stored: list[Fact | Learning | Event] = [
+        *await core.scan(Fact, ns), *await core.scan(Learning, ns), *await core.scan(Event, ns)
+    ]  # fmt: skip
+    rows: dict[tuple[type, object], Fact | Learning | Event] = {(type(row), row.row_key): row for row in stored}
     ended: set[str] = set()
     for change in changes:
         record = change.record if isinstance(change, Put | Load) else None
-        if isinstance(record, MemoryRecord) and record.status in ("retracted", "cancelled"):
+        if isinstance(record, Fact | Learning | Event) and record.status in ("retracted", "cancelled"):
             ended.update(record.sources)
-        elif isinstance(record, MemoryRecord) and not isinstance(record, FactVersion):
+        elif isinstance(record, Fact | Learning | Event) and not isinstance(record, FactVersion):
             rows[type(record), record.row_key] = record
     current = {source for row in rows.values() if row.status in CURRENT for source in row.sources}
     return frozenset(current - ended)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import Any
 
 import msgspec
 
@@ -38,7 +37,6 @@ from ...extract.writer.request import (
 from ...extract.writer.schemas import convert_value
 from ...gate.admission import Admission, judge_memory
 from ...gate.passing import mask_text
-from ...kinds import MEMORIES
 from ...messages.message import Message
 from ...models.base import parse_cut_json
 from ...ports import Completion, Model
@@ -47,7 +45,7 @@ from ...stores.base import Change
 from ...values import JsonObject
 from ..core import Core
 from ..gating import policy_of
-from ..memories import Remembered, remembered
+from ..memories import Remembered, newest_memories
 from .limits import OverLimit, count_tokens, next_day, tokens_today
 from .noting import Noting, Outcome, Source
 
@@ -278,7 +276,7 @@ class Writer:
         )
         more = await self._instructions(thread, ns)
         return make_request(
-            turns, context=context, memories=[_as_known(item) for item in remembered], people=[owner, *others],
+            turns, context=context, memories=[as_known(item) for item in remembered], people=[owner, *others],
             instructions=self._extraction.instructions_with(*more), schemas=self._extraction.schemas_shown,
             brief=self._extraction.brief,
         )  # fmt: skip
@@ -314,14 +312,7 @@ class Writer:
         """Return at most `MAX_KNOWN` memories that the messages may be about, the most closely related first."""
         from ...recall.analyze import tokens
 
-        at = self._core.at()
-        rows: list[Any] = []
-        for kind in MEMORIES:
-            newest_first = kind.time_index is not None
-            rows += await self._core.scan(
-                kind.record, ns, index=kind.time_index, reverse=newest_first, limit=MAX_CONSIDERED
-            )
-        items = [remembered(row, at) for row in rows]
+        items = await newest_memories(self._core, ns, MAX_CONSIDERED)
         items = [item for item in items if item.status == "active" and item.key != INSTRUCTIONS_KEY]
         spoken_tokens = frozenset(token for text in texts for token in tokens(text))
         ranked = sorted(
@@ -340,7 +331,8 @@ def _relation(item: Remembered, words: frozenset[str], tokens: Callable[[str], I
     return float(shared) + (0.3 if root in EXCLUSIVE_KEYS | SENSITIVE_KEYS else 0.0)
 
 
-def _as_known(item: Remembered) -> Known:
+def as_known(item: Remembered) -> Known:
+    """Return a memory as a model is shown it."""
     root = (item.key or "").split(".")[0].split("@")[0]
     return Known(
         id=item.id, kind=item.kind, text=item.text, subject=item.subject, key=item.key, value=item.value,

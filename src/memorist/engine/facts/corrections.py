@@ -62,6 +62,7 @@ async def replaced_corrections(core: Core) -> list[Replaced]:
         ns, _, key = id.partition("/")
         if not core.scope.may_read(ns):
             continue
+        # The audit trail has no content, so what the derivation replaced is read from the history.
         versions = await Facts(core).history(ns, key)
         correction = replaced_correction([version for version in versions if version.status == "active"])
         if correction is not None and type(versions[-1]) is Fact:

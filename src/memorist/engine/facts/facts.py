@@ -30,7 +30,7 @@ from ..forgetting.guard import Guard, guard, sources_of, value_fingerprint
 from ..index_jobs import index_job
 from ..options import MemoryScope, check_period, check_reason, page, version_of
 from ..removal import part_deletions
-from ..versions import MemoryNoun, ending_changes, version_as, written_changes
+from ..versions import MemoryNoun, ending_changes, tombstone, version_as, written_changes
 
 MAX_GUARD_ATTEMPTS = 40
 """How many times to retry writing a fact whose sources are being forgotten."""
@@ -820,13 +820,7 @@ class Facts(MemoryNoun[Fact]):
         return self._core if as_of is None else core_at(self._core, as_datetime(as_of, "as_of"))
 
     def _tombstone(self, fact: Fact, source: str | None) -> Tombstone:
-        return Tombstone(
-            org=fact.org,
-            kind="fact",
-            fingerprint=value_fingerprint(fact, source),
-            actor=self._core.scope.actor,
-            created_at=self._core.at(),
-        )
+        return tombstone(self._core, "fact", value_fingerprint(fact, source))
 
     # -- as one of several kinds of memories
 
