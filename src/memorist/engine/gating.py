@@ -276,10 +276,8 @@ class Gating:
             for record in await core.listed(kind.record):
                 for name in classes_of(record):
                     stored[name] = stored.get(name, 0) + 1
-        return GateReport(
-            masked=counts.get("masked", {}), refused=counts.get("refused", {}), held=counts.get("held", {}),
-            expiring=counts.get("expiring", {}), stored=dict(sorted(stored.items())),
-        )  # fmt: skip
+        outcomes = {name: counts.get(name, {}) for name in ("masked", "refused", "held", "expiring")}
+        return GateReport(**outcomes, stored=dict(sorted(stored.items())))
 
     def _drop_cached(self) -> None:
         shared = self._core.shared

@@ -290,7 +290,6 @@ def _importance(fact: Fact) -> tuple[float, str]:
 def fact_line(fact: Fact, since: datetime | None, now: datetime) -> ProfileLine | None:
     """Return a fact as a line that a person might write, such as "Lives in Porto (since 15 Nov)", or None if its value
     is data for programs.
-
     """
     from ..context.profile import ProfileLine
     from ..languages import topic_of
@@ -331,7 +330,6 @@ def _capitalised(text: str) -> str:
 def _in_words(value: object, depth: int = 0) -> str | None:
     """Return a value in words: a text, a number, yes or no, a short list, or a few named values. Return None for
     anything else.
-
     """
     if isinstance(value, bool):
         return "yes" if value else "no"

@@ -73,9 +73,10 @@ class Review:
         if outcome.refused:
             raise InvalidValue(f"the candidate can no longer be approved: {outcome.refused[0].reason}")
         memory = next(iter((*outcome.stored, *outcome.ended)), None)
-        closing = self._closing(candidate, "approve") if memory is None else self._approving(candidate, memory)
-        # One commit without a retry: if two people decide about a candidate at once, the second gets a conflict.
-        await self._core.apply(*closing, *changes)
+        outcome_changes: list[Change] = (
+            [Delete(Candidate, candidate.row_key)] if memory is None else self._retained(candidate, memory)
+        )
+        await self._core.apply(*self._decided(candidate, "approve"), *outcome_changes, *changes)
         return memory
 
     async def edit(
@@ -149,33 +150,28 @@ class Review:
         if candidate is None:
             return False
         self._core.scope.writable(candidate.ns)
-        await self._core.apply(*self._closing(candidate, "reject"), *map(Put, rejections(self._core, candidate)))
+        gone = Delete(Candidate, candidate.row_key)
+        marks = map(Put, rejections(self._core, candidate))
+        await self._core.apply(*self._decided(candidate, "reject"), gone, *marks)
         return True
 
     # -- parts
 
-    def _closing(self, candidate: Candidate, action: str) -> list[Change]:
+    def _decided(self, candidate: Candidate, action: str) -> list[Change]:
+        source = (candidate.sources or (None,))[-1]
         return [
+            # Expected without a retry: if two people decide about a candidate at once, the second gets a conflict.
             Expect(Candidate, candidate.row_key, candidate.version),
-            Delete(Candidate, candidate.row_key),
-            audit(
-                self._core, action, "candidate", f"{candidate.ns}/{candidate.id}", (candidate.sources or (None,))[-1]
-            ),
+            audit(self._core, action, "candidate", f"{candidate.ns}/{candidate.id}", source),
         ]
 
-    def _approving(self, candidate: Candidate, memory: Remembered) -> list[Change]:
-        """Keep an approved candidate so that undoing the approval puts it back into the queue."""
-        approved = msgspec.structs.replace(candidate, approved_as=memory.id, updated_at=self._core.at())
+    def _retained(self, candidate: Candidate, memory: Remembered) -> list[Change]:
+        """Return changes that keep an approved candidate, so that undoing the approval puts it back into the queue."""
+        at = self._core.at()
         kind, _, key = memory.id.partition(":")
         # By this link the candidate is forgotten with the memory that it became.
-        link = Link.of(
-            candidate.org,
-            Ref(kind, candidate.ns, key),
-            Ref("candidate", candidate.ns, candidate.id),
-            approved.updated_at,
-        )
-        _, _, event = self._closing(candidate, "approve")
-        return [Expect(Candidate, candidate.row_key, candidate.version), Put(approved), Put(link), event]
+        link = Link.of(candidate.org, Ref(kind, candidate.ns, key), Ref("candidate", candidate.ns, candidate.id), at)
+        return [Put(msgspec.structs.replace(candidate, approved_as=memory.id, updated_at=at)), Put(link)]
 
     async def _existing(self, id: str, ns: Ns | None) -> Candidate:
         candidate = await self.get(id, ns=ns)
