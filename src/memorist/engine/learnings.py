@@ -20,6 +20,7 @@ from typing import Any, ClassVar, Literal
 import msgspec
 
 from ..errors import InvalidValue, NotFound
+from ..gate.passing import mask_text
 from ..ids import digest, fingerprint
 from ..kinds import has_lapsed, present_status
 from ..ports import When
@@ -28,6 +29,7 @@ from ..stores.base import Change, Delete, Expect, Put
 from ..values import JsonMapping, JsonObject, as_list, check_metadata, check_name, check_text
 from .audit import audit
 from .forgetting.guard import guard, links_to, raised
+from .gating import policy_of
 from .options import MemoryScope, check_period, check_reason, checked_limit
 from .removal import part_deletions
 from .versions import DELETED, MemoryNoun, tombstone, written_changes
@@ -129,7 +131,7 @@ class Learnings(MemoryNoun[Learning]):
                 return msgspec.structs.replace(new, status="rejected")
             fresh = new
             old = await self._core.get(Learning, fresh.ns, fresh.id)
-            if old is not None and fold(old.content) != fold(new.content):
+            if old is not None and not await self._says(old, new.content):
                 # The learning with this id was reworded since, so the content needs an id of its own.
                 fresh = msgspec.structs.replace(new, id=learning_id(f"{new.id} {new.content}", new.subject))
                 old = await self._core.get(Learning, fresh.ns, fresh.id)
@@ -143,6 +145,12 @@ class Learnings(MemoryNoun[Learning]):
             return results.written(learning)
 
         return await self._core.retry(attempt)
+
+    async def _says(self, learning: Learning, content: str) -> bool:
+        """Return whether a stored learning has this content, apart from secrets that the gate has masked in it."""
+        if fold(learning.content) == fold(content):
+            return True
+        return fold(learning.content) == fold(mask_text(await policy_of(self._core), content))
 
     async def get(self, id: str, *, user: str | None = None) -> Learning | None:
         """Return a learning by its id, or None if it does not exist.

@@ -236,6 +236,8 @@ class MemoryViewTests:
         ada = memory.scope(user="ada")
         learning = await ada.learnings.add("Pays with the card 4111 1111 1111 1111")
         assert "memorist.masked" in learning.metadata
+        again = await ada.learnings.add("Pays with the card 4111 1111 1111 1111")
+        assert (again.id, again.confidence) == (learning.id, 0.6)
         assert (await ada.learnings.update(learning.id, content="Pays in cash")).content == "Pays in cash"
         assert (await ada.memories.undo(f"learning:{learning.id}")).text == learning.content
         assert await ada.learnings.delete(learning.id)
