@@ -424,7 +424,7 @@ class Memories:
             cursor = start[1] if start is not None and start[0] == kind else None
             while True:
                 bounds: Bounds = {"limit": PAGE_ROWS, "after": None if cursor is None else (cursor,)}
-                rows = await self._core.listed(NOUNS[kind]._record_type, space, **bounds)
+                rows = await self._core.listed(noun_of(self._core, kind)._record_type, space, **bounds)
                 for row in rows:
                     if most is not None and len(items) >= most:
                         return items
