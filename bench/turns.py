@@ -58,7 +58,7 @@ def _urls(store: str, folder: str) -> list[str]:
 
 def compare(urls: Sequence[str], sources: Sequence[Path], rounds: int) -> None:
     """Print the median of each operation before and now, and the median of the ratios of all turns."""
-    command = [sys.executable, __file__, "--work"]
+    command = [sys.executable, "-P", __file__, "--work"]  # without this folder, where redis.py would hide the driver
     versions = [
         subprocess.Popen(
             [*command, url], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
