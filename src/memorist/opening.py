@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 import msgspec
 
-from .engine.core import Core, Parts, Shared
+from .engine.core import Core
 from .engine.derive.outbox import InProcess
 from .engine.entities import entity_cache
+from .engine.shared import Parts, Shared
 from .errors import Unsupported, UsageError
 from .gate.policy import Gate
 from .part_checks import check_counter, check_embedder, check_model, check_reranker

@@ -23,7 +23,7 @@ from typing import Any
 
 import msgspec
 
-from memorist.engine.core import Core, Parts, Shared
+from memorist.engine.core import Core
 from memorist.engine.derive.deriving import Deriver
 from memorist.engine.derive.folding import Folding
 from memorist.engine.derive.indexing import Indexer
@@ -34,6 +34,7 @@ from memorist.engine.index_jobs import index_job
 from memorist.engine.learnings import Learnings
 from memorist.engine.sessions.inject import Injection, Made, Output, Remember
 from memorist.engine.sessions.session import AsyncSession
+from memorist.engine.shared import Parts, Shared
 from memorist.engine.state import State
 from memorist.engine.threads.threads import Threads
 from memorist.engine.tidying import Plan, PlanLine, Plans
@@ -158,7 +159,7 @@ class World:
         self.org = f"m{seed}"
         self.twins = [Shared(store, Turns(), self.clock, Parts(embedder=None, counter="estimate")) for _ in range(2)]
         for shared in self.twins:
-            shared._opened = True
+            shared.is_open = True
             shared.twin = Beside(*self.twins)
         self.cores = [Core(shared, Scope(self.org)) for shared in self.twins]
         self._number = 0
@@ -476,7 +477,7 @@ class World:
     async def _left(self, found: list[str]) -> None:
         store = self.core.store
         for shared in self.twins:
-            if CANARY in repr([shared.threads, shared.jobs, list(shared.scopes._kept)]):
+            if CANARY in repr([shared.threads, shared.jobs, shared.indexes.keys(self.org)]):
                 found.append(f"RAM: {shared.threads} {shared.jobs}")
         for kind in RECORDS:
             for row in await store.scan(Scan(kind, (self.org,)), now=0):

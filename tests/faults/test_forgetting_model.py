@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from memorist import Memory
-from memorist.engine.core import Shared
 from memorist.engine.derive import folding
 from memorist.engine.documents import documents
 from memorist.engine.documents.documents import Documents
@@ -19,6 +18,7 @@ from memorist.engine.forgetting import erase, guard
 from memorist.engine.forgetting.forget import Forgetting
 from memorist.engine.sessions.inject import Made
 from memorist.engine.sessions.session import AsyncSession
+from memorist.engine.shared import Shared
 from memorist.engine.threads import threads
 from memorist.engine.threads.threads import Threads
 from memorist.records import AuditEvent, Link, Ref, RequestLog, Thread

@@ -172,11 +172,11 @@ def test_imports_point_downwards() -> None:
 
 
 def test_nothing_is_imported_by_a_name_in_a_text_to_get_around_the_layers() -> None:
-    """Only tables of lazy names may: stores by URL, commands of the CLI, public names, what the worker needs early.
+    """Only tables of lazy names may: stores by URL, commands of the CLI, public names.
 
     Clients of providers are other people's packages.
     """
-    lazy = {"stores/opening.py", "cli/main.py", "lazy.py", "extract/__init__.py", "engine/derive/outbox.py"}
+    lazy = {"stores/opening.py", "cli/main.py", "lazy.py", "extract/__init__.py"}
     clients = {"wrapping/clients.py"}
     assert {_name(path) for path in MODULES if "import_module" in path.read_text("utf-8")} == lazy | clients
 

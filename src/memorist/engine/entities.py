@@ -20,7 +20,8 @@ from ..ports import Ttl, to_datetime, to_micros, ttl_micros
 from ..records import CachedEntity, Key, as_dict
 from ..stores.base import Delete, DeleteRange, Expect, Put
 from ..values import Json, as_list, as_name, check_name, encode_json
-from .core import Core, Shared
+from .core import Core
+from .shared import Shared
 
 Loader = Callable[..., object]
 """A sync or async function that accepts an id and returns JSON, or None if there is no such entity."""

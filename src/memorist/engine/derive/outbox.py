@@ -14,7 +14,6 @@ import os
 import threading
 import weakref
 from collections.abc import Iterable, Sequence
-from importlib import import_module
 from time import monotonic
 from typing import Any
 
@@ -27,7 +26,8 @@ from ...ports import Model, to_datetime, to_micros
 from ...records import Derivation, Job, as_dict
 from ...scope import Scope
 from ...stores.base import Change, Delete, Expect, Put
-from ..core import Core, Shared
+from ..core import Core
+from ..shared import Shared
 from ..statistics import COUNT_QUEUE, recount
 from ..threads.receipts import MessageReceipt, receipt_states
 from .deriving import REREAD, Deriver, permanent
@@ -45,15 +45,6 @@ CLAIMED_JOBS = 8
 """How many jobs to claim at once from a queue."""
 FIRST_DELAY_MICROSECONDS = 1_000_000
 MAX_DELAY_MICROSECONDS = 3600 * 1_000_000
-_NEEDED = (
-    "recall.vectors",
-    "recall.lexical",
-    "recall.candidates",
-    "context.tokens",
-    "context.measure",
-    "extract.extractor",
-)
-"""The modules that indexing and deriving import lazily."""
 QUIET_SECONDS = 0.25
 """How long the in-process worker waits for writes to pause, so that it does not slow down a burst of appends."""
 JOIN_SECONDS = 30.0
@@ -152,9 +143,8 @@ class Outbox:
 
     def _worker_is_busy(self) -> bool:
         """Return whether a worker in this process, blocking or async, has claimed jobs."""
-        shared = self._shared
-        other = None if shared.twin is None else shared.twin.beside(shared)
-        return any(each is not None and each.worker is not None and each.worker.busy for each in (shared, other))
+        variants = (self._shared, self._shared.other)
+        return any(each is not None and each.worker is not None and each.worker.busy for each in variants)
 
     async def _do(self, job: Job) -> None:
         shared, core = self._shared, Core(self._shared, Scope(job.org, None, "processor"))
@@ -470,10 +460,11 @@ if hasattr(os, "register_at_fork"):
 
 
 def _preload() -> None:
-    """Import the modules that the worker needs."""
+    """Import the modules that indexing and deriving import lazily."""
     with _imports:
-        for name in _NEEDED:
-            import_module(f"memorist.{name}")
+        from ...context import measure, tokens  # noqa: F401
+        from ...extract import extractor  # noqa: F401
+        from ...recall import candidates, lexical, vectors  # noqa: F401
 
 
 class InProcess:

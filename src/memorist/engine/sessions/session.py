@@ -339,8 +339,8 @@ class AsyncSession:
         await self._core.part(Threads).append(
             thread.id, {"role": "user", "content": brief, "pinned": True}, key=f"{thread.id}/brief"
         )
-        return self._core.kind(AsyncSession)(
-            self._core, thread.id, agent=agent, budget=self._budget if budget is None else budget,
+        return self._core.part(
+            AsyncSession, thread.id, agent=agent, budget=self._budget if budget is None else budget,
             policy=policy or self._policy, layout=self._layout, system=system, compact_at=self._compact[0],
             compact_to=self._compact[1], stash=self._stash if stash is None else stash, isolated=isolated,
         )  # fmt: skip
