@@ -77,19 +77,10 @@ class Core:
     A batch is a core whose store is an overlay, which collects changes and shows them to the batch's own reads.
     """
 
-    def __init__(
-        self,
-        shared: Shared,
-        scope: Scope,
-        batch: Overlay | None = None,
-        watched: dict[str, str] | None = None,
-    ) -> None:
+    def __init__(self, shared: Shared, scope: Scope, batch: Overlay | None = None) -> None:
         self.shared = shared
         self.scope = scope
         self.batch = batch
-        self.watched: dict[str, str] = {} if watched is None else watched
-        """The threads that an open batch relies on, and the namespace that each must be in when the batch is
-        committed."""
         self.org = scope.org
         # What an overlay does not do itself, it passes on to the store below it.
         self.store: Store = shared.store if batch is None else cast("Store", batch)
@@ -113,11 +104,15 @@ class Core:
         micros = ttl_micros(ttl)
         return None if micros is None else to_datetime(now + micros)
 
+    # -- reads
+    # `get` and `scan` are plain functions that return the store's own coroutine if they can. They run on every call,
+    # and one more coroutine in between would cost more than everything else that they do.
+
     def get(self, record_type: type[R], *key: str | int) -> Coroutine[object, None, R | None]:
         """Return the live row under a key of this org."""
         if record_type is Message:
             return self._get_message(key)
-        if self.shared.is_open:  # return the store's own coroutine, which saves a step on this hot path
+        if self.shared.is_open:
             return self.store.get(record_type, (self.org, *key), now=self.now())
         return self._get_opening(record_type, key)
 
@@ -166,20 +161,20 @@ class Core:
         with replica_reads():
             return await self.scan(record_type, *prefix, **bounds)
 
+    # -- writes
+
     async def apply(self, *changes: Change) -> Results:
         """Commit the changes in one transaction, or collect them if this is a batch.
 
         Everything written to the store passes through here, so this is where the gate runs.
         """
-        apart = await self._with_parts_apart(changes)
-        if not self._is_gated(apart):
-            return Results(changes, (await self._apply_in_order(apart))[: len(changes)])
-        from .gating import pass_changes
+        # Every step below adds its own changes at the end only, so `Results` finds those of the caller in front.
+        passed = await self._with_parts_apart(changes)
+        if self._is_gated(passed):
+            from .gating import pass_changes
 
-        passed = await pass_changes(self, apart)
-        # The gate and the separate parts append their own changes at the end, so the first results are those of the
-        # caller's changes.
-        return Results(changes, (await self._apply_in_order(passed))[: len(changes)], passed)
+            passed = await pass_changes(self, passed)
+        return Results(changes, await self._write(passed), passed)
 
     async def _with_parts_apart(self, changes: Sequence[Change]) -> Sequence[Change]:
         """Return the changes with the binary parts of messages moved into separate rows at the end."""
@@ -208,34 +203,27 @@ class Core:
                     return True
         return False
 
-    def _apply_in_order(self, changes: Sequence[Change]) -> Coroutine[object, None, list[ChangeResult]]:
+    async def _write(self, changes: Sequence[Change]) -> Sequence[ChangeResult]:
+        """Commit the changes with everything that belongs to them, or collect them if this is a batch."""
         shared = self.shared
-        if shared.is_open and self.batch is None and not self.companions and not shared.events.listening:
-            looked, watched = shared.watched.get(self.org, _UNKNOWN)
-            # Nobody to notify and nothing to count: the store's own coroutine saves a step.
-            if not watched and time.monotonic() < looked and not self._deletes_entries(changes):
-                return self.store.apply(changes, now=self.now())
-        return self._apply(changes)
-
-    async def _apply(self, changes: Sequence[Change]) -> list[ChangeResult]:
-        if not self.shared.is_open:
-            await self.shared.open()
+        if not shared.is_open:
+            await shared.open()
         if self.batch is not None:
             return await self.batch.apply(changes, now=self.now())
         # Notices and companions belong to the same transaction as the changes: a watcher never hears of a write that
         # was rolled back, and a request key never outlives the write that it stands for.
-        notices, companions = await self._noticed(changes), self.companions
+        companions, notices = self.companions, await self._notices_of(changes)
         together = [*changes, *companions, *notices] if companions or notices else changes
         if self._deletes_entries(changes):
-            done = (await self._apply_counted(together))[: len(changes)]
+            results = await self._apply_counted(together)
         else:
-            done = (await self.store.apply(together, now=self.now()))[: len(changes)]
+            results = await self.store.apply(together, now=self.now())
         if companions:  # if the commit fails, they stay for the next attempt
             self.companions = []
-        if self.shared.events.listening:
+        if shared.events.listening:
             # Hooks run after the commit and outside of it: a hook that fails or reads must not affect the write.
-            self._tell(changes, done)
-        return done
+            self._emit_events(changes, results)
+        return results
 
     async def _apply_counted(self, changes: Sequence[Change]) -> list[ChangeResult]:
         """Commit changes that delete entries, and subtract those entries from the statistics of their namespaces."""
@@ -257,7 +245,7 @@ class Core:
             (type(change) is Delete or type(change) is DeleteRange) and change.kind is Entry for change in changes
         )
 
-    async def _noticed(self, changes: Sequence[Change]) -> list[Change]:
+    async def _notices_of(self, changes: Sequence[Change]) -> list[Change]:
         """Return rows that notify watchers of these changes.
 
         Return none if nobody is watching. This is checked every LOOK_SECONDS/2.
@@ -275,9 +263,9 @@ class Core:
 
         return notices(self, changes)
 
-    def _tell(self, changes: Sequence[Change], done: Sequence[ChangeResult]) -> None:
+    def _emit_events(self, changes: Sequence[Change], results: Sequence[ChangeResult]) -> None:
         """Call hooks after the commit, for appended messages and for every change that wrote an audit event."""
-        for change, result in zip(changes, done, strict=True):
+        for change, result in zip(changes, results, strict=False):  # the results of notices come last
             if isinstance(change, Append) and isinstance(result, Appended) and not result.replayed:
                 sizes = sum(len(message.text) for message in change.messages)
                 self.shared.emit(
@@ -285,36 +273,39 @@ class Core:
                     characters=sizes,
                 )  # fmt: skip
             elif isinstance(change, Put) and isinstance(change.record, AuditEvent):
-                self._tell_of(change.record)
+                self._emit_audited(change.record)
 
-    def _tell_of(self, event: AuditEvent) -> None:
+    def _emit_audited(self, event: AuditEvent) -> None:
         if event.action == "forget":
             rows = sum((event.detail or {}).get("counts", {}).values())
             self.shared.emit("forget", org=event.org, kind=event.kind, fingerprint=event.subject, rows=rows)
         elif event.kind in ("fact", "learning"):
             self.shared.emit(event.kind, org=event.org, id=event.subject, action=event.action)
 
+    # -- batches and optimistic retries
+
     async def commit(self, batch: Core) -> None:
         """Apply the changes that a batch has collected."""
-        changes = [] if batch.batch is None else batch.batch.changes
+        overlay = batch.batch
+        if overlay is None:
+            return
         # From here on the handle of the batch writes to the store, so that it cannot collect changes that nobody
         # commits.
         batch.batch, batch.store = None, self.store
+        changes, threads = overlay.changes, overlay.relied_on
         _check_keys(changes)
-        if not changes or not batch.watched:
-            if changes:
-                await self.apply(*changes)
+        if not changes:
             return
 
         async def attempt() -> None:
-            await self.apply(*await self.guarded(changes, batch.watched))
+            await self.apply(*await self.guarded(changes, threads))
 
-        await self.retry(attempt, rows=self.guards(changes, batch.watched))
+        await self.retry(attempt, rows=self.guards(changes, threads))
 
     def watch_thread(self, id: str, ns: str) -> None:
         """Make the open batch fail on commit if the thread is in another namespace by then."""
         if self.batch is not None:
-            self.watched.setdefault(id, ns)
+            self.batch.relied_on.setdefault(id, ns)
 
     def guards(self, changes: Sequence[Change], watched: Iterable[str]) -> set[RowId]:
         """Return the threads whose versions are checked only by `guarded`. If the changes themselves expect a version,
@@ -362,9 +353,11 @@ class Core:
                 tries += 1
                 await self.runtime.sleep(pause(tries, first=0.001, longest=0.05))
 
+    # -- other handles
+
     def narrowed(self, scope: Scope) -> Core:
         """Return a core over the same parts with a smaller scope."""
-        return Core(self.shared, scope, self.batch, self.watched)
+        return Core(self.shared, scope, self.batch)
 
     def beside(self, *, blocking: bool) -> Core:
         """Return this handle for blocking or async callers."""
@@ -381,7 +374,7 @@ class Core:
 
     def uncounted(self) -> Core:
         """Return this handle for a caller that counts deleted entries itself."""
-        core = Core(self.shared, self.scope, self.batch, self.watched)
+        core = Core(self.shared, self.scope, self.batch)
         core.counts_deletions = False
         return core
 

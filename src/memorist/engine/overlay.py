@@ -48,6 +48,8 @@ class Overlay:
         self.name = below.name
         self.changes: list[Change] = []
         """The changes that the commit will apply, in order."""
+        self.relied_on: dict[str, str] = {}
+        """The threads that the batch relies on, and the namespace that each must be in when the batch is committed."""
         self._above = Replayed()
         self._waiting: dict[str, list[Change]] = {}
         """Changes that are still to be replayed, by the table that represents their family."""

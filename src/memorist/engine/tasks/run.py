@@ -223,7 +223,8 @@ class AsyncTaskRun:
         """
         core = self._core.batched()
         # The list itself, not a copy: it grows with every call on the batch until the next save commits it.
-        self._effects, self._watched = core.batch.changes if core.batch else [], core.watched
+        if core.batch is not None:
+            self._effects, self._watched = core.batch.changes, core.batch.relied_on
         async_memory: AsyncMemory = core.facade()
         return async_memory
 
