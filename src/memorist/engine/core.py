@@ -210,9 +210,12 @@ class Core:
             await shared.open()
         if self.batch is not None:
             return await self.batch.apply(changes, now=self.now())
+        until, is_watched = shared.watched.get(self.org, _UNKNOWN)
+        if time.monotonic() >= until:
+            is_watched = await self._look_for_watchers()
         # Notices and companions belong to the same transaction as the changes: a watcher never hears of a write that
         # was rolled back, and a request key never outlives the write that it stands for.
-        companions, notices = self.companions, await self._notices_of(changes)
+        companions, notices = self.companions, self._notices_of(changes) if is_watched else []
         together = [*changes, *companions, *notices] if companions or notices else changes
         if self._deletes_entries(changes):
             results = await self._apply_counted(together)
@@ -241,24 +244,22 @@ class Core:
 
     def _deletes_entries(self, changes: Sequence[Change]) -> bool:
         """Return whether the statistics of a namespace must be recounted after these changes."""
-        return self.counts_deletions and any(
-            (type(change) is Delete or type(change) is DeleteRange) and change.kind is Entry for change in changes
-        )
+        for change in changes:
+            if (type(change) is Delete or type(change) is DeleteRange) and change.kind is Entry:
+                return self.counts_deletions
+        return False
 
-    async def _notices_of(self, changes: Sequence[Change]) -> list[Change]:
-        """Return rows that notify watchers of these changes.
+    async def _look_for_watchers(self) -> bool:
+        """Return whether any process is watching this org, and cache the answer."""
+        now = self.now()
+        lease = await self.store.get(Watermark, (self.org, "watched", ""), now=now)
+        is_watched = lease is not None and lease.position > now
+        # Half of the time that a starting watch waits, so that every writer notices it in time.
+        self.shared.watched[self.org] = time.monotonic() + LOOK_SECONDS / 2, is_watched
+        return is_watched
 
-        Return none if nobody is watching. This is checked every LOOK_SECONDS/2.
-        """
-        looked, watched = self.shared.watched.get(self.org, _UNKNOWN)
-        if time.monotonic() >= looked:
-            now = self.now()
-            lease = await self.store.get(Watermark, (self.org, "watched", ""), now=now)
-            watched = lease is not None and lease.position > now
-            # Half of the time that a starting watch waits, so that every writer notices it in time.
-            self.shared.watched[self.org] = time.monotonic() + LOOK_SECONDS / 2, watched
-        if not watched:
-            return []
+    def _notices_of(self, changes: Sequence[Change]) -> list[Change]:
+        """Return rows that notify watchers of these changes."""
         from .watching import notices
 
         return notices(self, changes)

@@ -100,8 +100,8 @@ def _put(cursor: apsw.Cursor, change: Put, row: Row, now: int) -> Stored | None:
     if not change.absent:
         return _write(cursor, change, row)
     kind = type(change.record)
-    held = cursor.execute(statements(kind).there, change.record.row_key).fetchone()
-    if held is not None and live(held[0], now):
+    held: Any = cursor.execute(statements(kind).state, change.record.row_key).fetchone()
+    if held is not None and live(held[1], now):
         return None
     # An expired row counts as absent, but it still exists: replace it, and continue its version numbers.
     return _write(cursor, change, codec(kind).encode(change.record))

@@ -7,28 +7,20 @@ import random
 import threading
 import time
 from array import array
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 from weakref import WeakSet, finalize
 
 import apsw
 
-from ...errors import SchemaError, StoreTimeout, StoreUnavailable, UnknownOutcome, UsageError
+from ...errors import StoreUnavailable, UnknownOutcome, UsageError
 from .errors import BUSY_SECONDS, driver_errors, translated
 from .fast_write import SCHEMA
-from .folder_lock import folder_lock
+from .files import create_file, directory_lock, make_ballast, refuse_strangers
 from .schema import migrate
 
 T = TypeVar("T")
-APPLICATION_ID = 0x4D656D6F  # "Memo"
-_HEADER_BYTES, _MARK_AT = 100, 68
-"""The size of an SQLite file's header, and the offset of the application id in it."""
-PAGE_BYTES = 8192
-"""The page size, which is twice SQLite's default. Rows of a few hundred bytes then waste half as much space at the ends
-of pages, and an append takes 3 µs longer."""
-BALLAST_BYTES = 1 << 20
 _UNKNOWN = "the disk failed while committing; read back before writing it again"
 """After a failed fsync, only a later read can show whether the pages were written."""
 _MOVED = "the file was deleted or replaced while it was open: what was written is not in the file that lies there now"
@@ -68,7 +60,9 @@ def _before_fork() -> None:
     # other order could deadlock.
     locked = [(connections, connections._lock.acquire(timeout=_FORK_SECONDS)) for connections in list(_living)]
     _connecting.acquire(timeout=_FORK_SECONDS)
-    _held.extend((connections, connections._hold_readers(), got) for connections, got in locked)
+    for connections, got in locked:
+        _held.append((connections, connections._hold_readers(), got))
+        connections._note_shm()
 
 
 def _after_fork_in_parent() -> None:
@@ -94,13 +88,6 @@ def _after_fork_in_child() -> None:
 
 if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
     os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)
-
-
-class Locked:
-    """Represents a file that another process has locked. `read_at_once` returns it instead of waiting."""
-
-
-LOCKED = Locked()
 
 
 class Connections:
@@ -130,13 +117,16 @@ class Connections:
         self._writer: apsw.Cursor | None = None
         self._lock = threading.Lock()
 
-    def _hold_readers(self) -> list[apsw.Cursor]:
-        """Take all readers' cursors from the pool, waiting for those in use."""
-        taken: list[apsw.Cursor] = []
+    def _note_shm(self) -> None:
+        """Note which -shm file is in use, for `_lock_as_child` to compare."""
         try:
             self._shm = os.stat(self._real + "-shm").st_ino
         except OSError:
             self._shm = 0
+
+    def _hold_readers(self) -> list[apsw.Cursor]:
+        """Take all readers' cursors from the pool, waiting for those in use."""
+        taken: list[apsw.Cursor] = []
         until = time.monotonic() + _FORK_SECONDS
         while len(taken) < len(self._all) - (self._writer is not None) and time.monotonic() < until:
             try:
@@ -183,15 +173,17 @@ class Connections:
             return
         self._forks = _forks
         self._closed = False
-        with driver_errors("opening it"), _directory_lock(self._real):
+        with driver_errors("opening it"), directory_lock(self._real):
             # Without the folder lock, two processes that open a new file at once would both create and migrate it.
-            _refuse_strangers(self._real)
-            created = _create(self._real)
+            if self._real not in _open_here:
+                # Reading the header closes a descriptor, which would drop the locks of this process's connections.
+                refuse_strangers(self._real)
+            created = create_file(self._real)
             try:
                 connection = self._connect()
                 migrate(connection)
                 if created:
-                    _make_ballast(self._real)
+                    make_ballast(self._real)
             except BaseException:
                 self._close_all()
                 raise
@@ -288,14 +280,12 @@ class Connections:
         cursor.close(True)
         self._idle.append(connection.cursor())
 
-    def read_at_once(self, function: Callable[..., T], *args: object) -> T | Locked:
-        """Run a read function on the caller's thread. If the file is locked, return LOCKED instead of waiting,
-        which would block the event loop."""
+    def read_at_once(self, function: Callable[..., T], *args: object) -> T:
+        """Run a read function on the caller's thread. If the file is locked, raise StoreTimeout at once, because
+        waiting would block the event loop."""
         _hurry.now = True
         try:
             return function(*args)
-        except StoreTimeout:
-            return LOCKED
         finally:
             _hurry.now = False
 
@@ -417,7 +407,7 @@ class Connections:
 
     def keep_ballast(self) -> None:
         """Create the ballast file again if the disk has space."""
-        _make_ballast(self._real)
+        make_ballast(self._real)
 
     def files(self) -> list[Path]:
         """Return the existing files of the database: the database itself, its logs and the ballast."""
@@ -451,78 +441,3 @@ def _patience() -> Callable[[int], bool]:
         return True
 
     return wait
-
-
-@contextmanager
-def _directory_lock(path: str) -> Iterator[None]:
-    """Let only one process at a time create or migrate files in a folder."""
-    folder = os.path.dirname(path)
-    if not os.path.isdir(folder):
-        raise StoreUnavailable(f"the folder of {os.path.basename(path)!r} does not exist; create it first")
-    with folder_lock(folder):
-        yield
-
-
-def _refuse_strangers(path: str) -> None:
-    """Raise SchemaError for a file that is not ours, without changing it."""
-    if path in _open_here or not os.path.exists(path) or os.path.getsize(path) == 0:
-        return
-    name = os.path.basename(path)
-    try:
-        # Read the header directly. Opening the file with SQLite would recover its log and so change a file that may not
-        # be ours, and opening it as immutable would miss pages that, after a power cut, are only in the log.
-        with open(path, "rb") as file:
-            head = file.read(_HEADER_BYTES)
-    except OSError as cause:
-        raise StoreUnavailable(f"{name!r} cannot be read ({type(cause).__name__})") from cause
-    if not head.startswith(b"SQLite format 3\0"):
-        raise SchemaError(f"{name!r} is not a Memorist file; choose another path")
-    mark = int.from_bytes(head[_MARK_AT : _MARK_AT + 4], "big")
-    # A rollback journal beside the file may be left over from an interrupted `_create`.
-    if mark != APPLICATION_ID and not os.path.exists(path + "-journal"):
-        raise SchemaError(f"{name!r} is a SQLite database of another program; choose another path")
-
-
-def _create(path: str) -> bool:
-    """Create the file, readable only by its owner, and set our application id before anything else is written."""
-    if os.path.exists(path) and os.path.getsize(path) > 0:
-        return False
-    try:
-        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-    except OSError as cause:
-        name = os.path.basename(path)[:100]
-        raise StoreUnavailable(f"{name!r} cannot be created ({type(cause).__name__}: {cause.strerror})") from cause
-    connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
-    try:
-        # In rollback-journal mode, so that the application id is in the file itself and not in a WAL.
-        connection.execute(f"PRAGMA page_size = {PAGE_BYTES}; PRAGMA application_id = {APPLICATION_ID}; VACUUM")
-    finally:
-        connection.close()
-    return True
-
-
-def _allocate(handle: int, size: int) -> bool:
-    """Reserve disk space; where posix_fallocate is not available (macOS, Windows), write zeros. Return False if the
-    disk is full."""
-    try:
-        if hasattr(os, "posix_fallocate"):
-            os.posix_fallocate(handle, 0, size)
-            return True
-        return os.write(handle, bytes(size)) == size
-    except OSError:
-        return False
-
-
-def _make_ballast(path: str) -> None:
-    """Create the ballast file, which reserves space in case the disk is full, because a DELETE needs space too."""
-    ballast = path + "-ballast"
-    try:
-        handle = os.open(ballast, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-    except FileExistsError:
-        return
-    try:
-        full = _allocate(handle, BALLAST_BYTES)
-    finally:
-        os.close(handle)
-    if not full:
-        os.unlink(ballast)  # a sparse file would reserve nothing

@@ -8,6 +8,7 @@ again with the unknown columns.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 from zlib import crc32
 
@@ -31,9 +32,8 @@ class Reader:
         """Return the function that verifies a stored row's checksum and turns the row into a record."""
         decoder = self._decoders.get(record_type)
         if decoder is None:
-            decoder = self._decoders[record_type] = (
-                self._checking(record_type) if record_type.table.checksum else _plain(record_type)
-            )
+            decoder = self._checking(record_type) if record_type.table.checksum else partial(decoded, record_type)
+            self._decoders[record_type] = decoder
         return decoder
 
     def decode_all(self, record_type: type[Record], rows: Sequence[Row]) -> list[Any]:
@@ -103,15 +103,3 @@ class Reader:
 def physical_columns(cursor: apsw.Cursor, table: str) -> list[str]:
     """Return the current columns of a table, in the order in which they were added."""
     return [str(row[1]) for row in cursor.execute(f"PRAGMA table_info({table})")]
-
-
-def _plain(record_type: type[Record]) -> Callable[[Row], Any]:
-    decode_cells = codec(record_type).decode
-
-    def decode(row: Row) -> Any:
-        try:
-            return decode_cells(row)
-        except UNDECODABLE:
-            return decoded(record_type, row)
-
-    return decode

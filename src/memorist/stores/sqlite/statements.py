@@ -16,7 +16,6 @@ class Statements(NamedTuple):
     get: str
     insert: str
     upsert: str
-    there: str
     state: str
     old: str
     to_history: str
@@ -42,7 +41,6 @@ def statements(record_type: type[Record]) -> Statements:
         else f"{insert} ON CONFLICT DO NOTHING",
         state=f"SELECT {'version' if 'version' in positions else '0'}, "
         f"{'expires_at' if 'expires_at' in positions else 'NULL'} FROM {table.name} WHERE {match}",
-        there=f"SELECT {'expires_at' if 'expires_at' in positions else 'NULL'} FROM {table.name} WHERE {match}",
         old=f"SELECT {', '.join(preserved)} FROM {table.name} WHERE {match}" if preserved else "",
         # SELECT * also copies columns that a newer version has added. Both tables have the same columns.
         to_history=f"INSERT OR REPLACE INTO {table.history} SELECT * FROM {table.name} WHERE {match}",

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 import apsw
 import msgspec
 
-from ...errors import CorruptRecord, StoreUnavailable, UsageError
+from ...errors import CorruptRecord, StoreTimeout, StoreUnavailable, UsageError
 from ...filters import Filter, document_of, matches
 from ...messages.message import Message
 from ...records import (
@@ -48,7 +48,7 @@ from ..base import (
 from ..codec import Row, codec, kinds
 from .changes import encode_changes, run_changes
 from .changes import lease as lease_job
-from .connection import Connections, Locked
+from .connection import Connections
 from .fast_read import plain_columns, plain_messages
 from .fast_write import FastWrite
 from .group_commit import GroupCommit
@@ -99,7 +99,7 @@ class SqliteStore:
         self._getters: dict[type[Record], Getter] = {}
         self._rich_threads: set[Key] = set()
         """Threads (org and id) whose pages are read in full immediately."""
-        self._grouped = runtime.batched(GroupCommit(self._connections, self._fast, self._apply_general).apply)
+        self._grouped = runtime.batched(GroupCommit(self._connections, self._fast, self._apply_alone).apply)
 
     async def open(self) -> None:
         """Create or check the file, and bring its schema up to date."""
@@ -132,8 +132,7 @@ class SqliteStore:
     async def apply(self, changes: Sequence[Change], *, now: int) -> list[ChangeResult]:
         """Apply the changes atomically, in one transaction."""
         if self._runtime.blocking:
-            done = self._fast.apply(changes)
-            return self._apply_general(changes, now) if done is None else done
+            return self._apply_alone(changes, now)
         return await self._grouped((changes, now))
 
     async def purge(self, *, now: int, limit: int = 1000) -> dict[str, int]:
@@ -189,8 +188,12 @@ class SqliteStore:
 
     async def _read_briefly(self, read: Callable[..., T], *args: object) -> T:
         """Run a short read on the caller's thread, or on the worker thread if another process has locked the file."""
-        answer = await self._runtime.brief(self._connections.read_at_once, read, *args)
-        return await self._runtime.call(read, *args) if isinstance(answer, Locked) else answer
+        try:
+            return await self._runtime.brief(self._connections.read_at_once, read, *args)
+        except StoreTimeout:
+            # In WAL mode, readers wait only for a process that recovers the log after a crash, or that removes it as
+            # the last one to close the file.
+            return await self._runtime.call(read, *args)
 
     def _get(self, record_type: type[R], key: Key, now: int) -> R | None:
         sql, expires, key_of, decode = self._getters.get(record_type) or self._getter(record_type)
@@ -271,16 +274,20 @@ class SqliteStore:
 
     # -- writes
 
-    def _apply_general(self, changes: Sequence[Change], now: int) -> list[ChangeResult]:
+    def _apply_alone(self, changes: Sequence[Change], now: int) -> list[ChangeResult]:
+        """Apply the changes in a transaction of their own."""
+        results = self._fast.apply(changes)
+        if results is not None:
+            return results
         rows = encode_changes(changes)
 
         def work(cursor: apsw.Cursor) -> list[ChangeResult]:
             return run_changes(cursor, changes, rows, now)
 
         try:
-            done = self._connections.write(work)
-            self._fast.learn(changes, done)
-            return done
+            results = self._connections.write(work)
+            self._fast.learn(changes, results)
+            return results
         except StoreUnavailable:
             # A write that found the disk full was rolled back, so a deletion can run again in the space of the ballast
             # file.
