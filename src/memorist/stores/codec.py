@@ -265,7 +265,7 @@ def _column(name: str, hint: object) -> Column:
     if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
         options = [option for option in typing.get_args(hint) if option is not type(None)]
         nullable, hint = True, options[0]
-    if typing.get_origin(hint) is typing.Literal:
+    if typing.get_origin(hint) is typing.Literal:  # all of ours list texts
         hint = str
     kinds: dict[Any, str] = {str: "text", int: "int", float: "real", bool: "bool", datetime: "time", bytes: "bytes"}
     kind = kinds.get(hint, "json")

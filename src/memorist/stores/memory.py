@@ -78,6 +78,7 @@ class MemoryStore:
     async def scan(self, scan: Scan[R], *, now: int) -> list[R]:
         """Return the live rows within the bounds, in key (or index) order."""
         out: list[R] = []
+        # The lock covers the whole scan, so that its rows all belong to one state, as in a database's snapshot.
         with self._lock:
             rows = self._rows(scan.kind)
             for key in rows.keys_between(scan):
@@ -357,6 +358,7 @@ class _Rows:
     def put(self, key: Key, row: Cells | None) -> Cells | None:
         """Set a row, or remove it (with None), and return the previous row."""
         old = self.by_key.pop(key, None)
+        # An index is updated only if the row moves in it, because most writes leave the indexed columns as they are.
         for order in self._orders.values():
             if old is not None and (row is None or order.key_of(old) != order.key_of(row)):
                 order.remove(order.key_of(old))

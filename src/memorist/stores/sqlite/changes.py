@@ -160,6 +160,7 @@ def stored(record_type: type[Record], row: Row) -> Stored:
 def _increment(cursor: apsw.Cursor, change: Increment, row: Row, now: int) -> int:
     record = change.record
     total, expires = int(record.value), record.expires_at
+    # BEGIN IMMEDIATE holds the write lock, so nobody changes the counter between this read and the write below.
     held = cursor.execute(statements(StateEntry).get, record.row_key).fetchone()
     if held is not None:
         old: StateEntry = codec(StateEntry).decode(held)
@@ -177,6 +178,7 @@ def _increment(cursor: apsw.Cursor, change: Increment, row: Row, now: int) -> in
 def _expect(cursor: apsw.Cursor, change: Expect, _: None, now: int) -> None:
     kind = change.kind
     held: Any = cursor.execute(statements(kind).state, change.key).fetchone()
+    # The row cannot change before the commit, because BEGIN IMMEDIATE keeps other writers out.
     actual = held[0] if held is not None and live(held[1], now) else 0
     if actual != change.version:
         raise wrong_version(change, actual)
@@ -185,12 +187,14 @@ def _expect(cursor: apsw.Cursor, change: Expect, _: None, now: int) -> None:
 def _load(cursor: apsw.Cursor, change: Load, row: Row, now: int) -> None:
     kind = type(change.record)
     cursor.execute(statements(kind).upsert, summed(kind, row))
+    # A trigger removes deleted entries from the text index. Only the program can add them, because it codes the terms.
     if isinstance(change.record, Entry):
         add_text(cursor, change.record)
 
 
 def _delete(cursor: apsw.Cursor, change: Delete, _: None, now: int) -> bool:
     cursor.execute(statements(change.kind).delete, change.key)
+    # changes() counts the rows of this statement, but not those that a trigger removes from the text index.
     return cursor.connection.changes() > 0
 
 

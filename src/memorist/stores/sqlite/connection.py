@@ -227,9 +227,17 @@ class Connections:
         # Otherwise SQLite plans for the value of `LIMIT ?`, and prepares the statement again on every call.
         connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         connection.execute(
-            f"PRAGMA journal_mode = WAL; PRAGMA synchronous = {self._synchronous}; PRAGMA secure_delete = ON; "
-            "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000; PRAGMA journal_size_limit = 33554432; "
-            "PRAGMA wal_autocheckpoint = 1000"
+            # Readers and the writer of a WAL file never wait for each other.
+            "PRAGMA journal_mode = WAL; "
+            # FULL syncs the log at every commit. NORMAL syncs it only before a checkpoint, so that a power cut may undo
+            # the last commits, but never damages the file.
+            f"PRAGMA synchronous = {self._synchronous}; "
+            # Deleted content is overwritten with zeros. SQLite would otherwise leave it in free pages.
+            "PRAGMA secure_delete = ON; "
+            # Large sorts would otherwise write content to temporary files, outside the files that a scrub rewrites.
+            "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000; "
+            # A log that has grown once, for example behind a long read, would otherwise keep that size.
+            "PRAGMA journal_size_limit = 33554432; PRAGMA wal_autocheckpoint = 1000"
         ).fetchall()  # apsw runs each statement only when the rows of the one before it have been fetched
 
     def read(self, work: Callable[[apsw.Cursor], T]) -> T:
@@ -343,6 +351,8 @@ class Connections:
         try:
             cursor.execute("COMMIT")
         except apsw.IOError as cause:
+            # After a failed fsync, Linux marks the pages as clean, so syncing again would report success without
+            # writing them. The commit record may or may not have reached the disk.
             self._roll_back(cursor)
             raise UnknownOutcome(_UNKNOWN) from cause
         except apsw.Error:
@@ -361,8 +371,10 @@ class Connections:
         # Connections inherited from the parent must stay open; see `_abandoned`.
         if self._forks == _forks:
             with self._lock:
+                # Set first: a reader that finds the pool empty from here on must not open another connection.
                 self._closed = True
                 self._hold_readers()
+                # Closing the last connection to a file checkpoints it and deletes its log.
                 self._close_all()
 
     def _close_all(self) -> None:

@@ -144,6 +144,8 @@ class FastWrite:
 
     def _put_new(self, record: StoredRecord, pieces: Change, write: Write) -> list[ChangeResult] | None:
         """Insert a record under a new key. A new key has no pieces that need to be deleted."""
+        # Setting a record always deletes the pieces of the value it replaces. A new record has none, so that change
+        # needs no statement.
         if type(pieces) is not DeleteRange or pieces.kind is not RecordPiece or pieces.prefix != record.row_key:
             return None
         if pieces.after is not None or pieces.before is not None:
@@ -183,6 +185,7 @@ class FastWrite:
         job = ensured.record if type(ensured) is Put and ensured.absent else None
         if type(job) is not Job or job.org != org or (change.ns != job.ns and change.ns is not None):
             return None
+        # `length` may be outdated, because other processes append too. The trigger compares it with the thread's row.
         seq, message = length + 1, change.messages[0]
         row = _message_row(message, org, thread, seq, None)
         grown_at = row[_CREATED] if message.created_at is change.at else to_micros(change.at)

@@ -36,6 +36,7 @@ def diagnose(connections: Connections, reader: Reader, durability: str, deep: bo
     problems = [] if health == ["ok"] else [f"{check}: {line}" for line in health[:5]]
     if deep and health == ["ok"]:
         problems += _damaged_rows(connections, reader)
+    # Before 3.51.3, a checkpoint that coincides with a write of another connection may damage the file.
     if tuple(map(int, apsw.sqlite_lib_version().split("."))) < WAL_RESET_FIXED:
         problems.append("this SQLite has the WAL-reset bug of versions before 3.51.3; upgrade apsw")
     file_system = _file_system(str(path))
@@ -107,9 +108,10 @@ def _file_system(path: str) -> str:
         mounts = Path("/proc/mounts").read_text("utf-8").splitlines()
     except OSError:
         return kind
+    # Mounts nest, so the longest mount point above the path is the one that holds it.
     for line in mounts:
         _, point, name, *_ = line.split(" ")
-        point = point.encode().decode("unicode_escape")
+        point = point.encode().decode("unicode_escape")  # the kernel writes a space as \040
         if path.startswith(point.rstrip("/") + "/") and len(point) >= len(best):
             best, kind = point, name
     return kind

@@ -46,6 +46,7 @@ class Reader:
 
         def checked(row: Row) -> Any:
             bare = row[:-1]
+            # The checksum is compared before anything is decoded: flipped bits may still be valid JSON.
             if base | crc32(pack(bare)) != row[-1]:
                 bare = self._of_another_version(record_type, bare, row[-1])
             try:

@@ -131,6 +131,7 @@ class SqliteStore:
 
     async def apply(self, changes: Sequence[Change], *, now: int) -> list[ChangeResult]:
         """Apply the changes atomically, in one transaction."""
+        # A blocking caller waits for its own commit anyway. Async callers share one with everyone who is waiting.
         if self._runtime.blocking:
             return self._apply_alone(changes, now)
         return await self._grouped((changes, now))
@@ -200,6 +201,7 @@ class SqliteStore:
         for row in self._connections.read_rows(sql, key):
             if expires is not None and row[expires] is not None and row[expires] <= now:
                 return None
+            # A checksum proves that a row is intact, but not that the index led to the right one.
             if key_of(row) != key:
                 _misplaced(record_type, key)
             record: R = decode(row)
@@ -279,7 +281,7 @@ class SqliteStore:
         results = self._fast.apply(changes)
         if results is not None:
             return results
-        rows = encode_changes(changes)
+        rows = encode_changes(changes)  # before the write lock is taken
 
         def work(cursor: apsw.Cursor) -> list[ChangeResult]:
             return run_changes(cursor, changes, rows, now)
