@@ -83,6 +83,7 @@ def _parse_item(name: object, operand: object, depth: int) -> list[Filter]:
     if name.startswith("$"):
         raise InvalidFilter(f"unknown operator {name!r}; use $and, $or, $not, or a field name")
     path = tuple(name.split("."))
+    # A dict without operators is a value to compare with. An empty one too: `{"tags": {}}` asks for an empty dict.
     if isinstance(operand, Mapping) and operand and all(isinstance(op, str) and op.startswith("$") for op in operand):
         return [_test(path, op, value, depth) for op, value in operand.items()]
     return [_test(path, "$eq", operand, depth)]
@@ -159,6 +160,7 @@ def _holds(test: Test, value: object) -> bool:
 def _equal(value: object, operand: object) -> bool:
     if value is MISSING:
         return False
+    # In Python, True == 1. JSON and the SQL stores keep the two apart, and so must this.
     if isinstance(value, bool) or isinstance(operand, bool):
         return value is operand
     if isinstance(value, list | tuple) and isinstance(operand, list | tuple):
@@ -187,6 +189,7 @@ def _rank(value: object) -> str | None:
 
 
 def _ordered(op: str, value: Any, operand: Any) -> bool:
+    # Values of different types have no order. Comparing 9 with "10" as text would put 9 last.
     if value is MISSING or _rank(value) is None or _rank(value) != _rank(operand):
         return False
     if op == "$gt":

@@ -51,7 +51,7 @@ from .gate.policy import Gate
 from .opening import Durability, Extract, Opening, Url
 from .ports import Clock, CounterSpec, EmbedderSpec, ModelSpec, RerankerSpec, When
 from .recall.hit import Hit
-from .scope import Actor, Kind, Ns
+from .scope import Actor, NamespaceKind, Ns
 from .stores.base import Scrubbed
 from .values import Json
 
@@ -193,7 +193,7 @@ class AsyncMemory(Listens):
 
     async def namespaces(
         self,
-        kind: Kind | None = None,
+        kind: NamespaceKind | None = None,
         *,
         prefix: str | None = None,
         limit: int | None = None,

@@ -183,6 +183,7 @@ class Twin:
         """Return the shared parts for blocking or for async callers."""
         if self._first.runtime.blocking == blocking:
             return self._first
+        # A thread lock, because a blocking and an async caller may ask at the same time.
         with self._lock:
             if self._other is None:
                 self._other = self._make_twin(blocking)
@@ -198,11 +199,13 @@ class Twin:
         check_model(self._opening.model, blocking=blocking)
         check_reranker(self._opening.reranker, self._opening.model, blocking=blocking)
         options, first = self._opening, self._first
+        # An encrypted store wraps the one that the URL names, and the twin gets a wrapper of its own.
         below: Store = getattr(first.store, "below", first.store)
         store = options._sealed(
             open_beside(below, options.url, options.hot, runtime, options.durability, options.read_url)
         )
         other = options._shared(store, runtime)
+        # A memory that was closed stays closed for both kinds of callers.
         other.twin, other.events, other.closed = self, first.events, first.closed
         other.entity_cache = entity_cache(first)
         return other

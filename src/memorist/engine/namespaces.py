@@ -7,7 +7,7 @@ from typing import Any
 
 from ..errors import UsageError
 from ..records import Document, Fact, Learning, Record, StateEntry, StoredRecord, Task, Thread
-from ..scope import KINDS
+from ..scope import NAMESPACE_KINDS
 from ..values import check_prefix
 from .core import Bounds, Core
 from .options import checked_limit
@@ -62,8 +62,8 @@ async def _namespaces(
 def _beginning(kind: str | None, prefix: str | None) -> str:
     if kind is None:
         return check_prefix(prefix) or ""
-    if kind not in KINDS:
-        raise UsageError(f"kind is one of {', '.join(KINDS)}")
+    if kind not in NAMESPACE_KINDS:
+        raise UsageError(f"kind is one of {', '.join(NAMESPACE_KINDS)}")
     return "global" if kind == "global" else f"{kind}:{check_prefix(prefix) or ''}"
 
 

@@ -50,6 +50,7 @@ class Results:
         """Return a record as it was written (masked if the gate masked it), including the version and time from its
         Put.
         """
+        # Masking replaces a record at its position, so the record as written is looked up where the caller's was.
         change, stored = self._passed[self._index_of(record)], self.stored(record)
         passed = cast("Any", change).record
         written: R = msgspec.structs.replace(
