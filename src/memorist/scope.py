@@ -165,8 +165,8 @@ class Scope(msgspec.Struct, frozen=True):
 
     def readable(self, ns: Ns) -> str:
         """Return the namespace as text. Raises Forbidden if this scope may not read it."""
-        # A handle on its whole org may read everything in it, so only the form of the name matters, and that was checked
-        # when it came into the cache.
+        # A handle on its whole org may read everything in it, so only the form of the name matters. It was checked when
+        # the name came into the cache.
         if self.user is None and not self.foreign and type(ns) is str and ns in _seen:
             return ns
         text = _parsed(ns)

@@ -112,8 +112,8 @@ def _write(cursor: apsw.Cursor, change: Put, row: Row) -> Stored:
     table, sql, positions = kind.table, statements(kind), codec(kind).position_of
     key = codec(kind).key(row)
     if not sql.old:
-        cursor.execute(sql.upsert, summed(kind, row))
-        return stored(kind, row)
+        cursor.execute(sql.upsert, _with_sum(kind, row))
+        return _stored(kind, row)
     old: Any = cursor.execute(sql.old, key).fetchone()
     versioned = codec(kind).versioned
     before: int = old[0] if old and versioned else 0
@@ -130,7 +130,7 @@ def _write(cursor: apsw.Cursor, change: Put, row: Row) -> Stored:
     cursor.execute(sql.upsert, row)
     if isinstance(change.record, Entry):
         add_text(cursor, change.record)
-    return stored(kind, row)
+    return _stored(kind, row)
 
 
 def _with_version(record_type: type[Record], row: Row, version: int, created: int | None) -> Row:
@@ -140,15 +140,15 @@ def _with_version(record_type: type[Record], row: Row, version: int, created: in
         cells[positions["version"]] = version
     if created is not None:
         cells[positions["created_at"]] = created
-    return summed(record_type, tuple(cells))
+    return _with_sum(record_type, tuple(cells))
 
 
-def summed(record_type: type[Record], row: Row) -> Row:
+def _with_sum(record_type: type[Record], row: Row) -> Row:
     """Return the row, with its checksum if the table has one."""
     return (*row, codec(record_type).sum(row)) if record_type.table.checksum else row
 
 
-def stored(record_type: type[Record], row: Row) -> Stored:
+def _stored(record_type: type[Record], row: Row) -> Stored:
     """Return the result of a Put that wrote this row."""
     positions = codec(record_type).position_of
     created = row[positions["created_at"]] if "created_at" in positions else None
@@ -186,7 +186,7 @@ def _expect(cursor: apsw.Cursor, change: Expect, _: None, now: int) -> None:
 
 def _load(cursor: apsw.Cursor, change: Load, row: Row, now: int) -> None:
     kind = type(change.record)
-    cursor.execute(statements(kind).upsert, summed(kind, row))
+    cursor.execute(statements(kind).upsert, _with_sum(kind, row))
     # A trigger removes deleted entries from the text index. Only the program can add them, because it codes the terms.
     if isinstance(change.record, Entry):
         add_text(cursor, change.record)

@@ -95,7 +95,6 @@ class Connections:
     connections."""
 
     def __init__(self, path: str, durability: str) -> None:
-        self.path = path
         self._real = os.path.realpath(path)
         self._synchronous = "FULL" if durability == "full" else "NORMAL"
         self._file: tuple[int, ...] | None = None
@@ -242,12 +241,7 @@ class Connections:
 
     def read(self, work: Callable[[apsw.Cursor], T]) -> T:
         """Call a function with the cursor of a reader, which no other thread uses at the same time."""
-        if self._forks != _forks:
-            self._after_fork()
-        try:
-            cursor = self._idle.pop()
-        except IndexError:
-            cursor = self._new_reader()
+        cursor = self._take_reader()
         try:
             return work(cursor)
         except (apsw.Error, UnicodeDecodeError) as cause:
@@ -258,12 +252,7 @@ class Connections:
     def read_rows(self, sql: str, values: Sequence[object]) -> list[Any]:
         """Return all rows of one statement. This is faster than `read`, because a statement that was read to its end
         leaves a cursor that can be used again."""
-        if self._forks != _forks:
-            self._after_fork()
-        try:
-            cursor = self._idle.pop()
-        except IndexError:
-            cursor = self._new_reader()
+        cursor = self._take_reader()
         try:
             rows = cursor.execute(sql, values).fetchall()
         except BaseException as cause:
@@ -271,13 +260,19 @@ class Connections:
             if isinstance(cause, apsw.Error | UnicodeDecodeError):
                 raise translated(cause, "reading") from cause
             raise
-        # `list.pop` and `list.append` are atomic, so the pool of readers needs no lock.
         self._idle.append(cursor)
         return rows
 
-    def _new_reader(self) -> apsw.Cursor:
-        with driver_errors("opening it"):
-            return self._connect().cursor()
+    def _take_reader(self) -> apsw.Cursor:
+        """Take a reader's cursor from the pool, or open another connection if all are in use."""
+        if self._forks != _forks:
+            self._after_fork()
+        try:
+            # `list.pop` and `list.append` are atomic, so the pool of readers needs no lock.
+            return self._idle.pop()
+        except IndexError:
+            with driver_errors("opening it"):
+                return self._connect().cursor()
 
     def _renew(self, cursor: apsw.Cursor) -> None:
         """Return a connection to the pool with a new cursor.

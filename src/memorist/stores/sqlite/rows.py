@@ -12,8 +12,6 @@ from functools import partial
 from typing import Any
 from zlib import crc32
 
-import apsw
-
 from ...records import Key, Record
 from ..codec import CRC32, UNDECODABLE, Row, Sum, codec, columns_summed, damaged, decoded, pack, row_of
 from .connection import Connections
@@ -80,8 +78,9 @@ class Reader:
     def _names(self, record_type: type[Record], shape: int, key: Key) -> tuple[str, ...]:
         columns = self._summed.get((record_type.table.name, shape))
         if columns is None:
-            physical = self._connections.read(lambda cursor: physical_columns(cursor, record_type.table.name))
-            columns = columns_summed(shape, [name for name in physical if name != "crc"])
+            # The columns of the table, in the order in which they were added.
+            rows = self._connections.read_rows(f"PRAGMA table_info({record_type.table.name})", ())
+            columns = columns_summed(shape, [str(row[1]) for row in rows if row[1] != "crc"])
             if columns is None:
                 raise damaged(record_type, key)
             self._summed[(record_type.table.name, shape)] = columns
@@ -99,8 +98,3 @@ class Reader:
             return None
         row = rows[0]
         return row[: len(names)], row[-1], row_of(record_type, dict(zip(wanted, row, strict=True)))
-
-
-def physical_columns(cursor: apsw.Cursor, table: str) -> list[str]:
-    """Return the current columns of a table, in the order in which they were added."""
-    return [str(row[1]) for row in cursor.execute(f"PRAGMA table_info({table})")]

@@ -154,16 +154,14 @@ class SqliteStore:
         self, org: str, ns: str, terms: Sequence[str], *, limit: int, now: int, only: EntryFilter = ALL_ENTRIES
     ) -> list[Entry]:
         """Return a namespace's live entries that contain any of the terms, best first."""
-        read = self._connections.read
         return await self._runtime.call(
-            lambda: read(lambda cursor: search_text(cursor, org, ns, terms, limit, now, only))
+            self._connections.read, lambda cursor: search_text(cursor, org, ns, terms, limit, now, only)
         )
 
     async def term_counts(self, org: str, ns: str, terms: Sequence[str]) -> dict[str, int]:
         """Return the document frequency of each term, which is the number of entries that contain it in their own
         text."""
-        read = self._connections.read
-        return await self._runtime.call(lambda: read(lambda cursor: term_counts(cursor, org, ns, terms)))
+        return await self._runtime.call(self._connections.read, lambda cursor: term_counts(cursor, org, ns, terms))
 
     async def scrub(self) -> Scrubbed:
         """Remove deleted bytes from the file and its WAL."""
@@ -300,7 +298,7 @@ class SqliteStore:
     def _purge(self, now: int, limit: int) -> dict[str, int]:
         # Look without the write lock first, so that a purge costs only a few index look-ups if nothing has expired.
         dead = self._connections.read(
-            lambda cursor: [table for table in expiring_tables() if _any_dead(cursor, table[0], now)]
+            lambda cursor: [table for table in _expiring_tables() if _any_dead(cursor, table[0], now)]
         )
         if not dead:
             return {}
@@ -397,7 +395,7 @@ def _only_deletes(changes: Sequence[Change]) -> bool:
     )
 
 
-def expiring_tables() -> list[tuple[str, tuple[str, ...]]]:
+def _expiring_tables() -> list[tuple[str, tuple[str, ...]]]:
     """Return tables whose rows may expire, with their keys."""
     return [(kind.table.name, kind.table.key) for kind in kinds() if "expires_at" in codec(kind).position_of]
 
