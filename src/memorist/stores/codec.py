@@ -272,9 +272,13 @@ def _column(name: str, hint: object) -> Column:
     return Column(name, kind, nullable or kind == "json")
 
 
+def _default_of(field: msgspec.structs.FieldInfo) -> object:
+    # msgspec turns an empty dict that is declared as a default into a factory.
+    return field.default_factory() if field.default_factory is not msgspec.NODEFAULT else field.default
+
+
 def _is_empty_default(field: msgspec.structs.FieldInfo) -> bool:
-    default = field.default_factory() if field.default_factory is not msgspec.NODEFAULT else field.default
-    return default in ({}, ())
+    return _default_of(field) in ({}, ())
 
 
 def _encoder(column: Column, field: msgspec.structs.FieldInfo) -> str:
@@ -314,8 +318,7 @@ def _filled_decoder(cell: str, column: Column, field: msgspec.structs.FieldInfo)
     if column.kind == "json":
         if not _is_empty_default(field):
             return f"load({cell})"
-        default = field.default_factory() if field.default_factory is not msgspec.NODEFAULT else field.default
-        if default == {}:
+        if _default_of(field) == {}:
             return f"({{}} if {cell} is None else load({cell}))"
         return f"(() if {cell} is None else load_{column.name}({cell}))"
     if column.kind == "time":

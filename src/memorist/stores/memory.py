@@ -212,8 +212,8 @@ class MemoryStore:
         return next((int(past[-1]) for past in history.keys_between(Scan(record_type, key, reverse=True))), 0)
 
     def _append(self, change: Append, now: int, undo: Undo) -> Appended:
-        threads, key = self._rows(Thread), (change.org, change.thread)
-        row = threads.live_row(key, now)
+        key = (change.org, change.thread)
+        row = self._rows(Thread).live_row(key, now)
         if row is None or change.ns not in (None, row["ns"]):
             raise no_thread(change)
         # Look for the receipt only after the thread, because a replay must not return the numbers of a deleted thread.
@@ -238,18 +238,13 @@ class MemoryStore:
             )
             self._write(self._rows(Receipt), receipt.row_key, _cells(receipt, None), undo)
         grown = msgspec.structs.replace(
-            thread,
-            length=thread.length + count,
-            tokens=thread.tokens + tokens,
-            updated_at=change.at,
-            version=thread.version + 1,
+            thread, length=thread.length + count, tokens=thread.tokens + tokens, updated_at=change.at
         )
-        self._write(threads, key, _cells(grown, row), undo)
+        self._put(Put(grown), now, undo)
         return Appended(first, count, expires_at=thread.expires_at)
 
     def _increment(self, record: StateEntry, now: int, undo: Undo) -> int:
-        rows, key = self._rows(StateEntry), record.row_key
-        old_row = rows.live_row(key, now)
+        old_row = self._rows(StateEntry).live_row(record.row_key, now)
         total = int(record.value)
         if old_row is not None:
             old: StateEntry = _record(StateEntry, old_row)
@@ -259,13 +254,8 @@ class MemoryStore:
             record = msgspec.structs.replace(record, expires_at=old.expires_at)
         if not INT_MIN <= total <= INT_MAX:
             raise counter_overflow(record)
-        # An expired counter starts again from 0, and its version number continues, as in `_put`.
-        stale = rows.by_key.get(key)
-        row = _cells(msgspec.structs.replace(record, value=total), stale)
-        row["version"] = 1 if stale is None else stale["version"] + 1
-        if stale is not None:
-            row["created_at"] = stale["created_at"]
-        self._write(rows, key, row, undo)
+        # An expired counter starts again from 0, and `_put` continues its version number.
+        self._put(Put(msgspec.structs.replace(record, value=total)), now, undo)
         return total
 
     def _expect(self, change: Expect, now: int) -> None:
