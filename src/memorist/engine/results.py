@@ -19,23 +19,22 @@ class Results:
     They are not looked up by position, because guards would shift the positions.
     """
 
-    def __init__(
-        self, changes: Sequence[Change], results: Sequence[ChangeResult], passed: Sequence[Change] | None = None
-    ) -> None:
+    def __init__(self, changes: Sequence[Change], results: Sequence[ChangeResult], passed: Sequence[Change]) -> None:
         self._changes = changes
         self._results = results
-        self._passed = changes if passed is None else passed
-        self._places: dict[int, int] | None = None
+        self._passed = passed
+        """The changes as they were written: the caller's, masked if the gate masked them, and those that were added."""
+        self._positions: dict[int, int] | None = None
 
     def _index_of(self, wanted: object) -> int:
-        if self._places is None:
+        if self._positions is None:
             # By identity: many records contain dicts, so they cannot be hashed, and equal changes may occur twice in
             # one commit.
-            self._places = {id(change): position for position, change in enumerate(self._changes)}
-            self._places |= {
+            self._positions = {id(change): position for position, change in enumerate(self._changes)}
+            self._positions |= {
                 id(change.record): position for position, change in enumerate(self._changes) if isinstance(change, Put)
             }
-        return self._places[id(wanted)]
+        return self._positions[id(wanted)]
 
     def _of(self, wanted: object) -> ChangeResult:
         return self._results[self._index_of(wanted)]
