@@ -252,10 +252,10 @@ class Shared:
         """
         for shared in self._variants():
             shared.indexes.drop(org)
-            caches: tuple[dict[Any, Any], ...] = (
+            caches: list[dict[Any, Any]] = [
                 shared.threads, shared.jobs, shared.appended, shared.request_settings, shared.message_tokens,
                 shared.busy_threads,
-            )  # fmt: skip
+            ]  # fmt: skip
             for cache in caches:
                 # The keys are copied, and a missing key is no error, because other threads use these dicts meanwhile.
                 for key in [key for key in list(cache) if key[0] == org]:

@@ -183,20 +183,20 @@ class MemoryStore:
 
     def _put(self, change: Put, now: int, undo: Undo) -> Stored | None:
         record = change.record
-        kind, table = type(record), record.table
-        rows, key = self._rows(kind), record.row_key
+        record_type, table = type(record), record.table
+        rows, key = self._rows(record_type), record.row_key
         old = rows.by_key.get(key)
         if change.absent and rows.live_row(key, now) is not None:
             return None
         row = _cells(record, old)
         # An expired row counts as absent, but its version number continues, because no version may identify two
         # different contents.
-        if codec(kind).versioned:
-            row["version"] = 1 + (self._last_version(kind, key) if old is None else old["version"])
+        if codec(record_type).versioned:
+            row["version"] = 1 + (self._last_version(record_type, key) if old is None else old["version"])
         if old is not None and "created_at" in old:
             row["created_at"] = old["created_at"]
         if old is not None and table.history:
-            self._write(self._named(table.history, kind), (*key, old["version"]), old, undo)
+            self._write(self._named(table.history, record_type), (*key, old["version"]), old, undo)
         self._write(rows, key, row, undo)
         created = row.get("created_at")
         return Stored(row.get("version", 0), None if created is None else to_datetime(created))
@@ -312,9 +312,9 @@ def _cells(record: Record, old: Cells | None) -> Cells:
 
     Cells of `old` in columns that this version of the record does not know are kept.
     """
-    kind = type(record)
-    cells = cells_of(kind, codec(kind).encode(record))
-    return {**unknown_cells(kind, old), **cells} if old else cells
+    record_type = type(record)
+    cells = cells_of(record_type, codec(record_type).encode(record))
+    return {**unknown_cells(record_type, old), **cells} if old else cells
 
 
 def _due(job: Job, now: int) -> bool:

@@ -116,6 +116,8 @@ class Connections:
         self._writer: apsw.Cursor | None = None
         self._lock = threading.Lock()
 
+    # -- forks
+
     def _note_shm(self) -> None:
         """Note which -shm file is in use, for `_lock_as_child` to compare."""
         try:
@@ -165,6 +167,8 @@ class Connections:
         _open_here.pop(self._real, None)
         self._all.clear()
         self._reset()
+
+    # -- opening
 
     def open(self) -> None:
         """Check, create and migrate the file under a lock on its folder. If it is already open, this has no effect."""
@@ -239,6 +243,8 @@ class Connections:
             "PRAGMA journal_size_limit = 33554432; PRAGMA wal_autocheckpoint = 1000"
         ).fetchall()  # apsw runs each statement only when the rows of the one before it have been fetched
 
+    # -- reads
+
     def read(self, work: Callable[[apsw.Cursor], T]) -> T:
         """Call a function with the cursor of a reader, which no other thread uses at the same time."""
         cursor = self._take_reader()
@@ -291,6 +297,8 @@ class Connections:
             return function(*args)
         finally:
             _hurry.now = False
+
+    # -- writes
 
     def write_one(self, sql: str, values: Sequence[object]) -> bool:
         """Run one statement of fast_write.py as its own transaction. Return False if one of its guards failed."""
@@ -361,6 +369,8 @@ class Connections:
         if cursor.connection.in_transaction:
             cursor.execute("ROLLBACK")
 
+    # -- closing
+
     def close(self) -> None:
         """Close the connections that this process opened, once the threads that use them have finished."""
         # Connections inherited from the parent must stay open; see `_abandoned`.
@@ -385,6 +395,8 @@ class Connections:
         self._reset()
         if failed is not None:
             raise translated(failed, "closing it") from failed
+
+    # -- full disks
 
     def delete_on_full_disk(self, work: Callable[[apsw.Cursor], T]) -> T:
         """Run a deletion on a full disk, using the space freed by removing the ballast file. Freed pages are not

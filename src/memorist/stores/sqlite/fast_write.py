@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 MAX_CACHED_ROWS = 10_000
 """The maximum number of cached threads, and of cached facts. When it is reached, the cache is cleared."""
-_MESSAGE_SUM, _FACT_SUM, _RECORD_SUM = (codec(kind).sum_base for kind in (Message, Fact, StoredRecord))
+_MESSAGE_SUM, _FACT_SUM, _RECORD_SUM = (codec(record_type).sum_base for record_type in (Message, Fact, StoredRecord))
 _CREATED = codec(Message).position_of["created_at"]
 _message_row = encoder(Message, "org", "thread", "seq", "expires_at")
 """The row of an appended message. The store assigns its number, and the other missing cells come from its thread."""
@@ -66,7 +66,7 @@ def _insert(record_type: type[Record], crc: str = "") -> str:
     return f"INSERT INTO main.{table} ({_listed(names)}) VALUES ({', '.join(values)})"
 
 
-_SET = [f"{kind.table.name}_{name}" for kind in _NEW_FACT for name in column_names(kind)]
+_SET = [f"{record_type.table.name}_{name}" for record_type in _NEW_FACT for name in column_names(record_type)]
 _NEVER_HELD = """CASE WHEN NOT EXISTS (
     SELECT 1 FROM main.fact_versions WHERE org = new.facts_org AND ns = new.facts_ns AND key = new.facts_key
   ) THEN new.facts_crc END"""

@@ -154,14 +154,16 @@ class SqliteStore:
         self, org: str, ns: str, terms: Sequence[str], *, limit: int, now: int, only: EntryFilter = ALL_ENTRIES
     ) -> list[Entry]:
         """Return a namespace's live entries that contain any of the terms, best first."""
+        read = self._connections.read
         return await self._runtime.call(
-            self._connections.read, lambda cursor: search_text(cursor, org, ns, terms, limit, now, only)
+            lambda: read(lambda cursor: search_text(cursor, org, ns, terms, limit, now, only))
         )
 
     async def term_counts(self, org: str, ns: str, terms: Sequence[str]) -> dict[str, int]:
         """Return the document frequency of each term, which is the number of entries that contain it in their own
         text."""
-        return await self._runtime.call(self._connections.read, lambda cursor: term_counts(cursor, org, ns, terms))
+        read = self._connections.read
+        return await self._runtime.call(lambda: read(lambda cursor: term_counts(cursor, org, ns, terms)))
 
     async def scrub(self) -> Scrubbed:
         """Remove deleted bytes from the file and its WAL."""
@@ -237,30 +239,30 @@ class SqliteStore:
         return out
 
     def _scan(self, scan: Scan[R], now: int) -> list[R]:
-        kind, limit, where = scan.kind, scan.limit, scan.where
+        record_type, limit, where = scan.kind, scan.limit, scan.where
         after, before, starts = scan.after or (), scan.before or (), scan.starts_bounds
-        sql = scan_sql(kind, scan.index, len(scan.prefix), len(after), len(before), len(starts), scan.reverse)
+        sql = scan_sql(record_type, scan.index, len(scan.prefix), len(after), len(before), len(starts), scan.reverse)
         values = [*scan.prefix, *after, *before, *starts]
-        if "expires_at" in codec(kind).position_of:
+        if "expires_at" in codec(record_type).position_of:
             values.append(now)
         # In SQLite, a negative LIMIT means no limit. A filter runs in Python, so its limit is counted there.
         values.append(-1 if limit is None or where is not None else limit)
         if where is not None:
             # Consume the rows inside `read`: afterwards, the cursor is closed and its connection serves another thread.
             return self._connections.read(
-                lambda cursor: list(self._passing(kind, cursor.execute(sql, values), where, limit))
+                lambda cursor: list(self._passing(record_type, cursor.execute(sql, values), where, limit))
             )
-        if kind is Message and len(scan.prefix) == 2 and scan.prefix not in self._rich_threads:
+        if record_type is Message and len(scan.prefix) == 2 and scan.prefix not in self._rich_threads:
             rows = self._connections.read_rows(plain_columns(sql), values)
             plain = plain_messages(scan.prefix, rows)
             if plain is not None:
-                return plain  # type: ignore[return-value]  # kind is Message
+                return plain  # type: ignore[return-value]  # record_type is Message
             # A thread that uses names, metadata or its own token counter usually has them in most messages. Trying the
             # fast path every time would cost as much as it gains elsewhere.
             if len(self._rich_threads) >= MAX_RICH_THREADS:
                 self._rich_threads.clear()
             self._rich_threads.add(scan.prefix)
-        return self._reader.decode_all(kind, self._connections.read_rows(sql, values))
+        return self._reader.decode_all(record_type, self._connections.read_rows(sql, values))
 
     def _passing(self, record_type: type[R], rows: Iterable[Row], where: Filter, limit: int | None) -> Iterator[R]:
         count, decode = 0, self._reader.decoder(record_type)
