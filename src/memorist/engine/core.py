@@ -7,7 +7,7 @@ transaction. Read this module first, then `facts/facts.py` for a noun, and `stor
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from datetime import datetime
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypedDict, TypeVar, Unpack, cast
@@ -293,40 +293,41 @@ class Core:
         # From here on the handle of the batch writes to the store, so that it cannot collect changes that nobody
         # commits.
         batch.batch, batch.store = None, self.store
-        changes, threads = overlay.changes, overlay.relied_on
-        _check_keys(changes)
-        if not changes:
-            return
-
-        async def attempt() -> None:
-            await self.apply(*await self.guarded(changes, threads))
-
-        await self.retry(attempt, rows=self.guards(changes, threads))
+        _check_keys(overlay.changes)
+        if overlay.changes:
+            await self.apply_guarded(overlay.changes, overlay.relied_on)
 
     def watch_thread(self, id: str, ns: str) -> None:
         """Make the open batch fail on commit if the thread is in another namespace by then."""
         if self.batch is not None:
             self.batch.relied_on.setdefault(id, ns)
 
-    def guards(self, changes: Sequence[Change], watched: Iterable[str]) -> set[RowId]:
-        """Return the threads whose versions are checked only by `guarded`. If the changes themselves expect a version,
-        the caller checks it.
+    async def apply_guarded(self, changes: Sequence[Change], threads: Mapping[str, str]) -> None:
+        """Commit the changes of a batch that relies on threads (by id) being in these namespaces.
+
+        Raises Conflict if one of them is in another namespace by now.
         """
+        if not threads:
+            await self.apply(*changes)
+            return
+
+        async def attempt() -> None:
+            await self.apply(*await self._guarded(changes, threads))
+
+        # Guards that fail are computed again. If the changes themselves expect a version, only the caller can.
         expected = {change.key for change in changes if isinstance(change, Expect) and change.kind is Thread}
-        threads: set[Key] = {(self.org, id) for id in watched}
-        return {(Thread.table.name, key) for key in threads - expected}
+        keys: set[Key] = {(self.org, id) for id in threads}
+        await self.retry(attempt, rows={(Thread.table.name, key) for key in keys - expected})
 
-    async def guarded(self, changes: Sequence[Change], watched: Mapping[str, str]) -> list[Change]:
+    async def _guarded(self, changes: Sequence[Change], threads: Mapping[str, str]) -> list[Change]:
         """Return the changes, preceded by guards on the versions of the threads they rely on.
-
-        Raises Conflict if one of them has changed.
 
         Changes that create a thread are left out if it already exists in the same namespace.
         """
-        rows = await self.get_many(Thread, [(id,) for id in watched])
+        rows = await self.get_many(Thread, [(id,) for id in threads])
         expected: list[Change] = []
         there: set[str] = set()
-        for (id, ns), row in zip(watched.items(), rows, strict=True):
+        for (id, ns), row in zip(threads.items(), rows, strict=True):
             if row is not None and row.ns != ns:
                 raise Conflict(f"thread {id!r} exists in another namespace; choose another id", thread=id, final=True)
             if row is not None:

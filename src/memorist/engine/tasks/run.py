@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import timedelta
-from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -253,7 +252,8 @@ class AsyncTaskRun:
                 step=step,
                 **(fields or {"leased_until": self._until()}),
             )
-            await self._commit(changes if not self._effects else [*changes, *self._effects], saved)
+            effects = self._effects or []
+            await self._commit([*changes, *effects], saved, self._watched if effects else None)
         except BaseException:
             # The step was not saved, or nobody knows. The caller may try it again, which must not extend a list twice.
             for item in new:
@@ -265,21 +265,11 @@ class AsyncTaskRun:
         if state is not NOTHING:
             self.state = state
 
-    async def _commit(self, changes: list[Change], saved: Saved) -> None:
+    async def _commit(self, changes: list[Change], saved: Saved, threads: Mapping[str, str] | None = None) -> None:
+        """Commit changes of the task's own rows, and with them effects that rely on threads."""
         self._check_lease(saved)
-        if self._effects and self._watched:
-            rows = self._core.guards(changes, self._watched)
-            await self._core.retry(partial(self._guarded, changes, saved), rows=rows)
-        else:
-            await self._applied(changes, saved)
-
-    async def _guarded(self, changes: list[Change], saved: Saved) -> None:
-        """Commit with guards on the threads that the batch relies on, as `Core.commit` does."""
-        await self._applied(await self._core.guarded(changes, self._watched), saved)
-
-    async def _applied(self, changes: list[Change], saved: Saved) -> None:
         try:
-            await self._core.apply(*changes)
+            await self._core.apply_guarded(changes, threads or {})
         except Conflict as cause:
             # A conflict on the task's own row means that its lease moved; any other belongs to the effects.
             if cause.facts.get("key") != saved.task.row_key:
