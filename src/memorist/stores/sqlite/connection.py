@@ -240,7 +240,9 @@ class Connections:
             # Large sorts would otherwise write content to temporary files, outside the files that a scrub rewrites.
             "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000; "
             # A log that has grown once, for example behind a long read, would otherwise keep that size.
-            "PRAGMA journal_size_limit = 33554432; PRAGMA wal_autocheckpoint = 1000"
+            "PRAGMA journal_size_limit = 33554432; "
+            # The commit that takes the log over this many pages also copies them into the file, and takes longer.
+            "PRAGMA wal_autocheckpoint = 1000"
         ).fetchall()  # apsw runs each statement only when the rows of the one before it have been fetched
 
     # -- reads

@@ -87,9 +87,10 @@ def make_ballast(path: str) -> None:
         handle = os.open(ballast, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     except FileExistsError:
         return
+    # Its blocks must really be allocated: a sparse file would reserve nothing.
     try:
-        full = _allocate(handle, BALLAST_BYTES)
+        is_reserved = _allocate(handle, BALLAST_BYTES)
     finally:
         os.close(handle)
-    if not full:
-        os.unlink(ballast)  # a sparse file would reserve nothing
+    if not is_reserved:
+        os.unlink(ballast)

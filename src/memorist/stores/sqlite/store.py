@@ -131,7 +131,9 @@ class SqliteStore:
 
     async def apply(self, changes: Sequence[Change], *, now: int) -> list[ChangeResult]:
         """Apply the changes atomically, in one transaction."""
-        # A blocking caller waits for its own commit anyway. Async callers share one with everyone who is waiting.
+        # A unit of work is one function from BEGIN to COMMIT. The async runtime hands it to its worker thread in one
+        # hop, so no other write comes in between, and a cancelled caller leaves nothing half done. A blocking caller
+        # waits for its own commit anyway. Async callers share one with everyone who is waiting.
         if self._runtime.blocking:
             return self._apply_alone(changes, now)
         return await self._grouped((changes, now))
