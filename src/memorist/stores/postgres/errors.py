@@ -15,7 +15,7 @@ from ...errors import (
     UnknownOutcome,
 )
 from .options import Options
-from .pipeline import Failed, Lost
+from .pipeline import POOLER_SQLSTATES, Failed, Lost
 
 _NO_WRITES = ("53100", "25006")
 """SQLSTATEs of a server that cannot write because its disk is full or because it is a standby or read-only."""
@@ -40,7 +40,7 @@ def refused(failed: Failed, options: Options) -> MemoristError:
         return StoreTimeout(f"a row stayed locked for {options.lock_timeout:g} s; another writer holds it")
     if state in ("54000", "22001"):
         return TooLarge("a key is too long for an index of Postgres; use shorter ids")
-    if state in ("26000", "42P05"):
+    if state in POOLER_SQLSTATES:
         return StoreError("a pooler mixes up prepared statements; add memorist_prepare=off to the URL")
     if state in ("3F000", "42P01", "42883", "42703"):
         return SchemaError("tables are missing or have another version; run: memorist migrate")

@@ -115,7 +115,7 @@ class Search:
     async def _rows(
         self, org: str, sql: bytes, cells: Sequence[Cell], condition: Condition, *before: Step
     ) -> list[Row]:
-        step = Step(sql, [*cells, *condition.cells], ours=condition is _NONE)
+        step = Step(sql, [*cells, *condition.cells])
         return (await self._session.read(org, *before, step)).rows
 
     async def _size(self, org: str, ns: str) -> tuple[int, int]:

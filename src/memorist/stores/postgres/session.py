@@ -15,14 +15,11 @@ from ...errors import (
 from ...runtime import Runtime
 from .errors import broken, refused
 from .options import Options
-from .pipeline import Failed, Lost, Reply, Step, cell
+from .pipeline import POOLER_SQLSTATES, Failed, Lost, Reply, Step, cell
 from .pools import Pools
 
 OUR_SQLSTATES = ("MM001", "MM002", "MM003", "MM004", "MM005")
 """SQLSTATEs that our SQL functions raise; the first migration lists them."""
-POOLER_SQLSTATES = ("26000", "42P05")
-"""SQLSTATEs for a prepared statement that does not exist or already exists because a pooler switched to another server
-connection."""
 _COLLISION_SQLSTATES = ("40001", "40P01", "23505")
 """SQLSTATEs for serialization failures, deadlocks and unique violations, which mean that another transaction was
 faster."""

@@ -278,7 +278,7 @@ def _filtered_step(scan: Scan[R], now: int) -> tuple[Step, int | None]:
     # An inexact condition lets other rows through, so its page may contain fewer matches than `scan.limit`.
     limit = values[-1] = scan.limit if condition.exact else _PAGE_ROWS  # LIMIT NULL means no limit
     text = sql.filtered_sql(scan.kind, shape, condition.source, condition.sql)
-    return Step(text, [*(cell(value) for value in values), *condition.cells], ours=False), limit
+    return Step(text, [*(cell(value) for value in values), *condition.cells]), limit
 
 
 def _scan_parts(scan: Scan[R], now: int) -> tuple[sql.Shape, list[object]]:

@@ -7,11 +7,10 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import psycopg
-
 from ...backoff import pause
 from ...errors import StoreError
 from .pipeline import Failed
+from .pools import connected, run_script
 from .session import Session
 
 LOCK_TIMEOUT_MS = 900
@@ -81,16 +80,12 @@ async def patiently(session: Session, *sql: str) -> None:
 async def only_builder(session: Session) -> AsyncIterator[bool]:
     """Ensure that only one process builds. The context yields False if another process is building. The lock belongs to
     a transaction on its own connection, so it is released when the process ends."""
-    client = await session.pools.client()
-    connection = await session.pools.connect(client)
-    try:
+    async with connected(session.options, session.runtime) as connection:
         ours = True
         try:
-            await client.script(connection, _HOLD)
-        except psycopg.Error as busy:
-            if busy.sqlstate != _BUSY_SQLSTATE:
-                raise StoreError(f"a migration could not begin ({busy.sqlstate})") from busy
+            await run_script(connection, session.runtime, _HOLD)
+        except Failed as failed:
+            if failed.state != _BUSY_SQLSTATE:
+                raise StoreError(f"a migration could not begin ({failed.state})") from failed
             ours = False
         yield ours
-    finally:
-        await client.end(connection)
