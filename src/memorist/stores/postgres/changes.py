@@ -39,6 +39,7 @@ from .statements import (
     append_first_sql,
     append_next_sql,
     delete_range_sql,
+    expires,
     put_cells,
     writes,
 )
@@ -111,19 +112,20 @@ class _Planner:
         self._step(owner, step)
 
     def _put(self, index: int, change: Put) -> None:
-        kind = type(change.record)
-        sql, cells = writes(kind), row_cells(kind, codec(kind).encode(change.record), put_cells(kind))
+        record_type = type(change.record)
+        row = codec(record_type).encode(change.record)
+        sql, cells = writes(record_type), row_cells(record_type, row, put_cells(record_type))
         # A row that does not exist cannot be locked, so the Expect alone would let two writers through. With `fresh`,
         # the INSERT of the second waits until the first commits, and then fails because the row exists.
-        fresh = (kind, change.record.row_key) in self._absent
+        fresh = (record_type, change.record.row_key) in self._absent
         # A second Put of the row in this batch replaces the batch's own row, so only the first one is `fresh`.
-        self._absent.discard((kind, change.record.row_key))
+        self._absent.discard((record_type, change.record.row_key))
         text = sql.put
         if change.absent or fresh:
             text = sql.ensure if change.absent else sql.fresh
-            if sql.ensure_takes_now:
+            if expires(record_type):
                 cells.append(self._now)
-        self._answer(index, Step(text, cells, _formats(sql.put_binary, cells)), stored_reader(kind))
+        self._answer(index, Step(text, cells, _formats(sql.put_binary, cells)), stored_reader(record_type))
 
     def _delete(self, index: int, change: Delete) -> None:
         sql, cells = writes(change.kind).delete, [cell(value) for value in change.key]
@@ -131,18 +133,19 @@ class _Planner:
             # The Expect could not lock the missing row. If another transaction has created it since, it must stay, so
             # that the Put that follows conflicts with it and everything is rolled back.
             sql = writes(change.kind).delete_expired
-            if "expires_at" in codec(change.kind).position_of:
+            if expires(change.kind):
                 cells.append(self._now)
         self._answer(index, Step(sql, cells), lambda reply: reply.touched > 0)
 
     def _load(self, index: int, record: Record) -> None:
-        kind = type(record)
-        row = codec(kind).encode(record)
-        sql, cells = writes(kind), row_cells(kind, row, range(len(row)))
-        if kind.table.history:
+        record_type = type(record)
+        row = codec(record_type).encode(record)
+        sql, cells = writes(record_type), row_cells(record_type, row, range(len(row)))
+        # An import brings its own history, so the trigger must not add the rows that it replaces.
+        if record_type.table.history:
             self._step(index, Step(LOADING, [b"on"]))
         self._answer(index, Step(sql.load, cells, _formats(sql.binary, cells)), lambda reply: None)
-        if kind.table.history:
+        if record_type.table.history:
             self._step(index, Step(LOADING, [b"off"]))
 
     def _delete_range(self, index: int, change: DeleteRange) -> None:
@@ -182,7 +185,7 @@ class _Planner:
         if not sql:
             raise Unsupported(f"rows of {change.kind.table.name} have no version to expect")
         cells: list[Cell] = [*map(cell, change.key), b"%d" % change.version]
-        if "expires_at" in codec(change.kind).position_of:
+        if expires(change.kind):
             cells.append(self._now)
         if change.version == 0:
             self._absent.add((change.kind, change.key))
@@ -214,13 +217,14 @@ def _lock_order(changes: Sequence[Change]) -> list[int]:
 
 
 def _formats(raw: tuple[int, ...] | None, cells: list[Cell]) -> Sequence[int] | None:
+    # The cells that follow a row, its checksum and the time, are text.
     return None if raw is None else (*raw, *(0,) * (len(cells) - len(raw)))
 
 
-def row_cells(record_type: type[Record], row: Row, places: Iterable[int]) -> list[Cell]:
+def row_cells(record_type: type[Record], row: Row, positions: Iterable[int]) -> list[Cell]:
     """Return the cells of a row at these positions as parameters, followed by the row's checksum if the table has
     one."""
-    cells = [cell(row[position]) for position in places]
+    cells = [cell(row[position]) for position in positions]
     if record_type.table.checksum:
         cells.append(b"%d" % codec(record_type).sum(summed(record_type)(row)))
     return cells

@@ -6,13 +6,13 @@ from collections.abc import Awaitable, Callable
 
 from ...errors import CorruptRecord
 from ...records import Record
-from ...values import JsonObject
+from ...values import INT_MIN, JsonObject
 from ..codec import Row, codec, kinds
 from .pipeline import Step, cell
 from .rows import Reader
 from .schema import APP, Server, look, migrations, roles
 from .session import Session
-from .statements import quoted, selected, table
+from .statements import Shape, expires, scan_sql
 
 _SETTINGS = (
     "server_version", "synchronous_commit", "fsync", "full_page_writes", "data_checksums", "max_connections",
@@ -134,23 +134,21 @@ async def _damaged(session: Session, orgs: list[str]) -> dict[str, int]:
 
 
 async def _damaged_rows(session: Session, org: str, record_type: type[Record]) -> int:
-    key = record_type.table.key
-    after = ", ".join(f"${i}" for i in range(2, len(key) + 1))
-    head = f"SELECT {selected(record_type)} FROM {table(record_type)} WHERE org = $1"
-    tail = f"ORDER BY {quoted(key)} LIMIT {_PAGE_ROWS}"
-    bad, cells, reader = 0, [cell(org)], Reader(session)
+    bad, after, reader = 0, list[object](), Reader(session)
     while True:
-        beyond = f" AND ({quoted(key[1:])}) > ({after})" if len(cells) > 1 else ""
-        rows = (await session.read(org, Step(f"{head}{beyond} {tail}".encode(), cells))).rows
+        sql = scan_sql(record_type, Shape(None, prefix=1, after=len(after), limited=True))
+        # Nothing has expired at the earliest time, so this reads expired rows too.
+        values = [org, *after, *([INT_MIN] if expires(record_type) else []), _PAGE_ROWS]
+        rows = (await session.read(org, Step(sql, [cell(value) for value in values]))).rows
         for row in rows:
-            bad += not await _sound(reader, record_type, row)
+            bad += not await _is_sound(reader, record_type, row)
         if len(rows) < _PAGE_ROWS:
             return bad
         positions = codec(record_type).position_of
-        cells = [cell(org), *(cell(rows[-1][positions[name]]) for name in key[1:])]
+        after = [rows[-1][positions[name]] for name in record_type.table.key[1:]]
 
 
-async def _sound(reader: Reader, record_type: type[Record], row: Row) -> bool:
+async def _is_sound(reader: Reader, record_type: type[Record], row: Row) -> bool:
     try:
         await reader.records(record_type, [row])
     except CorruptRecord:

@@ -22,6 +22,7 @@ from ...records import Key, Record
 from ..codec import CRC32, Row, Sum, codec, columns_summed, damaged, decoded, pack, row_of
 from .pipeline import Step, cell
 from .session import Session
+from .statements import column_list, key_match, table
 
 _PHYSICAL = (
     b"SELECT a.attname::text FROM pg_attribute a WHERE a.attrelid = ('memorist.' || quote_ident($1))::regclass "
@@ -102,9 +103,7 @@ class Reader:
         """Return the cells of a row by name, including unknown ones, and its checksum, or None if the row no longer
         exists."""
         wanted = [*names, *(name for name in codec(record_type).names if name not in names), "checksum"]
-        match = " AND ".join(f'"{name}" = ${i}' for i, name in enumerate(record_type.table.key, 1))
-        columns = ", ".join(f'"{name}"' for name in wanted)
-        sql = f'SELECT {columns} FROM memorist."{record_type.table.name}" WHERE {match}'.encode()
+        sql = f"SELECT {column_list(wanted)} FROM {table(record_type)} WHERE {key_match(record_type)}".encode()
         rows = (await self._session.read(str(key[0]), Step(sql, [cell(value) for value in key]))).rows
         if not rows:
             return None
