@@ -99,6 +99,7 @@ class _Planner:
             self._expect(index, change)
 
     def _enter_org(self, org: str) -> None:
+        # Row-level security checks writes too. A batch may name several orgs, so each run of changes names its own.
         if org != self._org:
             self._org = org
             self._step(None, self._enter(org))
@@ -163,8 +164,10 @@ class _Planner:
             step = Step(BEGIN_APPEND, [cell(change.org), cell(change.thread), *begin])
             self._answer(index, step, lambda reply: _appended(reply, count))
             return
-        # The first statement locks the thread's row and reserves all numbers. The others count back from the thread's
-        # new length, which no other transaction can change before the commit.
+        # The numbers come from the thread's row and not from a sequence. Transactions commit in another order than they
+        # draw from a sequence, so a reader of "everything after N" would miss messages. The first statement locks the
+        # row and reserves all numbers. The others count back from the thread's new length, which no other transaction
+        # can change before the commit.
         rows = [_message_cells(change, message) for message in change.messages]
         self._answer(index, Step(append_first_sql(), [*rows[0], *begin]), lambda reply: _appended(reply, count))
         for back, cells in zip(range(count - 2, -1, -1), rows[1:], strict=True):
@@ -172,6 +175,7 @@ class _Planner:
 
     def _increment(self, index: int, record: StateEntry) -> None:
         by = int(record.value)
+        # The server checks the sum, but an amount beyond 64 bits could not even be sent.
         if not INT_MIN <= by <= INT_MAX:
             raise counter_overflow(record)
         at = codec(StateEntry).position_of
@@ -241,14 +245,14 @@ def _message_cells(change: Append, message: Message) -> list[Cell]:
 
 def stored_reader(record_type: type[Record]) -> Read:
     """Return a function that reads the reply to a Put."""
-    created_there = "created_at" in codec(record_type).position_of
+    has_creation_time = "created_at" in codec(record_type).position_of
 
     def read(reply: Reply) -> Stored | None:
         rows = reply.rows
-        if not rows:
+        if not rows:  # `ensure` met a live row
             return None
         version, created = rows[0]
-        return Stored(version, to_datetime(created) if created_there and created is not None else None)
+        return Stored(version, to_datetime(created) if has_creation_time and created is not None else None)
 
     return read
 
@@ -261,6 +265,7 @@ def _appended(reply: Reply, count: int) -> Appended:
 def refusal(failed: Failed, changes: Sequence[Change], owner: int | None) -> Appended:
     """Turn a refusal from our SQL functions (SQLSTATE MM001 to MM005) into the result of a replayed append, or
     raise."""
+    # The functions raise errors instead of returning a code, because an error also undoes the rest of the batch.
     change = None if owner is None else changes[owner]
     if failed.state == "MM003":
         first, count = failed.detail.split(",")

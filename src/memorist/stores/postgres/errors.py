@@ -33,6 +33,7 @@ def broken(lost: Lost, options: Options, *, unsure: bool) -> MemoristError:
 
 def refused(failed: Failed, options: Options) -> MemoristError:
     """Return the error for a failed statement, by its SQLSTATE."""
+    # The server's own message is left out, because it may quote values.
     state, address = failed.state, options.address
     if state == "57014":
         return StoreTimeout(f"Postgres ended a statement after {options.statement_timeout:g} s")
@@ -48,6 +49,7 @@ def refused(failed: Failed, options: Options) -> MemoristError:
         return SchemaError("the database user lacks rights; grant it memorist_app, and memorist_worker to workers")
     if state.startswith(("XX001", "XX002")):
         return CorruptRecord(f"Postgres reports damaged pages ({state}); restore a backup")
+    # Classes 57P and 08 mean that the server stops or the connection broke, and 53 that it lacks a resource.
     if failed.fatal or state.startswith(("57P", "08", "53", "25006")):
         facts: dict[str, Any] = {"refuses_writes": True} if state in _NO_WRITES else {}
         text = f"Postgres at {address} cannot serve requests now ({state}: {failed.message})"

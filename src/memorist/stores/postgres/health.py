@@ -48,9 +48,9 @@ MAX_COUNTED_ROWS = 10_000
 async def diagnose(session: Session, deep: bool, orgs: Callable[[], Awaitable[list[str]]]) -> JsonObject:
     """Return a report on the server, its settings, the schema, row-level security, sizes and problems."""
     server = await look(session)
-    wanted = ", ".join(f"current_setting('{name}', true)" for name in _SETTINGS)
-    asked = (f"SELECT {wanted}".encode(), _TABLES, _SEARCHER, _USED)
-    steps = [Step(sql, ()) for sql in asked]
+    # The second argument returns NULL for a setting that this version of the server does not have.
+    columns = ", ".join(f"current_setting('{name}', true)" for name in _SETTINGS)
+    steps = [Step(sql, ()) for sql in (f"SELECT {columns}".encode(), _TABLES, _SEARCHER, _USED)]
     replies = await session.run(steps, repeatable=True)
     settings: dict[str, str] = dict(zip(_SETTINGS, replies[0].rows[0], strict=True))
     tables = replies[1].rows
@@ -88,6 +88,7 @@ async def _counted(session: Session, server: Server, tables: list[Row]) -> dict[
         return {}
     part = "SELECT '{0}', count(*) FROM (SELECT FROM memorist.\"{0}\" LIMIT {1}) AS counted"
     counts = " UNION ALL ".join(part.format(name, MAX_COUNTED_ROWS + 1) for name, *_ in tables)
+    # The policy `upkeep` lets the owner see all orgs, until the end of this transaction.
     upkeep = Step(b"SELECT set_config('memorist.upkeep', 'on', true)", ())
     rows = (await session.run([upkeep, Step(counts.encode(), ())], repeatable=True))[1].rows
     return {name: count for name, count in rows if count <= MAX_COUNTED_ROWS}
@@ -95,9 +96,9 @@ async def _counted(session: Session, server: Server, tables: list[Row]) -> dict[
 
 def _notes(server: Server, indexed: bool, settings: dict[str, str]) -> list[str]:
     notes = []
-    wanted = _LOCKED_TABLES * server.partitions
-    if int(settings["max_locks_per_transaction"]) < wanted:
-        notes.append(f"with {server.partitions} partitions, writers need max_locks_per_transaction = {wanted}; set it")
+    locks = _LOCKED_TABLES * server.partitions
+    if int(settings["max_locks_per_transaction"]) < locks:
+        notes.append(f"with {server.partitions} partitions, writers need max_locks_per_transaction = {locks}; set it")
     if not server.vectors:
         notes.append("pgvector 0.7 or newer is not installed; once it is, run `memorist migrate` as the owner")
     if not indexed:
@@ -114,6 +115,7 @@ def _problems(session: Session, settings: dict[str, str], tables: list[Row], ser
             problems.append(f"{name} is {settings[name]}: a crash of the machine may lose or damage data")
     if session.options.durability == "normal":
         problems.append("durability is normal: a crash of the server may lose the last writes")
+    # Row-level security without FORCE does not apply to the owner, who may well be the application's user.
     open_tables = [name for name, fenced, *_ in tables if not fenced]
     if open_tables:
         problems.append(f"row-level security is not forced on {', '.join(open_tables)}")
@@ -126,14 +128,14 @@ async def _damaged(session: Session, orgs: list[str]) -> dict[str, int]:
     """Return the number of rows in each table that do not match their checksums."""
     counts: dict[str, int] = {}
     for org in orgs:
-        for kind in (kind for kind in kinds() if kind.table.checksum):
-            bad = await _damaged_rows(session, org, kind)
+        for record_type in (record_type for record_type in kinds() if record_type.table.checksum):
+            bad = await _count_damaged(session, org, record_type)
             if bad:
-                counts[kind.table.name] = counts.get(kind.table.name, 0) + bad
+                counts[record_type.table.name] = counts.get(record_type.table.name, 0) + bad
     return counts
 
 
-async def _damaged_rows(session: Session, org: str, record_type: type[Record]) -> int:
+async def _count_damaged(session: Session, org: str, record_type: type[Record]) -> int:
     bad, after, reader = 0, list[object](), Reader(session)
     while True:
         sql = scan_sql(record_type, Shape(None, prefix=1, after=len(after), limited=True))

@@ -42,6 +42,7 @@ def summed(record_type: type[Record]) -> Callable[[Row], Row]:
     """Empty the cells of a row that the server fills in. The function is compiled because it runs for each row read."""
     hidden = server_columns(record_type)
     cells = ("None" if c.name in hidden else f"r[{i}]" for i, c in enumerate(codec(record_type).columns))
+    # Only column positions from our own declarations get into this text.
     empty: Callable[[Row], Row] = eval(f"lambda r: ({', '.join(cells)},)")
     return empty
 
@@ -62,6 +63,7 @@ class Reader:
         if record_type.table.checksum:
             strip, base = summed(record_type), codec(record_type).sum_base
             for number, row in enumerate(rows):
+                # Without page checksums, Postgres returns a row with a flipped bit as if it were sound.
                 if base | crc32(pack(strip(row))) != row[-1]:
                     rows[number] = await self._of_another_version(record_type, row)
         return records_of(record_type, rows)

@@ -51,6 +51,8 @@ async def scrub(session: Session, runtime: Runtime) -> Scrubbed:
 
 async def _rewrite(session: Session, name: str) -> None:
     try:
+        # A plain VACUUM only marks the space of dead rows as free, and their bytes stay in the file. FULL writes a new
+        # one. ANALYZE replaces statistics that may quote deleted values.
         await _statement(session, f'VACUUM (FULL, ANALYZE) memorist."{name}"')
     except Failed as failed:
         raise StoreError(f"a table could not be rewritten ({failed.state}: {failed.message})") from failed
@@ -100,7 +102,9 @@ async def _copies(session: Session) -> Scrubbed:
         session, "SELECT current_setting('archive_mode') <> 'off', (SELECT count(*) FROM pg_stat_replication)"
     )
     left = ["archived write-ahead log (archive_mode is on)"] if archives in (True, "t") else []
-    return Scrubbed(left=[*left, *([f"the log of {replicas} replicas"] if int(replicas) else [])])
+    if int(replicas):
+        left.append(f"the log of {replicas} replicas")
+    return Scrubbed(left=left)
 
 
 async def _row(session: Session, sql: str) -> Any:
@@ -109,6 +113,7 @@ async def _row(session: Session, sql: str) -> Any:
 
 async def _statement(session: Session, sql: str) -> None:
     """Run one statement outside any transaction, as the connecting user."""
+    # VACUUM and ALTER SYSTEM refuse to run in a transaction, and the application's role may not run them.
     try:
         await session.pools.script(sql)
     except Lost as lost:

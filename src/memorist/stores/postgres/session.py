@@ -35,6 +35,10 @@ class Session:
         self.runtime = runtime
         self.assume(None, None)
 
+    def open(self) -> None:
+        """Accept work, also after `close`."""
+        self.pools.open()
+
     def assume(self, app: str | None, worker: str | None) -> None:
         """Use these database roles from now on: `app` for the rows of one org, `worker` for work across orgs."""
         limits = {
@@ -92,14 +96,15 @@ class Session:
                 if failed.state in POOLER_SQLSTATES and (self.pools.stop_preparing() or tries <= _MAX_ATTEMPTS):
                     # A pooler in transaction mode does not support prepared statements, so try again without them.
                     continue
-                if tries > _MAX_ATTEMPTS or not _worth_repeating(failed):
+                if tries > _MAX_ATTEMPTS or not _is_worth_repeating(failed):
                     raise refused(failed, self.options) from failed
                 # The server has rolled back, so the whole transaction can be sent again. The pause is random, so that
                 # two writers that collided do not collide again.
                 await self.runtime.sleep(pause(tries, first=0.002, longest=0.05))
             except Lost as lost:
-                # Once a transaction may have been committed, the outcome stays unknown, even if a later attempt fails
-                # before it sends anything.
+                # A broken connection says nothing about the commit. Repeating an append without a key could store the
+                # message twice, so only `repeatable` steps are sent again. Once a transaction may have been committed,
+                # the outcome stays unknown, even if a later attempt fails before it sends anything.
                 unsure = unsure or lost.sent
                 if tries > _MAX_ATTEMPTS or lost.slow or (unsure and not repeatable):
                     raise broken(lost, self.options, unsure=unsure and not repeatable) from lost
@@ -120,7 +125,10 @@ class Session:
         await self.pools.close()
 
 
-def _worth_repeating(failed: Failed) -> bool:
+def _is_worth_repeating(failed: Failed) -> bool:
     """Return whether a failed transaction, which was rolled back, is likely to succeed if retried."""
+    # Postgres refuses to run a prepared statement whose result type a migration has changed. `settle` has closed the
+    # connection, so the next attempt prepares it anew. A class 57P error means that the server is stopping or
+    # starting.
     stale_plan = failed.state == "0A000" and "cached plan" in failed.message
     return failed.state in _COLLISION_SQLSTATES or stale_plan or (failed.fatal and failed.state.startswith("57P"))

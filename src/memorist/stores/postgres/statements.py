@@ -98,7 +98,9 @@ def writes(record_type: type[Record]) -> Writes:
     ensure = f"{put} WHERE t.expires_at <= {now}" if expires(record_type) else f"{insert} ON CONFLICT DO NOTHING"
     match = key_match(record_type)
     expired = f"expires_at <= ${len(key) + 1}" if expires(record_type) else "false"
-    # The serialization failure makes `Session.run` send the batch again, and its Expect then reports the conflict.
+    # ON CONFLICT sees rows that were committed after this transaction began, so `ensure` finds the row that the Expect
+    # could not lock. The serialization failure makes `Session.run` send the batch again, and its Expect then reports
+    # the conflict.
     fresh = (
         f"WITH w AS ({ensure} RETURNING {back}) SELECT * FROM w "
         f"UNION ALL SELECT memorist.lost_race(), 0 WHERE NOT EXISTS (SELECT FROM w)"
@@ -171,6 +173,8 @@ def _expect(record_type: type[Record], match: str) -> str:
 
 
 def _alive(record_type: type[Record], index: int) -> str:
+    # Expired rows stay until they are purged, so every read checks. The time is the client's, because the
+    # clock can be replaced.
     return f" AND (expires_at IS NULL OR expires_at > ${index})" if expires(record_type) else ""
 
 

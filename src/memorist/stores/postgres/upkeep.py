@@ -71,6 +71,7 @@ async def patiently(session: Session, *sql: str) -> None:
         try:
             return await session.pools.script(*sql)
         except Failed as failed:
+            # 55P03 is a lock timeout, and 40P01 a deadlock.
             if failed.state not in ("55P03", "40P01") or time.monotonic() > until:
                 raise
         await session.runtime.sleep(pause(tries, first=0.1, longest=2.0))

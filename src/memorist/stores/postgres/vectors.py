@@ -86,6 +86,8 @@ async def add_vectors(session: Session, home: str | None) -> bool:
 
 async def _copy(session: Session) -> None:
     """Fill the column for the existing rows, in key order."""
+    # The batches are short transactions, so no writer waits for long. A batch may run twice, because it only fills rows
+    # that are still empty.
     last: tuple[str, ...] | None = ("", "", "", "", "")
     while last is not None:
         step = Step(_COPY, [cell(value) for value in last])
