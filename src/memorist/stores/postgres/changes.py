@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -47,39 +46,39 @@ from .statements import (
 Read = Callable[[Reply], ChangeResult]
 
 
-class Statements(NamedTuple):
-    """Holds the statements of one `apply`, the change to which each belongs, and the reply that contains each change's
-    result."""
-
-    steps: list[Step]
-    owners: list[int | None]
-    answers: dict[int, tuple[int, Read]]
-
-    def results(self, replies: Sequence[Reply]) -> list[ChangeResult]:
-        """Return one result per change."""
-        readers = (self.answers[n] for n in range(len(self.answers)))
-        return [read(replies[position]) for position, read in readers]
-
-
-def plan(changes: Sequence[Change], now: int, enter: Callable[[str], Step]) -> Statements:
+def plan(changes: Sequence[Change], now: int, enter: Callable[[str], Step]) -> Plan:
     """Return statements for the changes. `enter` creates the step that switches row-level security to an org."""
-    planner = _Planner(now, enter)
+    statements = Plan(now, enter)
     for position in _lock_order(changes):
-        planner.add(position, changes[position])
-    return Statements(planner.steps, planner.owners, planner.answers)
+        statements.add(position, changes[position])
+    return statements
 
 
-class _Planner:
+class Plan:
+    """Collects the statements of one `apply`."""
+
     def __init__(self, now: int, enter: Callable[[str], Step]) -> None:
         self.steps: list[Step] = []
         self.owners: list[int | None] = []
-        self.answers: dict[int, tuple[int, Read]] = {}
+        """The change to which each step belongs, by its index. The steps that enter an org belong to none."""
+        self._readers: list[Read | None] = []
+        """The function that reads a change's result from the reply to a step, for each step whose reply contains
+        one."""
         self._now = b"%d" % now
         self._enter = enter
         self._org: str | None = None
         self._absent: set[tuple[type[Record], Key]] = set()
         """Rows that must not exist according to an earlier Expect in this batch. A Put of one of them is a plain
         insert."""
+
+    def results(self, replies: Sequence[Reply]) -> list[ChangeResult]:
+        """Return one result per change."""
+        results: dict[int | None, ChangeResult] = {}
+        for owner, read, reply in zip(self.owners, self._readers, replies, strict=True):
+            if read is not None:
+                results[owner] = read(reply)
+        # The steps are in the order of the locks, and the results in that of the changes.
+        return [results[position] for position in range(len(results))]
 
     def add(self, index: int, change: Change) -> None:
         self._enter_org(org_of(change))
@@ -104,13 +103,10 @@ class _Planner:
             self._org = org
             self._step(None, self._enter(org))
 
-    def _step(self, owner: int | None, step: Step) -> None:
+    def _step(self, owner: int | None, step: Step, read: Read | None = None) -> None:
         self.steps.append(step)
         self.owners.append(owner)
-
-    def _answer(self, owner: int, step: Step, read: Read) -> None:
-        self.answers[owner] = (len(self.steps), read)
-        self._step(owner, step)
+        self._readers.append(read)
 
     def _put(self, index: int, change: Put) -> None:
         record_type = type(change.record)
@@ -126,7 +122,7 @@ class _Planner:
             text = sql.ensure if change.absent else sql.fresh
             if expires(record_type):
                 cells.append(self._now)
-        self._answer(index, Step(text, cells, _formats(sql.put_binary, cells)), stored_reader(record_type))
+        self._step(index, Step(text, cells, _formats(sql.put_binary, cells)), stored_reader(record_type))
 
     def _delete(self, index: int, change: Delete) -> None:
         sql, cells = writes(change.kind).delete, [cell(value) for value in change.key]
@@ -136,7 +132,7 @@ class _Planner:
             sql = writes(change.kind).delete_expired
             if expires(change.kind):
                 cells.append(self._now)
-        self._answer(index, Step(sql, cells), lambda reply: reply.touched > 0)
+        self._step(index, Step(sql, cells), lambda reply: reply.touched > 0)
 
     def _load(self, index: int, record: Record) -> None:
         record_type = type(record)
@@ -145,7 +141,7 @@ class _Planner:
         # An import brings its own history, so the trigger must not add the rows that it replaces.
         if record_type.table.history:
             self._step(index, Step(LOADING, [b"on"]))
-        self._answer(index, Step(sql.load, cells, _formats(sql.binary, cells)), lambda reply: None)
+        self._step(index, Step(sql.load, cells, _formats(sql.binary, cells)), lambda reply: None)
         if record_type.table.history:
             self._step(index, Step(LOADING, [b"off"]))
 
@@ -153,7 +149,7 @@ class _Planner:
         after, before = change.after or (), change.before or ()
         sql = delete_range_sql(change.kind, Shape(None, len(change.prefix), len(after), len(before)))
         cells = [cell(value) for value in (*change.prefix, *after, *before)]
-        self._answer(index, Step(sql, cells), lambda reply: reply.touched)
+        self._step(index, Step(sql, cells), lambda reply: reply.touched)
 
     def _append(self, index: int, change: Append) -> None:
         count = len(change.messages)
@@ -162,14 +158,14 @@ class _Planner:
         begin = [*map(cell, numbers), self._now]
         if not count:
             step = Step(BEGIN_APPEND, [cell(change.org), cell(change.thread), *begin])
-            self._answer(index, step, lambda reply: _appended(reply, count))
+            self._step(index, step, lambda reply: _appended(reply, count))
             return
         # The numbers come from the thread's row and not from a sequence. Transactions commit in another order than they
         # draw from a sequence, so a reader of "everything after N" would miss messages. The first statement locks the
         # row and reserves all numbers. The others count back from the thread's new length, which no other transaction
         # can change before the commit.
         rows = [_message_cells(change, message) for message in change.messages]
-        self._answer(index, Step(append_first_sql(), [*rows[0], *begin]), lambda reply: _appended(reply, count))
+        self._step(index, Step(append_first_sql(), [*rows[0], *begin]), lambda reply: _appended(reply, count))
         for back, cells in zip(range(count - 2, -1, -1), rows[1:], strict=True):
             self._step(index, Step(append_next_sql(), [*cells, b"%d" % back]))
 
@@ -182,7 +178,7 @@ class _Planner:
         row = codec(StateEntry).encode(record)
         times = [cell(row[at[name]]) for name in ("created_at", "updated_at", "expires_at")]
         cells = [cell(record.org), cell(record.ns), cell(record.key), b"%d" % by, *times, self._now]
-        self._answer(index, Step(INCREMENT, cells), lambda reply: reply.rows[0][0])
+        self._step(index, Step(INCREMENT, cells), lambda reply: reply.rows[0][0])
 
     def _expect(self, index: int, change: Expect) -> None:
         sql = writes(change.kind).expect
@@ -193,7 +189,7 @@ class _Planner:
             cells.append(self._now)
         if change.version == 0:
             self._absent.add((change.kind, change.key))
-        self._answer(index, Step(sql, cells), lambda reply: None)
+        self._step(index, Step(sql, cells), lambda reply: None)
 
 
 def _lock_order(changes: Sequence[Change]) -> list[int]:
