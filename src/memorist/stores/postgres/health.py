@@ -13,6 +13,7 @@ from .rows import Reader
 from .schema import APP, Server, look, migrations, roles
 from .session import Session
 from .statements import Shape, expires, scan_sql
+from .upkeep import UPKEEP
 
 _SETTINGS = (
     "server_version", "synchronous_commit", "fsync", "full_page_writes", "data_checksums", "max_connections",
@@ -88,9 +89,7 @@ async def _counted(session: Session, server: Server, tables: list[Row]) -> dict[
         return {}
     part = "SELECT '{0}', count(*) FROM (SELECT FROM memorist.\"{0}\" LIMIT {1}) AS counted"
     counts = " UNION ALL ".join(part.format(name, MAX_COUNTED_ROWS + 1) for name, *_ in tables)
-    # The policy `upkeep` lets the owner see all orgs, until the end of this transaction.
-    upkeep = Step(b"SELECT set_config('memorist.upkeep', 'on', true)", ())
-    rows = (await session.run([upkeep, Step(counts.encode(), ())], repeatable=True))[1].rows
+    rows = (await session.run([UPKEEP, Step(counts.encode(), ())], repeatable=True))[1].rows
     return {name: count for name, count in rows if count <= MAX_COUNTED_ROWS}
 
 

@@ -31,10 +31,9 @@ _REPLAYED = (
     b"SELECT CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_insert_lsn() END "
     b">= $1::pg_lsn"
 )
-_WHO = Step(
+_WHO = (
     b"SELECT system_identifier::text, current_database()::text, pg_is_in_recovery(), "
-    b"coalesce(extract(epoch FROM now() - pg_last_xact_replay_timestamp())::float8, 0) FROM pg_control_system()",
-    (),
+    b"coalesce(extract(epoch FROM now() - pg_last_xact_replay_timestamp())::float8, 0) FROM pg_control_system()"
 )
 
 
@@ -119,8 +118,8 @@ class ReplicatedSession(Session):
     async def _check(self) -> None:
         """Refuse a server that is not a standby of the primary, because log positions of two systems cannot be
         compared."""
-        mine = (await super().run([_WHO], repeatable=True))[0].rows[0]
-        theirs = (await self._standby.run([_WHO], repeatable=True))[0].rows[0]
+        mine = (await super().run([Step(_WHO, ())], repeatable=True))[0].rows[0]
+        theirs = (await self._standby.query(_WHO))[0]
         if mine[:2] != theirs[:2]:
             raise UsageError("read_url= is not a replica of this database; leave it out, or name a standby of it")
         self._checked = True
@@ -129,7 +128,7 @@ class ReplicatedSession(Session):
         """Return a report on the primary with the standby's state."""
         address = self._standby.options.address
         try:
-            _, _, standby, lag = (await self._standby.run([_WHO], repeatable=True))[0].rows[0]
+            _, _, standby, lag = (await self._standby.query(_WHO))[0]
         except StoreError as away:
             problem = f"the replica at {address} does not answer, the primary serves all reads: {away}"
             return {**report, "replica": {"server": address}, "problems": [*report["problems"], problem]}

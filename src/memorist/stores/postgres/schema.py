@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ...errors import SchemaError, StoreError, StoreUnavailable, UsageError
 from ..migrations import Migration, migrations_in, refuse_newer
-from .pipeline import Failed, Lost, Step
+from .pipeline import Failed, Lost
 from .session import Session
 from .upkeep import once, patiently
 from .vectors import add_vectors
@@ -73,13 +73,12 @@ def migrations() -> list[Migration]:
 
 async def look(session: Session) -> Server:
     """Ask the server for its version, the user's rights and the version of the schema."""
-    row = (await session.run([Step(_LOOK, ())], repeatable=True))[0].rows[0]
-    server = Server(*row)
+    server = Server(*(await session.query(_LOOK))[0])
     if not server.recorded:
         return server
     # A statement that names a missing table fails as a whole, so the version needs a statement of its own.
     try:
-        schema, needs = (await session.run([Step(_VERSION, ())], repeatable=True))[0].rows[0]
+        schema, needs = (await session.query(_VERSION))[0]
     except SchemaError as cause:
         raise SchemaError(f"user {server.user} may not read the tables; grant it {APP}") from cause
     return server._replace(schema=schema, needs=needs)

@@ -13,7 +13,7 @@ from ...backoff import pause
 from ...errors import StoreError, StoreUnavailable, Unsupported
 from ...runtime import Runtime
 from ..base import Scrubbed
-from .pipeline import Failed, Lost, Step
+from .pipeline import Failed, Lost
 from .session import Session
 
 _TABLES = b"""
@@ -34,7 +34,7 @@ FROM pg_ls_waldir() WHERE name ~ '^[0-9A-F]{24}$'
 async def scrub(session: Session, runtime: Runtime) -> Scrubbed:
     """Rewrite all of our tables, then remove the log that still contains the dead rows, if this user is allowed to do
     so."""
-    tables = (await session.run([Step(_TABLES, ())], repeatable=True))[0].rows
+    tables = await session.query(_TABLES)
     if not all(owned for _, owned in tables):
         raise Unsupported("only the owner of the tables can rewrite them; run `memorist scrub` as that user")
     for name, _ in tables:
@@ -108,7 +108,7 @@ async def _copies(session: Session) -> Scrubbed:
 
 
 async def _row(session: Session, sql: str) -> Any:
-    return (await session.run([Step(sql.encode(), ())], repeatable=True))[0].rows[0]
+    return (await session.query(sql.encode()))[0]
 
 
 async def _statement(session: Session, sql: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import Any
 
 from ...backoff import pause
 from ...errors import (
@@ -78,6 +79,10 @@ class Session:
     async def read(self, org: str, *steps: Step) -> Reply:
         """Run read-only statements for one org, and return the reply to the last one."""
         return (await self.run([self.reading(org), *steps], repeatable=True))[-1]
+
+    async def query(self, sql: bytes) -> list[tuple[Any, ...]]:
+        """Return the rows of one read-only statement, which runs as the connecting user and for no org."""
+        return (await self.run([Step(sql, ())], repeatable=True))[0].rows
 
     async def run(self, steps: Sequence[Step], *, repeatable: bool) -> list[Reply]:
         """Run one transaction in one round trip.

@@ -9,13 +9,15 @@ from contextlib import asynccontextmanager
 
 from ...backoff import pause
 from ...errors import StoreError
-from .pipeline import Failed
+from .pipeline import Failed, Step
 from .pools import connected, run_script
 from .session import Session
 
 LOCK_TIMEOUT_MS = 900
 """The lock timeout of a statement that needs an exclusive lock. While it waits, other statements queue up behind it."""
 RETRY_SECONDS = 3600.0
+UPKEEP = Step(b"SELECT set_config('memorist.upkeep', 'on', true)", ())
+"""The step with which the owner of the tables sees the rows of all orgs until the end of the transaction."""
 _MIGRATION_LOCK_ID = 7_265_636_811
 """The advisory lock that a process holds during one script."""
 _INDEX_LOCK_ID = 7_265_636_812

@@ -15,7 +15,7 @@ from ...errors import StoreUnavailable
 from .pipeline import Failed, Lost, Step, cell
 from .search import INDEXED_DIMENSIONS
 from .session import Session
-from .upkeep import LOCK_TIMEOUT_MS, once, only_builder, patiently
+from .upkeep import LOCK_TIMEOUT_MS, UPKEEP, once, only_builder, patiently
 
 MAX_ENTRIES_AT_ONCE = 10_000
 """The maximum number of entries copied in a single transaction."""
@@ -23,8 +23,7 @@ BATCH_ENTRIES = 500
 """The number of entries of a large table to copy per transaction."""
 _FILE = Path(__file__).parent / "migrations" / "vectors.sql"
 _COLUMN = "SELECT FROM pg_attribute WHERE attrelid = to_regclass('memorist.entries') AND attname = 'embedding'"
-_AVAILABLE = Step(b"SELECT count(*) FROM pg_available_extensions WHERE name = 'vector'", ())
-_UPKEEP = Step(b"SELECT set_config('memorist.upkeep', 'on', true)", ())
+_AVAILABLE = b"SELECT count(*) FROM pg_available_extensions WHERE name = 'vector'"
 _MANY = (
     f"SELECT count(*) > $1::bigint OR EXISTS ({_COLUMN}) "
     "FROM (SELECT FROM memorist.entries LIMIT $1::bigint + 1) AS counted"
@@ -46,23 +45,22 @@ _FILL = (
     "UPDATE memorist.entries SET vector = vector WHERE length(vector) > 4;"
     "PERFORM set_config('memorist.upkeep', 'off', true);"
 )
-_PARTS = Step(b"SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = 'memorist.entries'::regclass", ())
-_INVALID = Step(
+_PARTS = b"SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = 'memorist.entries'::regclass"
+_INVALID = (
     b"SELECT c.oid::regclass::text FROM pg_index x JOIN pg_class c ON c.oid = x.indexrelid "
-    b"WHERE NOT x.indisvalid AND c.relkind = 'i' AND c.relnamespace = 'memorist'::regnamespace",
-    (),
+    b"WHERE NOT x.indisvalid AND c.relkind = 'i' AND c.relnamespace = 'memorist'::regnamespace"
 )
 _log = logging.getLogger("memorist.postgres")
 
 
 async def add_vectors(session: Session, home: str | None) -> bool:
     """Create the copy and its indexes. Return False if this is impossible or another process is already doing it."""
-    if not (await session.run([_AVAILABLE], repeatable=True))[0].rows[0][0]:
+    if not (await session.query(_AVAILABLE))[0][0]:
         return False
     schema = '"' + (home or "public").replace('"', '""') + '"'
     missing, column = f"NOT EXISTS ({_COLUMN})", _FILE.read_text(encoding="utf-8").replace("public", schema)
     try:
-        many = (await session.run([_UPKEEP, Step(_MANY, [cell(MAX_ENTRIES_AT_ONCE)])], repeatable=True))[1].rows[0][0]
+        many = (await session.run([UPKEEP, Step(_MANY, [cell(MAX_ENTRIES_AT_ONCE)])], repeatable=True))[1].rows[0][0]
         if not many:
             indexes = [
                 f"CREATE INDEX {_index(width)} ON memorist.entries {_what(schema, width)};"
@@ -91,15 +89,15 @@ async def _copy(session: Session) -> None:
     last: tuple[str, ...] | None = ("", "", "", "", "")
     while last is not None:
         step = Step(_COPY, [cell(value) for value in last])
-        rows = (await session.run([_UPKEEP, step], repeatable=True))[1].rows
+        rows = (await session.run([UPKEEP, step], repeatable=True))[1].rows
         last = rows[0] if rows else None
 
 
 async def _build(session: Session, schema: str) -> None:
     """Build the indexes concurrently, partition by partition if the table has partitions."""
-    for (name,) in (await session.run([_INVALID], repeatable=True))[0].rows:  # left by an interrupted build
+    for (name,) in await session.query(_INVALID):  # left by an interrupted build
         await _alone(session, f"DROP INDEX CONCURRENTLY IF EXISTS {name}")
-    parts = [name for (name,) in (await session.run([_PARTS], repeatable=True))[0].rows]
+    parts = [name for (name,) in await session.query(_PARTS)]
     # Keep this order: `schema.look` takes the last index as the sign that all of them are built.
     for width in INDEXED_DIMENSIONS:
         index, what = _index(width), _what(schema, width)
