@@ -37,10 +37,10 @@ from .statements import (
     Shape,
     append_first_sql,
     append_next_sql,
+    can_expire,
     delete_range_sql,
-    expires,
     put_cells,
-    writes,
+    write_statements,
 )
 
 Read = Callable[[Reply], ChangeResult]
@@ -111,7 +111,7 @@ class Plan:
     def _put(self, index: int, change: Put) -> None:
         record_type = type(change.record)
         row = codec(record_type).encode(change.record)
-        sql, cells = writes(record_type), row_cells(record_type, row, put_cells(record_type))
+        sql, cells = write_statements(record_type), row_cells(record_type, row, put_cells(record_type))
         # A row that does not exist cannot be locked, so the Expect alone would let two writers through. With `fresh`,
         # the INSERT of the second waits until the first commits, and then fails because the row exists.
         fresh = (record_type, change.record.row_key) in self._absent
@@ -120,24 +120,24 @@ class Plan:
         text = sql.put
         if change.absent or fresh:
             text = sql.ensure if change.absent else sql.fresh
-            if expires(record_type):
+            if can_expire(record_type):
                 cells.append(self._now)
         self._step(index, Step(text, cells, _formats(sql.put_binary, cells)), stored_reader(record_type))
 
     def _delete(self, index: int, change: Delete) -> None:
-        sql, cells = writes(change.kind).delete, [cell(value) for value in change.key]
+        sql, cells = write_statements(change.kind).delete, [cell(value) for value in change.key]
         if (change.kind, change.key) in self._absent:
             # The Expect could not lock the missing row. If another transaction has created it since, it must stay, so
             # that the Put that follows conflicts with it and everything is rolled back.
-            sql = writes(change.kind).delete_expired
-            if expires(change.kind):
+            sql = write_statements(change.kind).delete_expired
+            if can_expire(change.kind):
                 cells.append(self._now)
         self._step(index, Step(sql, cells), lambda reply: reply.touched > 0)
 
     def _load(self, index: int, record: Record) -> None:
         record_type = type(record)
         row = codec(record_type).encode(record)
-        sql, cells = writes(record_type), row_cells(record_type, row, range(len(row)))
+        sql, cells = write_statements(record_type), row_cells(record_type, row, range(len(row)))
         # An import brings its own history, so the trigger must not add the rows that it replaces.
         if record_type.table.history:
             self._step(index, Step(LOADING, [b"on"]))
@@ -181,11 +181,11 @@ class Plan:
         self._step(index, Step(INCREMENT, cells), lambda reply: reply.rows[0][0])
 
     def _expect(self, index: int, change: Expect) -> None:
-        sql = writes(change.kind).expect
+        sql = write_statements(change.kind).expect
         if not sql:
             raise Unsupported(f"rows of {change.kind.table.name} have no version to expect")
         cells: list[Cell] = [*map(cell, change.key), b"%d" % change.version]
-        if expires(change.kind):
+        if can_expire(change.kind):
             cells.append(self._now)
         if change.version == 0:
             self._absent.add((change.kind, change.key))

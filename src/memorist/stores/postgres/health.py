@@ -12,7 +12,7 @@ from .pipeline import Step, cell
 from .rows import Reader
 from .schema import APP, Server, look, migrations, roles
 from .session import Session
-from .statements import Shape, expires, scan_sql
+from .statements import Shape, can_expire, scan_sql
 from .upkeep import UPKEEP
 
 _SETTINGS = (
@@ -70,20 +70,20 @@ async def diagnose(session: Session, deep: bool, orgs: Callable[[], Awaitable[li
         "vectors": "pgvector" if server.vectors else "searched by the client",
         "text_search": "index" if indexed else "reads the namespace",
         "connections": f"{replies[3].rows[0][0]} of {settings['max_connections']}",
-        "rows": {name: rows for name, _, _, rows, _ in tables} | await _counted(session, server, tables),
+        "rows": {name: rows for name, _, _, rows, _ in tables} | await _count_rows(session, server, tables),
         "bytes": {name: size for name, _, _, _, size in tables},
         "partitioned": [name for name, _, parted, _, _ in tables if parted],
         "notes": _notes(server, indexed, settings),
         "problems": _problems(session, settings, tables, server),
     }
     if deep:
-        damaged = await _damaged(session, await orgs())
+        damaged = await _find_damage(session, await orgs())
         report["damaged"] = damaged
         report["problems"] += [f"{count} damaged rows in {name}; restore a backup" for name, count in damaged.items()]
     return report
 
 
-async def _counted(session: Session, server: Server, tables: list[Row]) -> dict[str, int]:
+async def _count_rows(session: Session, server: Server, tables: list[Row]) -> dict[str, int]:
     """Return the number of rows in small tables, if this user may see the rows of all orgs."""
     if not (server.owner or server.superuser or server.bypasses):
         return {}
@@ -123,7 +123,7 @@ def _problems(session: Session, settings: dict[str, str], tables: list[Row], ser
     return problems
 
 
-async def _damaged(session: Session, orgs: list[str]) -> dict[str, int]:
+async def _find_damage(session: Session, orgs: list[str]) -> dict[str, int]:
     """Return the number of rows in each table that do not match their checksums."""
     counts: dict[str, int] = {}
     for org in orgs:
@@ -139,7 +139,7 @@ async def _count_damaged(session: Session, org: str, record_type: type[Record]) 
     while True:
         sql = scan_sql(record_type, Shape(None, prefix=1, after=len(after), limited=True))
         # Nothing has expired at the earliest time, so this reads expired rows too.
-        values = [org, *after, *([INT_MIN] if expires(record_type) else []), _PAGE_ROWS]
+        values = [org, *after, *([INT_MIN] if can_expire(record_type) else []), _PAGE_ROWS]
         rows = (await session.read(org, Step(sql, [cell(value) for value in values]))).rows
         for row in rows:
             bad += not await _is_sound(reader, record_type, row)

@@ -95,12 +95,14 @@ class Client:
             try:
                 return await self._runtime.resolve(self._pool.getconn(LOOK_SECONDS))
             except PoolClosed as closed:
-                raise _closed(options) from closed
+                raise _closed_error(options) from closed
             except PoolTimeout as busy:
                 errors = self._pool.get_stats().get("connections_errors", 0)
                 # Without new errors, the pool is merely busy. More connections would make that worse.
                 if errors > self._errors_seen:
-                    async with connected(options, self._runtime):  # raises the reason, unless the server is back
+                    async with separate_connection(
+                        options, self._runtime
+                    ):  # raises the reason, unless the server is back
                         self._errors_seen = errors
                 if time.monotonic() > until:
                     text = f"all {options.pool_size} connections to {options.address} were busy"
@@ -173,20 +175,20 @@ class Pools:
     async def run(self, steps: Sequence[Step], seconds: float) -> list[Reply]:
         """Run one transaction on a connection of this process and event loop. Raises Failed, Lost or StoreError."""
         if self._homes.closed:
-            raise _closed(self._options)
+            raise _closed_error(self._options)
 
         self.round_trips += 1
         return await self._homes.use(lambda client: client.run(steps, self._prepare, seconds))
 
     async def script(self, *texts: str) -> None:
         """Run several scripts in sequence on a separate connection. Raises StoreUnavailable, Failed or Lost."""
-        async with connected(self._options, self._runtime) as connection:
+        async with separate_connection(self._options, self._runtime) as connection:
             for text in texts:
                 await run_script(connection, self._runtime, text)
 
 
 @asynccontextmanager
-async def connected(options: Options, runtime: Runtime) -> AsyncIterator[Any]:
+async def separate_connection(options: Options, runtime: Runtime) -> AsyncIterator[Any]:
     """Yield a connection outside the pools, which is closed at the end.
 
     Raises StoreUnavailable with the driver's reason, which contains no password.
@@ -219,7 +221,7 @@ async def run_script(connection: Any, runtime: Runtime, text: str) -> None:
         raise Failed(error) from error
 
 
-def _closed(options: Options) -> StoreUnavailable:
+def _closed_error(options: Options) -> StoreUnavailable:
     return StoreUnavailable("this store was closed", place=options.address)
 
 

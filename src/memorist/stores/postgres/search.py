@@ -58,7 +58,7 @@ class Search:
         """Return live entries that contain any of the terms, best first."""
         if not terms or limit < 1:
             return []
-        total, _ = await self._size(org, ns)
+        total, _ = await self._count_entries(org, ns)
 
         async def ask(condition: Condition, count: int) -> list[Entry]:
             cells = [cell(ns), array_cell(terms), _kinds(only), cell(now), cell(total), cell(count), cell(org)]
@@ -88,7 +88,7 @@ class Search:
         if not vector or limit < 1:
             return []
         width = len(vector)
-        size, everything = await self._size(org, ns)
+        size, everything = await self._count_entries(org, ns)
         indexed = width in INDEXED_DIMENSIONS and size > MAX_EXACT_ENTRIES and size * MIN_INDEXED_FRACTION >= everything
         text = "[" + ",".join(map(repr, map(float, vector))) + "]"
 
@@ -113,7 +113,7 @@ class Search:
         step = Step(sql, [*cells, *condition.cells])
         return (await self._session.read(org, *before, step)).rows
 
-    async def _size(self, org: str, ns: str) -> tuple[int, int]:
+    async def _count_entries(self, org: str, ns: str) -> tuple[int, int]:
         """Return the approximate number of entries in a namespace, and in total."""
         # These only choose between the index and an exact search, and weigh terms. Half a minute old is good enough,
         # and saves a round trip before most searches.
@@ -191,7 +191,7 @@ def _text_sql(condition: Condition) -> bytes:
     key = "t.org = $7 AND t.ns = $1 AND t.kind = r.kind AND t.parent = r.parent AND t.id = r.id"
     return (
         f"SELECT e.* FROM memorist.search_terms($1, $2::text[], $3::text[], $4, $5, {limit}) "
-        f"WITH ORDINALITY AS r(kind, parent, id, place) {_whole(key, condition)} ORDER BY r.place LIMIT $6"
+        f"WITH ORDINALITY AS r(kind, parent, id, place) {_look_up(key, condition)} ORDER BY r.place LIMIT $6"
     ).encode()
 
 
@@ -215,11 +215,11 @@ def _near_sql(width: int, indexed: bool, home: str, condition: Condition) -> byt
     key = "t.org = $1 AND t.ns = $2 AND t.kind = best.kind AND t.parent = best.parent AND t.id = best.id"
     return (
         f"WITH here AS MATERIALIZED ({inner}), best AS MATERIALIZED ({best}) "
-        f"SELECT d, e.* FROM best {_whole(key, _NONE)} ORDER BY d, e.kind, e.parent, e.id"
+        f"SELECT d, e.* FROM best {_look_up(key, _NONE)} ORDER BY d, e.kind, e.parent, e.id"
     ).encode()
 
 
-def _whole(key: str, condition: Condition) -> str:
+def _look_up(key: str, condition: Condition) -> str:
     """Fetch whole rows, each by its key, if they pass.
 
     OFFSET 0 prevents the planner from merging this into the outer query. Without statistics, it would scan the

@@ -52,10 +52,10 @@ class Session:
             "enable_seqscan": "off",
         }
         common = ", ".join(f"set_config('{name}', '{value}', true)" for name, value in limits.items())
-        wanted = "off" if self.options.durability == "normal" else "on"
+        mode = "off" if self.options.durability == "normal" else "on"
         # Full durability only overrides `off`. A stricter level that the operator chose, such as `remote_apply`, stays.
-        when = "true" if wanted == "off" else "current_setting('synchronous_commit') = 'off'"
-        durable = f"CASE WHEN {when} THEN set_config('synchronous_commit', '{wanted}', true) END"
+        when = "true" if mode == "off" else "current_setting('synchronous_commit') = 'off'"
+        durable = f"CASE WHEN {when} THEN set_config('synchronous_commit', '{mode}', true) END"
         role, across = (f", set_config('role', '{name}', true)" if name else "" for name in (app, worker))
         # The third argument limits each setting to the transaction, so the next caller of the pooled connection never
         # inherits this org or role.

@@ -44,7 +44,7 @@ def key_match(record_type: type[Record]) -> str:
     return " AND ".join(f"{_q(name)} = ${i}" for i, name in enumerate(record_type.table.key, 1))
 
 
-def expires(record_type: type[Record]) -> bool:
+def can_expire(record_type: type[Record]) -> bool:
     """Return whether rows can expire. Their statements then take the time as a parameter."""
     return "expires_at" in codec(record_type).position_of
 
@@ -74,7 +74,7 @@ def put_cells(record_type: type[Record]) -> tuple[int, ...]:
 
 
 @cache
-def writes(record_type: type[Record]) -> Writes:
+def write_statements(record_type: type[Record]) -> Writes:
     """Return the write statements of a kind of record, which are created on first use."""
     columns, key = codec(record_type).columns, record_type.table.key
     names = tuple(column.name for column in columns)
@@ -95,9 +95,9 @@ def writes(record_type: type[Record]) -> Writes:
     insert, conflict = _insert(record_type, inserted), f"ON CONFLICT ({column_list(key)}) DO UPDATE SET"
     put = f"{insert} {conflict} {_set(record_type, updated)}"
     # If the condition of DO UPDATE is false, RETURNING returns no row, which shows that a live row existed.
-    ensure = f"{put} WHERE t.expires_at <= {now}" if expires(record_type) else f"{insert} ON CONFLICT DO NOTHING"
+    ensure = f"{put} WHERE t.expires_at <= {now}" if can_expire(record_type) else f"{insert} ON CONFLICT DO NOTHING"
     match = key_match(record_type)
-    expired = f"expires_at <= ${len(key) + 1}" if expires(record_type) else "false"
+    expired = f"expires_at <= ${len(key) + 1}" if can_expire(record_type) else "false"
     # ON CONFLICT sees rows that were committed after this transaction began, so `ensure` finds the row that the Expect
     # could not lock. The serialization failure makes `Session.run` send the batch again, and its Expect then reports
     # the conflict.
@@ -164,7 +164,7 @@ def _expect(record_type: type[Record], match: str) -> str:
         return ""
     width = len(record_type.table.key)
     alive = f"CASE WHEN expires_at <= ${width + 2} THEN 0 ELSE version END"
-    version = alive if expires(record_type) else "version"
+    version = alive if can_expire(record_type) else "version"
     # FOR UPDATE holds the row lock until the commit, so that the version cannot change after this check.
     return (
         f"SELECT memorist.expect(${width + 1}::bigint, "
@@ -175,7 +175,7 @@ def _expect(record_type: type[Record], match: str) -> str:
 def _alive(record_type: type[Record], index: int) -> str:
     # Expired rows stay until they are purged, so every read checks. The time is the client's, because the
     # clock can be replaced.
-    return f" AND (expires_at IS NULL OR expires_at > ${index})" if expires(record_type) else ""
+    return f" AND (expires_at IS NULL OR expires_at > ${index})" if can_expire(record_type) else ""
 
 
 @cache

@@ -114,7 +114,7 @@ class PostgresStore:
     async def get(self, record_type: type[R], key: Key, *, now: int) -> R | None:
         """Return the live row under a key."""
         cells = [cell(value) for value in key]
-        if sql.expires(record_type):
+        if sql.can_expire(record_type):
             cells.append(b"%d" % now)
         rows = (await self._session.read(str(key[0]), Step(sql.get_sql(record_type), cells))).rows
         return (await self._reader.records(record_type, rows))[0] if rows else None
@@ -129,7 +129,7 @@ class PostgresStore:
         for org, positions in orgs.items():
             columns = range(1, len(record_type.table.key))
             cells = [cell(org), *(array_cell([keys[position][i] for position in positions]) for i in columns)]
-            if sql.expires(record_type):
+            if sql.can_expire(record_type):
                 cells.append(b"%d" % now)
             rows = (await self._session.read(org, Step(sql.get_many_sql(record_type), cells))).rows
             for (n, *_), record in zip(
@@ -289,7 +289,7 @@ def _scan_parts(scan: Scan[R], now: int) -> tuple[sql.Shape, list[object]]:
     widths = (len(scan.prefix), len(after), len(before), len(starts))
     shape = sql.Shape(scan.index, *widths, scan.reverse, scan.limit is not None)
     values: list[object] = [*scan.prefix, *after, *before, *starts]
-    if sql.expires(scan.kind):
+    if sql.can_expire(scan.kind):
         values.append(now)
     if scan.limit is not None:
         values.append(scan.limit)

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from ...backoff import pause
 from ...errors import StoreError
 from .pipeline import Failed, Step
-from .pools import connected, run_script
+from .pools import run_script, separate_connection
 from .session import Session
 
 LOCK_TIMEOUT_MS = 900
@@ -83,7 +83,7 @@ async def patiently(session: Session, *sql: str) -> None:
 async def only_builder(session: Session) -> AsyncIterator[bool]:
     """Ensure that only one process builds. The context yields False if another process is building. The lock belongs to
     a transaction on its own connection, so it is released when the process ends."""
-    async with connected(session.options, session.runtime) as connection:
+    async with separate_connection(session.options, session.runtime) as connection:
         ours = True
         try:
             await run_script(connection, session.runtime, _HOLD)

@@ -63,7 +63,7 @@ async def add_vectors(session: Session, home: str | None) -> bool:
         many = (await session.run([UPKEEP, Step(_MANY, [cell(MAX_ENTRIES_AT_ONCE)])], repeatable=True))[1].rows[0][0]
         if not many:
             indexes = [
-                f"CREATE INDEX {_index(width)} ON memorist.entries {_what(schema, width)};"
+                f"CREATE INDEX {_index_name(width)} ON memorist.entries {_index_definition(schema, width)};"
                 for width in INDEXED_DIMENSIONS
             ]
             await patiently(session, once(missing, column, "\n".join([_FILL, *indexes])))
@@ -96,34 +96,34 @@ async def _copy(session: Session) -> None:
 async def _build(session: Session, schema: str) -> None:
     """Build the indexes concurrently, partition by partition if the table has partitions."""
     for (name,) in await session.query(_INVALID):  # left by an interrupted build
-        await _alone(session, f"DROP INDEX CONCURRENTLY IF EXISTS {name}")
+        await _run_alone(session, f"DROP INDEX CONCURRENTLY IF EXISTS {name}")
     parts = [name for (name,) in await session.query(_PARTS)]
     # Keep this order: `schema.look` takes the last index as the sign that all of them are built.
     for width in INDEXED_DIMENSIONS:
-        index, what = _index(width), _what(schema, width)
+        index, what = _index_name(width), _index_definition(schema, width)
         if not parts:
-            await _alone(session, f"CREATE INDEX CONCURRENTLY IF NOT EXISTS {index} ON memorist.entries {what}")
+            await _run_alone(session, f"CREATE INDEX CONCURRENTLY IF NOT EXISTS {index} ON memorist.entries {what}")
             continue
         # An index on the partitioned table alone stays invalid until the index of every partition is attached. Postgres
         # cannot build it concurrently in one statement.
-        await _alone(session, f"CREATE INDEX IF NOT EXISTS {index} ON ONLY memorist.entries {what}")
+        await _run_alone(session, f"CREATE INDEX IF NOT EXISTS {index} ON ONLY memorist.entries {what}")
         for part in parts:
             own = f"{part.removeprefix('memorist.')}_near_{width}"
-            await _alone(session, f"CREATE INDEX CONCURRENTLY IF NOT EXISTS {own} ON {part} {what}")
-            await _alone(session, f"ALTER INDEX memorist.{index} ATTACH PARTITION memorist.{own}")
+            await _run_alone(session, f"CREATE INDEX CONCURRENTLY IF NOT EXISTS {own} ON {part} {what}")
+            await _run_alone(session, f"ALTER INDEX memorist.{index} ATTACH PARTITION memorist.{own}")
 
 
-async def _alone(session: Session, statement: str) -> None:
+async def _run_alone(session: Session, statement: str) -> None:
     # A concurrent build waits for old transactions, but nothing waits for it, so it needs no lock timeout.
     limit = 0 if "CONCURRENTLY" in statement else LOCK_TIMEOUT_MS
     await patiently(session, f"SET statement_timeout = 0; SET lock_timeout = {limit}", statement)
 
 
-def _index(width: int) -> str:
+def _index_name(width: int) -> str:
     return f"entries_near_{width}"
 
 
-def _what(schema: str, width: int) -> str:
+def _index_definition(schema: str, width: int) -> str:
     """Return the expressions to index. An index requires a fixed number of dimensions, so there is one index for each
     common number. Other vectors are searched exactly."""
     return (
