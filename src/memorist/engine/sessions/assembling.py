@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ...context.tool_choice import ToolChoice
     from ...recall.hit import Hit
     from .settings import AssembledRequest, Prefix
+    from .tools import ToolRecall
 
 NEIGHBOUR_MESSAGES = 10
 """How many messages around a pinned one to search for the rest of its tool exchange."""
@@ -56,7 +57,7 @@ class _Loaded(NamedTuple):
     prefix: type[Prefix]
     needs_of: Callable[[object], Needs]
     no_tools: ToolChoice
-    chosen_tools: Callable[..., Awaitable[ToolChoice]]
+    tools: type[ToolRecall]
     keep_settings: Callable[[Core, AssembledRequest], Awaitable[None]]
     as_budget: Callable[[Any], TokenBudget]
 
@@ -68,9 +69,9 @@ def _loaded() -> _Loaded:
     from ...context.reading import Reading
     from ...context.tool_choice import NO_TOOLS
     from .settings import AssembledRequest, Prefix, keep_settings
-    from .tools import chosen_tools
+    from .tools import ToolRecall
 
-    return _Loaded(Reading, AssembledRequest, Prefix, needs_of, NO_TOOLS, chosen_tools, keep_settings, as_budget)
+    return _Loaded(Reading, AssembledRequest, Prefix, needs_of, NO_TOOLS, ToolRecall, keep_settings, as_budget)
 
 
 class Recall(msgspec.Struct, frozen=True):
@@ -133,8 +134,8 @@ class Assembling:
         limits = checked_budget(core, DEFAULT_BUDGET if budget is None else budget)
         choice = loaded.no_tools
         if tools is not None or stash is not None or pinned_tools:
-            choice = await loaded.chosen_tools(
-                core, _query(input), tools, limits.tools, stash=stash, thread=thread, pinned=pinned_tools,
+            choice = await loaded.tools(core).choose(
+                _query(input), tools, limits.tools, stash=stash, thread=thread, pinned=pinned_tools,
                 earlier=earlier_tools,
             )  # fmt: skip
         parts: dict[str, Any] = {
@@ -283,11 +284,9 @@ class Assembling:
             return cast("list[Item]", list(asked))
         from ...languages.small_talk import is_small_talk
 
-        spec, recalling = recall_spec(asked) or Recall(), Recalling(self._core)
+        spec = recall_spec(asked) or Recall()
         # Also for a message that needs no recall, so that a wrong option shows at the first request.
-        recalling.check(
-            namespaces=spec.namespaces, kinds=spec.kinds, top_k=spec.top_k, min_score=spec.min_score, where=spec.where
-        )
+        Recalling(self._core).check(**msgspec.structs.asdict(spec))
         query = _query(input)
         if not query.strip() or is_small_talk(query):
             return []
@@ -296,16 +295,8 @@ class Assembling:
         return [self._item(hit) for hit in worth_sending(query, await self._hits(query, spec))]
 
     async def _hits(self, query: str, spec: Recall) -> list[Hit]:
-        return await Recalling(self._core).recall(
-            query,
-            namespaces=spec.namespaces,
-            top_k=MAX_ITEMS if spec.top_k is None else spec.top_k,
-            kinds=spec.kinds,
-            min_score=spec.min_score,
-            where=spec.where,
-            bare=True,
-            floored=spec.min_score is None,
-        )
+        options = msgspec.structs.asdict(spec)
+        return await Recalling(self._core).recall(query, **options, bare=True, floored=spec.min_score is None)
 
     @staticmethod
     def _item(hit: Hit) -> MemoryItem:

@@ -36,6 +36,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 METHODS = ("run", "invoke", "arun", "ainvoke")
 TASK_HITS = 8
+MAX_QUERY_CHARACTERS = 4000
+"""How much of a task's texts is used to search for memories."""
 OWN_THREAD = "memorist.thread"
 """The state key of the thread that a scope's agents continue."""
 
@@ -216,8 +218,11 @@ class Injection:
             async def run(*args: object, **kwargs: object) -> object:
                 texts = [value for value in (*args, *kwargs.values()) if isinstance(value, str)]
                 recalled = Made(self._core.at())
-                if recall is not None and recall is not False and takes and "recalled" not in kwargs:
-                    recalled, kwargs["recalled"] = await self._recalled(recall_spec(recall) or Recall(), texts)
+                spec = recall_spec(recall)
+                if spec is not None and takes and "recalled" not in kwargs:
+                    if not texts:
+                        raise UsageError("a task with recall needs at least one text argument to search for")
+                    recalled, kwargs["recalled"] = await self.recall("\n".join(texts)[:MAX_QUERY_CHARACTERS], spec)
                 output = await _run(self._core, function, args, kwargs)
                 if remember is not None or thread is not None:
                     text = _output_text(output)
@@ -229,19 +234,11 @@ class Injection:
 
         return cast(AsyncTask, wrap)
 
-    async def _recalled(self, spec: Recall, texts: Sequence[str]) -> tuple[Made, list[Hit]]:
-        if not texts:
-            raise UsageError("a task with recall needs at least one text argument to search for")
-        return await self.recall("\n".join(texts)[:4000], spec)
-
     async def recall(self, query: str, spec: Recall) -> tuple[Made, list[Hit]]:
         """Return the memories recalled for a task's query, and the sources of its output."""
         since = self._core.at()
-        hits = await self._core.part(Recalling).recall(
-            query, namespaces=spec.namespaces, top_k=TASK_HITS if spec.top_k is None else spec.top_k,
-            kinds=spec.kinds,
-            min_score=spec.min_score, where=spec.where,
-        )  # fmt: skip
+        options = msgspec.structs.asdict(spec) | {"top_k": TASK_HITS if spec.top_k is None else spec.top_k}
+        hits = await self._core.part(Recalling).recall(query, **options)
         return Made.of(since, hits), hits
 
     async def keep(self, output: Output, recalled: Made) -> bool:

@@ -136,14 +136,10 @@ class Rehearsal(Assembling):
         await catch_up(self._whole, [ns])
 
     async def _hits(self, query: str, spec: Recall) -> list[Hit]:
-        at = self._supposed.at
-        asked: dict[str, Any] = {
-            "namespaces": spec.namespaces, "top_k": 100 if spec.top_k is None else spec.top_k, "kinds": spec.kinds,
-            "min_score": spec.min_score, "where": spec.where, "before": at, "floored": spec.min_score is None,
-        }  # fmt: skip
+        options = msgspec.structs.asdict(spec) | {"before": self._supposed.at, "floored": spec.min_score is None}
         # The hits of a context come without reasons; the same recall with reasons says why each was found.
-        hits = await Recalling(self._whole).recall(query, **asked, bare=True)
-        reasons = {hit.id: hit.reasons for hit in await Recalling(self._whole).recall(query, **asked)}
+        hits = await Recalling(self._whole).recall(query, **options, bare=True)
+        reasons = {hit.id: hit.reasons for hit in await Recalling(self._whole).recall(query, **options)}
         hits = [msgspec.structs.replace(hit, reasons=reasons.get(hit.id, hit.reasons)) for hit in hits]
         until, thread = self._supposed.until, self._supposed.thread
         if until is not None:

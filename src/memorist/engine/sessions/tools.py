@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     import numpy as np
 
     from ...context.given import Tool
-    from ...context.tokens import Counter
     from ...context.tool_choice import ToolChoice
 
 READ_BACK_MESSAGES = 64
@@ -96,48 +95,34 @@ class ToolRecall:
     async def choose(
         self,
         query: str,
-        tools: Sequence[Tool],
+        tools: Iterable[Tool] | None,
         ceiling: int | None,
-        counter: Counter,
         *,
+        stash: int | None,
         thread: str | None,
         pinned: Sequence[str],
         earlier: Sequence[str],
     ) -> ToolChoice:
-        """Return the tools of a request that fit within their ceiling; see `memorist.context.tool_choice`."""
+        """Return the tools of a request that fit within their ceiling; see `memorist.context.tool_choice`.
+
+        If there is a `stash`, the tools include those that read back long results.
+        """
         from ...context.measure import count_tools
+        from ...context.read_tools import SEARCH_HISTORY, with_read_tools
+        from ...context.reading import as_tools
+        from ...context.stash import READ_MORE
         from ...context.tool_choice import choose_tools, used_tools
 
-        if ceiling is None or count_tools(tools, counter) <= ceiling:
-            return choose_tools(tools, None, counter, ranked=(), pinned=pinned)
+        definitions, counter = as_tools(tools), self._core.shared.counter
+        if stash is not None:
+            definitions = tuple(with_read_tools(definitions))
+            pinned = (*pinned, READ_MORE, SEARCH_HISTORY)
+        if ceiling is None or count_tools(definitions, counter) <= ceiling:
+            return choose_tools(definitions, None, counter, ranked=(), pinned=pinned)
         newest = [] if thread is None else await self._core.scan(
             Message, thread, reverse=True, limit=READ_BACK_MESSAGES
         )  # fmt: skip
         used = used_tools(newest[::-1])
-        ranked = () if earlier else await self.rank(query, tools)
-        return choose_tools(tools, ceiling, counter, ranked=ranked, pinned=pinned, used=used, earlier=earlier)
-
-
-async def chosen_tools(
-    core: Core,
-    query: str,
-    tools: Iterable[Tool] | None,
-    ceiling: int | None,
-    *,
-    stash: int | None,
-    thread: str | None,
-    pinned: Sequence[str],
-    earlier: Sequence[str],
-) -> ToolChoice:
-    """Return the tools of a request, including those that read back long results if there is a `stash`."""
-    from ...context.read_tools import SEARCH_HISTORY, with_read_tools
-    from ...context.reading import as_tools
-    from ...context.stash import READ_MORE
-
-    definitions = as_tools(tools)
-    if stash is not None:
-        definitions = tuple(with_read_tools(definitions))
-        pinned = (*pinned, READ_MORE, SEARCH_HISTORY)
-    return await ToolRecall(core).choose(
-        query, definitions, ceiling, core.shared.counter, thread=thread, pinned=pinned, earlier=earlier
-    )
+        # After the first request, only tools that the thread has used are added, so nothing has to be ranked.
+        ranked = () if earlier else await self.rank(query, definitions)
+        return choose_tools(definitions, ceiling, counter, ranked=ranked, pinned=pinned, used=used, earlier=earlier)
