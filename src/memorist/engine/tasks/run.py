@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from datetime import timedelta
 from functools import partial
 from types import TracebackType
@@ -300,19 +300,16 @@ class AsyncTaskRun:
     # -- beginning and end
 
     async def __aenter__(self) -> Self:
-        self._saved = await self._taken()
-        if self._saved.image is None:
-            self.state = self._first_state
-        else:
-            self.state = self._saved.state()
+        self._saved = await self._acquire(partial(self._core.retry, self._take))
+        self.state = self._first_state if self._saved.image is None else self._saved.state()
         return self
 
-    async def _taken(self) -> Saved:
+    async def _acquire(self, take: Callable[[], Awaitable[T]]) -> T:
+        """Take the lease, and wait for at most `wait` seconds while another worker holds it."""
         waited, tries = 0.0, 0
         while True:
             try:
-                taken: Saved = await self._core.retry(self._take)
-                return taken
+                return await take()
             except LeaseLost:
                 if waited >= self._wait:
                     raise
