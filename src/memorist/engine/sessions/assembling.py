@@ -173,6 +173,7 @@ class Assembling:
         if not pages and past is None:
             await Threads(core)._existing_or_fail(thread)
         context = await self._finished(reading)
+        # A request about the past, or inside a batch, says nothing about the program's next request.
         if is_present:
             request = loaded.request(
                 thread=thread, context=context, budget=limits, policy=policy, layout=layout, recall=recall,
@@ -204,6 +205,7 @@ class Assembling:
         used = [item.source.rpartition("/")[2] for item in context.memory_items if item.kind == "learning"]
         used += [line.source.rpartition("/")[2] for line in context.profile if line.lane in ("wishes", "corrections")]
         if used and self._core.scope.user is not None and self._core.moment is None:
+            # The count of uses is a write, and a full disk must not keep the program from its context.
             with shared.reading_on("the use of learnings"):
                 await Learnings(self._core).used(used)
         return context
@@ -219,6 +221,7 @@ class Assembling:
             page = await self._core.scan(
                 Message,
                 thread,
+                # The summary stands for everything up to this message.
                 after=(behind,),
                 before=(pages[-1].seq,) if pages else None,
                 reverse=True,
@@ -230,6 +233,7 @@ class Assembling:
                 break
         sizes = self._core.shared.message_tokens
         if (average := reading.average_tokens) is not None:
+            # A lost size only means that the next request guesses how many messages to read, so all may go at once.
             if len(sizes) >= MAX_SIZES:
                 sizes.clear()
             sizes[self._core.org, thread] = average
@@ -318,6 +322,7 @@ class Assembling:
         mine = [hit.id for hit in hits if hit.id.rpartition("#")[0] == thread]
         seqs = [int(id.rpartition("#")[2]) for id in mine]
         messages = await self._core.get_many(Message, [(thread, seq) for seq in seqs if not oldest or seq < oldest])
+        # A tool call without its result would be refused by every provider.
         return [[message] for message in messages if message is not None and not message.tool_calls][:k]
 
 

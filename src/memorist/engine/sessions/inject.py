@@ -186,6 +186,7 @@ class Injection:
             input, thread=thread, budget=budget, system=system, tools=tools, policy=policy, scratchpad=scratchpad,
             layout=layout,
         )  # fmt: skip
+        # No transaction is open while the agent runs, because it may take minutes and use the memory itself.
         output = await _called(core, agent, call, input, context)
         if thread is None:
             # Only now, so that an agent that fails leaves no empty thread.
@@ -263,6 +264,7 @@ class Injection:
 
 
 def _callable(agent: Agent, blocking: bool) -> Callable[..., object]:
+    # An agent object is often callable too, with other arguments than its `run`.
     if callable(agent) and not any(hasattr(agent, name) for name in METHODS):
         return agent
     order = METHODS if blocking else ("arun", "ainvoke", "run", "invoke")

@@ -58,6 +58,7 @@ class Reads:
         if kind is Fact and key in self._supposed.facts:
             return self._supposed.facts[key]
         row: Any = await self._store.get(kind, key, now=now)
+        # Pins name messages by number, so those of hidden messages must be hidden too.
         if kind is Pins and row is not None and row.thread == self._supposed.thread:
             return msgspec.structs.replace(row, seqs=tuple(seq for seq in row.seqs if self._is_said(seq)))
         return row
@@ -86,6 +87,7 @@ class Reads:
 
     async def _facts(self, asked: Scan[Any], now: int) -> list[object]:
         """Return the facts under a prefix, with assumed facts in place of stored ones."""
+        # An assumed fact may take the place of a stored one or stand between two, so the limit counts the merged rows.
         stored = await self._store.scan(asked, now=now)
         rows = {row.row_key: row for row in stored if row.row_key not in self._supposed.facts}
         for key, fact in self._supposed.facts.items():

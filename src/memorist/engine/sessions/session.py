@@ -42,6 +42,8 @@ PERSISTED, PASSED = "memorist.turns.persisted", "memorist.turns.passing"
 """State keys under which each user's turns in ended sessions are counted."""
 
 
+MIN_ARCHIVED_TOKENS = 200
+"""A shorter conversation is not folded at the end, because its summary would hardly be shorter."""
 MIN_HISTORY_PART = 4
 """A thread is folded as if history had at least this fraction of the request."""
 END_SECONDS = 30.0
@@ -263,6 +265,7 @@ class AsyncSession:
             tools = as_tools(tools)
         room = self._history_room(self._system if system is None else system, tools)
         if exists:
+            # If the store refuses the summary, the context is still built, and its window drops the oldest messages.
             with self._core.shared.reading_on("summaries of sessions"):
                 await self._fold(room)
         assembling = Assembling(self._core, int(self._compact[0] * room), self._prefix)
@@ -319,6 +322,7 @@ class AsyncSession:
         self._check_open()
         if not brief.strip():
             raise UsageError("a child session needs a brief")
+        # The child's thread names this one as its parent, so this one must exist first.
         await self.start()
         own = await self._core.part(Threads).get(self.thread)
         ns = own.ns if own is not None else self._origin()[0]
@@ -436,6 +440,7 @@ class AsyncSession:
         """
         if self._ended is not None:
             return self._ended
+        # Set before the hook runs, so that a hook that fails or calls `end` does not end the session twice.
         self._ended = await self._conclude() if await self._exists() else Ended("", 0, None, 0)
         if self._on_session_end is not None:
             await self._core.runtime.resolve(self._on_session_end(self._ended))
@@ -490,6 +495,7 @@ class AsyncSession:
         alone.
         """
         outbox, tries, end = Outbox(self._core.shared, self._core.org), 0, monotonic() + END_SECONDS
+        # A worker that holds the thread's job may have read it before the last turn, so what it leaves is run after it.
         done = await outbox.drain(seconds=END_SECONDS)
         while monotonic() < end and await self._in_hand():
             tries += 1
@@ -536,7 +542,7 @@ class AsyncSession:
     async def _archive(self) -> Summary | None:
         """Fold the older half of the conversation if it is long enough, and return the newest summary, if any."""
         thread = await Threads(self._core).get(self.thread)
-        if thread is None or thread.tokens < 200:
+        if thread is None or thread.tokens < MIN_ARCHIVED_TOKENS:
             return None
         folded = await Folding(self._core).fold(
             self.thread, room_tokens=thread.tokens, compact_at=0.5, compact_to=0.45, model=self._core.shared.model

@@ -168,6 +168,7 @@ async def _write(core: Core, thread: str, settings: RequestSettings) -> None:
     fields = msgspec.to_builtins(settings)
     if log is None:
         log = RequestLog(org=core.org, thread=thread, reports=[], pieces=[], updated_at=settings.at)
+    # The row also contains reports on earlier requests, and one that was added since the read must not be lost.
     fresh = msgspec.structs.replace(log, settings=fields, updated_at=settings.at)
     await core.apply(*guards, Expect(RequestLog, fresh.row_key, log.version), Put(fresh))
 

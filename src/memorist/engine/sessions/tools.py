@@ -48,6 +48,7 @@ class ToolRecall:
         if not query.strip():
             return list(range(len(tools)))
         texts = [tool_text(tool) for tool in tools]
+        # Both rankings count by rank, because a word score and a cosine similarity have no common scale.
         by_words = [index for index, _ in rank_by_words(query, texts)]
         scores = dict.fromkeys(by_words, 0.0)
         for ranking in (by_words, await self._by_meaning(query, texts)):
@@ -68,6 +69,7 @@ class ToolRecall:
             asked = await shared.embedder.embed([content(query) if shared.embedder.static else query], query=True)
             vectors = await self._vectors(texts)
         except ModelError as problem:
+            # The ranking by words is still useful, and `doctor` reports the embedder.
             shared.note("embedder", problem)
             return []
         order = np.argsort(-(vectors @ np.asarray(asked)[0]), kind="stable")
@@ -86,6 +88,7 @@ class ToolRecall:
         missing = [text for text in dict.fromkeys(texts) if (embedder.name, text) not in cache]
         if missing:
             if len(cache) + len(missing) > MAX_CACHED_VECTORS:
+                # The vectors of this call's other texts go too, so all of them are embedded again.
                 cache.clear()
                 missing = list(dict.fromkeys(texts))
             for text, vector in zip(missing, np.asarray(await embedder.embed(missing)), strict=True):
