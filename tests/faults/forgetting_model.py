@@ -32,7 +32,7 @@ from memorist.engine.facts.facts import Facts
 from memorist.engine.forgetting.forget import Forgetting
 from memorist.engine.index_jobs import index_job
 from memorist.engine.learnings import Learnings
-from memorist.engine.sessions.inject import Injection, Made, Output, Remember
+from memorist.engine.sessions.inject import Basis, Injection, Output, Remember
 from memorist.engine.sessions.session import AsyncSession
 from memorist.engine.state import State
 from memorist.engine.threads.threads import Threads
@@ -294,7 +294,7 @@ class World:
         thread = self.random.choice((None, "job"))
         text = self.text()
         output = Output(text, text, remember=Remember("workflow:w", "last"), thread=thread)
-        await Injection(self.core).keep(output, Made.of(since, [read]))
+        await Injection(self.core).keep(output, Basis.of(since, [read]))
 
     async def carry(self) -> None:
         """A message of bob's that carries a copy of what was recalled for it."""

@@ -17,7 +17,7 @@ from memorist.engine.facts import facts
 from memorist.engine.facts.facts import Facts
 from memorist.engine.forgetting import erase, guard
 from memorist.engine.forgetting.forget import Forgetting
-from memorist.engine.sessions.inject import Made
+from memorist.engine.sessions.inject import Basis
 from memorist.engine.sessions.session import AsyncSession
 from memorist.engine.threads import threads
 from memorist.engine.threads.threads import Threads
@@ -210,7 +210,7 @@ def _whole_threads_are_no_source(patch: pytest.MonkeyPatch) -> None:
 
 
 def _tasks_name_no_source(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Made, "sources", property(lambda self: ()))
+    patch.setattr(Basis, "sources", property(lambda self: ()))
 
 
 def _facts_are_not_guarded(patch: pytest.MonkeyPatch) -> None:

@@ -110,7 +110,7 @@ class BlockingTask(Protocol):
     def __call__(self, function: Callable[P, T], /) -> Callable[P, T]: ...
 
 
-class Made(msgspec.Struct, frozen=True):
+class Basis(msgspec.Struct, frozen=True):
     """Records what a task's output is based on: the items recalled for it, and the time when the recall began."""
 
     since: datetime
@@ -120,7 +120,7 @@ class Made(msgspec.Struct, frozen=True):
     """This is the lowest trust level of the hits, or None if there are no hits."""
 
     @classmethod
-    def of(cls, since: datetime, hits: Sequence[Hit]) -> Made:
+    def of(cls, since: datetime, hits: Sequence[Hit]) -> Basis:
         """Create the record from the hits of a recall that began at a given time."""
         sources = dict.fromkeys(source_of(hit.kind, hit.namespace, hit.id) for hit in hits)
         return cls(since, tuple(sources), lowest_trust([str(hit.trust) for hit in hits]) if hits else None)
@@ -218,7 +218,7 @@ class Injection:
 
             async def run(*args: object, **kwargs: object) -> object:
                 texts = [value for value in (*args, *kwargs.values()) if isinstance(value, str)]
-                recalled = Made(self._core.at())
+                recalled = Basis(self._core.at())
                 spec = recall_spec(recall)
                 if spec is not None and takes and "recalled" not in kwargs:
                     if not texts:
@@ -235,14 +235,14 @@ class Injection:
 
         return cast(AsyncTask, wrap)
 
-    async def recall(self, query: str, spec: Recall) -> tuple[Made, list[Hit]]:
+    async def recall(self, query: str, spec: Recall) -> tuple[Basis, list[Hit]]:
         """Return the memories recalled for a task's query, and the sources of its output."""
         since = self._core.at()
         options = msgspec.structs.asdict(spec) | {"top_k": TASK_HITS if spec.top_k is None else spec.top_k}
         hits = await self._core.part(Recalling).recall(query, **options)
-        return Made.of(since, hits), hits
+        return Basis.of(since, hits), hits
 
-    async def keep(self, output: Output, recalled: Made) -> bool:
+    async def keep(self, output: Output, recalled: Basis) -> bool:
         """Store the output as a fact and the exchange as messages in one commit, each with its sources.
 
         Return False if there is no fact to store, because one of its sources was forgotten in the meantime.

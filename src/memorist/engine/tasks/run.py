@@ -17,7 +17,7 @@ from ...stores.base import Change
 from ...values import Json, as_name
 from ..audit import audit
 from ..core import Core
-from .steps import NOTHING, Saved, load, moved, refuse_taken, save_changes, written
+from .steps import NOTHING, Saved, load, refuse_taken, row_changes, save_changes
 
 if TYPE_CHECKING:
     from ...memory import AsyncMemory
@@ -202,9 +202,9 @@ class AsyncTaskRun:
             ...     task.heartbeat()
         """
         saved = self._held
-        changes = moved(saved.task, leased_until=self._until(), updated_at=self._core.at())
+        changes, task = row_changes(saved.task, leased_until=self._until(), updated_at=self._core.at())
         await self._commit(changes, saved)
-        saved.task = written(changes)
+        saved.task = task
 
     def batch(self) -> AsyncMemory:
         """Return a memory that collects changes for the task's next save to commit.
@@ -330,7 +330,7 @@ class AsyncTaskRun:
                 task=self.task_id,
                 leased_until=task.leased_until,
             )
-        changes = moved(
+        changes, after = row_changes(
             task,
             status="running",
             owner=self._owner,
@@ -352,13 +352,14 @@ class AsyncTaskRun:
             # Cancelled, or the outcome is unknown: release the lease in case it was taken, or others would wait for it.
             await self._abandon()
             raise
-        saved.task = written(changes)
+        saved.task = after
         return saved
 
     async def _abandon(self) -> None:
         task = await self._core.get(Task, self.task_id)
         if task is not None and task.owner == self._owner:
-            await self._core.apply(*moved(task, owner=None, leased_until=None))
+            changes, _ = row_changes(task, owner=None, leased_until=None)
+            await self._core.apply(*changes)
 
     async def __aexit__(
         self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -381,7 +382,7 @@ class AsyncTaskRun:
 
     async def _release(self, saved: Saved) -> None:
         """Release the lease after an error, without saving the failed step, so that another worker can continue."""
-        changes = moved(saved.task, status="failed", owner=None, leased_until=None, updated_at=self._core.at())
+        changes, _ = row_changes(saved.task, status="failed", owner=None, leased_until=None, updated_at=self._core.at())
         try:
             await self._core.apply(*changes, audit(self._core, "fail", "task", self.task_id))
         except Conflict:

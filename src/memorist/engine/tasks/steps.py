@@ -164,27 +164,19 @@ def save_changes(
         bases=(*saved.bases, number) if snapshot else saved.bases,
     )
     # The Expect fixes the version, so both rows are fully known, and Load saves the read that a Put would need.
-    changes: list[Change] = [expected(saved.task), Load(task), Load(row)]
+    changes: list[Change] = [_unchanged(saved.task), Load(task), Load(row)]
     if snapshot:
         _prune(changes, after)
     return changes, after
 
 
-def moved(task: Task, **fields: object) -> list[Change]:
-    """Return changes that update a task's row by compare-and-set on its version."""
+def row_changes(task: Task, **fields: object) -> tuple[list[Change], Task]:
+    """Return the changes that update a task's row by compare-and-set on its version, and the resulting row."""
     after = msgspec.structs.replace(task, version=task.version + 1, **fields)
-    return [expected(task), Load(after)]
+    return [_unchanged(task), Load(after)], after
 
 
-def written(changes: list[Change]) -> Task:
-    """Return the task's row as `moved` writes it."""
-    load = changes[1]
-    assert isinstance(load, Load) and isinstance(load.record, Task)
-    return load.record
-
-
-def expected(task: Task) -> Expect:
-    """Return the version that this task must still have."""
+def _unchanged(task: Task) -> Expect:
     return Expect(Task, task.row_key, task.version)
 
 
