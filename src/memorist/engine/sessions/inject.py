@@ -238,7 +238,9 @@ class Injection:
     async def recall(self, query: str, spec: Recall) -> tuple[Basis, list[Hit]]:
         """Return the memories recalled for a task's query, and the sources of its output."""
         since = self._core.at()
-        options = msgspec.structs.asdict(spec) | {"top_k": TASK_HITS if spec.top_k is None else spec.top_k}
+        options: dict[str, Any] = msgspec.structs.asdict(spec) | {
+            "top_k": TASK_HITS if spec.top_k is None else spec.top_k
+        }
         hits = await self._core.part(Recalling).recall(query, **options)
         return Basis.of(since, hits), hits
 

@@ -138,7 +138,10 @@ class Rehearsal(Assembling):
         await catch_up(self._whole, [ns])
 
     async def _hits(self, query: str, spec: Recall) -> list[Hit]:
-        options = msgspec.structs.asdict(spec) | {"before": self._supposed.at, "floored": spec.min_score is None}
+        options: dict[str, Any] = msgspec.structs.asdict(spec) | {
+            "before": self._supposed.at,
+            "floored": spec.min_score is None,
+        }
         # The hits of a context come without reasons; the same recall with reasons says why each was found.
         hits = await Recalling(self._whole).recall(query, **options, bare=True)
         reasons = {hit.id: hit.reasons for hit in await Recalling(self._whole).recall(query, **options)}
