@@ -24,9 +24,11 @@ from typing import Any
 import msgspec
 
 from memorist.engine.core import Core, Parts, Shared
-from memorist.engine.derive.deriving import Deriver
+from memorist.engine.derive.deriving import Deriver, subject_of
 from memorist.engine.derive.folding import Folding
 from memorist.engine.derive.indexing import Indexer
+from memorist.engine.derive.progress import BatchResult
+from memorist.engine.derive.reading import Reading
 from memorist.engine.documents.documents import Documents
 from memorist.engine.facts.facts import Facts
 from memorist.engine.forgetting.forget import Forgetting
@@ -120,11 +122,16 @@ class Read(msgspec.Struct, frozen=True):
     trust: str = "user"
 
 
-class _Reader(Deriver):
+class _Reading(Reading):
     """Derives a fact from each message, with no language in it."""
 
-    async def _read(self, message: Message, known: Any, *, by_rules: bool = False) -> list[Any]:
+    async def _extract(self, message: Message, owner: Any, earlier: Any) -> list[Extracted]:
         return [Extracted(kind="fact", key=f"said{message.seq}", value=message.text, confidence=0.9, text=message.text)]
+
+
+class _Reader(Deriver):
+    async def _read(self, thread: Thread, messages: Any, mark: Any, *, by_rules: bool = False) -> BatchResult:
+        return await _Reading(self._core, thread, subject_of(thread), None).by_rules(messages)
 
 
 class _Planned(msgspec.Struct, frozen=True):

@@ -8,7 +8,6 @@ those that share words or a subject with the messages, and facts about who the u
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime
 
 import msgspec
 
@@ -48,6 +47,7 @@ from ..gating import policy_of
 from ..memories import Remembered, remembered
 from .limits import OverLimit, count_tokens, next_day, tokens_today
 from .noting import Noting, Outcome, Source
+from .retracting import stated_time
 
 MAX_CONSIDERED = 400
 """How many memories of each kind to compare with the messages."""
@@ -112,7 +112,7 @@ class Writer:
         noting = Noting(self._core, ns)
         for note in notes:
             message = messages[note.turn]
-            source = Source(message.id, _said_at(message, self._core.at()), _trust(message))
+            source = Source(message.id, stated_time(message, self._core.at()), str(message.author_trust))
             await self._admit(noting, note, source)
         outcome = noting.outcome
         outcome.refused = [*refusals, *outcome.refused]
@@ -387,12 +387,3 @@ def _as_json(data: object) -> str:
 
 def _speaker(message: Message) -> str:
     return message.role if message.role != "user" or message.name is None else message.name
-
-
-def _said_at(message: Message, now: datetime) -> datetime:
-    """Return when a message was written. For an imported message, this is not the time of the import."""
-    return now if message.created_at is None else min(message.created_at, now)
-
-
-def _trust(message: Message) -> str:
-    return str(message.author_trust)
