@@ -45,7 +45,7 @@ from ...values import JsonObject, fingerprint_json
 from ..core import Core
 from ..facts.facts import FORGOTTEN
 from ..gating import policy_of
-from ..index_jobs import index_job
+from ..index_jobs import index_job, job_end, ready_job
 from ..statistics import count_entries, replaced_entries
 
 BATCH_ENTRIES = 500
@@ -219,9 +219,9 @@ class Indexer:
         elif kind == "document":
             await self._document(job, item, plan)
         elif kind == "summary":
-            await self._summaries(job, item, plan)
+            await self._summary(job, item, plan)
         # Setting the record again also writes its job again, so a value that is outdated by now fails this batch.
-        plan.changes += [Expect(Job, job.row_key, job.version), Delete(Job, job.row_key)]
+        plan.changes += job_end(job)
         return False
 
     async def _thread(self, job: Job, id: str, plan: IndexWork) -> bool:
@@ -277,7 +277,7 @@ class Indexer:
             return []
         return [
             Expect(Job, dead.row_key, dead.version),
-            Put(msgspec.structs.replace(dead, status="ready", attempts=0, run_at=at, updated_at=at)),
+            Put(msgspec.structs.replace(ready_job(dead, at), error=dead.error)),
             Expect(Derivation, derivation.row_key, derivation.version),
             Put(msgspec.structs.replace(derivation, stuck=False, updated_at=at)),
         ]
@@ -335,36 +335,38 @@ class Indexer:
                 plan.drafts[position] = Draft(entry, draft.text)
 
     async def _document(self, job: Job, id: str, plan: IndexWork) -> None:
-        core = self._core
-        document = await core.get(Document, job.ns, id)
-        chunks = await core.scan(Chunk, job.ns, id) if document is not None else []
-        stored_entries = {entry.id: entry for entry in await core.scan(Entry, job.ns, "document", id)}
-        for chunk in chunks:
+        document = await self._core.get(Document, job.ns, id)
+        drafts: list[Draft] = []
+        for chunk in await self._core.scan(Chunk, job.ns, id) if document is not None else ():
             assert document is not None
-            old = stored_entries.pop(chunk.id, None)
-            # A chunk's id is a hash of its text, so this entry and its vector can stay.
-            if old is not None and old.seq == chunk.position:
-                continue
-            new_entry = entry_of(
+            entry = entry_of(
                 document, "document", id, chunk.id, seq=chunk.position, role="document", trust=document.trust,
                 source=document.source, created_at=document.updated_at, metadata=document.metadata,
             )  # fmt: skip
-            plan.drafts.append(Draft(new_entry, chunk_text(document, chunk)))
-        plan.changes += [Delete(Entry, entry.row_key) for entry in stored_entries.values()]
+            drafts.append(Draft(entry, chunk_text(document, chunk)))
+        await self._replace(job.ns, "document", id, drafts, plan)
 
-    async def _summaries(self, job: Job, thread: str, plan: IndexWork) -> None:
-        core = self._core
+    async def _summary(self, job: Job, thread: str, plan: IndexWork) -> None:
+        drafts: list[Draft] = []
         # Only the newest summary is indexed, because it includes the ones before it.
-        summaries = {summary.id: summary for summary in await core.scan(Summary, thread, reverse=True, limit=1)}
-        stored_entries = {entry.id: entry for entry in await core.scan(Entry, job.ns, "summary", thread)}
-        for id, summary in summaries.items():
-            if id not in stored_entries:
-                new_entry = entry_of(
-                    summary, "summary", thread, id, seq=summary.last, role="summary", trust="assistant",
-                    created_at=summary.created_at, source=f"{thread}#{summary.last}",
-                )  # fmt: skip
-                plan.drafts.append(Draft(new_entry, summary.text))
-        plan.changes += [Delete(Entry, entry.row_key) for id, entry in stored_entries.items() if id not in summaries]
+        for summary in await self._core.scan(Summary, thread, reverse=True, limit=1):
+            entry = entry_of(
+                summary, "summary", thread, summary.id, seq=summary.last, role="summary", trust="assistant",
+                created_at=summary.created_at, source=f"{thread}#{summary.last}",
+            )  # fmt: skip
+            drafts.append(Draft(entry, summary.text))
+        await self._replace(job.ns, "summary", thread, drafts, plan)
+
+    async def _replace(self, ns: str, kind: str, parent: str, drafts: Sequence[Draft], plan: IndexWork) -> None:
+        """Plan the entries of a document's chunks or of a thread's summary, in place of those that they had before."""
+        stored = {entry.id: entry for entry in await self._core.scan(Entry, ns, kind, parent)}
+        for draft in drafts:
+            old = stored.pop(draft.entry.id, None)
+            # The id of a chunk is a hash of its text, and a summary is never rewritten, so an entry that has the same
+            # id and place can stay with its vector.
+            if old is None or old.seq != draft.entry.seq:
+                plan.drafts.append(draft)
+        plan.changes += [Delete(Entry, entry.row_key) for entry in stored.values()]
 
     async def _commit(self, ns: str, plan: IndexWork) -> int | None:
         """Write a batch. Return how many entries it contains, or None if others interfered."""
@@ -451,10 +453,9 @@ def _version_of(stats: NamespaceStats) -> str:
 
 def usual_language(namespaces: Sequence[dict[str, int]]) -> str | None:
     """Return the Snowball name of the most frequent language in some namespaces."""
-    counts: dict[str, int] = {}
+    counts = Counter[str]()
     for languages in namespaces:
-        for name, number in languages.items():
-            counts[name] = counts.get(name, 0) + number
+        counts.update(languages)
     return max(counts, key=lambda name: (counts[name], name)) if counts else None
 
 
@@ -597,11 +598,6 @@ def _count_terms(texts: Sequence[str], terms: Sequence[str]) -> dict[int, int]:
     return Counter(index for index, _ in matches)
 
 
-async def texts_of(core: Core, entries: Sequence[Entry]) -> dict[Key, str]:
-    """Return the texts from which entries were built, by the entries' keys. Texts of deleted records are left out."""
-    return {draft.entry.row_key: draft.text for draft in await drafts_of(core, entries)}
-
-
 async def drafts_of(core: Core, entries: Sequence[Entry]) -> list[Draft]:
     """Return stored entries and the texts from which to rebuild them. Entries of deleted records are left out."""
     drafts: list[Draft] = []
@@ -640,7 +636,7 @@ def _draft_again(kind: Kind, entry: Entry, record: Record, around: Mapping[Key, 
     text, context = findable.text(record), ""
     if isinstance(record, Message):
         before = around.get((entry.parent, entry.seq - 1))
-        context = before.text if isinstance(before, Message) else ""
+        context = open_text(before) if isinstance(before, Message) else ""
     elif isinstance(record, Chunk):
         document = around.get((entry.ns, entry.parent))
         text = chunk_text(document, record) if isinstance(document, Document) else ""

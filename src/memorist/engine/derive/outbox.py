@@ -14,6 +14,7 @@ import os
 import threading
 import weakref
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from importlib import import_module
 from time import monotonic
 from typing import Any
@@ -26,8 +27,9 @@ from ...ids import new_id
 from ...ports import Model, to_datetime, to_micros
 from ...records import Derivation, Job, as_dict
 from ...scope import Scope
-from ...stores.base import Change, Delete, Expect, Put
+from ...stores.base import Change, Expect, Put
 from ..core import Core, Shared
+from ..index_jobs import job_end, ready_job
 from ..statistics import COUNT_QUEUE, recount
 from ..threads.receipts import MessageReceipt, receipt_states
 from .deriving import REREAD, Deriver, permanent
@@ -182,16 +184,19 @@ class Outbox:
 
     async def _work(self, core: Core, job: Job) -> None:
         if job.queue == COUNT_QUEUE:
-            await recount(core, job.ns, [Expect(Job, job.row_key, job.version), Delete(Job, job.row_key)])
+            await recount(core, job.ns, job_end(job))
             return
         if job.queue != "index":
-            await Deriver(core, self._model, self._lease).run(job)
+            await self._deriver(core).run(job)
             return
         await Indexer(core).run(job.ns, [job])
         held = await core.get(Job, *job.row_key[1:])
         if held is not None and held.owner == self._owner:
             # The indexer lost against a concurrent write; without this the job would wait for its lease to end.
             raise Conflict("the thread has changed")
+
+    def _deriver(self, core: Core) -> Deriver:
+        return Deriver(core, self._model, self._lease)
 
     async def _failed(self, core: Core, job: Job, problem: Exception) -> str:
         reason = _reason(problem)
@@ -202,7 +207,9 @@ class Outbox:
             return "waiting"
         is_unreachable = isinstance(problem, ModelError) and not permanent(problem)
         if is_unreachable and job.queue == "derive":
-            await self._stand_in(core, job)
+            # On a conflict, the job is retried anyway.
+            with suppress(Conflict):
+                await self._deriver(core).stand_in(job)
         waits = is_unreachable or job.queue in ("index", COUNT_QUEUE)
         if not waits and (permanent(problem) or job.attempts >= MAX_ATTEMPTS):
             # An unexpected error was caused by a message and would recur with each append, so that message is skipped.
@@ -214,17 +221,10 @@ class Outbox:
         await self._release(core, job, reason, delay=int(delay), attempts=min(job.attempts, MAX_ATTEMPTS - 1))
         return "failed"
 
-    async def _stand_in(self, core: Core, job: Job) -> None:
-        """Let the local rules read the messages that the model could not. On a conflict, the job is retried anyway."""
-        try:
-            await Deriver(core, self._model, self._lease).stand_in(job)
-        except Conflict:
-            return
-
     async def _give_up(self, core: Core, job: Job, reason: str, *, skip: bool) -> None:
         """Make the next message of a derivation (with `skip`), or otherwise the whole job, a dead letter."""
         try:
-            if skip and await Deriver(core, self._model, self._lease).skip(job, reason):
+            if skip and await self._deriver(core).skip(job, reason):
                 return
         except Conflict:
             return  # an append or another worker interfered: the job is claimed again
@@ -355,11 +355,9 @@ class Jobs:
         for job in await self.dead():
             if item is not None and job.item != item:
                 continue
-            at = core.at()
-            fresh = msgspec.structs.replace(job, status="ready", attempts=0, run_at=at, error=None, updated_at=at)
             notices = await _receipt_changes(core, job, given_up=False)
             try:
-                await core.apply(Expect(Job, job.row_key, job.version), Put(fresh), *notices)
+                await core.apply(Expect(Job, job.row_key, job.version), Put(ready_job(job, core.at())), *notices)
             except Conflict:
                 continue  # it was deleted with its thread, or another process revived it
             revived += _letters(job)
