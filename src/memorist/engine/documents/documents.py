@@ -115,8 +115,7 @@ class Documents:
             )
             return results.written(document), True
 
-        done: tuple[Document, bool] = await self._core.retry(attempt)
-        return done
+        return await self._core.retry(attempt)
 
     async def get(self, ns: Ns | None = None, id: str = OMITTED) -> Document | None:
         """Return a document with its text, or None if it does not exist.
@@ -219,8 +218,7 @@ class Documents:
             )
             return True
 
-        done: bool = await self._core.retry(attempt)
-        return done
+        return await self._core.retry(attempt)
 
     # -- parts
 

@@ -122,7 +122,7 @@ class ThreadEdits:
         if await core.get(Thread, fork.id) is not None:
             raise taken(fork.id)
         try:
-            copied: Thread = await core.retry(lambda: self._copied(source, last, fork, is_prefix_shared))
+            copied = await core.retry(lambda: self._copied(source, last, fork, is_prefix_shared))
         except Conflict as conflict:
             if await core.get(Thread, fork.id) is None:
                 raise
