@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, cast
 
 import msgspec
 
-from ...errors import Conflict, ModelError
+from ...errors import Conflict, MemoristError, ModelError
 from ...kinds import thread_ref
 from ...messages.message import Message
 from ...ports import to_datetime
@@ -311,5 +311,11 @@ def permanent(problem: Exception) -> bool:
 
 
 def why(problem: Exception) -> str:
-    """Return the error text of a dead letter. Model errors contain no content."""
-    return f"{type(problem).__name__}: {getattr(problem, 'reason', None) or problem}"[:500]
+    """Return the reason why a job or a message failed.
+
+    For a foreign error, only its type is returned, because its text may contain content.
+    """
+    name = type(problem).__name__
+    if not isinstance(problem, MemoristError):
+        return f"{name} (unexpected)"
+    return f"{name}: {getattr(problem, 'reason', None) or problem}"[:500]

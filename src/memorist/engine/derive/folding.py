@@ -123,7 +123,8 @@ class Folding:
             changed = True
             if not more:
                 return True
-            # The commit has written the job once.
+            # The commit has written the job once. If the lease ends meanwhile, the next claim raises the version again,
+            # and only the new holder can go on.
             job = msgspec.structs.replace(job, version=job.version + 1)
 
     async def _start(self, thread: str) -> Read | None:
@@ -136,6 +137,7 @@ class Folding:
         held = await core.get(Thread, thread)
         if held is None:
             return None
+        # An append changes nothing that a fold expects, so a busy thread can be folded too.
         progress = await core.get(IndexProgress, thread)
         past = await core.scan(Summary, thread, reverse=True, limit=1)
         return Read(held, past[0] if past else None, progress, [], guards)
@@ -211,6 +213,7 @@ class Folding:
 
     async def _write(self, read: Read, planned: Fold, digest: Digest, *more: Change) -> Summary | None:
         core, at, thread, previous = self._core, self._core.at(), read.thread, read.previous
+        # The previous summary stays stored: `sources` leads to it, and a fork at an earlier message may need it.
         summary = Summary(
             org=core.org,
             thread=thread.id,

@@ -41,7 +41,7 @@ from ...records import (
     Thread,
 )
 from ...stores.base import Change, Delete, Expect, Load, Put, refused_row
-from ...values import JsonObject, fingerprint_json
+from ...values import fingerprint_json
 from ..core import Core
 from ..facts.facts import FORGOTTEN
 from ..gating import policy_of
@@ -117,6 +117,8 @@ class Indexer:
         total = 0
         for ns in namespaces:
             self._batch = FIRST_BATCH_ENTRIES
+            # Read without a claim, so several processes may index the same jobs. The guards in `_commit` let one of
+            # them win, and the others find the entries there.
             jobs = await self._core.scan(Job, "index", ns, where=_ALIVE)
             items = [job for job in jobs if not job.item.startswith("thread:")]
             talks = [job for job in jobs if job.item.startswith("thread:")] if threads else []
@@ -131,11 +133,12 @@ class Indexer:
 
     async def _finish(self, ns: str, jobs: Sequence[Job]) -> int:
         """Run a namespace's jobs, and retry those that others changed in the meantime, up to a limit."""
-        total, lost = await self._attempt(ns, jobs)
+        total, lost = await self.run(ns, jobs)
         for attempt in range(MAX_LOST_RACES):
             if not lost or self._is_late():
                 break
             await self._core.runtime.sleep(pause(attempt, first=0.001, longest=0.1))
+            # A job that is gone was done by whoever got there first.
             rows = await self._core.get_many(Job, [job.row_key[1:] for job in lost])
             waiting = [job for job in rows if job is not None and job.status != "dead"]
             versions = {job.row_key: job.version for job in lost}
@@ -143,19 +146,15 @@ class Indexer:
             steady = [job for job in waiting if job.version == versions[job.row_key]]
             lost = []
             for group in (steady, [job for job in waiting if job.version != versions[job.row_key]]):
-                written, again = await self._attempt(ns, group)
+                written, again = await self.run(ns, group)
                 total, lost = total + written, lost + again
         return total
-
-    async def run(self, ns: str, jobs: Sequence[Job]) -> int:
-        """Work through the jobs of one namespace, batch by batch, and return how many entries were written."""
-        return (await self._attempt(ns, jobs))[0]
 
     def _is_late(self) -> bool:
         return self._until is not None and monotonic() > self._until
 
-    async def _attempt(self, ns: str, jobs: Sequence[Job]) -> tuple[int, list[Job]]:
-        """Work through jobs.
+    async def run(self, ns: str, jobs: Sequence[Job]) -> tuple[int, list[Job]]:
+        """Work through the jobs of one namespace, batch by batch.
 
         Return how many entries were written, and the jobs in batches that others interfered with.
         """
@@ -226,6 +225,8 @@ class Indexer:
 
     async def _thread(self, job: Job, id: str, plan: IndexWork) -> bool:
         core = self._core
+        # The thread is read before its messages: an append in between makes them more than `length` says, which is
+        # harmless. In the other order, an empty page would move the watermark past messages that nobody has seen.
         thread = await core.get(Thread, id)
         progress, derivation = await core.get(IndexProgress, id), await core.get(Derivation, id)
         if thread is None or thread.ns != job.ns:
@@ -244,6 +245,7 @@ class Indexer:
             if draft := _message_draft(thread, message, before):
                 plan.drafts.append(draft)
             before = message
+        # Deleted messages leave gaps: with no message left, the watermark moves past them to the end.
         reached = fresh[-1].seq if fresh else thread.length
         goal = self._goals.setdefault(job.item, thread.length)
         if goal - done > MAX_SMALL_BACKLOG and core.shared.appended_length(core.org, id) <= done:
@@ -251,6 +253,7 @@ class Indexer:
         is_partial = reached < thread.length and bool(fresh)
         more = is_partial and reached < goal
         position = reached if is_partial else thread.length
+        # Redacting or forgetting an indexed message moves the watermark back, which must fail this batch.
         plan.changes += [
             Expect(IndexProgress, (core.org, id), progress.version if progress else 0),
             Put(IndexProgress(org=core.org, thread=id, position=position, updated_at=core.at())),
@@ -329,6 +332,7 @@ class Indexer:
         keys = [(fact.ns, "message", id.rpartition("#")[0], id) for id in source_ids]
         entries = await self._core.get_many(Entry, [key for key in keys if key[2]])
         plan.touched += [marked for entry in entries if entry and (marked := _marked(entry, fact.id, true)) is not None]
+        # The messages of this batch have no stored entries yet, and no later job would mark them.
         for position, draft in enumerate(plan.drafts):
             if draft.entry.kind == "message" and draft.entry.id in source_ids:
                 entry = _marked(draft.entry, fact.id, true) or draft.entry
@@ -390,6 +394,7 @@ class Indexer:
         # Loaded, because a Put would keep the time of the entry before: a fact set again is as new as its last version.
         changes += [Load(entry) for entry in entries]
         fresh = {entry.row_key for entry in entries}
+        # Caches load what has a newer stamp, so an entry that is only marked needs the new stamp too.
         changes += [Put(msgspec.structs.replace(e, stamp=stamp)) for e in plan.touched if e.row_key not in fresh]
         try:
             await self._apply([*changes, *plan.changes], plan.ends)
@@ -545,18 +550,15 @@ def _later(thread: Thread, item: str, derives: bool) -> list[Change]:
     return changes
 
 
-def _own(metadata: JsonObject) -> JsonObject:
-    """Return a message's metadata without reserved keys, which may contain copies of other content."""
-    return {name: value for name, value in metadata.items() if not name.startswith("memorist.")}
-
-
 def _message_draft(thread: Thread, message: Message, before: Message | None) -> Draft | None:
     text = open_text(message)
     if not text.strip() or message.role in ("system", "developer"):
         return None
+    # Reserved keys may contain copies of other content.
+    metadata = {name: value for name, value in message.metadata.items() if not name.startswith("memorist.")}
     entry = entry_of(
         message, "message", thread.id, message.id, seq=message.seq, role=message.role, speaker=message.name,
-        trust=message.trust_level, metadata=_own(message.metadata), created_at=message.created_at or thread.created_at,
+        trust=message.trust_level, metadata=metadata, created_at=message.created_at or thread.created_at,
         ns=thread.ns, expires_at=message.expires_at,
     )  # fmt: skip
     # context_terms holds plain text until the batch is analysed.

@@ -75,7 +75,8 @@ class Noting:
 
     def __init__(self, core: Core, ns: str) -> None:
         user = ns.removeprefix("user:") if ns.startswith("user:") else None
-        # A batch shows its own writes, so a note sees what the notes before it did.
+        # A batch shows its own writes, so a note sees what the notes before it did, and expects the versions that they
+        # wrote. The store applies the changes in the same order.
         self.core = Core(core.shared, Scope(core.org, user, "processor", write=() if user else (ns,))).batched()
         self._ns, self._user = ns, user
         self.outcome = Outcome()
@@ -121,6 +122,7 @@ class Noting:
             reason=reason, confidence=note.confidence, sources=(source.message,), trust=source.trust,
             created_at=source.stated_at, updated_at=at,
         )  # fmt: skip
+        # A rejection holds for this source only: the user may still say the same again in another message.
         rejected = rejections(self.core, candidate)
         if any(await self.core.get_many(Tombstone, [mark.row_key[1:] for mark in rejected])):
             self._refuse(note, REJECTED_BEFORE)
@@ -161,6 +163,8 @@ class Noting:
             self._refuse(note, REJECTED_BEFORE)
             return
         if await self._is_old_news(key, current, source):
+            # It goes into the history at its own time. Without its first two changes, because the fact itself and its
+            # index entry stay as they are.
             history = await spliced(core, current, [fact], self._ns, key, before=True)
             if history:
                 await core.apply(*history, *facts._changes(fact, "derive")[2:])
@@ -175,6 +179,7 @@ class Noting:
         """Return whether something newer was stated under this key, which makes the note an earlier version."""
         if current is not None:
             return said_later(current, source) and not (source.is_approved and _was_put_back(current))
+        # The fact has ended. Its last version then says since when, so that an older message does not revive it.
         last = await self.core.scan(FactVersion, self._ns, key, reverse=True, limit=1)
         if not last or last[0].status == "active" or (source.is_approved and last[0].status == "deleted"):
             return False
@@ -256,6 +261,7 @@ class Noting:
             self._refuse(note, "preferences are kept for users")
             return
         learnings, core = Learnings(self.core), self.core
+        # The id is a hash of the words, so the same wish from another message confirms the learning.
         own_id = learning_id(note.text, note.subject)
         id = note.target.id.removeprefix("learning:") if note.target is not None else own_id
         old = await learnings._stored(self._ns, id)
@@ -375,6 +381,8 @@ def said_later(fact: Fact, source: Source) -> bool:
     """
     thread, _, number = source.message.rpartition("#")
     other, _, later = (fact.source or "").rpartition("#")
+    # Numbers are exact where clocks are not: messages of one batch of an import may all have the same time. They say
+    # nothing about a value that a person set by hand, although it may name the message as its source.
     if fact.actor == "processor" and thread == other and number.isdecimal() and later.isdecimal():
         return int(later) > int(number)
     return fact.updated_at > source.stated_at

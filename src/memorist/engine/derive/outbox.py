@@ -32,7 +32,7 @@ from ..core import Core, Shared
 from ..index_jobs import job_end, ready_job
 from ..statistics import COUNT_QUEUE, recount
 from ..threads.receipts import MessageReceipt, receipt_states
-from .deriving import REREAD, Deriver, permanent
+from .deriving import REREAD, Deriver, permanent, why
 from .indexing import Indexer
 from .limits import OverLimit
 
@@ -116,11 +116,12 @@ class Outbox:
         await shared.open()
         store: Any = shared.store
         if self.due is not None and self.due <= shared.now():
-            self.due = None
+            self.due = None  # the claims below find that job, or another worker has taken it
         for queue in queues:
             jobs: list[Job] = await store.claim(
                 queue, owner=self._owner, now=shared.now(), lease=self._lease, limit=self._take, org=self._org
             )
+            # Claimed before, but neither finished nor failed: its worker died, perhaps of this job.
             if any(job.attempts > 1 and not job.error for job in jobs):
                 self._take = 1
             for job in jobs:
@@ -190,6 +191,7 @@ class Outbox:
             await self._deriver(core).run(job)
             return
         await Indexer(core).run(job.ns, [job])
+        # The indexer shares its code with recalls, which leave a lost race to others, so it does not raise.
         held = await core.get(Job, *job.row_key[1:])
         if held is not None and held.owner == self._owner:
             # The indexer lost against a concurrent write; without this the job would wait for its lease to end.
@@ -199,7 +201,7 @@ class Outbox:
         return Deriver(core, self._model, self._lease)
 
     async def _failed(self, core: Core, job: Job, problem: Exception) -> str:
-        reason = _reason(problem)
+        reason = why(problem)
         if isinstance(problem, OverLimit):
             # The model may be asked again tomorrow; until then the messages wait.
             wait = to_micros(problem.until) - core.now()
@@ -232,6 +234,7 @@ class Outbox:
 
     async def _release(self, core: Core, job: Job, error: str | None, *, delay: int, attempts: int) -> None:
         now = core.now()
+        # So that `drain` and the worker's loop wake for it instead of waiting for the next poll.
         self.due = min(self.due or now + delay, now + delay)
         await self._update(
             core, job, status="ready", owner=None, leased_until=None, attempts=max(attempts, 0), error=error,
@@ -283,6 +286,7 @@ async def _receipt_changes(core: Core, job: Job, *, given_up: bool) -> list[Chan
     ):
         return []
     thread, rereads = job.item.partition(":")[2], job.queue == REREAD
+    # Created if it is missing, because a job that died before its first commit has no watermark yet.
     current = await core.get(Derivation, thread)
     derivation = current or Derivation(org=core.org, thread=thread, updated_at=core.at())
     stuck, again = given_up and not rereads, rereads and not given_up
@@ -518,10 +522,12 @@ class InProcess:
                 if self._found() is None:
                     return
                 continue
-            # Wait until the writing pauses, then catch up in one go.
+            # Wait until the writing pauses, then catch up in one go. The event is cleared before the sleep, so that an
+            # append during the sleep sets it again and no wake-up is lost.
             while woken.is_set() and not self._stop:
                 woken.clear()
                 await self._runtime.sleep(QUIET_SECONDS)
+            # A strong reference for the time of the work only.
             shared = self._found()
             if shared is None:
                 return
@@ -577,14 +583,3 @@ def _letters(job: Job) -> int:
 
 def _errors(jobs: Iterable[Job]) -> tuple[str, ...]:
     return tuple(sorted({job.error for job in jobs if job.error}))[:5]
-
-
-def _reason(problem: Exception) -> str:
-    """Return the reason why a job failed.
-
-    For a foreign error, only its type is returned, because its text may contain content.
-    """
-    kind = type(problem).__name__
-    if not isinstance(problem, MemoristError):
-        return f"{kind} (unexpected)"
-    return f"{kind}: {getattr(problem, 'reason', None) or problem}"[:500]

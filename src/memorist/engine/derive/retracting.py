@@ -194,20 +194,16 @@ def is_about(fact: Fact, request: str, stated: Sequence[Extracted]) -> bool:
 
 def _names_memory(item: Extracted, text: str, is_from_previous: bool) -> bool:
     """Return whether a request to forget refers to a learning or an event with this text."""
-    if not item.value:
-        return is_from_previous
-    return item.is_everything or names_text(text, item.value)
+    if not item.value or item.is_everything:
+        return is_from_previous or item.is_everything
+    request_terms, content = content_terms(item.value), content_terms(text)
+    both = request_terms & content
+    # Most words of one occur in the other: people name a thing in fewer words than it has, or wrap it into more.
+    return bool(both) and len(both) >= 0.75 * min(len(request_terms), len(content))
 
 
 def _same_words(text: str, other: str) -> bool:
     return bool(other) and set(_WORD.findall(text.casefold())) >= set(_WORD.findall(other.casefold()))
-
-
-def names_text(text: str, request: str) -> bool:
-    """Return whether a request names a learning or an event with this text: most words of one occur in the other."""
-    request_terms, content = content_terms(request), content_terms(text)
-    both = request_terms & content
-    return bool(both) and len(both) >= 0.75 * min(len(request_terms), len(content))
 
 
 def stated_time(message: Message, now: datetime) -> datetime:

@@ -109,6 +109,7 @@ class Documents:
                 Put(document),
                 Put(index_job(new.org, new.ns, f"document:{new.id}", self._core.at())),
                 audit(self._core, "add" if old is None else "replace", "document", f"{new.ns}/{new.id}", new.source),
+                # In the same commit as the document, so that no recall finds chunks of two versions at once.
                 *self._moves(had, has),
                 *(owned(self._core, new.ns, "document", name) for name in (new.id, new.source) if name),
                 *counters,

@@ -237,6 +237,7 @@ class Threads:
         """Create a thread and append to it in one transaction, or only append if it already exists in this
         namespace.
         """
+        # Not `core.retry`: after a lost race the thread is usually there, which needs another call than this one.
         while True:
             try:
                 return await self._appending.append(asked.id, asked.ns, keyed_messages, expect, create=asked)
@@ -711,7 +712,8 @@ class Threads:
         """
         done = await self._core.retry(lambda: self._delete(id))
         results = await self._core.get(Thread, id + RESULTS) if done else None
-        # The caller may have a thread of that name, so the metadata decides.
+        # In a commit of its own: if it fails, the link from `stash` still leads `forget` to the results. The caller may
+        # have a thread of that name, so the metadata decides.
         if results is not None and results.metadata.get(RESULTS_OF) == id:
             await self._core.retry(lambda: self._delete(results.id))
         return done
