@@ -53,7 +53,7 @@ _NEEDED = (
     "recall.candidates",
     "context.tokens",
     "context.measure",
-    "extract.extractor",
+    "engine.derive.reading",
 )
 """The modules that indexing and deriving import lazily."""
 QUIET_SECONDS = 0.25
