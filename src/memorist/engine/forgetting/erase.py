@@ -2,9 +2,10 @@
 
 A walk follows the links to everything derived from a thing. It deletes everything it reaches and raises the epochs of
 the deleted things (see `guard`), so that nothing more can be derived from them. The next walk finds data that others
-derived in the meantime, and so on until a walk finds nothing. Then the links are deleted. A link to something that this
-handle may not write is kept, together with the path to it, for a handle with more rights. An interrupted erasure can be
-repeated. The registry of kinds declares which rows belong to a thing and how it is indexed (see `removal`).
+derived in the meantime, and so on until a walk finds nothing. A thing is deleted again only if a link to it has been
+written again, which its version shows. Then the links are deleted. A link to something that this handle may not write
+is kept, together with the path to it, for a handle with more rights. An interrupted erasure can be repeated. The
+registry of kinds declares which rows belong to a thing and how it is indexed (see `removal`).
 """
 
 from __future__ import annotations
@@ -60,6 +61,8 @@ DELETIONS_PER_COMMIT = 2000
 """This is an even number, so that a link's Expect and Delete are always in the same commit."""
 MAX_WALKS = 50
 """How many times to walk the graph while others keep deriving."""
+IMPLIED = "implied"
+"""The relation of a link that no row stores, but that follows from other rows."""
 FOREVER = datetime.max.replace(tzinfo=UTC)
 
 End = Callable[[dict[str, int]], Sequence[Change]]
@@ -109,12 +112,9 @@ class Eraser:
         message and its copies. `everywhere` recomputes the statistics of all namespaces, which is needed after an
         interrupted erasure. The result is False if this handle may not delete everything that was derived.
         """
-        roots = await self._naming(root.key) if root.kind == "source" else [root]
-        if root.kind == "namespace":
-            roots += await self._contents(root.ns)
+        self._seen = dict.fromkeys(await self._meanings(root.key) if root.kind == "source" else [root])
         if instead is not None:
             self._instead[root] = instead
-        self._seen = dict.fromkeys(roots)
         for _ in range(MAX_WALKS):
             await self._walk()
             if await self._delete_reached(root):
@@ -124,27 +124,16 @@ class Eraser:
             except Conflict:
                 continue  # something was derived again since the walk
             # Other users may keep their derivations from a shared source, and the caller must not learn of them.
-            return self._held.isdisjoint(ref for ref in roots if ref not in self._kept)
+            return self._held.isdisjoint(self._seen.keys() - self._kept.keys())
         raise Conflict("new data kept being derived from what is being forgotten; call forget again")
 
-    async def _contents(self, ns: str) -> list[Ref]:
-        kinds = [kind for kind in LINKED.values() if kind.owner == "ns" and kind.derives]
-        scans = [await self._scan(kind.record, ns, index="by_ns" if kind.name == "thread" else None) for kind in kinds]
-        return [kind.ref(row) for kind, rows in zip(kinds, scans, strict=True) for row in rows if kind.ref]
-
-    async def _naming(self, source: str) -> list[Ref]:
-        """Return every interpretation of a source's name, and the documents and messages that name it."""
-        may_write = self._core.scope.may_write
+    async def _meanings(self, source: str) -> list[Ref]:
+        """Return every interpretation of a source's name."""
         meanings = dict.fromkeys([*parse_refs(source), Ref("source", key=source)])
         refs = [Ref("source", ref.ns, ref.key, ref.part) for ref in meanings]
         if self._core.scope.user is not None and not await self._is_own(meanings):
             # The name of an import, say, may be a source of other users too, who keep deriving from it.
             self._kept = dict.fromkeys(refs, FOREVER)
-        documents = await self._scan(Document, where=same("source", source))
-        refs += [Ref("document", row.ns, row.id) for row in documents if may_write(row.ns)]
-        for thread in await self._scan(Thread):
-            if may_write(thread.ns):
-                refs += map(message_ref, await self._scan(Message, thread.id, where=same("source", source)))
         return refs
 
     async def _is_own(self, refs: Iterable[Ref]) -> bool:
@@ -179,28 +168,47 @@ class Eraser:
         reached: list[Ref] = []
         for link in await self._links_to(ref):
             self._follow(link, [link.target if ref.kind == "namespace" else ref])
-        for link in await self._links_from(ref):
+        implied = [Link.of(self._org, ref, target, self._core.at(), IMPLIED) for target in await self._implied(ref)]
+        for link in [*await self._links_from(ref), *implied]:
             targets = await self._targets(link)
             if targets is None:
                 self._held.add(link.row_key)
             reached += self._follow(link, targets or [])
             self._edges |= {(ref, link.row_key), (link.source, link.row_key)}
-        others: list[Ref] = []
+        return reached
+
+    async def _implied(self, ref: Ref) -> list[Ref]:
+        """Return what comes from a thing according to the rows themselves, without a stored link."""
+        refs: list[Ref] = []
         if ref.kind == "message":
-            others += [*await self._copies(ref), *await self._covering(ref)]
+            refs = [*await self._copies(ref), *await self._covering(ref)]
         elif ref.kind == "document" and (row := await self._row(ref)) is not None and row.source:
-            others.append(Ref("document", ref.ns, row.source))  # it may be named as a source by that name too
-        self._edges |= {(ref, other) for other in others}
-        return [*reached, *others]
+            refs = [Ref("document", ref.ns, row.source)]  # it may be named as a source by that name too
+        elif self._erased:
+            pass  # what is written in a namespace after its first walk is new
+        elif ref.kind == "namespace":
+            for kind in LINKED.values():
+                if kind.owner == "ns" and kind.derives and kind.ref is not None:
+                    index = "by_ns" if kind.name == "thread" else None
+                    refs += map(kind.ref, await self._scan(kind.record, ref.ns, index=index))
+        elif ref == Ref("source", key=ref.key):
+            may_write, is_named = self._core.scope.may_write, same("source", ref.key)
+            documents = await self._scan(Document, where=is_named)
+            refs = [Ref("document", row.ns, row.id) for row in documents if may_write(row.ns)]
+            for thread in await self._scan(Thread):
+                if may_write(thread.ns):
+                    refs += map(message_ref, await self._scan(Message, thread.id, where=is_named))
+        return refs
 
     def _follow(self, link: Link, targets: list[Ref]) -> list[Ref]:
         """Record a link and return its targets, which are deleted again if they were derived again."""
-        # Whoever derives the target again writes the link again. If this version was not known when the target was
-        # deleted, something else may have been derived from the target since.
         key = link.row_key
-        if self._links.get(key, self._earlier.get(key)) != link.version:
-            self._erased.difference_update(targets)
-        self._links[key] = link.version
+        if link.relation != IMPLIED:
+            # Whoever derives the target again writes the link again. If this version was not known when the target was
+            # deleted, something else may have been derived from the target since.
+            if self._links.get(key, self._earlier.get(key)) != link.version:
+                self._erased.difference_update(targets)
+            self._links[key] = link.version
         self._edges |= {(key, target) for target in targets}
         return targets
 
@@ -215,9 +223,7 @@ class Eraser:
         if ref.kind == "document":
             return [link for link in await owners(self._core, "document", ref.key) if link.source_ns == ref.ns]
         if ref.kind != "namespace":
-            return await self._scan(
-                Link, ref.ns, ref.key, ref.kind, *([ref.part] if ref.part else []), index="by_target"
-            )
+            return await links_to(self._core, ref)
         links = await self._scan(Link, ref.ns, index="by_target")
         if ref not in self._erased:
             return links
@@ -247,22 +253,25 @@ class Eraser:
     async def _targets(self, link: Link) -> list[Ref] | None:
         """Return the things to which a link leads, or None if this handle may not write them. A link to a thread leads
         to the thread, to some of its messages, or to text that they contain."""
-        target, source = link.target.owner if link.target_kind == "thread" else link.target, link.source.id
-        row = None if target.ns else await self._row(target)
-        ns = link.source_ns if link.relation == "owns" else getattr(row, "ns", target.ns)
+        target, relation, source = link.target, link.relation, link.source.id
+        thread = await self._get(Thread, target.key) if target.owner.kind == "thread" else None
+        ns = link.source_ns if relation == "owns" else target.ns if thread is None else thread.ns
         if ns and not self._core.scope.may_write(ns):
             return None
-        if target.kind != "thread" or link.relation in ("owns", "copied", "child"):
-            if row is not None and row.ns != ns and target not in self._seen:
-                self._kept[target] = row.created_at  # an id that a namespace owned belongs to another thread by now
+        if target.kind != "thread":
             return [Ref("document", ns, target.key) if target.kind == "document" else target]
-        if link.relation == "carried":
+        target = target.owner
+        if relation in ("owns", "copied", "child", IMPLIED):
+            if thread is not None and thread.ns != ns and target not in self._seen:
+                self._kept[target] = thread.created_at  # this id, which a namespace owned, belongs to others by now
+            return [target]
+        if relation == "carried":
             await self._core.retry(partial(self._detach, target, source))
             return []
         messages = await self._scan(Message, target.key)
-        if link.relation == "imported":
+        if relation == "imported":
             chosen = [message for message in messages if message.metadata.get("source") == source]
-            if row is not None and len(chosen) == len(messages):  # it was not continued here
+            if thread is not None and len(chosen) == len(messages):  # it was not continued here
                 return [target]
         else:
             chosen = [message for message in messages if source in carried(message).get("written", ())]
@@ -280,16 +289,11 @@ class Eraser:
 
     async def _copies(self, ref: Ref) -> list[Ref]:
         """Return the copies of a message in forks of its thread."""
-        copies: list[Ref] = []
-        for link in await self._scan(Link, "", ref.key, "thread", "", "copied"):
-            if int(ref.part) > int(link.target_part):
-                continue
-            if await self._targets(link) is None:
-                self._held.add(ref)
-                continue
-            copies.append(Ref("message", key=link.target_key, part=ref.part))
-            if ref in self._instead:
-                self._instead[copies[-1]] = msgspec.structs.replace(self._instead[ref], thread=link.target_key)
+        forks = await self._scan(Link, "", ref.key, "thread", "", "copied")
+        holders = [fork.target_key for fork in forks if int(ref.part) <= int(fork.target_part)]
+        copies = [Ref("message", key=thread, part=ref.part) for thread in holders]
+        if ref in self._instead:
+            self._instead |= {copy: msgspec.structs.replace(self._instead[ref], thread=copy.key) for copy in copies}
         return copies
 
     async def _covering(self, ref: Ref) -> list[Ref]:
