@@ -265,21 +265,10 @@ def _children_are_linked_first(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(threads.Threads, "_create_child", linked)
 
 
-def _links_written_again_are_not_followed_again(patch: pytest.MonkeyPatch) -> None:
-    """What was derived again from something not yet deleted counts as deleted already."""
-
-    def followed(self: erase.Eraser, link: Link, targets: list[Ref]) -> list[Ref]:
-        self._earlier[link.row_key] = link.version
-        return follow(self, link, targets)
-
-    follow = erase.Eraser._follow
-    patch.setattr(erase.Eraser, "_follow", followed)
-
-
 PLANTED: tuple[Patch, ...] = (
     _late_summary, _cut_trail, _deleted_threads_are_nobodys, _expired_threads_are_nobodys, _documents_are_nobodys,
     _whole_threads_are_no_source, _tasks_name_no_source, _facts_are_not_guarded, _forks_are_not_linked,
-    _one_twin_keeps_its_cache, _children_are_linked_first, _links_written_again_are_not_followed_again,
+    _one_twin_keeps_its_cache, _children_are_linked_first,
 )  # fmt: skip
 
 

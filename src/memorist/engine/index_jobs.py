@@ -13,8 +13,6 @@ THREAD_QUEUES = ("index", "derive", "reread", "fold", "archive")
 """Queues whose jobs belong to a thread or to another indexed thing."""
 NAMESPACE_QUEUES = (*THREAD_QUEUES, "embed", "dedup", "tidy", "count", "uploads")
 """All queues with jobs that belong to a namespace. Forgetting the namespace deletes these jobs."""
-
-
 INDEXED_NEIGHBOURS = 3
 """How many messages before and after a message have its terms in their index entries."""
 
