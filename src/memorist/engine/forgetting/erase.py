@@ -228,8 +228,8 @@ class Eraser:
         if ref not in self._erased:
             return links
         # What was derived there since then, by others, is not forgotten, nor are its links.
-        known = self._earlier.get
-        return [link for link in links if link.target in self._seen or known(link.row_key) == link.version]
+        earlier = self._earlier
+        return [link for link in links if link.target in self._seen or earlier.get(link.row_key) == link.version]
 
     async def _links_from(self, ref: Ref) -> list[Link]:
         """Return the links that begin at a thing or at its parts."""
