@@ -12,7 +12,7 @@ import msgspec
 from ...errors import StoreError, Unsupported
 from ...messages.message import Message
 from ...ports import to_datetime, to_micros
-from ...records import Receipt, Record, StateEntry
+from ...records import Receipt, StateEntry
 from ..base import (
     Append,
     Appended,
@@ -100,23 +100,8 @@ def _merged(change: Change, merged: Merged, out: list[Argument]) -> None:
 
 
 def _put(change: Put, out: list[Argument]) -> None:
-    cached = _encoded_puts.get(id(change.record)) if change.absent else None
-    if cached is not None and cached[0] is change.record:
-        out += cached[1]
-        return
     table = layout(type(change.record))
-    flags = table.flags + "a" if change.absent else table.flags
-    parts = [b"P", *table.spec, b"", flags, table.history, *table.encode(change.record)]
-    if change.absent:
-        # The engine puts the same Job object with every append to a thread, so its encoding is cached.
-        if len(_encoded_puts) >= 1024:
-            _encoded_puts.clear()
-        _encoded_puts[id(change.record)] = (change.record, parts)
-    out += parts
-
-
-_encoded_puts: dict[int, tuple[Record, list[Argument]]] = {}
-"""A cache by the `id()` of the record. It also contains the record, so that the id is not reused."""
+    out += [b"P", *table.spec, b"", table.flags + "a" * change.absent, table.history, *table.encode(change.record)]
 
 
 def _append(change: Append, out: list[Argument]) -> None:

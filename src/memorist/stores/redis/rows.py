@@ -24,7 +24,7 @@ import msgspec
 
 from ...errors import CorruptRecord
 from ...records import Key, Record, is_view
-from ..codec import Codec, codec, pack, unknown_cells
+from ..codec import Codec, codec, kinds, pack, unknown_cells
 from .keys import AFTER_ALL, decode_key, encode_key, encode_number, encode_text, stamp, unstamp
 
 _unpack = msgspec.msgpack.Decoder().decode
@@ -171,6 +171,13 @@ class Layout:
 def layout(record_type: type[Record]) -> Layout:
     """Return the layout of a kind, which is created on first use."""
     return Layout(record_type)
+
+
+@cache
+def expiring_tables() -> dict[bytes, tuple[Argument, ...]]:
+    """Return the descriptions (`Layout.spec`) of the tables whose rows may expire, by name."""
+    layouts = [layout(record_type) for record_type in kinds()]
+    return {table.name.encode(): table.spec for table in layouts if table.expires is not None}
 
 
 _Field = tuple[int | None, str]

@@ -3,16 +3,14 @@ per batch of changes."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Sequence
-from functools import cache
 from hashlib import sha1
 from typing import Any
 
 from msgspec.structs import replace
 
 from ...backoff import pause
-from ...errors import StoreError, StoreUnavailable, UnknownOutcome, UsageError
+from ...errors import StoreUnavailable, UnknownOutcome, UsageError
 from ...filters import document_of, matches
 from ...records import Job, Key, StoreIdentity
 from ...runtime import Runtime
@@ -22,11 +20,10 @@ from ..codec import codec, kinds
 from . import changes as batch
 from . import checks, health, schema
 from .connection import Client
-from .expiry_register import ExpiryRegister
-from .keys import AFTER_ALL, EMPTY_KEY, ORGS_KEY, base_of, bounds, encode_key, stamp
-from .rows import Argument, Layout, layout, quoted
-from .scripts import APPLY, BRING_IN, CLAIM, PURGE, RETIRE, SCAN, USE_INDEXES
-from .work_register import KEEP_SECONDS, WorkRegister
+from .keys import AFTER_ALL, base_of, bounds, encode_key, stamp
+from .registers import ExpiryRegister, OrgRegister, WorkRegister
+from .rows import Argument, Layout, expiring_tables, layout, quoted
+from .scripts import APPLY, BRING_IN, CLAIM, PURGE, SCAN, USE_INDEXES
 
 PAGE_ROWS = 1000
 TIDY_ROWS = 500
@@ -37,12 +34,7 @@ SLACK_MS = 2 * 24 * 3600 * 1000
 CACHE_SLACK_MS = 10 * 60 * 1000
 CACHE_CONNECT_SECONDS = 0.5
 CACHE_SECONDS = 1.0
-# A process enters an org in the register of orgs again after this long, in case the register was flushed.
-REGISTER_SECONDS = 60.0
 _MAX_ATTEMPTS = 8
-ORGS_PER_LOOK = 2_000
-"""The number of orgs in the register to check in one round trip."""
-LEAVE_SECONDS = 30.0
 
 
 class RedisStore:
@@ -70,15 +62,11 @@ class RedisStore:
         self._runtime = runtime
         self._connections = connections
         self._slack_ms = SLACK_MS
-        self._client = self._make_client(connect_timeout, timeout)
         self._durability = durability
         self._on_risk = on_risk
-        self._bases: dict[str, bytes] = {}
-        self._registered: dict[str, float] = {}
         self._announced_indexes: set[tuple[str, str]] = set()
         self._opened = False
-        self._registers()
-        self._left = 0.0
+        self._use_timeouts(connect_timeout, timeout)
 
     @property
     def round_trips(self) -> int:
@@ -94,14 +82,19 @@ class RedisStore:
         """Serve as the hot tier: skip the durability checks, use short timeouts, and remove expired rows soon."""
         self._on_risk = "ignore"
         self._slack_ms = CACHE_SLACK_MS
-        self._client = self._make_client(CACHE_CONNECT_SECONDS, CACHE_SECONDS)
-        self._registers()
+        self._use_timeouts(CACHE_CONNECT_SECONDS, CACHE_SECONDS)
 
-    def _registers(self) -> None:
-        self._work = WorkRegister(self._client, lambda cursor: self._holders_page(cursor, b"@", [b"jobs"]))
-        self._expiries = ExpiryRegister(
-            self._client, lambda cursor: self._holders_page(cursor, b"!", list(_ending_tables()))
+    def _use_timeouts(self, connect_timeout: float, timeout: float) -> None:
+        self._client = Client(
+            self._url,
+            runtime=self._runtime,
+            connect_timeout=connect_timeout,
+            timeout=timeout,
+            connections=self._connections,
         )
+        self._orgs = OrgRegister(self._client)
+        self._work = WorkRegister(self._client, self._orgs)
+        self._expiries = ExpiryRegister(self._client, self._orgs)
 
     async def incarnation(self) -> str:
         """Return the run ids of the servers as one string, which changes after a restart or a failover."""
@@ -124,7 +117,7 @@ class RedisStore:
 
     async def get(self, record_type: type[R], key: Key, *, now: int) -> R | None:
         """Return the live row under a key."""
-        table, base = layout(record_type), self._base(str(key[0]))
+        table, base = layout(record_type), base_of(str(key[0]))
         raw = await self._client.command(base, "GET", base + table.prefix + table.member(key))
         return None if raw is None else table.decode(raw, now)
 
@@ -133,7 +126,7 @@ class RedisStore:
         table = layout(record_type)
         out: list[R | None] = [None] * len(keys)
         for org in dict.fromkeys(str(key[0]) for key in keys):
-            base = self._base(org)
+            base = base_of(org)
             numbers = [number for number, key in enumerate(keys) if key[0] == org]
             for start in range(0, len(numbers), PAGE_ROWS):
                 page = numbers[start : start + PAGE_ROWS]
@@ -163,16 +156,13 @@ class RedisStore:
         if not changes:
             return []
         org = batch.one_org_of(changes)
-        base = self._base(org)
+        base = base_of(org)
         merges: batch.Merges = {}
         args = batch.arguments(changes, now, self._slack_ms, merges)
         if not batch.only_removes(changes):
-            # The registers may be on other nodes than the org's rows, so no script can write both. The org is entered
-            # first, because an entry without rows only costs a request until it is removed. Without an entry, workers
-            # and the purge would not find the rows.
-            await self._register(org, removing=batch.removes(changes))
-            await self._work.enter(org, changes)
-            await self._expiries.enter(org, changes)
+            # Before the batch, never after it: see registers.py.
+            for register in (self._orgs, self._work, self._expiries):
+                await register.enter(org, changes)
         while True:
             # A Lua script runs alone on its node, so its checks and writes are one transaction. If the reply is lost,
             # the script is sent again only if the changes are idempotent.
@@ -186,7 +176,7 @@ class RedisStore:
     async def purge(self, *, now: int, limit: int = 1000) -> dict[str, int]:
         """Remove expired rows permanently."""
         counts: dict[str, int] = {}
-        left = dict.fromkeys(_ending_tables(), limit)
+        left = dict.fromkeys(expiring_tables(), limit)
         await self._expiries.sweep()
         while orgs := await self._expiries.due(now):
             ends = []
@@ -204,7 +194,7 @@ class RedisStore:
     async def tidy(self, org: str, *, now: int) -> None:
         """Remove some expired rows of one org. The hot tier calls this from time to time, because no worker purges a
         hot store."""
-        await self._purge(org, now, dict.fromkeys(_ending_tables(), TIDY_ROWS))
+        await self._purge(org, now, dict.fromkeys(expiring_tables(), TIDY_ROWS))
 
     async def claim(
         self, queue: str, *, owner: str, now: int, lease: int, limit: int = 1, org: str | None = None
@@ -218,34 +208,20 @@ class RedisStore:
             if jobs:
                 return jobs
         look = _claim_arguments(queue, owner, now, lease, 0, limit)
-        bases = [self._base(name) for name in orgs]
-        due = [
-            (bytes(rank), name)
-            for name, reply in zip(orgs, await self._client.scripts(CLAIM, bases, look), strict=True)
-            for rank in reply
-        ]
-        await self._leave(set(orgs) - {name for _, name in due})
+        replies = await self._client.many([(base_of(name), CLAIM.command(base_of(name), look)) for name in orgs])
+        due = [(bytes(rank), name) for name, ranks in zip(orgs, replies, strict=True) for rank in ranks]
+        await self._work.leave(set(orgs) - {name for _, name in due})
         # No lease was taken yet, so another worker may claim these jobs first. `_claim` then returns fewer of them.
-        taken = [name for _, name in sorted(due)[:limit]]
+        oldest = [name for _, name in sorted(due)[:limit]]
         jobs = []
-        for name in dict.fromkeys(taken):
-            jobs += await self._claim(name, queue, owner, now, lease, taken.count(name))
+        for name in dict.fromkeys(oldest):
+            jobs += await self._claim(name, queue, owner, now, lease, oldest.count(name))
         return sorted(jobs, key=lambda job: (job.run_at, job.row_key))
-
-    async def _leave(self, quiet: set[str]) -> None:
-        """Remove orgs without jobs from the work register, at most once every LEAVE_SECONDS, because this takes a
-        request."""
-        if time.monotonic() - self._left < LEAVE_SECONDS:
-            return
-        self._left = time.monotonic()
-        asked = [(self._base(org), ["EXISTS", self._base(org) + b"@jobs"]) for org in sorted(quiet)]
-        there = await self._client.many(asked)
-        await self._work.done([org for org, has_jobs in zip(sorted(quiet), there, strict=True) if not has_jobs])
 
     async def orgs(self) -> list[str]:
         """Return every org that has rows."""
         tables = [kind.table.name.encode() for kind in kinds() if kind is not StoreIdentity]
-        return await self._holders(b"@", tables, retire=True)
+        return await self._orgs.holders(b"@", tables)
 
     async def scrub(self) -> Scrubbed:
         """Rewrite the files of every server, so that they contain no deleted data."""
@@ -269,7 +245,7 @@ class RedisStore:
         if index and table.late:
             await self._bring_in(org, table)
         out: list[R] = []
-        base, limit, where, reverse = self._base(org), scan.limit, scan.where, scan.reverse
+        base, limit, where, reverse = base_of(org), scan.limit, scan.where, scan.reverse
         while low < high and (limit is None or len(out) < limit):
             rows = PAGE_ROWS if limit is None else min(PAGE_ROWS, limit - len(out))
             if where is not None:
@@ -293,7 +269,7 @@ class RedisStore:
         Rows written by an older version are missing from them. The first process that uses the new index queues them in
         the sorted set `~table`. After that, older versions queue each row they write.
         """
-        base = self._base(org)
+        base = base_of(org)
         if (org, table.name) not in self._announced_indexes:
             await self._client.script(USE_INDEXES, base, [*table.spec, len(table.indexes)], write=True)
             self._announced_indexes.add((org, table.name))
@@ -327,59 +303,14 @@ class RedisStore:
         there is none)."""
         args: list[Argument] = [stamp(now)]
         for name, limit in limits.items():
-            args += [*_ending_tables()[name], limit]
-        *gone, ends = await self._client.script(PURGE, self._base(org), args, write=False)
+            args += [*expiring_tables()[name], limit]
+        *gone, ends = await self._client.script(PURGE, base_of(org), args, write=False)
         return {name: count for name, count in zip(limits, gone, strict=True) if count}, bytes(ends)
-
-    async def _holders(self, mark: bytes, tables: Sequence[bytes], *, retire: bool = False) -> list[str]:
-        """Return the orgs in which any of these keys exist.
-
-        With `retire`, orgs that have none are removed from the register later.
-        """
-        held: set[str] = set()
-        cursor = 0
-        while True:
-            cursor, orgs = await self._holders_page(cursor, mark, tables, retire=retire)
-            held.update(orgs)
-            if cursor == 0:
-                return sorted(held)
-
-    async def _holders_page(
-        self, cursor: int, mark: bytes, tables: Sequence[bytes], *, retire: bool = False
-    ) -> tuple[int, list[str]]:
-        """Return the next cursor, and the orgs with rows on one page of all orgs. A single reply with a million names
-        would block all other clients."""
-        following, members = await self._client.command(ORGS_KEY, "SSCAN", ORGS_KEY, cursor, "COUNT", ORGS_PER_LOOK)
-        names = sorted(bytes(member).decode() for member in members)
-        bases = [self._base(name) for name in names]
-        asked = [(base, ["EXISTS", *[base + mark + table for table in tables]]) for base in bases]
-        there = await self._client.many(asked)
-        empty = [name for name, has_rows in zip(names, there, strict=True) if not has_rows]
-        if retire and empty:
-            times = [b"%.3f" % time.time(), b"%.3f" % (time.time() - KEEP_SECONDS)]
-            await self._client.script(RETIRE, ORGS_KEY, [*times, *empty], write=False)
-        return int(following), [name for name, has_rows in zip(names, there, strict=True) if has_rows]
-
-    async def _register(self, org: str, *, removing: bool) -> None:
-        then = self._registered.get(org)
-        if then is not None and time.monotonic() - then <= REGISTER_SECONDS:
-            return
-        try:
-            # First remove the note that the org is empty, so that retire.lua starts its waiting period again.
-            note, enter = (EMPTY_KEY, ["ZREM", EMPTY_KEY, org]), (ORGS_KEY, ["SADD", ORGS_KEY, org])
-            await self._client.many([note, enter])
-            if len(self._registered) > 100_000:
-                self._registered.clear()
-            self._registered[org] = time.monotonic()
-        except StoreError as full:
-            # A batch that deletes must succeed on a full server. An org that has rows to delete is registered already.
-            if not removing or full.facts.get("code") != "OOM":
-                raise
 
     async def _claim(self, org: str, queue: str, owner: str, now: int, lease: int, limit: int) -> list[Job]:
         if limit < 1:
             return []
-        base, table = self._base(org), layout(Job)
+        base, table = base_of(org), layout(Job)
         call = _claim_arguments(queue, owner, now, lease, limit, limit)
         return [table.decode(raw, None) for raw in await self._client.script(CLAIM, base, call, write=True)]
 
@@ -387,28 +318,11 @@ class RedisStore:
         rows: dict[str, int] = {}
         for org in await self.orgs():
             for kind in kinds():
-                good, bad = await health.count_rows(self._client, self._base(org), layout(kind))
+                good, bad = await health.count_rows(self._client, base_of(org), layout(kind))
                 rows[kind.table.name] = rows.get(kind.table.name, 0) + good + bad
                 if bad:
                     report["problems"].append(f"{bad} damaged rows in {kind.table.name}")
         report["rows"] = {name: count for name, count in sorted(rows.items()) if count}
-
-    def _make_client(self, connect_timeout: float, timeout: float) -> Client:
-        return Client(
-            self._url,
-            runtime=self._runtime,
-            connect_timeout=connect_timeout,
-            timeout=timeout,
-            connections=self._connections,
-        )
-
-    def _base(self, org: str) -> bytes:
-        base = self._bases.get(org)
-        if base is None:
-            if len(self._bases) > 10_000:
-                self._bases.clear()
-            base = self._bases[org] = base_of(org)
-        return base
 
 
 def _claim_arguments(queue: str, owner: str, now: int, lease: int, limit: int, look: int) -> list[Argument]:
@@ -417,12 +331,6 @@ def _claim_arguments(queue: str, owner: str, now: int, lease: int, limit: int, l
     due = encode_key((queue, "ready", now)) + AFTER_ALL
     leased = [quoted(owner), stamp(now + lease), quoted("running")]
     return [stamp(now), limit, look, ready, running, due, *leased, len(layout(Job).indexes)]
-
-
-@cache
-def _ending_tables() -> dict[bytes, tuple[Argument, ...]]:
-    """Return the descriptions (`Layout.spec`) of the tables whose rows may expire, by name."""
-    return {layout(kind).name.encode(): layout(kind).spec for kind in kinds() if layout(kind).expires is not None}
 
 
 def _merged(scan: Scan[R], records: Iterable[R]) -> list[R]:
