@@ -3,6 +3,7 @@ per batch of changes."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from hashlib import sha1
 from typing import Any
@@ -32,8 +33,10 @@ PAGE_BYTES = 8 * 1024 * 1024
 # lose a live row.
 SLACK_MS = 2 * 24 * 3600 * 1000
 CACHE_SLACK_MS = 10 * 60 * 1000
+# A slow hot tier is worse than none, because the durable store can answer in the meantime.
 CACHE_CONNECT_SECONDS = 0.5
 CACHE_SECONDS = 1.0
+# With the pauses in between, this bridges some seconds, which is as long as a restart or a failover usually takes.
 _MAX_ATTEMPTS = 8
 
 
@@ -143,19 +146,20 @@ class RedisStore:
         if scan.columns[0] == "org" and scan.prefix:
             low, high = bounds(scan.prefix[1:], scan.after, scan.before, scan.starts)
             return await self._range(table, str(scan.prefix[0]), number, low, high, scan, now)
-        # A scan that does not name an org scans every org and merges the rows.
+        # A scan that does not name an org scans every org and merges the rows. The limit applies to the merged rows.
+        # Members do not contain their org, so bounds that begin with one are compared afterwards.
         records: list[R] = []
         whole = bounds(scan.prefix, None, None, None)
         low, high = whole if scan.columns[0] == "org" else bounds(scan.prefix, scan.after, scan.before, scan.starts)
         for org in await self.orgs():
             records += await self._range(table, org, number, low, high, replace(scan, limit=None), now)
-        return _merged(scan, records)
+        return _merge_orgs(scan, records)
 
     async def apply(self, changes: Sequence[Change], *, now: int) -> list[ChangeResult]:
         """Apply the changes atomically, in one script."""
         if not changes:
             return []
-        org = batch.one_org_of(changes)
+        org = batch.require_one_org(changes)
         base = base_of(org)
         merges: batch.Merges = {}
         args = batch.arguments(changes, now, self._slack_ms, merges)
@@ -175,21 +179,21 @@ class RedisStore:
 
     async def purge(self, *, now: int, limit: int = 1000) -> dict[str, int]:
         """Remove expired rows permanently."""
-        counts: dict[str, int] = {}
-        left = dict.fromkeys(expiring_tables(), limit)
+        counts = Counter[str]()
+        limits = dict.fromkeys(expiring_tables(), limit)
         await self._expiries.sweep()
         while orgs := await self._expiries.due(now):
-            ends = []
+            expiries = []
             for org in orgs:
-                gone, after = await self._purge(org, now, left)
-                ends.append((org, after))
-                for name, count in gone.items():
-                    left[name] -= count
-                    counts[name.decode()] = counts.get(name.decode(), 0) + count
-            await self._expiries.leave(ends, now)
-            if min(left.values()) <= 0 or all(after and int(after) <= now for _, after in ends):
+                removed, next_expiry = await self._purge(org, now, limits)
+                expiries.append((org, next_expiry))
+                for name, count in removed.items():
+                    limits[name] -= count
+                    counts[name.decode()] += count
+            await self._expiries.leave(expiries, now)
+            if min(limits.values()) <= 0 or all(expiry and int(expiry) <= now for _, expiry in expiries):
                 break  # a table reached its limit, so its remaining rows stay due and this loop would return to them
-        return counts
+        return dict(counts)
 
     async def tidy(self, org: str, *, now: int) -> None:
         """Remove some expired rows of one org. The hot tier calls this from time to time, because no worker purges a
@@ -204,9 +208,12 @@ class RedisStore:
             return await self._claim(org, queue, owner, now, lease, limit)
         orgs = await self._work.orgs()
         if len(orgs) == 1:
+            # There is nothing to compare, so the common case of one org takes one request less.
             jobs = await self._claim(orgs[0], queue, owner, now, lease, limit)
             if jobs:
                 return jobs
+        # Orgs are in different slots, so no script can see the jobs of all. Ask each org when its jobs became due, and
+        # then lease only from the orgs with the oldest ones.
         look = _claim_arguments(queue, owner, now, lease, 0, limit)
         replies = await self._client.many([(base_of(name), CLAIM.command(base_of(name), look)) for name in orgs])
         due = [(bytes(rank), name) for name, ranks in zip(orgs, replies, strict=True) for rank in ranks]
@@ -242,13 +249,14 @@ class RedisStore:
         self, table: Layout, org: str, index: int, low: bytes, high: bytes, scan: Scan[R], now: int
     ) -> list[R]:
         """Return the rows of an org between two members of a sorted set. An `index` of 0 means the set of keys."""
-        if index and table.late:
+        if index and table.has_late_indexes:
             await self._bring_in(org, table)
         out: list[R] = []
         base, limit, where, reverse = base_of(org), scan.limit, scan.where, scan.reverse
         while low < high and (limit is None or len(out) < limit):
             rows = PAGE_ROWS if limit is None else min(PAGE_ROWS, limit - len(out))
             if where is not None:
+                # The server cannot evaluate filters, so fetch more rows than are needed.
                 rows = min(PAGE_ROWS, max(2 * rows, 100))
             args = [*table.spec, index, low, high, int(reverse), rows, stamp(now), PAGE_BYTES, table.cells]
             last, *raw_rows = await self._client.script(SCAN, base, args, write=False)
@@ -270,6 +278,8 @@ class RedisStore:
         the sorted set `~table`. After that, older versions queue each row they write.
         """
         base = base_of(org)
+        # Announce the index before looking at the queue. In the other order, a row written by an older version in
+        # between would be in neither.
         if (org, table.name) not in self._announced_indexes:
             await self._client.script(USE_INDEXES, base, [*table.spec, len(table.indexes)], write=True)
             self._announced_indexes.add((org, table.name))
@@ -278,24 +288,28 @@ class RedisStore:
             rows = await self._client.command(base, "MGET", *[base + table.prefix + member for member in members])
             args: list[Argument] = list(table.spec)
             for member, raw in zip(members, rows, strict=True):
+                # Only Python can compute index members. The digest tells the script whether the row has changed since.
                 digest = b"" if raw is None else sha1(raw, usedforsecurity=False).hexdigest()
                 args += [member, digest, b"" if raw is None else table.index_members(table.decode(raw, None))]
             await self._client.script(BRING_IN, base, args, write=True)
 
     async def _commit(self, base: bytes, args: Sequence[object], *, again: bool) -> Any:
-        try:
-            return await self._client.script(APPLY, base, args, write=True)
-        except UnknownOutcome as lost:
-            if not again:
-                raise
-            unknown = lost
-        # The batch is idempotent, so sending it again either applies it or finds that it was applied before.
-        for tries in range(1, _MAX_ATTEMPTS + 1):
-            await self._runtime.sleep(pause(tries, first=0.02, longest=2.0))
+        """Run the script that applies a batch. With `again`, the batch is idempotent and may be sent repeatedly."""
+        unknown: UnknownOutcome | None = None
+        for attempt in range(_MAX_ATTEMPTS + 1):
+            if attempt:
+                await self._runtime.sleep(pause(attempt, first=0.02, longest=2.0))
             try:
                 return await self._client.script(APPLY, base, args, write=True)
-            except (UnknownOutcome, StoreUnavailable):
-                continue
+            except UnknownOutcome as lost:
+                if not again:
+                    raise
+                unknown = unknown or lost
+            except StoreUnavailable:
+                # Nothing was done this time, but the first attempt may have been applied, so its outcome stays unknown.
+                if unknown is None:
+                    raise
+        assert unknown is not None
         raise unknown
 
     async def _purge(self, org: str, now: int, limits: dict[bytes, int]) -> tuple[dict[bytes, int], bytes]:
@@ -308,7 +322,7 @@ class RedisStore:
         return {name: count for name, count in zip(limits, gone, strict=True) if count}, bytes(ends)
 
     async def _claim(self, org: str, queue: str, owner: str, now: int, lease: int, limit: int) -> list[Job]:
-        if limit < 1:
+        if limit < 1:  # to the script, this would mean that it must return the ranks of due jobs
             return []
         base, table = base_of(org), layout(Job)
         call = _claim_arguments(queue, owner, now, lease, limit, limit)
@@ -333,7 +347,7 @@ def _claim_arguments(queue: str, owner: str, now: int, lease: int, limit: int, l
     return [stamp(now), limit, look, ready, running, due, *leased, len(layout(Job).indexes)]
 
 
-def _merged(scan: Scan[R], records: Iterable[R]) -> list[R]:
+def _merge_orgs(scan: Scan[R], records: Iterable[R]) -> list[R]:
     """Return the rows of several orgs within the bounds of a scan, in its order."""
     low, high = bounds(scan.prefix, scan.after, scan.before, scan.starts)
     positions = [codec(scan.kind).position_of[name] for name in scan.columns]
@@ -343,6 +357,6 @@ def _merged(scan: Scan[R], records: Iterable[R]) -> list[R]:
         return encode_key([row[position] for position in positions])
 
     ranked = [(rank(record), record) for record in records]
-    inside = [item for item in ranked if low <= item[0] < high]
-    inside.sort(key=lambda item: item[0], reverse=scan.reverse)
-    return [record for _, record in inside][: scan.limit]
+    ranked = [item for item in ranked if low <= item[0] < high]
+    ranked.sort(key=lambda item: item[0], reverse=scan.reverse)  # by rank alone, because records cannot be compared
+    return [record for _, record in ranked][: scan.limit]
