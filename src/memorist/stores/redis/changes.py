@@ -34,6 +34,7 @@ from .rows import Argument, layout
 
 def require_one_org(changes: Sequence[Change]) -> str:
     """Return the only org of a batch, or refuse a batch with several."""
+    # The org is the hash tag of its keys. Two orgs are in two slots, and a script may only use keys of one.
     orgs = {org_of(change) for change in changes}
     if len(orgs) != 1:
         raise Unsupported("a batch on Redis must belong to one org, so that it is one atomic script; split it by org")

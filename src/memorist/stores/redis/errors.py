@@ -43,6 +43,8 @@ _NO_WRITES = ("OOM", "MISCONF", "READONLY", "NOREPLICAS")
 def was_sent(error: BaseException) -> bool:
     """Return whether a command may have been carried out even though it raised this error instead of returning a
     reply."""
+    # redis-py raises these as connection errors, but the last two are replies that refuse the command. The first one
+    # is raised when no node could be found to send it to.
     if isinstance(error, RedisClusterException | AuthenticationError | BusyLoadingError):
         return False
     # Behind Sentinels, redis-py raises a ConnectionError if a server refuses a write because it is a replica.

@@ -35,6 +35,7 @@ AFTER_ALL = b"\xff"
 @lru_cache(10_000)
 def base_of(org: str) -> bytes:
     """Return the prefix of every key of an org. Braces and other special characters are percent-encoded."""
+    # A Cluster hashes only what is between the first braces, so all keys with this prefix are in one slot.
     return f"{PREFIX}:{{{quote(org, safe='')}}}:".encode()
 
 

@@ -249,8 +249,8 @@ class HotSide:
         ask = getattr(self.store, "incarnation", None)
         incarnation = "" if ask is None else await ask()
         if incarnation != self._incarnation:
-            # A restarted server may have loaded an old snapshot, with copies that were replaced since. An org's copies are
-            # deleted when its generation is next read, and then fill up again one miss at a time.
+            # A restarted server may have loaded an old snapshot, with copies that were replaced since. An org's copies
+            # are deleted when its generation is next read, and then fill up again one miss at a time.
             self._generations.clear()
         self._incarnation = incarnation
         # Store the count from before the question. A connection that another call has opened since then may reach a
