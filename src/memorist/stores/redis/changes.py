@@ -96,8 +96,21 @@ def _row(record: Record, merged: Merged | None) -> tuple[list[Argument], list[Ar
 
 def _put(change: Put, merged: Merged | None) -> list[Argument]:
     table = layout(type(change.record))
+    cached = _encoded_puts.get(id(change.record)) if change.absent and merged is None else None
+    if cached is not None and cached[0] is change.record:
+        return cached[1]
     head, parts = _row(change.record, merged)
-    return [b"P", *head, table.flags + "a" * change.absent, table.history, *parts]
+    out = [b"P", *head, table.flags + "a" * change.absent, table.history, *parts]
+    if change.absent and merged is None:
+        # The engine puts the same Job object with every append to a thread, so its encoding is cached.
+        if len(_encoded_puts) >= 1024:
+            _encoded_puts.clear()
+        _encoded_puts[id(change.record)] = (change.record, out)
+    return out
+
+
+_encoded_puts: dict[int, tuple[Record, list[Argument]]] = {}
+"""A cache by the `id()` of the record. It also contains the record, so that the id is not reused."""
 
 
 def _append(change: Append, merged: Merged | None) -> list[Argument]:
