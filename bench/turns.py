@@ -1,9 +1,10 @@
-"""This version beside an earlier one, in turns: the commonest operations on a file, as ratios.
+"""This version beside an earlier one, in turns: the commonest operations, as ratios.
 
-    python -m bench.turns REVISION [--on /dev/shm] [--rounds 100]
+    python -m bench.turns REVISION [--on /dev/shm] [--store sqlite|postgres|redis] [--rounds 100]
 
 A machine that other work shares may be twice as slow from one minute to the next, so that two runs one after the other
 say little. Here both versions run at once as two processes, and each does a short piece of work while the other waits.
+Each version has a file or a server of its own.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
 TEXT = "The budget for June is still open. " * 8
-PIECES = {"append": 100, "last 20": 60, "set a new fact": 50, "set a fact again": 50, "get a fact": 300}
+PIECES = {"append": 100, "last 20": 60, "set a new fact": 50, "set a fact again": 50, "get a fact": 300, "recall": 10}
 """How often each operation is done in one turn."""
 
 
@@ -29,27 +30,41 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("revision", help="the earlier version, as git names it")
     parser.add_argument("--on", help="a folder to measure on, such as a RAM disk; a temporary one otherwise")
+    parser.add_argument("--store", choices=("sqlite", "postgres", "redis"), default="sqlite")
     parser.add_argument("--rounds", type=int, default=100)
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=asked.on) as folder:
         earlier = Path(folder) / "earlier"
         subprocess.run(["git", "-C", ROOT, "worktree", "add", "-q", "--detach", earlier, asked.revision], check=True)
         try:
-            compare(folder, [earlier / "src", ROOT / "src"], asked.rounds)
+            compare(_urls(asked.store, folder), [earlier / "src", ROOT / "src"], asked.rounds)
         finally:
             subprocess.run(["git", "-C", ROOT, "worktree", "remove", "--force", earlier], check=True)
     return 0
 
 
-def compare(folder: str, sources: list[Path], rounds: int) -> None:
+def _urls(store: str, folder: str) -> list[str]:
+    """Return the address of a store for each version."""
+    if store == "postgres":
+        from tests.servers.postgres import start_postgres
+
+        return [start_postgres().url for _ in range(2)]
+    if store == "redis":
+        from tests.servers.redis import start_redis
+
+        return [start_redis().url for _ in range(2)]
+    return [os.path.join(folder, f"{n}.db") for n in range(2)]
+
+
+def compare(urls: Sequence[str], sources: Sequence[Path], rounds: int) -> None:
     """Print the median of each operation before and now, and the median of the ratios of all turns."""
-    command = [sys.executable, __file__, "--work"]
+    command = [sys.executable, "-P", __file__, "--work"]  # without this folder, where redis.py would hide the driver
     versions = [
         subprocess.Popen(
-            [*command, os.path.join(folder, f"{n}.db")], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            [*command, url], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": str(source)},
         )
-        for n, source in enumerate(sources)
+        for url, source in zip(urls, sources, strict=True)
     ]  # fmt: skip
     print("| what | before, µs | now, µs | × |\n|---|---|---|---|")
     for name in PIECES:
@@ -67,11 +82,12 @@ def _asked(version: subprocess.Popen[str], name: str) -> float:
     return float(version.stdout.readline())
 
 
-def work(path: str) -> None:
+def work(url: str) -> None:
     """One version: do the operations that are asked for on standard input, and answer with the median of each turn."""
     from memorist import Memory
 
-    with Memory(path, worker=False, durability="normal") as memory:
+    options: dict[str, Any] = {} if url.startswith("redis") else {"durability": "normal"}
+    with Memory(url, worker=False, **options) as memory:
         memory.threads.create("global", id="talk")
         done = dict.fromkeys(PIECES, 0)
         do: dict[str, Callable[[int], Any]] = {
@@ -80,6 +96,7 @@ def work(path: str) -> None:
             "set a new fact": lambda n: memory.facts.set("user:ada", f"key{n}", {"value": n, "text": "some value"}),
             "set a fact again": lambda n: memory.facts.set("user:ada", f"key{n % 50}", {"value": n, "text": "another"}),
             "get a fact": lambda n: memory.facts.get("user:ada", f"key{n % 50}"),
+            "recall": lambda n: memory.recall(f"What about the budget for June {n}?", top_k=5),
         }
         for line in sys.stdin:
             name = line.strip()

@@ -234,25 +234,29 @@ class Scope(msgspec.Struct, frozen=True):
     def resolve_readable(self, *arguments: object) -> tuple[Any, ...]:
         """Return the positional arguments of a call such as `facts.get(ns, key)`, starting with the checked namespace
         as text."""
-        ns, *rest = self._with_namespace(arguments)
+        ns, rest = self._with_namespace(arguments)
         return self.readable(ns), *rest
 
     def resolve_writable(self, *arguments: object) -> tuple[Any, ...]:
         """Do the same for a write, such as `facts.set(ns, key, value)`."""
-        ns, *rest = self._with_namespace(arguments)
+        ns, rest = self._with_namespace(arguments)
         return self.writable(ns), *rest
 
-    def _with_namespace(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return the arguments with the namespace filled in if it was left out.
+    def _with_namespace(self, arguments: tuple[Any, ...]) -> tuple[Ns, Sequence[Any]]:
+        """Return the namespace and the other arguments. The namespace is filled in if it was left out.
 
         `facts.get("city")` binds `"city"` to `ns` and leaves out `key`, so all arguments are shifted by one position.
         """
+        for argument in arguments:
+            # By identity, since `==` of a value may be anything, such as NumPy's.
+            if argument is OMITTED:
+                break
+        else:
+            return self.namespace(arguments[0]), arguments[1:]
         passed = [argument for argument in arguments if argument is not OMITTED]
-        if len(passed) == len(arguments):
-            return self.namespace(arguments[0]), *arguments[1:]
         if len(passed) < len(arguments) - 1:
             raise UsageError("an argument is missing")
-        return self.namespace(None), *passed
+        return self.namespace(None), passed
 
     def subject(self, user: str | None) -> str:
         """Return the user that a call is about: the named one, or the handle's own."""

@@ -100,9 +100,11 @@ def json_bytes(value: object, what: str, limit: int) -> bytes:
 
 def check_metadata(metadata: Mapping[str, object] | None, what: str = "metadata") -> dict[str, object]:
     """Check a user's metadata, which must be JSON without reserved keys (`memorist.…`)."""
-    if metadata is not None and not isinstance(metadata, Mapping):
+    if metadata is None:
+        return {}
+    if not isinstance(metadata, Mapping):
         raise InvalidValue(f"{what} must be a dict")
-    fields = dict(metadata or {})
+    fields = dict(metadata)
     encode_json(fields, what)
     for key in fields:
         if key.startswith(RESERVED_PREFIX):
@@ -112,6 +114,8 @@ def check_metadata(metadata: Mapping[str, object] | None, what: str = "metadata"
 
 def check_tags(tags: Iterable[str]) -> tuple[str, ...]:
     """Check tags, which must be short names, and return them in order, without duplicates."""
+    if tags == ():
+        return ()
     names = tuple(dict.fromkeys(check_name(tag, "tag") for tag in as_list(tags, "tags")))
     if len(names) > MAX_TAGS:
         raise TooLarge(f"at most {MAX_TAGS} tags, got {len(names)}")

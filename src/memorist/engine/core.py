@@ -178,17 +178,12 @@ class Core:
 
     async def _with_parts_apart(self, changes: Sequence[Change]) -> Sequence[Change]:
         """Return the changes with the binary parts of messages moved into separate rows at the end."""
-        for change in changes:
-            if type(change) is Append:
-                is_heavy = any(type(message.content) is not str or message.raw for message in change.messages)
-            else:
-                is_heavy = (type(change) is Load or type(change) is Put) and type(change.record) is Message
-            if is_heavy:
-                from .threads.parts import changes_apart
+        if not _may_have_parts(changes):
+            return changes
+        from .threads.parts import changes_apart
 
-                await self.shared.open()
-                return await changes_apart(self.store, changes, self.now(), self.at())
-        return changes
+        await self.shared.open()
+        return await changes_apart(self.store, changes, self.now(), self.at())
 
     def _is_gated(self, changes: Sequence[Change]) -> bool:
         """Return whether the gate must check these changes."""
@@ -397,6 +392,18 @@ def _created(change: Change) -> str | None:
     """Return the id of the thread that a change creates if it does not exist yet, or None for other changes."""
     record = change.record if isinstance(change, Put) and change.absent else None
     return record.id if isinstance(record, Thread) else None
+
+
+def _may_have_parts(changes: Sequence[Change]) -> bool:
+    """Return whether a message in these changes is more than text. Every write passes here."""
+    for change in changes:
+        if type(change) is Append:
+            for message in change.messages:
+                if type(message.content) is not str or message.raw:
+                    return True
+        elif (type(change) is Load or type(change) is Put) and type(change.record) is Message:
+            return True
+    return False
 
 
 def _check_keys(changes: Sequence[Change]) -> None:

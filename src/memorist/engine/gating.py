@@ -11,7 +11,7 @@ import msgspec
 
 from ..errors import InvalidValue, NotAdmitted
 from ..filters import Test
-from ..gate.passing import GATED, Tally, admit_message, admit_record, classes_of
+from ..gate.passing import GATED, MASKED, Tally, admit_message, admit_record, classes_of
 from ..gate.personal import personal_classes
 from ..gate.policy import Gate, read_gate
 from ..gate.sealing import sealed_cell
@@ -77,15 +77,16 @@ async def pass_changes(core: Core, changes: Sequence[Change]) -> list[Change]:
 
 
 def _pass_change(gate: Gate, change: Change, at: datetime, tally: Tally) -> Change:
-    if isinstance(change, Append):
+    if type(change) is Append:
         messages = tuple(admit_message(gate, message, tally) for message in change.messages)
         return change if messages == change.messages else _replace(change, messages=messages)
-    if not isinstance(change, Put | Load) or type(change.record) not in GATED:
+    if not (type(change) is Put or type(change) is Load) or type(change.record) not in GATED:
         return change
-    if isinstance(change, Load) and sealed_cell(change.record):
+    is_loaded = type(change) is Load
+    if is_loaded and sealed_cell(change.record):
         return change
     # Loaded rows come from an import: nothing of it is refused half-way.
-    may_refuse = isinstance(change, Put) and _may_refuse(change.record)
+    may_refuse = not is_loaded and _may_refuse(change.record)
     record = admit_record(gate, change.record, at, tally, may_refuse=may_refuse)
     return change if record is change.record else _replace(change, record=record)
 
@@ -99,6 +100,8 @@ def _may_refuse(record: Record) -> bool:
 
 def counter_changes(core: Core, tally: Mapping[tuple[str, str], int]) -> list[Change]:
     """Return changes that add to the report's counters."""
+    if not tally:
+        return []
     at = core.at()
     return [
         Increment(
@@ -294,7 +297,7 @@ def _as_builtins(rule: object) -> JsonObject:
 
 def masked_kinds(message: Message) -> tuple[str, ...]:
     """Return the kinds of secrets masked in a message, for its receipt."""
-    from ..gate.passing import MASKED
-
-    kinds = message.metadata.get(MASKED) if message.metadata else None
+    if not message.metadata:
+        return ()
+    kinds = message.metadata.get(MASKED)
     return tuple(kinds) if isinstance(kinds, list | tuple) else ()

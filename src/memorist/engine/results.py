@@ -27,6 +27,9 @@ class Results:
         self._positions: dict[int, int] | None = None
 
     def _index_of(self, wanted: object) -> int:
+        first = self._changes[0]
+        if first is wanted or (type(first) is Put and first.record is wanted):
+            return 0  # as in most commits, which need no index
         if self._positions is None:
             # By identity: many records contain dicts, so they cannot be hashed, and equal changes may occur twice in
             # one commit.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -24,10 +24,11 @@ from ..records import (
     Record,
     Summary,
 )
+from ..values import compact_json
 from .personal import personal_classes
 from .policy import Gate
 from .sealing import sealed_cell
-from .secrets import find_secrets, mask_secrets
+from .secrets import Pattern, find_secrets, mask, mask_secrets, patterns_for_labelled
 
 MASKED = "memorist.masked"
 """The metadata key under which a record lists the kinds of secrets that were masked in it."""
@@ -91,10 +92,9 @@ def mask_message(gate: Gate, message: Message) -> Message:
 
 def _mask_parts(gate: Gate, message: Message) -> tuple[Message, set[str]]:
     """Return a message with every secret masked that the policy does not allow, and the kinds of these secrets."""
-    allowed = _allowed(gate)
-    kinds: set[str] = set()
-    content, extra = _mask_json(message.content, allowed, kinds), _mask_json(message.extra, allowed, kinds)
-    raw, metadata = _mask_json(message.raw, allowed, kinds), _mask_json(message.metadata, allowed, kinds)
+    masking = _Masking(_allowed(gate))
+    content, extra, raw, metadata = map(masking.mask, (message.content, message.extra, message.raw, message.metadata))
+    kinds = masking.kinds
     if not kinds:
         return message, kinds
     masked = sorted({*kinds, *message.metadata.get(MASKED, ())})
@@ -108,7 +108,7 @@ def mask_text(gate: Gate, text: str) -> str:
 
 def mask_values(gate: Gate, value: Any) -> object:
     """Return JSON values without secrets."""
-    return _mask_json(value, _allowed(gate), set())
+    return _Masking(_allowed(gate)).mask(value)
 
 
 def barred_secrets(gate: Gate, *texts: str) -> set[str]:
@@ -140,13 +140,22 @@ def _allowed(gate: Gate) -> frozenset[str]:
 
 
 def _secret_kinds(gate: Gate, record: Record) -> set[str]:
-    kinds: set[str] = set()
-    for name in _TEXTS[type(record)]:
-        if value := getattr(record, name):  # most fields of most records are empty
-            _mask_json(value, frozenset(), kinds, _label(record, name))
+    values = {name: value for name in _TEXTS[type(record)] if (value := getattr(record, name))}
+    patterns = patterns_for_labelled(_joined(record, values.values()))
+    if not patterns:
+        return set()
+    masking = _Masking(frozenset(), patterns)
+    for name, value in values.items():
+        masking.mask(value, _label(record, name))
     if isinstance(record, Fact):
-        kinds.update(secret.kind for secret in find_secrets(record.key))
-    return kinds - _allowed(gate) if kinds else kinds
+        masking.mask(record.key)
+    return masking.kinds - _allowed(gate) if masking.kinds else masking.kinds
+
+
+def _joined(record: Record, values: Iterable[object]) -> str:
+    """Return the texts of a record with their labels, to choose the patterns for all of them."""
+    texts = [value if type(value) is str else compact_json(value) for value in values]
+    return "\n".join([f"{record.key}: ", *texts] if isinstance(record, Fact) else texts)
 
 
 def _names_secret(gate: Gate, record: Record) -> bool:
@@ -155,9 +164,9 @@ def _names_secret(gate: Gate, record: Record) -> bool:
 
 
 def _masked(gate: Gate, record: Record, kinds: list[str]) -> Record:
-    allowed = _allowed(gate)
-    fields = {
-        name: _mask_json(getattr(record, name), allowed, set(), _label(record, name)) for name in _TEXTS[type(record)]
+    masking = _Masking(_allowed(gate))
+    fields: dict[str, Any] = {
+        name: masking.mask(getattr(record, name), _label(record, name)) for name in _TEXTS[type(record)]
     }
     if "metadata" in fields:
         fields["metadata"] = {**fields["metadata"], MASKED: sorted({*kinds, *fields["metadata"].get(MASKED, ())})}
@@ -166,7 +175,7 @@ def _masked(gate: Gate, record: Record, kinds: list[str]) -> Record:
 
 def _dated(gate: Gate, record: Any, at: datetime, tally: Tally, *, may_refuse: bool) -> Record:
     """Return the record with the expiry that the rules for personal data require."""
-    rules = gate.personal_rules(record.ns)
+    rules = gate.personal_rules(record.ns) if gate.personal or gate.namespaces else None
     if not rules:
         return record  # type: ignore[no-any-return]
     classes = classes_of(record) & rules.keys()
@@ -189,38 +198,42 @@ def _label(record: Record, field: str) -> str | None:
     return record.key if field == "value" and isinstance(record, Fact) else None
 
 
-def _mask_json(value: Any, allowed: frozenset[str], kinds: set[str], label: str | None = None) -> Any:
-    """Return a JSON value with its secrets masked, and add their kinds to `kinds`.
+class _Masking:
+    """Masks secrets in JSON values, except those of the allowed kinds, and collects the kinds that it has masked."""
 
-    Unchanged values are not copied.
-    """
-    if isinstance(value, str):
-        return _mask_labelled(value, allowed, kinds, label) if value else value
-    if isinstance(value, int):
-        if value <= 999 or isinstance(value, bool):
-            return value
-        digits = _mask_labelled(str(value), allowed, kinds, label)
-        return value if digits == str(value) else digits
-    if isinstance(value, list | tuple):
-        items = [_mask_json(item, allowed, kinds, label) for item in value]
-        return type(value)(items) if any(new is not old for new, old in zip(items, value, strict=True)) else value
-    if isinstance(value, Mapping):
-        fields = {
-            _mask_json(name, allowed, kinds): _mask_json(item, allowed, kinds, str(name))
-            for name, item in value.items()
-        }
-        return fields if fields != value else value
-    return value
+    def __init__(self, allowed: frozenset[str], patterns: Sequence[Pattern] | None = None) -> None:
+        self.kinds: set[str] = set()
+        self._allowed = allowed
+        self._patterns = patterns
 
+    def mask(self, value: Any, label: str | None = None) -> Any:
+        """Return a JSON value with its secrets masked. Unchanged values are not copied."""
+        if isinstance(value, str):
+            return self._mask_labelled(value, label) if value else value
+        if isinstance(value, int):
+            if value <= 999 or isinstance(value, bool):
+                return value
+            digits = self._mask_labelled(str(value), label)
+            return value if digits == str(value) else digits
+        if isinstance(value, list | tuple):
+            items = [self.mask(item, label) for item in value]
+            return type(value)(items) if any(new is not old for new, old in zip(items, value, strict=True)) else value
+        if isinstance(value, Mapping):
+            fields = {self.mask(name): self.mask(item, str(name)) for name, item in value.items()}
+            return fields if fields != value else value
+        return value
 
-def _mask_labelled(text: str, allowed: frozenset[str], kinds: set[str], label: str | None) -> str:
-    prefix = "" if label is None or label == MASKED else f"{label.replace('_', ' ').replace('.', ' ')}: "
-    masked, names = mask_secrets(prefix + text, allowed)
-    if not masked.startswith(prefix):  # the label itself looks like a secret
-        masked, names = mask_secrets(text, allowed)
-        prefix = ""
-    kinds.update(names)
-    return masked[len(prefix) :] if names else text
+    def _mask_labelled(self, text: str, label: str | None) -> str:
+        prefix = "" if label is None or label == MASKED else f"{label.replace('_', ' ').replace('.', ' ')}: "
+        masked = prefix + text
+        for secret in reversed(find_secrets(masked, self._patterns)):
+            # A secret within the label is that of the label. One that begins there, as in "seed phrase: …", is cut off.
+            start = max(secret.start, len(prefix))
+            if secret.kind not in self._allowed and secret.stop > start:
+                masked = masked[:start] + mask(masked[start : secret.stop]) + masked[secret.stop :]
+                self.kinds.add(secret.kind)
+        after = masked[len(prefix) :]
+        return text if after == text else after  # the same object, by which callers see that nothing was masked
 
 
 def _strings(value: Any) -> Iterator[str]:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import random
 import string
+from datetime import UTC, datetime
 
 import pytest
 
+from memorist.gate.passing import Tally, admit_record
+from memorist.gate.policy import Gate
 from memorist.gate.secrets import find_secrets, is_card_number, is_iban, mask_secrets
+from memorist.records import Fact
 
 ALPHABET = string.ascii_letters + string.digits
 
@@ -155,3 +159,29 @@ def test_secrets_in_words_and_of_more_providers_are_masked(text: str, secret: st
 )
 def test_placeholders_and_talk_about_secrets_stay(text: str) -> None:
     assert mask_secrets(text) == (text, [])
+
+
+WORDS = "abandon ability able about above absent absorb abstract absurd abuse access accident"
+
+
+@pytest.mark.parametrize(
+    ("label", "value"),
+    [
+        ("seed_phrase", WORDS), ("recovery.phrase", WORDS), ("tan", "482913"), ("tan_code", 482913),
+        ("one_time_code", "482913"), ("sms.code", 482913), ("wifi_password", "hunter-2-summer"),
+        ("api_key", "k-83hf-x92"), ("access.token", "k-83hf-x92"), ("contraseña", "verano-2026!"),
+        ("card", 4111111111111111), ("iban", "DE89370400440532013000"),
+        ("note", "SK0123456789abcdef0123456789abcdef"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("depth", [0, 1, 2])
+def test_a_secret_under_a_label_is_masked_in_the_value_of_a_fact(label: str, value: object, depth: int) -> None:
+    # One search over the whole record decides which patterns are tried: it must not overlook what a label means.
+    assert find_secrets(f"{label.replace('_', ' ').replace('.', ' ')}: {value}")
+    content: object = value if depth == 0 else {"items": [{label: value}]} if depth == 2 else {label: value}
+    key = label if depth == 0 else "settings"
+    at = datetime(2026, 11, 19, tzinfo=UTC)
+    fact = Fact(org="o", ns="user:ada", key=key, value=content, created_at=at, updated_at=at)
+    tally = Tally()
+    passed = admit_record(Gate(), fact, at, tally)
+    assert str(value) not in str(getattr(passed, "value", None)) and sum(tally.values()) == 1

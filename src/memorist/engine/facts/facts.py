@@ -894,9 +894,11 @@ class Facts:
 
     def _at(self, as_of: When | None) -> Core:
         """Return this handle, or one that reads the facts as of an earlier time."""
+        if as_of is None:
+            return self._core
         from ..past import core_at
 
-        return self._core if as_of is None else core_at(self._core, as_datetime(as_of, "as_of"))
+        return core_at(self._core, as_datetime(as_of, "as_of"))
 
     def _tombstone(self, fact: Fact, source: str | None) -> Tombstone:
         return Tombstone(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from datetime import timedelta
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -16,7 +17,7 @@ from ...stores.base import Change
 from ...values import Json, as_name
 from ..audit import audit
 from ..core import Core
-from .steps import NOTHING, Saved, load, moved, refuse_taken, save_changes, written
+from .steps import NOTHING, Saved, load, refuse_taken, row_changes, save_changes
 
 if TYPE_CHECKING:
     from ...memory import AsyncMemory
@@ -201,9 +202,9 @@ class AsyncTaskRun:
             ...     task.heartbeat()
         """
         saved = self._held
-        changes = moved(saved.task, leased_until=self._until(), updated_at=self._core.at())
+        changes, task = row_changes(saved.task, leased_until=self._until(), updated_at=self._core.at())
         await self._commit(changes, saved)
-        saved.task = written(changes)
+        saved.task = task
 
     def batch(self) -> AsyncMemory:
         """Return a memory that collects changes for the task's next save to commit.
@@ -291,19 +292,16 @@ class AsyncTaskRun:
     # -- beginning and end
 
     async def __aenter__(self) -> Self:
-        self._saved = await self._taken()
-        if self._saved.image is None:
-            self.state = self._first_state
-        else:
-            self.state = self._saved.state()
+        self._saved = await self._acquire(partial(self._core.retry, self._take))
+        self.state = self._first_state if self._saved.image is None else self._saved.state()
         return self
 
-    async def _taken(self) -> Saved:
+    async def _acquire(self, take: Callable[[], Awaitable[T]]) -> T:
+        """Take the lease, and wait for at most `wait` seconds while another worker holds it."""
         waited, tries = 0.0, 0
         while True:
             try:
-                taken: Saved = await self._core.retry(self._take)
-                return taken
+                return await take()
             except LeaseLost:
                 if waited >= self._wait:
                     raise
@@ -324,7 +322,7 @@ class AsyncTaskRun:
                 task=self.task_id,
                 leased_until=task.leased_until,
             )
-        changes = moved(
+        changes, after = row_changes(
             task,
             status="running",
             owner=self._owner,
@@ -346,13 +344,14 @@ class AsyncTaskRun:
             # Cancelled, or the outcome is unknown: release the lease in case it was taken, or others would wait for it.
             await self._abandon()
             raise
-        saved.task = written(changes)
+        saved.task = after
         return saved
 
     async def _abandon(self) -> None:
         task = await self._core.get(Task, self.task_id)
         if task is not None and task.owner == self._owner:
-            await self._core.apply(*moved(task, owner=None, leased_until=None))
+            changes, _ = row_changes(task, owner=None, leased_until=None)
+            await self._core.apply(*changes)
 
     async def __aexit__(
         self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -375,7 +374,7 @@ class AsyncTaskRun:
 
     async def _release(self, saved: Saved) -> None:
         """Release the lease after an error, without saving the failed step, so that another worker can continue."""
-        changes = moved(saved.task, status="failed", owner=None, leased_until=None, updated_at=self._core.at())
+        changes, _ = row_changes(saved.task, status="failed", owner=None, leased_until=None, updated_at=self._core.at())
         try:
             await self._core.apply(*changes, audit(self._core, "fail", "task", self.task_id))
         except Conflict:
