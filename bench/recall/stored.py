@@ -17,8 +17,8 @@ from memorist.checking.stored import Hands, Store, aware, fresh, message_of
 __all__ = ["Hands", "Store", "aware", "fresh", "message_of", "whole"]
 SOURCE = Path(memorist.__file__).parent
 WRITES = (
-    "extract", "languages", "recall/analyze.py", "recall/features.py", "engine/derive/deriving.py",
-    "engine/derive/indexing.py", "records.py", "embed/wordllama.py",
+    "extract", "languages", "recall/analyze.py", "recall/features.py", "engine/derive", "records.py",
+    "embed/wordllama.py",
 )  # fmt: skip
 """What decides the contents of a store; a change in one of them makes the kept files worthless."""
 

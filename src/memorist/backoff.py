@@ -17,6 +17,7 @@ if hasattr(os, "register_at_fork"):
 
 def pause(tries: int, *, first: float, longest: float) -> float:
     """Return the seconds to wait after the given number of failed tries."""
+    # The exponent is limited because a float overflows at 2**1024, which a worker reaches after weeks of retries.
     top = min(first * 2.0 ** min(tries - 1, 60), longest)
     return float(top * _random.uniform(0.5, 1.0))
 

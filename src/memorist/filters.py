@@ -6,6 +6,7 @@ dotted paths. Only values of the same type are compared: 9 < 10 as numbers, "9" 
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -17,6 +18,7 @@ from .values import JsonMapping
 
 MAX_FILTER_DEPTH = 20
 COMPARISONS = ("$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$in", "$nin", "$exists", "$contains")
+_ORDERS = {"$gt": operator.gt, "$gte": operator.ge, "$lt": operator.lt, "$lte": operator.le}
 MISSING: object = msgspec.UNSET
 
 
@@ -83,6 +85,7 @@ def _parse_item(name: object, operand: object, depth: int) -> list[Filter]:
     if name.startswith("$"):
         raise InvalidFilter(f"unknown operator {name!r}; use $and, $or, $not, or a field name")
     path = tuple(name.split("."))
+    # A dict without operators is a value to compare with. An empty one too: `{"tags": {}}` asks for an empty dict.
     if isinstance(operand, Mapping) and operand and all(isinstance(op, str) and op.startswith("$") for op in operand):
         return [_test(path, op, value, depth) for op, value in operand.items()]
     return [_test(path, "$eq", operand, depth)]
@@ -99,7 +102,7 @@ def _test(path: tuple[str, ...], op: str, operand: object, depth: int) -> Filter
         raise InvalidFilter(f"{op} needs a list")
     if op == "$exists" and not isinstance(operand, bool):
         raise InvalidFilter("$exists needs true or false")
-    if op in ("$gt", "$gte", "$lt", "$lte") and _rank(operand) is None:
+    if op in _ORDERS and _rank(operand) is None:
         raise InvalidFilter(f"{op} compares numbers, texts or times, not {type(operand).__name__}")
     if isinstance(operand, datetime) and operand.tzinfo is None:
         raise InvalidFilter(f"{op} needs an aware datetime, such as datetime.now(timezone.utc)")
@@ -159,6 +162,7 @@ def _holds(test: Test, value: object) -> bool:
 def _equal(value: object, operand: object) -> bool:
     if value is MISSING:
         return False
+    # In Python, True == 1. JSON and the SQL stores keep the two apart, and so must this.
     if isinstance(value, bool) or isinstance(operand, bool):
         return value is operand
     if isinstance(value, list | tuple) and isinstance(operand, list | tuple):
@@ -187,15 +191,10 @@ def _rank(value: object) -> str | None:
 
 
 def _ordered(op: str, value: Any, operand: Any) -> bool:
+    # Values of different types have no order. Comparing 9 with "10" as text would put 9 last.
     if value is MISSING or _rank(value) is None or _rank(value) != _rank(operand):
         return False
-    if op == "$gt":
-        return bool(value > operand)
-    if op == "$gte":
-        return bool(value >= operand)
-    if op == "$lt":
-        return bool(value < operand)
-    return bool(value <= operand)
+    return bool(_ORDERS[op](value, operand))
 
 
 def document_of(record: Any) -> JsonMapping:

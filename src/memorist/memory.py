@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from .engine.audit import Audit
-from .engine.core import Core, register_facades
+from .engine.core import Core
 from .engine.derive.outbox import Jobs, Waiting
 from .engine.documents.documents import Documents
 from .engine.entities import Entities
@@ -24,7 +24,7 @@ from .engine.hooks import Listens
 from .engine.learnings import Learnings
 from .engine.memories import Memories
 from .engine.namespaces import Namespaces
-from .engine.noun import Noun, core_of
+from .engine.noun import Noun, core_of, register_facades
 from .engine.portable import AsyncExport, Portable, Progress, Transfer
 from .engine.processors import Processing, ProcessorSpec, Report
 from .engine.processors import Progress as ProcessProgress
@@ -51,7 +51,7 @@ from .gate.policy import Gate
 from .opening import Durability, Extract, Opening, Url
 from .ports import Clock, CounterSpec, EmbedderSpec, ModelSpec, RerankerSpec, When
 from .recall.hit import Hit
-from .scope import Actor, Kind, Ns
+from .scope import Actor, NamespaceKind, Ns
 from .stores.base import Scrubbed
 from .values import Json
 
@@ -193,7 +193,7 @@ class AsyncMemory(Listens):
 
     async def namespaces(
         self,
-        kind: Kind | None = None,
+        kind: NamespaceKind | None = None,
         *,
         prefix: str | None = None,
         limit: int | None = None,
@@ -401,8 +401,8 @@ class AsyncMemory(Listens):
             >>> with memory.session(user="ada", budget=4000) as talk:
             ...     receipts = talk.add("I prefer short answers.", "Noted.")
         """
-        return self._core.kind(AsyncSession)(
-            self._core, thread, user=user, agent=agent, budget=budget, policy=policy, layout=layout, system=system,
+        return self._core.part(
+            AsyncSession, thread, user=user, agent=agent, budget=budget, policy=policy, layout=layout, system=system,
             compact_at=compact_at, compact_to=compact_to, stash=stash, should_persist=should_persist,
             on_turn_end=on_turn_end, on_session_end=on_session_end,
         )  # fmt: skip
@@ -421,7 +421,7 @@ class AsyncMemory(Listens):
         Examples:
             >>> changes = memory.watch(["user:ada"], kinds=["fact"])
         """
-        return self._core.kind(AsyncWatch)(self._core, namespaces, kinds)
+        return self._core.part(AsyncWatch, namespaces, kinds)
 
     async def process(self, *processors: ProcessorSpec, progress: ProcessProgress | None = None) -> list[Report]:
         """Run maintenance processors in order and return a report from each.
@@ -487,7 +487,7 @@ class AsyncMemory(Listens):
             >>> review("a report"), memory.facts.get("workflow:review", "last").value
             ({'verdict': 'fine'}, {'verdict': 'fine'})
         """
-        return self._core.kind(Injection)(self._core).task(recall=recall, remember=remember, thread=thread)
+        return self._core.part(Injection).task(recall=recall, remember=remember, thread=thread)
 
     async def stats(self) -> Stats:
         """Count the stored records by kind, and how many of them are indexed.

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 import msgspec
 
-from .engine.core import Core, Parts, Shared
+from .engine.core import Core
 from .engine.derive.outbox import InProcess
 from .engine.entities import entity_cache
+from .engine.shared import Parts, Shared
 from .errors import Unsupported, UsageError
 from .gate.policy import Gate
 from .part_checks import check_counter, check_embedder, check_model, check_reranker
@@ -46,10 +47,8 @@ def is_extraction(extract: object) -> bool:
     return isinstance(extract, Extraction)
 
 
-def server_url(url: Url) -> str | None:
-    """Return the URL of a Memorist server if one was passed or is in the environment, or None otherwise."""
-    chosen_url = os.environ.get("MEMORIST_URL") if url is None else url
-    return chosen_url if isinstance(chosen_url, str) and chosen_url.startswith(("http://", "https://")) else None
+def _is_server(url: Url) -> bool:
+    return isinstance(url, str) and url.startswith(("http://", "https://"))
 
 
 class Opening(msgspec.Struct, frozen=True):
@@ -80,14 +79,26 @@ class Opening(msgspec.Struct, frozen=True):
 
     def core(self, *, blocking: bool) -> Core:
         """Check the options, open the store, and create the core of the caller's handle."""
+        # The environment is read only here. The memory's twin is opened later, and must use the same store even if the
+        # variables have changed by then.
+        opening = self if self.url is not None else self._from_environment()
         runtime = runtime_for(blocking)
-        server = server_url(self.url)
-        if server is not None:
-            return self._remote(server, runtime)
-        self._check(runtime)
-        scope = self._scope()
-        store = self._sealed(open_store(self.url, self.hot, runtime, self.durability, self.read_url))
-        return Core(self._shared(store, runtime), scope)
+        if _is_server(opening.url):
+            return opening._remote(str(opening.url), runtime)
+        opening._check(runtime)
+        scope = opening._scope()
+        # The warning about a memory in RAM counts the calls from here to the user's line.
+        store = open_store(opening.url, opening.hot, runtime, opening.durability, opening.read_url)
+        return Core(opening._shared(opening._sealed(store), runtime), scope)
+
+    def _from_environment(self) -> Opening:
+        """Return the options of a memory opened without a URL."""
+        url = os.environ.get("MEMORIST_URL") or None
+        if _is_server(url):  # which has its own hot store and replica
+            return msgspec.structs.replace(self, url=url)
+        hot = self.hot or os.environ.get("MEMORIST_HOT_URL") or None
+        read_url = self.read_url or os.environ.get("MEMORIST_READ_URL") or None
+        return msgspec.structs.replace(self, url=url, hot=hot, read_url=read_url)
 
     def _sealed(self, store: Store) -> Store:
         if self.encryption is None:
@@ -172,6 +183,7 @@ class Twin:
         """Return the shared parts for blocking or for async callers."""
         if self._first.runtime.blocking == blocking:
             return self._first
+        # A thread lock, because a blocking and an async caller may ask at the same time.
         with self._lock:
             if self._other is None:
                 self._other = self._make_twin(blocking)
@@ -187,11 +199,13 @@ class Twin:
         check_model(self._opening.model, blocking=blocking)
         check_reranker(self._opening.reranker, self._opening.model, blocking=blocking)
         options, first = self._opening, self._first
+        # An encrypted store wraps the one that the URL names, and the twin gets a wrapper of its own.
         below: Store = getattr(first.store, "below", first.store)
         store = options._sealed(
             open_beside(below, options.url, options.hot, runtime, options.durability, options.read_url)
         )
         other = options._shared(store, runtime)
+        # A memory that was closed stays closed for both kinds of callers.
         other.twin, other.events, other.closed = self, first.events, first.closed
         other.entity_cache = entity_cache(first)
         return other

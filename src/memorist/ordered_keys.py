@@ -91,7 +91,7 @@ def _encode_float(number: float, what: str) -> str:
 def _encode_digits(negative: bool, digits: str, exponent: int) -> str:
     """Return the number `digits` times ten to the `exponent` as its magnitude and its digits, without leading zeros."""
     significant = digits.lstrip("0")
-    if not significant:
+    if not significant:  # also -0.0, which equals 0
         return "b"
     magnitude = f"{len(significant) + exponent + _EXPONENT_OFFSET:03d}"
     body = magnitude + significant.rstrip("0")

@@ -6,14 +6,13 @@ request and run the model's calls with `ReadBack.call` or `ReadBack.run`. Both w
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from .context.read_tools import (
     MAX_HITS,
     MAX_LINES,
     SEARCH_HISTORY,
-    ReadCall,
     Shape,
     copy_of,
     in_thread,
@@ -26,9 +25,11 @@ from .context.read_tools import (
     tools,
 )
 from .context.stash import READ_MORE
+from .engine.noun import core_of, facade_of
 from .errors import NotFound
 from .messages.message import Given, Message, ToolCall, as_message
 from .messages.stashed import Stashed
+from .runtime import run_blocking
 from .values import JsonMapping, JsonObject
 
 if TYPE_CHECKING:
@@ -42,8 +43,7 @@ class ReadBack:
     """Runs the two tools over one thread of a `Memory`."""
 
     def __init__(self, memory: Memory, thread: str) -> None:
-        self._memory = memory
-        self._thread = thread
+        self._engine = AsyncReadBack(facade_of(core_of(memory), stepped=True), thread)
 
     def tools(self, shape: Shape = "openai") -> list[JsonObject]:
         """Return the definitions of both tools."""
@@ -51,34 +51,14 @@ class ReadBack:
 
     def call(self, name: str, arguments: str | JsonMapping) -> str:
         """Run a model's call. If the arguments are wrong, the answer says why, so that the model can try again."""
-        call = parse_call(name, arguments)
-        if isinstance(call, str):
-            return call
-        if name == SEARCH_HISTORY:
-            hits = self._memory.recall(call.query, kinds="message", top_k=MAX_HITS, where=in_thread(self._thread))
-            return list_hits(call.query, hits)
-        return _answer(call, self._message(split_id(call.id)[0]))
+        return run_blocking(self._engine.call(name, arguments))
 
     def run(self, message: Given | Sequence[Given]) -> list[JsonObject]:
         """Return the results of all calls to the two tools in an assistant's message, in the format of that message.
 
         OpenAI's Responses API returns a list of items; pass the list.
         """
-        results: list[JsonObject] = []
-        for asked in asked_messages(message):
-            calls = _own_calls(asked)
-            results += result_messages(asked, [(call, self.call(call.name, call_arguments(call))) for call in calls])
-        return results
-
-    def _message(self, id: str) -> Message | None:
-        target = thread_of(self._thread, id) or copy_of(self._thread, id)
-        if target is None:
-            return None
-        try:
-            messages = self._memory.threads.messages(target[0], 1, after=target[1] - 1)
-        except NotFound:
-            return None
-        return _named(messages, target[1], id)
+        return run_blocking(self._engine.run(message))
 
 
 class AsyncReadBack:
@@ -100,62 +80,53 @@ class AsyncReadBack:
         if name == SEARCH_HISTORY:
             hits = await self._memory.recall(call.query, kinds="message", top_k=MAX_HITS, where=in_thread(self._thread))
             return list_hits(call.query, hits)
-        return _answer(call, await self._message(split_id(call.id)[0]))
+        id, part = split_id(call.id)
+        message = await self._message(id)
+        text = None if message is None else readable_text(message, part)
+        if text is None:
+            return f"There is no message {call.id[:80]!r} in this conversation."
+        return page(call.id, text, call)
 
     async def run(self, message: Given | Sequence[Given]) -> list[JsonObject]:
         """Return the results of all calls to the two tools in an assistant's message, in the format of that message.
 
         OpenAI's Responses API returns a list of items; pass the list.
         """
-        results: list[JsonObject] = []
-        for asked in asked_messages(message):
-            calls = _own_calls(asked)
-            results += result_messages(
-                asked, [(call, await self.call(call.name, call_arguments(call))) for call in calls]
-            )
-        return results
+        return await answer_calls(message, (READ_MORE, SEARCH_HISTORY), self.call)
 
     async def _message(self, id: str) -> Message | None:
         target = thread_of(self._thread, id) or copy_of(self._thread, id)
         if target is None:
             return None
+        thread, seq = target
         try:
-            messages = await self._memory.threads.messages(target[0], 1, after=target[1] - 1)
+            messages = await self._memory.threads.messages(thread, 1, after=seq - 1)
         except NotFound:
             return None
-        return _named(messages, target[1], id)
+        # If the message was deleted, this is the next one. A copied message is also shown under its original id.
+        return next((row for row in messages if row.seq == seq and id in (row.id, row.shown_id)), None)
 
 
-def _answer(call: ReadCall, message: Message | None) -> str:
-    text = None if message is None else readable_text(message, split_id(call.id)[1])
-    if text is None:
-        return f"There is no message {call.id[:80]!r} in this conversation."
-    return page(call.id, text, call)
+async def answer_calls(
+    message: Given | Sequence[Given], names: Sequence[str], answer: Callable[[str, str | JsonMapping], Awaitable[str]]
+) -> list[JsonObject]:
+    """Return the results of an assistant's calls to these tools, in the format of its message."""
+    results: list[JsonObject] = []
+    # The Responses API returns a list of items, and each call in it is an item of its own.
+    for asked in [message] if isinstance(message, str | Mapping | Message) else message:
+        assistant = as_message(asked)
+        calls = [call for call in assistant.tool_calls if call.name in names]
+        answers = [(call, await answer(call.name, _arguments(call))) for call in calls]
+        results += _result_messages(assistant, answers)
+    return results
 
 
-def _named(messages: list[Message], seq: int, id: str) -> Message | None:
-    """Return the message with a given number, if that is its id or the id it is shown under."""
-    if not messages or messages[0].seq != seq or id not in (messages[0].id, messages[0].shown_id):
-        return None
-    return messages[0]
-
-
-def asked_messages(message: Given | Sequence[Given]) -> list[Message]:
-    """Return an assistant's message, or the items of a response, as messages."""
-    items = [message] if isinstance(message, str | Mapping | Message) else message
-    return [as_message(item) for item in items]
-
-
-def _own_calls(message: Message) -> list[ToolCall]:
-    return [call for call in message.tool_calls if call.name in (READ_MORE, SEARCH_HISTORY)]
-
-
-def call_arguments(call: ToolCall) -> str | JsonMapping:
+def _arguments(call: ToolCall) -> str | JsonMapping:
     """Return the arguments of a call: an object, or the text that the model wrote."""
     return call.arguments if isinstance(call.arguments, str | Mapping) else str(call.arguments)
 
 
-def result_messages(asked: Message, answers: list[tuple[ToolCall, str]]) -> list[JsonObject]:
+def _result_messages(asked: Message, answers: list[tuple[ToolCall, str]]) -> list[JsonObject]:
     """Return the answers to an assistant's calls, in the format of its message."""
     if asked.shape == "anthropic":
         blocks = [{"type": "tool_result", "tool_use_id": call.id, "content": text} for call, text in answers]

@@ -860,6 +860,7 @@ def view_of(record_type: type[R], *fields: str) -> type[R]:
     Use it for scans that need no other fields. The other fields are missing at run time, although the return type
     declares them. A view has no checksum, because checksums cover all columns. Rows are never written through a view.
     """
+    # Cached per set of fields: a codec is compiled for each view, which takes longer than most scans.
     columns = {field.name: field for field in msgspec.structs.fields(record_type)}
     wanted = [name for name in columns if name in (*record_type.table.key, "expires_at", *fields) and name != "org"]
     types = typing.get_type_hints(record_type)

@@ -76,7 +76,7 @@ def run_with_memory(
     handle = memory.scope(org=org) if org is not None else memory
 
     async def answered() -> object:
-        answer = await core_of(handle).kind(Injection)(core_of(handle)).run(
+        answer = await core_of(handle).part(Injection).run(
             agent, input, user=user, thread=thread, budget=budget, system=system, tools=tools, policy=policy,
             scratchpad=scratchpad, layout=layout,
         )  # fmt: skip

@@ -31,6 +31,8 @@ class Failed:
 
 def run_blocking(coro: Coroutine[object, None, T]) -> T:
     """Run to completion a coroutine that never suspends, without an event loop."""
+    # Every part of a blocking memory blocks in place: locks, sleeps and drivers return only when they are done. So no
+    # `await` below here ever yields, and one step runs the coroutine to its end.
     try:
         coro.send(None)
     except StopIteration as done:
@@ -155,6 +157,7 @@ class BlockingRuntime:
         return done[0]
 
     async def gather(self, coros: Iterable[Coroutine[object, None, T]]) -> list[T]:
+        # One after the other: without a loop, nothing could run while one of them waits.
         waiting = list(coros)
         try:
             return [await coro for coro in waiting]
@@ -200,6 +203,7 @@ class _ThreadLock:
         self._lock = threading.Lock()
 
     async def __aenter__(self) -> None:
+        # This blocks the thread, which is right here: the holder runs in another thread and needs no loop of ours.
         self._lock.acquire()
 
     async def __aexit__(

@@ -11,8 +11,8 @@ import msgspec
 from .errors import Forbidden, InvalidNamespace, UsageError
 from .values import as_list, check_name
 
-Kind = Literal["workflow", "agent", "user", "global"]
-KINDS = ("workflow", "agent", "user", "global")
+NamespaceKind = Literal["workflow", "agent", "user", "global"]
+NAMESPACE_KINDS = ("workflow", "agent", "user", "global")
 Actor = str
 """The author of a change: one of ACTORS, or an agent such as `agent:planner`."""
 _seen: set[str] = set()
@@ -29,9 +29,10 @@ class Namespace(msgspec.Struct, frozen=True, order=True):
     id: str = ""
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
+        if self.kind not in NAMESPACE_KINDS:
             raise InvalidNamespace(
-                f"namespace kind {self.kind!r} is not one of {', '.join(KINDS)}; write it like 'user:ada' or 'global'"
+                f"namespace kind {self.kind!r} is not one of {', '.join(NAMESPACE_KINDS)}; "
+                "write it like 'user:ada' or 'global'"
             )
         if self.kind == "global" and self.id:
             raise InvalidNamespace("the global namespace has no id; write 'global'")
@@ -121,6 +122,7 @@ class Scope(msgspec.Struct, frozen=True):
             self._check_grants(read, self.read, self.may_read),
             self._check_grants(write, self.write, self.may_write),
         )
+        # Once narrowed to an org or a user, a handle can never open another org again.
         everywhere = self.all_orgs and org is None and narrowed is None
         tenant = self.tenant or (self.all_orgs and not everywhere)
         return Scope(self.org, narrowed, acts, everywhere, reads, writes, self.shared, tenant=tenant)
@@ -163,6 +165,8 @@ class Scope(msgspec.Struct, frozen=True):
 
     def readable(self, ns: Ns) -> str:
         """Return the namespace as text. Raises Forbidden if this scope may not read it."""
+        # A handle on its whole org may read everything in it, so only the form of the name matters. It was checked when
+        # the name came into the cache.
         if self.user is None and not self.foreign and type(ns) is str and ns in _seen:
             return ns
         text = _parsed(ns)
@@ -304,7 +308,7 @@ def _check_grant(grant: str) -> None:
         Namespace.parse(grant)
         return
     kind, colon, _ = grant.partition(":")
-    if kind not in KINDS or kind == "global" or not colon:
+    if kind not in NAMESPACE_KINDS or kind == "global" or not colon:
         raise InvalidNamespace(f"a grant is a namespace, or a kind with '*' like 'agent:*'; got {grant[:64]!r}")
 
 
@@ -315,6 +319,7 @@ def _covers(grant: str, ns: str) -> bool:
 
 def _parsed(ns: Ns) -> str:
     text = str(Namespace.parse(ns))
+    # Beyond the limit, names are simply parsed again. Evicting would need a lock, since threads share this set.
     if len(_seen) < _MAX_CHECKED_NAMES:
         _seen.add(text)
     return text

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 from .context.read_tools import Shape
 from .context.reading import as_tools
 from .context.tool_choice import FIND_TOOL, MAX_FOUND_TOOLS, find_tool_definition, list_tools, parse_find
+from .engine.noun import core_of, facade_of
 from .messages.message import Given
-from .read_back import asked_messages, call_arguments, result_messages
+from .read_back import answer_calls
+from .runtime import run_blocking
 from .values import JsonMapping, JsonObject
 
 if TYPE_CHECKING:
@@ -28,8 +30,7 @@ class ToolFinder:
     """Lets a model search a list of tools: answers its calls to `find_tool` with the recall of a `Memory`."""
 
     def __init__(self, memory: Memory, tools: Iterable[Tool]) -> None:
-        self._memory = memory
-        self._tools = as_tools(tools)
+        self._engine = AsyncToolFinder(facade_of(core_of(memory), stepped=True), tools)
 
     def definition(self, shape: Shape = "openai") -> JsonObject:
         """Return the definition of `find_tool`."""
@@ -37,21 +38,14 @@ class ToolFinder:
 
     def call(self, name: str, arguments: str | JsonMapping) -> str:
         """Run a model's call. If the arguments are wrong, the answer says why, so that the model can try again."""
-        call = parse_find(name, arguments)
-        if isinstance(call, str):
-            return call
-        return list_tools(self._memory.find_tools(call.query, self._tools, top_k=MAX_FOUND_TOOLS))
+        return run_blocking(self._engine.call(name, arguments))
 
     def run(self, message: Given | Sequence[Given]) -> list[JsonObject]:
         """Return the results of all calls to `find_tool` in an assistant's message, in the format of that message.
 
         OpenAI's Responses API returns a list of items; pass the list.
         """
-        results: list[JsonObject] = []
-        for asked in asked_messages(message):
-            calls = [call for call in asked.tool_calls if call.name == FIND_TOOL]
-            results += result_messages(asked, [(call, self.call(call.name, call_arguments(call))) for call in calls])
-        return results
+        return run_blocking(self._engine.run(message))
 
 
 class AsyncToolFinder:
@@ -77,10 +71,4 @@ class AsyncToolFinder:
 
         OpenAI's Responses API returns a list of items; pass the list.
         """
-        results: list[JsonObject] = []
-        for asked in asked_messages(message):
-            calls = [call for call in asked.tool_calls if call.name == FIND_TOOL]
-            results += result_messages(
-                asked, [(call, await self.call(call.name, call_arguments(call))) for call in calls]
-            )
-        return results
+        return await answer_calls(message, (FIND_TOOL,), self.call)

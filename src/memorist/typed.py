@@ -14,11 +14,12 @@ _lock = threading.Lock()
 _ready: set[object] = set()
 
 
-def ready(kind: object) -> None:
+def ready(struct_type: object) -> None:
     """Initialise a type. Afterwards, any thread may decode or convert to it."""
-    if kind in _ready:
+    if struct_type in _ready:
         return
     with _lock:
-        if kind not in _ready:
-            msgspec.json.Decoder(kind)
-            _ready.add(kind)
+        if struct_type not in _ready:
+            msgspec.json.Decoder(struct_type)
+            # Added last: a thread that sees the type here without the lock may decode to it at once.
+            _ready.add(struct_type)

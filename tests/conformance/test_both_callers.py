@@ -85,7 +85,7 @@ def test_what_one_side_forgets_the_other_has_no_longer_in_ram(url: Any, blocking
         assert report.complete
         for handle in (memory._engine, memory.aio):
             assert "zqxkayak" not in repr([handle._core.shared.threads, handle._core.shared.jobs])
-            assert not [key for key in handle._core.shared.scopes._kept if key[0] == "default"]
+            assert not handle._core.shared.indexes.keys("default")
 
 
 def test_closing_one_side_closes_both(url: Any) -> None:

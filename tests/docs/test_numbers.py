@@ -20,6 +20,7 @@ def constant(name: str) -> float:
 SAID = [
     ("decisions/0001-dependencies.md", "we empty that cache at {:,}", "context.tokens:_CACHED_WORDS", 1),
     ("decisions/0005-context.md", "a summary may use {:.0f} % of", "context.fold:SUMMARY_SHARE", 100),
+    ("decisions/0009-orchestration.md", "at the latest after {:g} patches", "engine.tasks.steps:MAX_PATCHES", 1),
     ("decisions/0012-redis.md", "pages of {:,} rows", "stores.redis.store:PAGE_ROWS", 1),
     ("decisions/0012-redis.md", "rows or {:g} MB", "stores.redis.store:PAGE_BYTES", 1 / 2**20),
     ("decisions/0013-server.md", "cached for {:g} seconds", "server.auth:CACHED_SECONDS", 1),

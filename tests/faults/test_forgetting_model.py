@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from memorist import Memory
-from memorist.engine.core import Shared
 from memorist.engine.derive import folding
 from memorist.engine.documents import documents
 from memorist.engine.documents.documents import Documents
@@ -17,14 +16,17 @@ from memorist.engine.facts import facts
 from memorist.engine.facts.facts import Facts
 from memorist.engine.forgetting import erase, guard
 from memorist.engine.forgetting.forget import Forgetting
-from memorist.engine.sessions.inject import Made
+from memorist.engine.sessions.inject import Basis
 from memorist.engine.sessions.session import AsyncSession
-from memorist.engine.threads import threads
+from memorist.engine.shared import Shared
+from memorist.engine.threads import edits, threads
 from memorist.engine.threads.threads import Threads
-from memorist.records import AuditEvent, Link, Ref, RequestLog, Thread
+from memorist.kinds import thread_ref
+from memorist.messages.message import Message
+from memorist.records import AuditEvent, Epoch, Link, Ref, RequestLog, Thread
 from memorist.stores.base import Delete, Put, Scan
 from memorist.stores.memory import MemoryStore
-from tests.faults.forgetting_model import DOCUMENT, NS, THREADS, TTL, USER, Interleaved, World, check
+from tests.faults.forgetting_model import CANARY, DOCUMENT, FORKS, NS, THREADS, TTL, USER, Interleaved, World, check
 
 SOAK = 40 if os.environ.get("MEMORIST_SOAK") else 1
 RUNS = {"memory": 1000, "sqlite": 150, "postgres": 25, "redis": 25, "redis-cluster": 10}
@@ -127,6 +129,38 @@ def test_what_is_noted_of_a_request_is_not_written_for_a_thread_that_was_forgott
     assert not again and world.left() == []
 
 
+def test_a_fork_that_goes_on_after_it_was_deleted_is_deleted_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(erase, "THINGS_PER_COMMIT", 1)
+    monkeypatch.setattr(edits, "COPIED_MESSAGES_PER_COMMIT", 1)
+    store = MemoryStore()
+    world = World(Interleaved(store), 0)
+    core, apply, fork_id = world.core, store.apply, FORKS[0]
+    source = THREADS[0]
+    fork = world.several([lambda: Threads(core).fork(source, new_id=fork_id)], 1)
+    state = {"fork": "new"}
+
+    async def in_between(changes: Any, *, now: int) -> Any:
+        raised = [change.record for change in changes if isinstance(change, Put) and isinstance(change.record, Epoch)]
+        # The fork is deleted before its source. In between, the copy goes on.
+        if state["fork"] == "begun" and any(row.fingerprint == thread_ref(source).fingerprint for row in raised):
+            state["fork"] = "goes on"
+            core.store.apply = apply
+            world.drive([fork])
+        return await apply(changes, now=now)
+
+    async def talk() -> None:
+        await Threads(core).create(NS, id=source)
+        await Threads(core).append(source, world.text(), world.text(), world.text())
+
+    world.drive([world.bob(), talk()])
+    while not any(row.target_key == fork_id for row in _rows(store, world, Link)):
+        fork.send(None)
+    state["fork"] = "begun"
+    core.store.apply = in_between
+    world.drive([world.several([lambda: Forgetting(core).forget(thread=source)], 1)])
+    assert state["fork"] == "goes on" and CANARY not in repr(_rows(store, world, Message))
+
+
 @pytest.mark.parametrize("moment", ["link", "thread"])
 @pytest.mark.parametrize("make", ["child", "results"])
 def test_a_thread_made_for_another_is_not_left_when_that_one_is_forgotten_meanwhile(make: str, moment: str) -> None:
@@ -152,17 +186,17 @@ def test_a_thread_made_for_another_is_not_left_when_that_one_is_forgotten_meanwh
     world.drive([world.bob(), Threads(core).create(NS, id=parent)])
     core.store.apply = in_between
     world.drive([world.several([create], 1)])
-    assert not again and _thread_ids(store, world) == ["bobtalk"]
+    assert not again and [row.id for row in _rows(store, world, Thread)] == ["bobtalk"]
 
 
-def _thread_ids(store: Any, world: World) -> list[str]:
-    rows: list[Thread] = []
+def _rows(store: Any, world: World, record_type: type[Any]) -> list[Any]:
+    rows: list[Any] = []
 
     async def scan() -> None:
-        rows.extend(await store.scan(Scan(Thread, (world.org,)), now=0))
+        rows.extend(await store.scan(Scan(record_type, (world.org,)), now=0))
 
     world.drive([scan()])
-    return [row.id for row in rows]
+    return rows
 
 
 def _late_summary(patch: pytest.MonkeyPatch) -> None:
@@ -177,14 +211,14 @@ def _cut_trail(patch: pytest.MonkeyPatch) -> None:
 
 def _forks_are_not_linked(patch: pytest.MonkeyPatch) -> None:
     async def whole(self: erase.Eraser, link: Any) -> Any:
-        return [] if link.relation == "copied" else await in_thread(self, link)
+        return [] if link.relation == "copied" else await targets(self, link)
 
-    in_thread = erase.Eraser._in_thread
-    patch.setattr(erase.Eraser, "_in_thread", whole)
+    targets = erase.Eraser._targets
+    patch.setattr(erase.Eraser, "_targets", whole)
 
 
 def _one_twin_keeps_its_cache(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Shared, "drop_cached", lambda self, org: self.scopes.drop(org))
+    patch.setattr(Shared, "drop_cached", lambda self, org: self.indexes.drop(org))
 
 
 def _deleted_threads_are_nobodys(patch: pytest.MonkeyPatch) -> None:
@@ -210,7 +244,7 @@ def _whole_threads_are_no_source(patch: pytest.MonkeyPatch) -> None:
 
 
 def _tasks_name_no_source(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Made, "sources", property(lambda self: ()))
+    patch.setattr(Basis, "sources", property(lambda self: ()))
 
 
 def _facts_are_not_guarded(patch: pytest.MonkeyPatch) -> None:

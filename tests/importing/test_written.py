@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from memorist import CorruptRecord, Memory, UsageError
-from memorist.graph_keys import entity_key, relation_key
 from memorist.importing import files
 from memorist.importing.files import SourceFiles
+from memorist.importing.graph_keys import entity_key, relation_key
 from memorist.importing.readers import reader_for
 
 from . import written

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from memorist.engine.derive import catching_up
+from memorist.engine.derive.retracting import Retracting
+from memorist.engine.threads.receipts import receipt_states
 from memorist.records import Job
 from memorist.runtime import Runtime
 from memorist_testing.plugin import Run
@@ -86,8 +88,47 @@ async def test_a_message_that_cannot_be_read_fails_no_answer(
     def broken(*_: Any, **__: Any) -> Any:
         raise RuntimeError("no")
 
-    monkeypatch.setattr("memorist.extract.extract", broken)
+    monkeypatch.setattr("memorist.engine.derive.reading.extract", broken)
     await say(memory, "I live in Lisbon.")
     assert [hit.text for hit in await do(memory.recall("Lisbon"))] == ["I live in Lisbon."]
     assert await waiting(memory) == 1
     assert memory._core.shared.problems["extractor"] == "RuntimeError"
+
+
+async def receipt(memory: Any, thread: str, seq: int) -> dict[str, Any]:
+    return dict((await receipt_states(memory._core, thread))(seq))
+
+
+async def test_each_thread_that_one_recall_reads_has_receipts_of_its_own(open_memory: OpenMemory, run: Run) -> None:
+    memory = open_memory(user="ada")
+    foreign = await say(memory, "Mieszkam w Warszawie i bardzo lubię koty oraz zimę.")
+    readable = await say(memory, "I live in Lisbon.")
+    await do(memory.recall("Where do I live?"))
+    assert (await receipt(memory, foreign, 1))["derived"] == "unread"
+    assert (await receipt(memory, readable, 1))["derived"] == "done"
+
+
+async def test_what_a_failed_attempt_worked_out_is_not_in_the_receipts_of_the_next_thread(
+    open_memory: OpenMemory, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = open_memory(user="ada")
+    monkeypatch.setattr("memorist.engine.threads.appending.may_ask_to_forget", lambda message: False)
+    await say(memory, "I live in Lisbon.", "I work as a nurse.")
+    await do(memory.recall("Where do I live?"))
+    for thread, request in {"a": "Forget that I live in Lisbon.", "b": "Forget that I work as a nurse."}.items():
+        await do(memory.threads.append(thread, request, create="user:ada"))
+    record, calls = Retracting.record, list[str]()
+
+    async def breaks(self: Retracting, item: Any, message: Any, changes: Any) -> Any:
+        calls.append(message.thread)
+        changes = await record(self, item, message, changes)
+        if len(calls) == 1:
+            raise RuntimeError("no")
+        return changes
+
+    monkeypatch.setattr(Retracting, "record", breaks)
+    await do(memory.recall("Where do I live?"))
+    assert calls[:2] == ["a", "b"]
+    assert (await receipt(memory, "b", 1))["ended"] == ("user:ada/role", "user:ada/forgotten.i_work_as_a_nurse")
+    await do(memory.facts.unforget("user:ada", "forgotten.i_work_as_a_nurse"))
+    assert (await do(memory.facts.get("user:ada", "role"))).value == "nurse"

@@ -10,6 +10,7 @@ import pytest
 from memorist import Conflict, InvalidValue, ModelError
 from memorist.engine.derive.deriving import Deriver, permanent
 from memorist.engine.derive.outbox import MAX_ATTEMPTS, Outbox
+from memorist.engine.derive.reading import Reading
 from memorist.engine.index_jobs import index_job
 from memorist.engine.threads.threads import Threads
 from memorist.extract.extraction import Extraction
@@ -209,16 +210,16 @@ async def test_poison_is_skipped_and_the_rest_of_the_thread_goes_on(
     memory = open_memory()
     texts = ["I live in Lisbon.", "deadly", "My name is John.", "No, it's Jon, not John.", "Bye."]
     _, receipts = await said(memory, *texts)
-    read = Deriver._extract
+    read = Reading._extract
     deaths: list[int] = []
 
-    async def dies(self: Deriver, message: Any, owner: Any, known: Any) -> Any:
+    async def dies(self: Reading, message: Any, owner: Any, known: Any) -> Any:
         if message.text == "deadly":
             deaths.append(message.seq)
             raise KeyboardInterrupt
         return await read(self, message, owner, known)
 
-    monkeypatch.setattr(Deriver, "_extract", dies)
+    monkeypatch.setattr(Reading, "_extract", dies)
     for _ in range(MAX_ATTEMPTS + 4):
         try:
             await outbox(memory).drain()
@@ -232,7 +233,7 @@ async def test_poison_is_skipped_and_the_rest_of_the_thread_goes_on(
     (dead,) = await do(memory.jobs.dead())
     assert (dead.queue, dead.payload) == ("reread", {"seqs": [2]}) and dead.error.startswith("poison")
     assert any("1 dead letters in derive: poison" in one for one in (await do(memory.doctor())).problems)
-    monkeypatch.setattr(Deriver, "_extract", read)
+    monkeypatch.setattr(Reading, "_extract", read)
     assert await do(memory.jobs.retry_dead()) == 1
     assert [one.derived for one in await do(memory.wait(receipts))] == ["done"] * 5
 

@@ -10,11 +10,13 @@ import pytest
 
 from memorist.errors import NotFound, StoreUnavailable
 from memorist.languages import languages
+from memorist.runtime import Runtime
 from memorist.stores.base import Load
 from memorist.testing import FakeClock
 from memorist_testing.plugin import Run
 
 from .conftest import OpenMemory, do
+from .models import Scripted, down, items
 from .test_deriving import fact, tell
 
 DATA = Path(__file__).parents[1] / "data" / "retractions.jsonl"
@@ -220,3 +222,64 @@ async def test_the_receipt_names_what_a_statement_has_ended(memory: Any, run: Ru
     _, last = await do(memory.memories.history("fact:location", ns="user:ada"))
     assert (last.status, last.text) == ("ended", "location")
     assert (await do(memory.memories.undo("fact:location", ns="user:ada"))).value == "Oslo"
+
+
+async def test_a_wish_that_is_taken_back_and_said_again_in_one_batch_is_read_once(
+    memory: Any, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memorist.engine.threads.appending.may_ask_to_forget", lambda message: False)
+    thread = await tell(memory, "Never use emojis.")
+    await do(memory.threads.append(thread, "Forget that I never want emojis used.", "Never use emojis."))
+    await do(memory.jobs.drain())
+    assert [queue.waiting for queue in await do(memory.jobs.backlog())] == [0, 0]
+    [learning] = await do(memory.learnings.list(user="ada"))
+    assert (learning.status, learning.trust, learning.sources[-1]) == ("active", "user", f"{thread}#3")
+
+
+async def test_two_requests_for_the_same_wish_in_one_batch_end_it_once(
+    memory: Any, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memorist.engine.threads.appending.may_ask_to_forget", lambda message: False)
+    thread = await tell(memory, "Never use emojis.")
+    request = "Forget that I never want emojis used."
+    await do(memory.threads.append(thread, request, request))
+    await do(memory.jobs.drain())
+    assert [queue.waiting for queue in await do(memory.jobs.backlog())] == [0, 0]
+    assert await do(memory.learnings.list(user="ada")) == []
+
+
+async def test_a_request_that_the_rules_carried_out_for_an_absent_model_can_still_be_undone(
+    open_memory: OpenMemory, clock: FakeClock, runtime: Runtime
+) -> None:
+    model = Scripted(runtime.blocking, items(), down(1), items())
+    memory = open_memory(model=model)
+    await do(memory.facts.set("user:ada", "location", "Lisbon"))
+    thread = await tell(memory, "I spent the weekend in the mountains with a friend.")
+    receipts = await do(memory.threads.append(thread, "Forget that I live in Lisbon."))
+    await do(memory.jobs.drain())
+    [waiting] = await do(memory.wait(receipts, timeout=0))
+    ended = ("user:ada/location", "user:ada/forgotten.i_live_in_lisbon")
+    assert (waiting.derived, waiting.ended) == ("pending", ended)
+    clock.advance(7_200)
+    await do(memory.jobs.drain())
+    [receipt] = await do(memory.wait(receipts))
+    assert len(model.asked) == 3 and (receipt.read_by, receipt.ended) == ("model", ended)
+    [fact] = await do(memory.facts.unforget("user:ada", "forgotten.i_live_in_lisbon"))
+    assert fact.value == "Lisbon"
+
+
+async def test_a_request_that_was_undone_before_the_model_came_back_ends_nothing_again(
+    open_memory: OpenMemory, clock: FakeClock, runtime: Runtime
+) -> None:
+    memory = open_memory(model=Scripted(runtime.blocking, items(), down(1), items()))
+    added = await do(memory.learnings.add("Never use emojis", user="ada", type="preference"))
+    thread = await tell(memory, "I spent the weekend in the mountains with a friend.")
+    receipts = await do(memory.threads.append(thread, "Forget that I never want emojis used."))
+    await do(memory.jobs.drain())
+    [waiting] = await do(memory.wait(receipts, timeout=0))
+    assert waiting.ended[0] == f"user:ada/{added.id}"
+    await do(memory.facts.unforget("user:ada", waiting.ended[-1].removeprefix("user:ada/")))
+    clock.advance(7_200)
+    await do(memory.jobs.drain())
+    [learning] = await do(memory.learnings.list(user="ada"))
+    assert learning.status == "active"

@@ -197,6 +197,21 @@ async def test_the_same_question_sees_what_was_written_since(memory: Any, run: R
     assert "Porto" not in str((await do(talk.context("Which city?"))).messages())
 
 
+async def test_a_request_is_hashed_once_although_it_is_compared_twice(
+    memory: Any, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from memorist.context import context
+
+    hashed: list[object] = []
+    pieces_of = context.pieces_of
+    monkeypatch.setattr(context, "pieces_of", lambda *args: hashed.append(args) or pieces_of(*args))
+    talk = memory.session(user="ada")
+    for number in range(4):
+        await do(talk.context(sentence(number), system=f"Prompt {number // 2}."))
+        await do(talk.add(sentence(number), "Noted."))
+    assert len(hashed) == 4
+
+
 async def test_the_first_turn_is_one_transaction_with_its_thread(
     memory: Any, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

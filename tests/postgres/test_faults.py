@@ -54,7 +54,7 @@ def one(org: str, text: str, key: str | None) -> Append:
 
 def settle(store: PostgresStore) -> None:
     """Wait until the pool has replaced what was cut, so that the next cut meets a statement, not a new connection."""
-    client: Any = run_blocking(store._session.pools.client())
+    client: Any = store._session.pools._homes.peek()
 
     def settled() -> bool:
         stats = client._pool.get_stats()

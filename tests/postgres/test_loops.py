@@ -222,3 +222,22 @@ def test_a_server_that_stops_answering_ends_the_call(postgres_server: Postgres, 
             await store.close()
 
     asyncio.run(work())
+
+
+def test_a_call_that_is_cancelled_as_it_gets_a_connection_ends_cancelled(postgres_url: str, org: str) -> None:
+    store = PostgresStore(postgres_url, runtime=AsyncRuntime(), pool_size=1)
+
+    async def work() -> None:
+        await store.open()
+        for pauses in range(8):
+            first = asyncio.ensure_future(store.get(Thread, (org, "t"), now=NOW))
+            second = asyncio.ensure_future(store.get(Thread, (org, "t"), now=NOW))
+            await first  # hands the only connection to the second call
+            for _ in range(pauses % 4):
+                await asyncio.sleep(0)
+            if second.cancel():
+                with pytest.raises(asyncio.CancelledError):
+                    await second
+        await store.close()
+
+    asyncio.run(work())

@@ -16,7 +16,7 @@ from memorist.records import Entry, Fact, FactVersion, StateEntry, Thread
 from memorist.runtime import BlockingRuntime, run_blocking
 from memorist.stores.base import Delete, DeleteRange, EntryFilter, Expect, Increment, Put, Scan
 from memorist.stores.postgres import PostgresStore, search
-from memorist.stores.postgres.pools import BlockingClient, BlockingConnection
+from memorist.stores.postgres.pools import Client
 from memorist_testing.samples import NOW, append, entry, fact, full, job, thread
 
 PARTS = 100
@@ -49,14 +49,14 @@ def split(postgres_server: Any) -> Iterator[str]:
 def explained(split: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[PostgresStore, list[str]]]:
     """A store on it, and the plans of all that its connections run, nested statements included."""
     plans: list[str] = []
-    configure = BlockingClient._configure
+    configure = Client._configure
 
-    def explaining(self: BlockingClient, connection: BlockingConnection) -> None:
+    async def explaining(self: Client, connection: psycopg.Connection[Any]) -> None:
         connection.execute(_EXPLAIN)
         connection.add_notice_handler(lambda notice: plans.append(notice.message_primary or ""))
-        configure(self, connection)
+        await configure(self, connection)
 
-    monkeypatch.setattr(BlockingClient, "_configure", explaining)
+    monkeypatch.setattr(Client, "_configure", explaining)
     store = PostgresStore(split, runtime=BlockingRuntime())
     run_blocking(store.open())
     plans.clear()

@@ -99,8 +99,8 @@ def test_where_the_index_gives_too_few_every_entry_that_passes_is_compared(
 ) -> None:
     made = fill(store, 300)
     monkeypatch.setattr(search_module, "MAX_EXACT_ENTRIES", 10)
-    narrow = search_module._WIDER_INDEX_SCAN.sql.replace(b"60000", b"1").replace(b"$1", b"left($1, 1)")
-    monkeypatch.setattr(search_module, "_WIDER_INDEX_SCAN", search_module._WIDER_INDEX_SCAN._replace(sql=narrow))
+    narrow = search_module._WIDEN_INDEX_SCAN.replace(b"60000", b"1").replace(b"$1", b"left($1, 1)")
+    monkeypatch.setattr(search_module, "_WIDEN_INDEX_SCAN", narrow)
     asked: list[bytes] = []
     near_sql = search_module._near_sql
 

@@ -10,7 +10,8 @@ from contextlib import contextmanager
 
 
 class Turns:
-    """Forwards to one port; `mode` is pass, cut (the next reply is lost with its connection) or silent."""
+    """Forwards to one port; `mode` is pass, cut (the next reply is lost with its connection), drop (only the
+    reply is lost) or silent."""
 
     def __init__(self, port: int) -> None:
         self._target = port
@@ -57,6 +58,9 @@ class Turns:
                 if who == "server" and self.mode == "cut":
                     self.mode, self.cuts = "pass", self.cuts + 1
                     break
+                if who == "server" and self.mode == "drop":
+                    self.mode = "pass"
+                    continue
                 if who == "server" and self.mode == "silent":
                     continue
                 if who == "client" and spoke[0] == "server":

@@ -236,6 +236,22 @@ def test_a_server_that_is_not_there_is_named_without_the_password(runtime: Runti
     run(store.close())
 
 
+def test_a_missing_password_is_told_apart_from_a_wrong_one(runtime: Runtime, run: Run) -> None:
+    server = start_redis(aof="no", options={})
+    with server.client() as client:
+        client.config_set("requirepass", "s3cret")
+    for url, code, text in (
+        (server.url, "NOAUTH", "needs a password"),
+        (server.url.replace("://", "://:wrong@"), "WRONGPASS", "refused the user name or password"),
+    ):
+        store = RedisStore(url, runtime=runtime)
+        with pytest.raises(StoreError, match=text) as caught:
+            run(store.open())
+        assert caught.value.facts["code"] == code
+        run(store.close())
+    server.stop()
+
+
 def test_a_host_that_does_not_answer_fails_within_the_connect_timeout(runtime: Runtime, run: Run) -> None:
     # 192.0.2.0/24 is reserved for documents: nothing answers there, or the network says so at once.
     store = RedisStore("redis://192.0.2.1:6379", runtime=runtime, connect_timeout=0.3)

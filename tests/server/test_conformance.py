@@ -29,7 +29,6 @@ def _set_server_options(server: Running, options: dict[str, Any]) -> None:
     shared = server.memory._core.shared
     shared.parts.record_bytes = options.get("record_bytes")
     shared.parts.extract = options.get("extract")
-    shared.derives = shared.parts.extract is not None
 
 
 class OverHttp(MemoryConformance):

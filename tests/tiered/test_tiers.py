@@ -285,7 +285,7 @@ def test_of_all_who_find_no_generation_one_starts_the_next(
         late.hot.get = look  # type: ignore[method-assign]  # once
         found = await look(kind, key, now=now)
         seen.append(found)
-        run_blocking(other._hot.mark(org, [other._hot.marked(place, NOW)], NOW))
+        run_blocking(other._hot.mark(org, [other._hot.marking_put(place, NOW)], NOW))
         return found
 
     other = tiered(durable, hot_server.url, BlockingRuntime())

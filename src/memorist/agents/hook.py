@@ -64,7 +64,8 @@ def _open_core(url: str, org: str, clock: Clock | None) -> Core:
         from ..engine.noun import core_of
 
         return core_of(Memory(url, org=org))
-    from ..engine.core import Core, Parts, Shared
+    from ..engine.core import Core
+    from ..engine.shared import Parts, Shared
     from ..runtime import runtime_for
     from ..scope import Scope
     from ..stores.opening import open_store

@@ -33,7 +33,7 @@ from ..opening import Durability, Extract, Opening, Url
 from ..ports import Clock, CounterSpec, EmbedderSpec, ModelSpec, RerankerSpec, When
 from ..recall.hit import Hit
 from ..runtime import run_blocking
-from ..scope import Actor, Kind, Ns
+from ..scope import Actor, NamespaceKind, Ns
 from ..stores.base import Scrubbed
 from ..values import Json
 from .audit import Audit
@@ -215,7 +215,7 @@ class Memory(Listens):
 
     def namespaces(
         self,
-        kind: Kind | None = None,
+        kind: NamespaceKind | None = None,
         *,
         prefix: str | None = None,
         limit: int | None = None,

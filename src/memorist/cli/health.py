@@ -10,7 +10,7 @@ import msgspec
 from ..agents.errors_log import clear_errors, last_errors
 from ..agents.hook import default_url
 from ..errors import NotFound, Unsupported
-from ..scope import KINDS, Kind
+from ..scope import NAMESPACE_KINDS, NamespaceKind
 from ..values import JsonObject
 from .display import cell, echo
 from .session import Session, session_of
@@ -36,12 +36,14 @@ def stats(session: Session, price: tuple[float, float] | None) -> None:
 
 
 @click.command()
-@click.argument("kind", required=False, type=click.Choice(KINDS))
+@click.argument("kind", required=False, type=click.Choice(NAMESPACE_KINDS))
 @click.option("--prefix", help="List only namespaces that start with this; after a KIND, only ids.")
 @click.option("--limit", type=int, help="List at most this many.")
 @click.option("--after", help="Start after this namespace.")
 @session_of
-def namespaces(session: Session, kind: Kind | None, prefix: str | None, limit: int | None, after: str | None) -> None:
+def namespaces(
+    session: Session, kind: NamespaceKind | None, prefix: str | None, limit: int | None, after: str | None
+) -> None:
     """List the namespaces that are not empty. KIND is user, agent, workflow or global."""
     with session.memory() as memory:
         namespaces = memory.namespaces(kind, prefix=prefix, limit=limit, after=after)

@@ -20,7 +20,8 @@ from ..ports import Ttl, to_datetime, to_micros, ttl_micros
 from ..records import CachedEntity, Key, as_dict
 from ..stores.base import Delete, DeleteRange, Expect, Put
 from ..values import Json, as_list, as_name, check_name, encode_json
-from .core import Core, Shared
+from .core import Core
+from .shared import Shared
 
 Loader = Callable[..., object]
 """A sync or async function that accepts an id and returns JSON, or None if there is no such entity."""
@@ -223,7 +224,8 @@ class Entities:
                 return cast(Json, row.value)
             if source.stale:
                 stats.stale += 1
-                self._reload(key, source, row)
+                if not self._leases.is_leased(row):
+                    self._reload(key, source)
                 return cast(Json, row.value)
         stats.misses += 1
         return cast(Json, await self._shared_load(key, source))
@@ -297,15 +299,15 @@ class Entities:
     # -- loading
 
     def _source(self, type: str, load: Loader | None, ttl: Ttl | None, stale: Ttl | None) -> _Source:
+        if load is not None:
+            return _source(load, ENTITY_TTL_SECONDS if ttl is None else ttl, stale)
         source = self._state.sources.get((self._core.org, type))
-        if load is None and source is None:
+        if source is None:
             raise UsageError(f"no loader for entities of type {type!r}; pass load=… or register one")
-        chosen = source if load is None else _source(load, ENTITY_TTL_SECONDS, None)
-        assert chosen is not None
         return _Source(
-            ttl=chosen.ttl if ttl is None else ttl_micros(ttl) or 0,
-            stale=chosen.stale if stale is None else ttl_micros(stale) or 0,
-            load=chosen.load,
+            ttl=source.ttl if ttl is None else ttl_micros(ttl) or 0,
+            stale=source.stale if stale is None else ttl_micros(stale) or 0,
+            load=source.load,
         )
 
     async def _shared_load(self, key: tuple[str, str, str], source: _Source) -> object:
@@ -370,11 +372,7 @@ class Entities:
             return await self._core.runtime.resolve(load(*arguments))
         return await self._core.runtime.resolve(await self._core.runtime.offload(load, *arguments))
 
-    def _reload(self, key: tuple[str, str, str], source: _Source, row: CachedEntity) -> None:
-        if not self._leases.is_leased(row):
-            self._start(key, source)
-
-    def _start(self, key: tuple[str, str, str], source: _Source) -> None:
+    def _reload(self, key: tuple[str, str, str], source: _Source) -> None:
         """Load in the background."""
 
         async def reload() -> None:

@@ -283,12 +283,10 @@ class Gating:
         return GateReport(**outcomes, stored=dict(sorted(stored.items())))
 
     def _drop_cached(self) -> None:
-        shared = self._core.shared
-        other = None if shared.twin is None else shared.twin.beside(shared)
         # This process sees its own change at once; others see it when their cached policy is too old.
-        for parts in (shared, other):
-            if parts is not None:
-                parts.policies.pop(self._core.org, None)
+        for shared in (self._core.shared, self._core.shared.other):
+            if shared is not None:
+                shared.policies.pop(self._core.org, None)
 
 
 def _as_builtins(rule: object) -> JsonObject:

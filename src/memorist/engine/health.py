@@ -203,30 +203,28 @@ class Health:
         retention: list[RetentionState] = await _sound(retention_states(core), [], problems)
         return Diagnosis(str(report.pop("store", store.name)), report, embedder, queues, retention, problems)
 
-    async def _analysis(self, problems: list[str]) -> None:
-        """Add a problem if another version of the analysis or stemmer produced the terms of a namespace."""
+    async def _embedder(self, problems: list[str]) -> str | None:
+        """Return the name of the embedder, and add problems if another one computed the stored vectors, or if another
+        version of the analysis or stemmer produced the stored terms."""
         from ..recall.analyze import analysis_version
 
-        rows = await self._core.scan(NamespaceStats, limit=PAGE_ROWS)
-        outdated = [stats.ns for stats in rows if stats.analysis != analysis_version()]
-        if outdated:
-            problems.append(
-                f"{len(outdated)} namespaces (such as {outdated[0]}) were indexed by another version or "
-                "stemmer; run `memorist reindex`"
-            )
-
-    async def _embedder(self, problems: list[str]) -> str | None:
-        """Return the name of the embedder, and add a problem if another one computed the stored vectors."""
         core = self._core
         try:
             embedder = core.shared.embedder
         except MemoristError as problem:
             problems.append(f"embedder: {problem}")
             return None
-        await self._analysis(problems)
+        spaces = await core.scan(NamespaceStats, limit=PAGE_ROWS)
+        outdated = [stats.ns for stats in spaces if stats.analysis != analysis_version()]
+        if outdated:
+            problems.append(
+                f"{len(outdated)} namespaces (such as {outdated[0]}) were indexed by another version or "
+                "stemmer; run `memorist reindex`"
+            )
         if embedder is None:
             return None
-        for stats in await core.scan(NamespaceStats, limit=PAGE_ROWS):
+        for stats in spaces:
+            # The oldest and the newest entry are enough: a new embedder computes vectors from some stamp on.
             oldest = await core.scan(Entry, stats.ns, index="by_stamp", limit=1)
             newest = await core.scan(Entry, stats.ns, index="by_stamp", limit=1, reverse=True)
             others = [entry.embedder for entry in oldest + newest if entry.embedder not in (None, embedder.name)]

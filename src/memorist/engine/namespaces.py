@@ -7,7 +7,7 @@ from typing import Any
 
 from ..errors import UsageError
 from ..records import Document, Fact, Learning, Record, StateEntry, StoredRecord, Task, Thread
-from ..scope import KINDS
+from ..scope import NAMESPACE_KINDS
 from ..values import check_prefix
 from .core import Bounds, Core
 from .options import checked_limit
@@ -35,47 +35,37 @@ class Namespaces:
         self, kind: str | None, *, prefix: str | None, limit: int | None, after: str | None, reverse: bool
     ) -> list[str]:
         """Return the non-empty namespaces that this handle can read, in order."""
-        return await _namespaces(self._core, kind, prefix, limit, after, reverse)
-
-
-async def _namespaces(
-    core: Core, kind: str | None, prefix: str | None, limit: int | None, after: str | None, reverse: bool
-) -> list[str]:
-    begins = _beginning(kind, prefix)
-    most = checked_limit(limit)
-    if core.scope.user is None:
-        return await _taken(_in_order(core, begins, after, reverse), most)
-    # A user's handle may read only a few, so these are looked up one by one instead of scanning all users'.
-    namespaces: set[str] = set()
-    for space in core.scope.spaces():
-        if space.startswith(begins) and await _holds(core, space):
-            namespaces.add(space)
-    for start in core.scope.beginnings():
-        if begins.startswith(start) or start.startswith(begins):
-            namespaces |= set(await _taken(_in_order(core, max(begins, start, key=len), None, False), None))
-    listed = sorted(namespaces, reverse=reverse)
-    if after is not None:
-        listed = [ns for ns in listed if (ns < after if reverse else ns > after)]
-    return listed[:most]
+        core, begins, limit = self._core, _beginning(kind, prefix), checked_limit(limit)
+        if core.scope.user is None:
+            return await _first_names(_in_order(core, begins, after, reverse), limit)
+        # A user's handle may read only a few, so these are looked up one by one instead of scanning all users'.
+        names = {space for space in core.scope.spaces() if space.startswith(begins) and await _is_used(core, space)}
+        for start in core.scope.beginnings():
+            if begins.startswith(start) or start.startswith(begins):
+                longer = max(begins, start, key=len)
+                names |= {ns async for ns in _in_order(core, longer, None, False)}
+        listed = sorted(names, reverse=reverse)
+        if after is not None:
+            listed = [ns for ns in listed if (ns < after if reverse else ns > after)]
+        return listed[:limit]
 
 
 def _beginning(kind: str | None, prefix: str | None) -> str:
     if kind is None:
         return check_prefix(prefix) or ""
-    if kind not in KINDS:
-        raise UsageError(f"kind is one of {', '.join(KINDS)}")
+    if kind not in NAMESPACE_KINDS:
+        raise UsageError(f"kind is one of {', '.join(NAMESPACE_KINDS)}")
     return "global" if kind == "global" else f"{kind}:{check_prefix(prefix) or ''}"
 
 
-async def _taken(names: AsyncIterator[str], most: int | None) -> list[str]:
-    out: list[str] = []
-    if most == 0:
-        return out
-    async for ns in names:
-        out.append(ns)
-        if most is not None and len(out) >= most:
-            break
-    return out
+async def _first_names(names: AsyncIterator[str], limit: int | None) -> list[str]:
+    first: list[str] = []
+    if limit != 0:
+        async for ns in names:
+            first.append(ns)
+            if len(first) == limit:
+                break
+    return first
 
 
 async def _in_order(core: Core, begins: str, after: str | None, reverse: bool) -> AsyncIterator[str]:
@@ -99,7 +89,7 @@ async def _next(
     return rows[0].ns if rows else None
 
 
-async def _holds(core: Core, ns: str) -> bool:
+async def _is_used(core: Core, ns: str) -> bool:
     for kind, index in TABLES:
         if await core.scan(kind, ns, index=index, limit=1):
             return True

@@ -1,9 +1,9 @@
-"""Declares the nouns of a memory (`memory.facts`, `memory.threads`) once on its facade."""
+"""Connects the facades (`Memory`, `AsyncMemory`) with the engine: their nouns, their core, and the facade of a core."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Generic, Protocol, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar, overload
 
 if TYPE_CHECKING:
     from .core import Core
@@ -45,3 +45,20 @@ class Noun(Generic[T]):
 def core_of(handle: Facade) -> Core:
     """Return the engine behind a handle, for code (the server, MCP, adapters) that needs more than public methods."""
     return handle._core
+
+
+_facades: dict[bool, Callable[[Any], object]] = {}
+"""Functions that create a facade over a core, for blocking (True) and async callers."""
+
+
+def register_facades(*, blocking: Callable[[Any], object], awaited: Callable[[Any], object]) -> None:
+    """Let the engine create memories (for processors, and for `task.batch()`) without importing upwards."""
+    _facades.update({True: blocking, False: awaited})
+
+
+def facade_of(core: Any, *, stepped: bool = False) -> Any:
+    """Return a `Memory` over a handle if its callers block, or otherwise an `AsyncMemory`.
+
+    With `stepped`, return an `AsyncMemory` in either case. If its parts block, `run_blocking` runs its coroutines.
+    """
+    return _facades[core.runtime.blocking and not stepped](core)

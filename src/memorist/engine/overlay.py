@@ -48,6 +48,8 @@ class Overlay:
         self.name = below.name
         self.changes: list[Change] = []
         """The changes that the commit will apply, in order."""
+        self.relied_on: dict[str, str] = {}
+        """The threads that the batch relies on, and the namespace that each must be in when the batch is committed."""
         self._above = Replayed()
         self._waiting: dict[str, list[Change]] = {}
         """Changes that are still to be replayed, by the table that represents their family."""
@@ -99,6 +101,7 @@ class Overlay:
         if isinstance(change, Expect):  # the commit checks it
             return None
         if isinstance(change, Put | Load):
+            # Not replayed yet: a batch that only writes never reads the rows that it replaces.
             self._waiting.setdefault(_family(type(change.record)), []).append(change)
             return Stored(0, None) if isinstance(change, Put) else None
         await self._replay(_kind_of(change), now)
@@ -130,6 +133,7 @@ class Overlay:
             await self._fetch(StateEntry, [change.record.row_key])
         elif isinstance(change, DeleteRange):
             return await self._clear(change, now)
+        # The rows that the change depends on are above by now, so the reference store can apply it alone.
         results: list[ChangeResult] = await self._above.apply([change], now=now)
         return results[0]
 
@@ -155,6 +159,7 @@ class Overlay:
         (own,) = await self._above.apply([change], now=now)
         scan = Scan(view_of(change.kind), change.prefix, after=change.after, before=change.before)
         below = await self.below.scan(scan, now=now)
+        # Rows that the batch has touched are counted in `own` instead.
         hidden = sum(self._hidden(change.kind, row.row_key) for row in below)
         self._cleared.setdefault(change.kind.table.name, []).append(change)
         return cast(int, own) + len(below) - hidden

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
@@ -24,10 +25,11 @@ from ..stores.base import Change, Delete, Expect, Put
 from .core import Core
 from .derive.deriving import REREAD
 from .derive.folding import Folding
-from .derive.indexing import Draft, analyse_drafts, drafts_of, texts_of
+from .derive.indexing import Draft, analyse_drafts, drafts_of
 from .derive.outbox import Jobs, Outbox
 from .forgetting.guard import epochs
 from .idempotency import collect_keys
+from .index_jobs import job_end
 from .records import collect_uploads
 from .retaining import apply_retention
 from .statistics import count_entries
@@ -151,12 +153,9 @@ class VectorIndexer(Processor):
     name = "reindex"
 
     async def run(self, core: Core, progress: Progress | None = None) -> Report:
-        outbox, done = Outbox(core.shared, core.org), 0
-        while claimed := await outbox.step(("index",)):
-            done += claimed
-        maker, changed = index_version(core).maker, 0
-        for ns in await _spaces(core, "embed", maker):
-            changed += await self.reindex(core, ns, progress)
+        done, maker, changed = await _index(core), index_version(core).maker, 0
+        async for stats in _changed_spaces(core, "embed", maker):
+            changed += await self.reindex(core, stats.ns, progress)
         await _swept(core, "embed", maker)
         notes = ("no embedder: recall is lexical",) if core.shared.embedder is None else ()
         return Report(self.name, done, changed, notes=notes)
@@ -168,7 +167,6 @@ class VectorIndexer(Processor):
         stats, sweep = await core.get(NamespaceStats, ns), await core.get(Sweep, ns, "embed")
         version = index_version(core)
         if stats is None:
-            await core.apply(Delete(Job, (core.org, "embed", ns, ns)))
             return 0
         start = sweep.position if sweep is not None and sweep.maker == version.maker else 0
         # Rebuilt entries get higher stamps, so without this bound the loop would meet them again.
@@ -259,8 +257,9 @@ class VectorIndexer(Processor):
             await core.apply(*changes)
         except Conflict:
             return False
-        texts = await texts_of(core, entries)
-        gone = [Delete(Entry, entry.row_key) for entry in entries if entry.row_key not in texts]
+        # The guards are those of the namespace alone, so a single record may have been deleted while it was embedded.
+        left = {draft.entry.row_key for draft in await drafts_of(core, entries)}
+        gone = [Delete(Entry, entry.row_key) for entry in entries if entry.row_key not in left]
         if gone:
             await core.apply(*gone)
         return True
@@ -339,7 +338,7 @@ class Archiver(Processor):
         self._model = model
 
     async def run(self, core: Core, progress: Progress | None = None) -> Report:
-        await Outbox(core.shared, core.org).drain(("index",))
+        await _index(core)
         model = _opened(core, self._model) or core.shared.model
         store: Any = core.store
         limit, owner, seen, changed = core.now() - self._age, f"archiver-{new_id()}", 0, 0
@@ -363,23 +362,20 @@ class Deduplicator(Processor):
     name = "dedup"
 
     async def run(self, core: Core, progress: Progress | None = None) -> Report:
-        await Outbox(core.shared, core.org).drain(("index",))
+        await _index(core)
         seen = changed = 0
-        for ns in await _spaces(core, "dedup"):
-            looked, merged = await self._namespace(core, ns)
+        async for stats in _changed_spaces(core, "dedup"):
+            looked, merged = await self._namespace(core, stats)
             seen, changed = seen + looked, changed + merged
             if progress is not None:
                 progress(self.name, looked)
         await _swept(core, "dedup")
         return Report(self.name, seen, changed)
 
-    async def _namespace(self, core: Core, ns: str) -> tuple[int, int]:
+    async def _namespace(self, core: Core, stats: NamespaceStats) -> tuple[int, int]:
         from .facts.facts import Facts
 
-        stats, sweep = await core.get(NamespaceStats, ns), await core.get(Sweep, ns, "dedup")
-        if stats is None:
-            await core.apply(Delete(Job, (core.org, "dedup", ns, ns)))
-            return 0, 0
+        ns, sweep = stats.ns, await core.get(Sweep, stats.ns, "dedup")
         fresh = sweep is None or sweep.position < stats.stamp
         facts = await core.scan(Fact, ns) if fresh else []
         facts_by_content: dict[tuple[str, bytes], Fact] = {}
@@ -407,13 +403,13 @@ class Tidier(Processor):
     async def run(self, core: Core, progress: Progress | None = None) -> Report:
         from .tidying import Plans
 
-        await Outbox(core.shared, core.org).drain(("index",))
+        await _index(core)
         model = _opened(core, self._model) or core.shared.model
         seen = changed = 0
         notes: list[str] = []
-        for ns in await _spaces(core, "tidy"):
-            stats = await core.get(NamespaceStats, ns)
-            if stats is None or not ns.startswith("user:"):
+        async for stats in _changed_spaces(core, "tidy"):
+            ns = stats.ns
+            if not ns.startswith("user:"):
                 await core.apply(Delete(Job, (core.org, "tidy", ns, ns)))
                 continue
             plan = await Plans(core)._make_plan(ns, model)
@@ -453,18 +449,14 @@ class Processing:
         self._core = core
 
     async def process(self, *processors: ProcessorSpec, progress: Progress | None = None) -> list[Report]:
-        """Run processors in order."""
-        return await run_all(self._core, processors, progress)
-
-
-async def run_all(core: Core, processors: Sequence[ProcessorSpec], progress: Progress | None = None) -> list[Report]:
-    """Run processors in order: names, classes or objects, including your own with `process(memory)`."""
-    core.scope.whole_org("maintenance")
-    chosen = [_as_processor(processor) for processor in processors or ("gc", "facts", "reindex")]
-    folding = [processor_ for processor_ in chosen if isinstance(processor_, Summarizer)]
-    for processor_ in folding:
-        processor_.last = processor_ is folding[-1]
-    return [await _ran(core, processor_, progress) for processor_ in chosen]
+        """Run processors in order: names, classes or objects, including your own with `process(memory)`."""
+        core = self._core
+        core.scope.whole_org("maintenance")
+        chosen = [_as_processor(processor) for processor in processors or ("gc", "facts", "reindex")]
+        folding = [processor for processor in chosen if isinstance(processor, Summarizer)]
+        for processor in folding:
+            processor.last = processor is folding[-1]
+        return [await _ran(core, processor, progress) for processor in chosen]
 
 
 async def _ran(core: Core, processor: Any, progress: Progress | None) -> Report:
@@ -500,7 +492,7 @@ async def _grown_threads(core: Core, last: bool) -> AsyncIterator[Thread]:
     """Yield threads that have grown since the last run. The indexer creates a `fold` job for each, and the `last`
     processor that uses the job deletes it.
     """
-    await Outbox(core.shared, core.org).drain(("index",))
+    await _index(core)
     after: tuple[str, str] | None = None
     while jobs := await core.scan(Job, "fold", after=after, limit=PAGE_ROWS):
         after = (jobs[-1].ns, jobs[-1].item)
@@ -514,23 +506,32 @@ async def _grown_threads(core: Core, last: bool) -> AsyncIterator[Thread]:
 
 async def _end(core: Core, job: Job, thread: Thread | None) -> None:
     """Delete a job unless its thread has grown since it was read. In that case, the next run repeats it."""
-    changes: list[Change] = [Expect(Job, job.row_key, job.version), Delete(Job, job.row_key)]
-    if thread is not None:
-        changes.insert(0, Expect(Thread, thread.row_key, thread.version))
-    try:
-        await core.apply(*changes)
-    except Conflict:
-        return
+    unchanged = [] if thread is None else [Expect(Thread, thread.row_key, thread.version)]
+    with suppress(Conflict):
+        await core.apply(*unchanged, *job_end(job))
 
 
-async def _spaces(core: Core, queue: str, maker: str | None = None) -> list[str]:
-    """Return the namespaces to process: those for which the indexer has created a job or, until the first full run has
-    finished, all of them.
+async def _index(core: Core) -> int:
+    """Run the waiting index jobs, which create the jobs of the other processors, and return how many there were."""
+    return await Outbox(core.shared, core.org).drain(("index",))
+
+
+async def _changed_spaces(core: Core, queue: str, maker: str | None = None) -> AsyncIterator[NamespaceStats]:
+    """Yield the statistics of the namespaces to process: those for which the indexer has created a job or, until the
+    first full run has finished, all of them.
     """
     whole = await core.get(Sweep, "", queue)
     if whole is None or whole.maker != maker:
-        return [stats.ns for stats in await core.scan(view_of(NamespaceStats))]
-    return [job.ns for job in await core.scan(Job, queue)]
+        names = [stats.ns for stats in await core.scan(view_of(NamespaceStats))]
+    else:
+        names = [job.ns for job in await core.scan(Job, queue)]
+    for ns in names:
+        # Read one by one, because a run over many namespaces takes a while and each must begin at its newest entry.
+        stats = await core.get(NamespaceStats, ns)
+        if stats is None:
+            await core.apply(Delete(Job, (core.org, queue, ns, ns)))
+        else:
+            yield stats
 
 
 async def _swept(core: Core, queue: str, maker: str | None = None) -> None:

@@ -392,7 +392,7 @@ class Recalling:
         shared, embedder = self._core.shared, self._core.shared.embedder
         name = None if embedder is None else embedder.name
         candidates = Candidates(
-            self._core, shared.scopes, shared.recall_lock, query, only, embedder=name, vectors=vectors,
+            self._core, shared.indexes, shared.recall_lock, query, only, embedder=name, vectors=vectors,
             embed_earlier=(lambda old: self._embedded(shared.earlier.get(old), query)) if earlier else None,
         )  # fmt: skip
         unfiltered = only.kinds is None and not only.beyond_kinds

@@ -164,6 +164,7 @@ def notices(core: Core, changes: Sequence[Change]) -> list[Change]:
 
 
 def _about(core: Core, changes: Sequence[Change]) -> Iterable[tuple[str, str]]:
+    """Return the kind and the namespace of everything that changes."""
     beside = next((ns for ns in map(_beside, changes) if ns), None)
     for change in changes:
         if isinstance(change, Append):
@@ -175,41 +176,41 @@ def _about(core: Core, changes: Sequence[Change]) -> Iterable[tuple[str, str]]:
         elif isinstance(change, Delete | DeleteRange):
             kind = kind_of(change.kind)
             if not kind.silent:
-                yield (
-                    kind.name,
-                    _ns_at(core, change.kind, change.key if isinstance(change, Delete) else change.prefix, beside),
-                )
+                yield kind.name, _ns_at(core, change) or beside or "global"
 
 
 def _ns_of(record: Record) -> str | None:
-    if isinstance(record, WorkingDocument):
-        return f"user:{record.user}"
     namespace = getattr(record, "ns", None)
-    return namespace if isinstance(namespace, str) else None
+    return namespace if isinstance(namespace, str) else _ns_in(type(record), record.row_key)
 
 
-def _ns_at(core: Core, record_type: type[Record], key: Key, beside: str | None) -> str:
-    """Return the namespace of a deleted row, taken from its key or, for rows of a thread, from other changes in the
-    batch.
-    """
-    if len(key) > 1 and record_type.table.key[1] == "ns":
-        return str(key[1])
-    if len(key) > 1 and record_type is WorkingDocument:
-        return f"user:{key[1]}"
-    thread = (
-        core.shared.threads.get((core.org, str(key[1])))
-        if len(key) > 1 and record_type in (Message, Thread, Summary)
-        else None
-    )
-    return thread or beside or "global"
+def _ns_in(record_type: type[Record], key: Key) -> str | None:
+    """Return the namespace that is part of a row's key. The key of a range may end before it."""
+    columns = dict(zip(record_type.table.key, key, strict=False))
+    if record_type is WorkingDocument:
+        return f"user:{columns['user']}" if "user" in columns else None
+    return str(columns["ns"]) if "ns" in columns else None
+
+
+def _ns_at(core: Core, change: Delete | DeleteRange) -> str | None:
+    """Return the namespace of deleted rows, which for rows of a thread is known only if this process has used it."""
+    key = _key_of(change)
+    if change.kind in (Message, Thread, Summary) and len(key) > 1:
+        return core.shared.threads.get((core.org, str(key[1])))
+    return _ns_in(change.kind, key)
 
 
 def _beside(change: Change) -> str | None:
-    """Return the namespace that a change names, if it concerns a thread's own row, its index entries or its jobs."""
+    """Return the namespace that a change names, if it concerns a thread's own row, its index entries or its jobs.
+
+    Rows of a thread do not name their namespace, but they change together with one of these.
+    """
     if isinstance(change, Put | Load) and isinstance(change.record, Thread | Job):
         return change.record.ns
     if isinstance(change, Delete | DeleteRange) and change.kind in (Entry, Job):
-        key = change.key if isinstance(change, Delete) else change.prefix
-        position = 1 if change.kind is Entry else 2
-        return str(key[position]) if len(key) > position else None
+        return _ns_in(change.kind, _key_of(change))
     return None
+
+
+def _key_of(change: Delete | DeleteRange) -> Key:
+    return change.key if isinstance(change, Delete) else change.prefix

@@ -315,28 +315,17 @@ class WorkingMemory(Generic[W]):
             old = await self._core.get(WorkingDocument, *key[1:])
             doc = change(dict(old.doc) if old else {})
             encode_json(doc, "working memory")
-            await self._core.apply(self._expect(key, old), Put(self._row(key, doc)))
+            at, expires_at = self._core.at(), self._core.expiry(WORKING_TTL, self._core.now())
+            row = WorkingDocument(
+                org=key[0], user=key[1], session=key[2], doc=doc, created_at=at, updated_at=at, expires_at=expires_at
+            )
+            await self._core.apply(Expect(WorkingDocument, key, 0 if old is None else old.version), Put(row))
             return doc
 
         # The lock only saves retries within this process; the version that `attempt` expects keeps the document right.
         async with self._core.shared.working_locks.hold(key):
             done: JsonObject = await self._core.retry(attempt)
             return done
-
-    def _expect(self, key: tuple[str, str, str], old: WorkingDocument | None) -> Expect:
-        return Expect(WorkingDocument, key, 0 if old is None else old.version)
-
-    def _row(self, key: tuple[str, str, str], doc: JsonObject) -> WorkingDocument:
-        now, at = self._core.now(), self._core.at()
-        return WorkingDocument(
-            org=key[0],
-            user=key[1],
-            session=key[2],
-            doc=doc,
-            created_at=at,
-            updated_at=at,
-            expires_at=self._core.expiry(WORKING_TTL, now),
-        )
 
 
 def checked_template(template: type[V]) -> type[V]:
@@ -377,13 +366,13 @@ def _newest(history: list[JsonObject]) -> list[JsonObject]:
     from ..context.units import carries_results
 
     newest = history[-MAX_TURNS:]
-    while len(newest) < len(history) and newest and carries_results(Message(**_plain_turn(newest[0]))):
+    while len(newest) < len(history) and newest:
+        first = newest[0]
+        # Other keys of the dict may be anything, and only the role and the content say whether it is a tool result.
+        if not carries_results(Message(role=str(first.get("role")), content=first.get("content"))):
+            break
         newest = newest[1:]
     return newest
-
-
-def _plain_turn(turn: Mapping[str, object]) -> JsonObject:
-    return {"role": str(turn.get("role")), "content": turn.get("content")}
 
 
 def _plain(fields: object) -> JsonObject:

@@ -5,8 +5,9 @@ The names are loaded on first use, because reading a language's files takes a fe
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from ..lazy import load
 
 if TYPE_CHECKING:
     from ..dates import DateRange, parse_dates
@@ -16,11 +17,16 @@ if TYPE_CHECKING:
     from .readable import readable_text
 
 __all__ = ["KEYS", "DateRange", "Extracted", "extract", "parse_dates", "readable_text", "slug"]
-_HOMES = {"Extracted": ".extracted", "KEYS": ".keys", "slug": ".keys", "DateRange": "..dates"}
-_HOMES |= {"parse_dates": "..dates", "readable_text": ".readable"}
+_HOME_OF = {
+    "KEYS": "extract.keys",
+    "DateRange": "dates",
+    "Extracted": "extract.extracted",
+    "extract": "extract.extractor",
+    "parse_dates": "dates",
+    "readable_text": "extract.readable",
+    "slug": "extract.keys",
+}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOMES.get(name, ".extractor"), __name__), name)
+    return load(__name__, _HOME_OF, name)

@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..graph_keys import entity_key, relation_key
 from ..values import JsonMapping, JsonObject
 from .files import JsonStream, Part, SourceFiles, decoded, lines
+from .graph_keys import entity_key, relation_key
 from .items import FactItem, Item, MessageItem, Problem, ThreadItem, Version, listed, moment, moment_or_none, named
 
 EPISODES = ("episodes", "episodic_nodes")

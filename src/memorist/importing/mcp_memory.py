@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..graph_keys import entity_key, relation_key
 from ..values import JsonMapping
 from .files import SourceFiles, decoded, lines
+from .graph_keys import entity_key, relation_key
 from .items import FactItem, Item, Problem, Version
 
 

@@ -16,7 +16,7 @@ import anyio
 import msgspec
 
 from ..errors import Conflict, NotFound, Unsupported
-from ..graph_keys import ENTITY, RELATION, entity_key, relation_key
+from ..importing.graph_keys import ENTITY, RELATION, entity_key, relation_key
 from ..records import Fact
 from ..values import JsonMapping, JsonObject
 

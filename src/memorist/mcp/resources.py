@@ -17,7 +17,7 @@ import msgspec
 
 from ..context.fence import is_hidden_or_opening, label
 from ..errors import MemoristError, NotFound, UsageError
-from ..graph_keys import ENTITY, RELATION
+from ..importing.graph_keys import ENTITY, RELATION
 from . import graph, shown
 from .answers import Answer, fitted
 from .callers import Caller

@@ -527,7 +527,7 @@ def _public_names() -> JsonMapping:
         "Tool": JsonObject, "JsonObject": JsonObject, "JsonMapping": JsonMapping, "W": Working,
         "OpaqueRecord": OpaqueRecord, "LearningType": LearningType, "MemoryScope": MemoryScope,
         "EventStatus": EventStatus, "MemoryKind": MemoryKind, "Sequence": Sequence, "Iterable": Iterable,
-        "Mapping": Mapping, "Layout": Literal["standard", "cached"], "Kind": str, "msgspec": msgspec,
+        "Mapping": Mapping, "Layout": Literal["standard", "cached"], "NamespaceKind": str, "msgspec": msgspec,
     }  # fmt: skip
 
 

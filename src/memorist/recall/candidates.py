@@ -13,6 +13,7 @@ from memorist.filters import Filter, parse_filter
 from memorist.kinds import FINDABLE
 from memorist.ports import TokenCounter, to_datetime, to_micros
 from memorist.recall.embedding import Embedding
+from memorist.recall.index_cache import IndexCache
 from memorist.recall.lexical import LexicalIndex, select_terms
 from memorist.recall.pool import Asked, Spread, Vectors
 from memorist.recall.query import Query
@@ -78,14 +79,6 @@ class Scoped(msgspec.Struct):
                 vectors.remove([short])
         if self.lexical is not None:
             self.lexical.remove(short)
-
-
-class Scopes(Protocol):
-    """Caches the in-process indexes of namespaces, by org and namespace."""
-
-    def get(self, key: tuple[str, str]) -> Scoped | None: ...
-
-    def put(self, key: tuple[str, str], scoped: Scoped) -> None: ...
 
 
 class Parts(Protocol):
@@ -160,7 +153,7 @@ class Candidates:
     def __init__(
         self,
         reader: Reader,
-        scopes: Scopes,
+        indexes: IndexCache,
         lock: AbstractAsyncContextManager[object],
         query: Query,
         only: EntryFilter,
@@ -170,7 +163,7 @@ class Candidates:
         embed_earlier: Callable[[str], Awaitable[Vectors | None]] | None = None,
     ) -> None:
         self._reader = reader
-        self._scopes = scopes
+        self._indexes = indexes
         self._lock = lock
         self._query = query
         self._only = only
@@ -337,16 +330,16 @@ class Candidates:
         name = self._embedder
         key = (self._reader.org, ns)
         async with self._lock:
-            scoped = self._scopes.get(key)
+            scoped = self._indexes.get(key)
             if scoped is None or (name is not None and scoped.embedder != name) or scoped.stamp > stats.stamp:
                 scoped = self._fresh(ns, name)
-                self._scopes.put(key, scoped)
+                self._indexes.put(key, scoped)
             if scoped.stamp < stats.stamp:
                 await self._refresh(scoped, stats)
             if stats.entries < min(scoped.size, MAX_SCANNED_ENTRIES + 1):
                 # Deleted entries would still count in the spread of cosines. In a large namespace, they hardly matter.
                 scoped = self._fresh(ns, name)
-                self._scopes.put(key, scoped)
+                self._indexes.put(key, scoped)
                 await self._refresh(scoped, stats)
             scoped.entries = stats.entries
         return scoped

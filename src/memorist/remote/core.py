@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, TypeVar, cast
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import msgspec
 
-from ..engine.core import Core, facade_of
+from ..engine.core import Core
 from ..engine.derive.outbox import Waiting
 from ..engine.entities import Entities, EntityCache
 from ..engine.forgetting.forget import Forgetting
@@ -17,6 +17,7 @@ from ..engine.health import Health
 from ..engine.limits import NO_LIMITS
 from ..engine.locks import KeyedLocks
 from ..engine.namespaces import Namespaces
+from ..engine.noun import facade_of
 from ..engine.portable import Portable
 from ..engine.processors import Processing
 from ..engine.provenance import Provenance
@@ -45,17 +46,18 @@ from .session import RemoteSession
 from .transfers import RemoteExporting, RemotePortable
 from .waiting import RemoteWaiting
 
+P = ParamSpec("P")
 T = TypeVar("T")
 _OF_MEMORY: Mapping[Callable[..., object], str] = dict.fromkeys(
     (Recalling, Assembling, ToolRecall, Provenance, Health, Namespaces, Processing, Remembering, Scrubbing), ""
 )
 """Parts of the engine whose methods are methods of the memory itself, not of a noun."""
-_OWN: Mapping[Callable[..., object], Callable[[RemoteCore], object]] = {
-    Entities: RemoteEntities, Forgetting: RemoteForgetting, Portable: RemotePortable, Importing: RemotePortable,
-    Exporting: RemoteExporting, Waiting: RemoteWaiting,
+_OWN: Mapping[Callable[..., object], Callable[..., object]] = {
+    AsyncSession: RemoteSession, AsyncWatch: RemoteWatch, Entities: RemoteEntities, Exporting: RemoteExporting,
+    Forgetting: RemoteForgetting, Importing: RemotePortable, Injection: RemoteInjection, Portable: RemotePortable,
+    Waiting: RemoteWaiting,
 }  # fmt: skip
 """Parts that have their own remote implementation because they need several requests or run code on the client."""
-_KINDS: Mapping[type, type] = {AsyncSession: RemoteSession, Injection: RemoteInjection, AsyncWatch: RemoteWatch}
 
 
 class RemoteShared:
@@ -163,22 +165,17 @@ class RemoteCore:
         """Call one operation by its name, such as `facts.set`. A working document is returned as its `template`."""
         return await request(self, BY_NAME[name], arguments, template)
 
-    def part(self, kind: Callable[[Core], T]) -> T:
+    def part(self, part_type: Callable[Concatenate[Core, P], T], *args: P.args, **options: P.kwargs) -> T:
         """Return the remote implementation of a part of the engine."""
-        if kind in _OWN:
-            return cast(T, _OWN[kind](self))
-        noun = _OF_MEMORY.get(kind)
+        if part_type in _OWN:
+            return cast(T, _OWN[part_type](self, *args, **options))
+        noun = _OF_MEMORY.get(part_type)
         if noun is None:
             noun = next(
-                operation.noun for operation in OPERATIONS if operation.noun and owner_of(operation.noun) is kind
+                operation.noun for operation in OPERATIONS if operation.noun and owner_of(operation.noun) is part_type
             )
         remote_noun: T = noun_class(noun)(self)
         return remote_noun
-
-    def kind(self, wanted: type[T]) -> type[T]:
-        """Return the remote subclass of a class of the engine, or the class itself."""
-        remote_class: type[T] = _KINDS.get(wanted, wanted)
-        return remote_class
 
     def narrowed(self, scope: RemoteScope) -> RemoteCore:
         """Return a handle with a narrower scope."""

@@ -38,7 +38,7 @@ class RemoteEntities(Entities):
         if view is not None and view.stale and source.stale:
             stats.stale += 1
             if not view.leased:
-                self._start(key, source)
+                self._reload(key, source)
             return view.value
         stats.misses += 1
         return await self._shared_load(key, source)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, cast
 
 from ..engine.recalling import Spaces
 from ..engine.sessions.assembling import Recall
-from ..engine.sessions.session import AsyncSession, Ended, Turn, spoken_messages
+from ..engine.sessions.session import AsyncSession, Ended, Turn
 from ..engine.threads.receipts import MessageReceipt
+from ..messages.message import Message
 from ..values import Json, JsonObject
 
 if TYPE_CHECKING:
@@ -26,20 +27,16 @@ class RemoteSession(AsyncSession):
     """This is the input, the recalled memory and the HMAC of the last context, to be sent with the turn that contains
     this input."""
 
-    async def add(self, *messages: object, key: str | None = None) -> list[MessageReceipt]:
+    async def _turn_messages(self, messages: list[Message]) -> tuple[Message, ...]:
+        # The server adds the recalled items and the sources of child results.
+        return tuple(messages)
+
+    async def _append(self, turn: Turn, keep: bool, key: str | None) -> list[MessageReceipt]:
         """Append a turn, in one request."""
-        self._check_open()
-        turn = Turn(tuple(spoken_messages(messages)), self._turns + 1)
-        keep = bool(self._should_persist(turn))
         receipts: list[MessageReceipt] = await self._remote.call(
             "turns.add", id=self.thread, messages=list(turn.messages), session=self.id, number=turn.number, keep=keep,
             key=key, carried=self._carrying(turn), user=self._user, agent=self._agent,
         )  # fmt: skip
-        self._written = self._looked = True
-        self._turns += 1
-        self._persisted += keep
-        if self._on_turn_end is not None:
-            await self._core.runtime.resolve(self._on_turn_end(turn))
         return receipts
 
     async def context(
@@ -58,7 +55,7 @@ class RemoteSession(AsyncSession):
         """Assemble the context for the next input, in one request to the server."""
         self._check_open()
         built = await self._remote.call(
-            "turns.context", id=self.thread if self._written or not self._looked else None,
+            "turns.context", id=None if self._is_stored is False else self.thread,
             input=input,
             system=self._system if system is None else system,
             tools=tools, pinned_tools=list(pinned_tools),
@@ -71,18 +68,10 @@ class RemoteSession(AsyncSession):
         self._carried = (input, built.kept, built.proof) if isinstance(input, str) and built.kept else None
         return self._compared(built.context)
 
-    async def end(self) -> Ended:
-        """End the session: archive it as a summary and extract facts and learnings. This is idempotent."""
-        if self._ended is not None:
-            return self._ended
-        ended = Ended("", 0, None, 0)
-        if await self._exists():
-            ended = await self._remote.call(
-                "turns.end", id=self.thread, session=self.id, turns=self._turns, persisted=self._persisted
-            )
-        self._ended = ended
-        if self._on_session_end is not None:
-            await self._core.runtime.resolve(self._on_session_end(ended))
+    async def _conclude(self) -> Ended:
+        ended: Ended = await self._remote.call(
+            "turns.end", id=self.thread, session=self.id, turns=self._turns, persisted=self._persisted
+        )
         return ended
 
     @property

@@ -10,7 +10,7 @@ import msgspec
 from ..engine.tasks.run import AsyncTaskRun, change_back, change_in_place
 from ..engine.tasks.steps import NOTHING, Saved
 from ..engine.tasks.tasks import Keep
-from ..errors import Conflict, LeaseLost, UsageError
+from ..errors import Conflict, UsageError
 from ..ports import Ttl
 from ..records import Task
 from ..stores.base import Change
@@ -30,26 +30,15 @@ class RemoteTaskRun(AsyncTaskRun):
     """This is the `keep` argument as the caller passed it. The server interprets it."""
 
     async def __aenter__(self) -> Self:
-        held = await self._taken_there()
+        held: Held = await self._acquire(
+            lambda: self._remote.call(
+                "leases.take", task_id=self.task_id, owner=self._owner, ns=self._ns,
+                lease=self._lease.total_seconds(), keep=self._kept_as,
+            )
+        )  # fmt: skip
         self._saved = self._as_saved(held, dict.fromkeys(held.completed))
         self.state = held.state if held.saved else self._first_state
         return self
-
-    async def _taken_there(self) -> Held:
-        waited = 0.0
-        while True:
-            try:
-                held: Held = await self._remote.call(
-                    "leases.take", task_id=self.task_id, owner=self._owner, ns=self._ns,
-                    lease=self._lease.total_seconds(), keep=self._kept_as,
-                )  # fmt: skip
-                return held
-            except LeaseLost:
-                if waited >= self._wait:
-                    raise
-            pause = min(1.0, 0.02 + waited / 4, self._wait - waited)
-            await self._core.runtime.sleep(pause)
-            waited += pause
 
     def _as_saved(self, held: Held, completed: dict[str, None]) -> Saved:
         at = self._core.at()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ..engine.noun import core_of
+from ..engine.noun import core_of, facade_of
 from ..engine.portable import Progress, Transfer, new_file
 from ..errors import CorruptRecord, Unsupported, UsageError
 from ..importing.mapping import _read as read_mapping
@@ -116,7 +116,7 @@ class RemoteExporting:
             url = Path(folder) / "copy.db"
             blocking = self._core.runtime.blocking
             memory_type = memorist.Memory if blocking else memorist.AsyncMemory
-            copy = core_of(memory_type(url, **settings)).awaitable()
+            copy = facade_of(core_of(memory_type(url, **settings)), stepped=True)
             try:
                 await copy.import_(lines)
                 transfer: Transfer = await copy.export(path, **options)

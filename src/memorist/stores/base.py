@@ -141,6 +141,8 @@ class Scan(msgspec.Struct, Generic[R], frozen=True):
         bound."""
         if not self.starts:
             return ()
+        # A range of texts instead of LIKE: every store sorts by code point, but each has its own rules for patterns and
+        # case.
         top = _successor(self.starts)
         return (self.starts,) if top is None else (self.starts, top)
 
@@ -259,6 +261,7 @@ class EntryFilter(msgspec.Struct, frozen=True):
             return False
         if self.after is not None or self.before is not None:
             created = to_micros(entry.created_at)
+            # Both bounds exclude the time itself, like those of a scan.
             if (self.after is not None and created <= self.after) or (
                 self.before is not None and created >= self.before
             ):
@@ -435,6 +438,7 @@ def org_of(change: Change) -> str:
     if isinstance(change, Append):
         return change.org
     key = change.prefix if isinstance(change, DeleteRange) else change.key
+    # Stores route a change by its org (to a partition of Postgres, a slot of Redis), and none may reach all tenants.
     if not key:
         raise Unsupported("a DeleteRange must name its org first")
     return str(key[0])
@@ -453,6 +457,8 @@ def leased(job: Job, owner: str, now: int, lease: int) -> Job:
     )
 
 
+# A context variable and not an argument, because the stores in between (tiers, encryption, overlays) need not know
+# about it. Each task has its own value.
 _FROM_REPLICAS: ContextVar[bool] = ContextVar("memorist_from_replicas", default=False)
 
 

@@ -265,16 +265,20 @@ def _column(name: str, hint: object) -> Column:
     if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
         options = [option for option in typing.get_args(hint) if option is not type(None)]
         nullable, hint = True, options[0]
-    if typing.get_origin(hint) is typing.Literal:
+    if typing.get_origin(hint) is typing.Literal:  # all of ours list texts
         hint = str
     kinds: dict[Any, str] = {str: "text", int: "int", float: "real", bool: "bool", datetime: "time", bytes: "bytes"}
     kind = kinds.get(hint, "json")
     return Column(name, kind, nullable or kind == "json")
 
 
+def _default_of(field: msgspec.structs.FieldInfo) -> object:
+    # msgspec turns an empty dict that is declared as a default into a factory.
+    return field.default_factory() if field.default_factory is not msgspec.NODEFAULT else field.default
+
+
 def _is_empty_default(field: msgspec.structs.FieldInfo) -> bool:
-    default = field.default_factory() if field.default_factory is not msgspec.NODEFAULT else field.default
-    return default in ({}, ())
+    return _default_of(field) in ({}, ())
 
 
 def _encoder(column: Column, field: msgspec.structs.FieldInfo) -> str:
@@ -314,8 +318,7 @@ def _filled_decoder(cell: str, column: Column, field: msgspec.structs.FieldInfo)
     if column.kind == "json":
         if not _is_empty_default(field):
             return f"load({cell})"
-        default = field.default_factory() if field.default_factory is not msgspec.NODEFAULT else field.default
-        if default == {}:
+        if _default_of(field) == {}:
             return f"({{}} if {cell} is None else load({cell}))"
         return f"(() if {cell} is None else load_{column.name}({cell}))"
     if column.kind == "time":

@@ -7,7 +7,7 @@ import gc
 import os
 import threading
 import warnings
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Generic, TypeVar
 
 from ..runtime import Runtime, run_blocking
@@ -46,7 +46,7 @@ class Homes(Generic[C]):
         self,
         runtime: Runtime,
         make: Callable[[], Awaitable[C]],
-        dispose: Callable[[C], Awaitable[None]],
+        dispose: Callable[[C], Coroutine[object, None, None]],
         abandon: Callable[[C], None] | None = None,
     ) -> None:
         self._runtime = runtime
@@ -54,15 +54,11 @@ class Homes(Generic[C]):
         self._dispose = dispose
         self._abandon = abandon
         self._homes: dict[object, _Home[C]] = {}
-        self._closed = False
-
-    async def clients(self) -> C:
-        """Return the clients of this process and event loop, which are created on first use."""
-        # A dict read needs no lock: homes are added with `setdefault` and removed with `pop`, which are both atomic.
-        return (self._homes.get(self._runtime.home()) or await self._settle()).clients
+        self.closed = False
 
     async def use(self, work: Callable[[C], Awaitable[T]]) -> T:
-        """Call a function with the clients of this process and event loop."""
+        """Call a function with the clients of this process and event loop, which are created on first use."""
+        # A dict read needs no lock: homes are added with `setdefault` and removed with `pop`, which are both atomic.
         home = self._homes.get(self._runtime.home()) or await self._settle()
         home.calls.append(None)
         try:
@@ -72,7 +68,7 @@ class Homes(Generic[C]):
         finally:
             # If two threads leave at the same time, both may see that no call is left. Closing twice is harmless.
             home.calls.pop()
-            if self._closed and not home.calls:
+            if self.closed and not home.calls:
                 await self._close(home)
 
     def peek(self) -> C | None:
@@ -82,13 +78,13 @@ class Homes(Generic[C]):
 
     def open(self) -> None:
         """Accept clients again, after `close`."""
-        self._closed = False
+        self.closed = False
 
     async def close(self) -> None:
         """Close all clients. A call in progress finishes first, and then closes the clients it used."""
         # Set this before looking at the calls in progress. A call that ends in between then sees it and closes its
         # clients; in the other order, nobody would.
-        self._closed = True
+        self.closed = True
         self._forget_ended()
         here = self._runtime.home()
         for key, home in list(self._homes.items()):
@@ -136,7 +132,7 @@ class Homes(Generic[C]):
         """Close the clients of a store that was dropped without `close`, unless they were inherited through a fork."""
         for home in self._homes.values() if os.getpid() == pid else ():
             if home.loop is None:
-                run_blocking(_awaited(self._dispose(home.clients)))
+                run_blocking(self._dispose(home.clients))
             elif self._abandon is not None:
                 self._abandon(home.clients)
 
@@ -158,10 +154,6 @@ class Homes(Generic[C]):
             collector = threading.Thread(target=_collect, args=(ended,), name="memorist-collector")
             collector.start()
             collector.join()
-
-
-async def _awaited(closing: Awaitable[None]) -> None:
-    await closing
 
 
 def _collect(ended: list[C]) -> None:

@@ -78,6 +78,7 @@ class MemoryStore:
     async def scan(self, scan: Scan[R], *, now: int) -> list[R]:
         """Return the live rows within the bounds, in key (or index) order."""
         out: list[R] = []
+        # The lock covers the whole scan, so that its rows all belong to one state, as in a database's snapshot.
         with self._lock:
             rows = self._rows(scan.kind)
             for key in rows.keys_between(scan):
@@ -182,20 +183,20 @@ class MemoryStore:
 
     def _put(self, change: Put, now: int, undo: Undo) -> Stored | None:
         record = change.record
-        kind, table = type(record), record.table
-        rows, key = self._rows(kind), record.row_key
+        record_type, table = type(record), record.table
+        rows, key = self._rows(record_type), record.row_key
         old = rows.by_key.get(key)
         if change.absent and rows.live_row(key, now) is not None:
             return None
         row = _cells(record, old)
         # An expired row counts as absent, but its version number continues, because no version may identify two
         # different contents.
-        if codec(kind).versioned:
-            row["version"] = 1 + (self._last_version(kind, key) if old is None else old["version"])
+        if codec(record_type).versioned:
+            row["version"] = 1 + (self._last_version(record_type, key) if old is None else old["version"])
         if old is not None and "created_at" in old:
             row["created_at"] = old["created_at"]
         if old is not None and table.history:
-            self._write(self._named(table.history, kind), (*key, old["version"]), old, undo)
+            self._write(self._named(table.history, record_type), (*key, old["version"]), old, undo)
         self._write(rows, key, row, undo)
         created = row.get("created_at")
         return Stored(row.get("version", 0), None if created is None else to_datetime(created))
@@ -211,8 +212,8 @@ class MemoryStore:
         return next((int(past[-1]) for past in history.keys_between(Scan(record_type, key, reverse=True))), 0)
 
     def _append(self, change: Append, now: int, undo: Undo) -> Appended:
-        threads, key = self._rows(Thread), (change.org, change.thread)
-        row = threads.live_row(key, now)
+        key = (change.org, change.thread)
+        row = self._rows(Thread).live_row(key, now)
         if row is None or change.ns not in (None, row["ns"]):
             raise no_thread(change)
         # Look for the receipt only after the thread, because a replay must not return the numbers of a deleted thread.
@@ -237,18 +238,13 @@ class MemoryStore:
             )
             self._write(self._rows(Receipt), receipt.row_key, _cells(receipt, None), undo)
         grown = msgspec.structs.replace(
-            thread,
-            length=thread.length + count,
-            tokens=thread.tokens + tokens,
-            updated_at=change.at,
-            version=thread.version + 1,
+            thread, length=thread.length + count, tokens=thread.tokens + tokens, updated_at=change.at
         )
-        self._write(threads, key, _cells(grown, row), undo)
+        self._put(Put(grown), now, undo)
         return Appended(first, count, expires_at=thread.expires_at)
 
     def _increment(self, record: StateEntry, now: int, undo: Undo) -> int:
-        rows, key = self._rows(StateEntry), record.row_key
-        old_row = rows.live_row(key, now)
+        old_row = self._rows(StateEntry).live_row(record.row_key, now)
         total = int(record.value)
         if old_row is not None:
             old: StateEntry = _record(StateEntry, old_row)
@@ -258,13 +254,8 @@ class MemoryStore:
             record = msgspec.structs.replace(record, expires_at=old.expires_at)
         if not INT_MIN <= total <= INT_MAX:
             raise counter_overflow(record)
-        # An expired counter starts again from 0, and its version number continues, as in `_put`.
-        stale = rows.by_key.get(key)
-        row = _cells(msgspec.structs.replace(record, value=total), stale)
-        row["version"] = 1 if stale is None else stale["version"] + 1
-        if stale is not None:
-            row["created_at"] = stale["created_at"]
-        self._write(rows, key, row, undo)
+        # An expired counter starts again from 0, and `_put` continues its version number.
+        self._put(Put(msgspec.structs.replace(record, value=total)), now, undo)
         return total
 
     def _expect(self, change: Expect, now: int) -> None:
@@ -321,9 +312,9 @@ def _cells(record: Record, old: Cells | None) -> Cells:
 
     Cells of `old` in columns that this version of the record does not know are kept.
     """
-    kind = type(record)
-    cells = cells_of(kind, codec(kind).encode(record))
-    return {**unknown_cells(kind, old), **cells} if old else cells
+    record_type = type(record)
+    cells = cells_of(record_type, codec(record_type).encode(record))
+    return {**unknown_cells(record_type, old), **cells} if old else cells
 
 
 def _due(job: Job, now: int) -> bool:
@@ -357,6 +348,7 @@ class _Rows:
     def put(self, key: Key, row: Cells | None) -> Cells | None:
         """Set a row, or remove it (with None), and return the previous row."""
         old = self.by_key.pop(key, None)
+        # An index is updated only if the row moves in it, because most writes leave the indexed columns as they are.
         for order in self._orders.values():
             if old is not None and (row is None or order.key_of(old) != order.key_of(row)):
                 order.remove(order.key_of(old))

@@ -27,12 +27,13 @@ class Migration(NamedTuple):
 def migrations_in(folder: Path) -> list[Migration]:
     """Return every migration in a folder, in order."""
     migrations_ = []
+    # Files that do not begin with a number (`__pycache__`, an editor's copy) are no migrations.
     for item in folder.iterdir():
         if item.name.endswith(".sql") and item.name[0].isdigit():
             number, _, name = item.name.removesuffix(".sql").partition("_")
             sql = item.read_text(encoding="utf-8")
             migrations_.append(Migration(int(number), name, int(sql.splitlines()[0].removeprefix("-- needs:")), sql))
-    return sorted(migrations_)
+    return sorted(migrations_)  # by number, because folders list their files in any order
 
 
 def refuse_newer(schema: int, needs: int, newest: int) -> None:

@@ -31,10 +31,6 @@ def open_store(url: object, hot: object, runtime: Runtime, durability: str, read
     """Return the store that a URL names, behind a hot store if `hot` names one."""
     if durability not in ("full", "normal"):
         raise UsageError("durability is 'full' (survives power loss) or 'normal' (survives a killed process)")
-    if url is None:
-        url = os.environ.get("MEMORIST_URL") or None
-        hot = hot or os.environ.get("MEMORIST_HOT_URL") or None
-        read_url = read_url or os.environ.get("MEMORIST_READ_URL") or None
     if url is None or url in IN_RAM:
         # The warning points at the user's line, above this function, `opening.py` and the facade's constructor.
         warning = "this memory is in RAM and ends with the process; pass a path to keep it: Memory('agent.db')"
@@ -61,12 +57,7 @@ def open_beside(
         return store
     if isinstance(store, TieredStore):
         durable = open_beside(store.durable, url, None, runtime, durability, read_url)
-        return TieredStore(
-            durable, open_beside(store.hot, hot or os.environ.get("MEMORIST_HOT_URL"), None, runtime, durability)
-        )
-    if url is None:
-        read_url = read_url or os.environ.get("MEMORIST_READ_URL") or None
-    url = url or os.environ.get("MEMORIST_URL")
+        return TieredStore(durable, open_beside(store.hot, hot, None, runtime, durability))
     if not isinstance(url, str | os.PathLike):
         raise Unsupported("a store object serves one kind of caller; open the memory with a URL to have both")
     return _open_one(url, runtime, durability, read_url)

@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
-from memorist.engine.core import Core, Shared
+from memorist.engine.core import Core
 from memorist.engine.documents.documents import Documents
 from memorist.engine.entities import Entities
 from memorist.engine.events import Events
 from memorist.engine.facts.facts import Facts
 from memorist.engine.learnings import Learnings
 from memorist.engine.records import PIECE_BYTES, Records
+from memorist.engine.shared import Shared
 from memorist.engine.state import State
 from memorist.engine.tasks.tasks import Tasks
 from memorist.engine.threads.threads import Threads

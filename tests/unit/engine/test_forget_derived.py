@@ -49,6 +49,17 @@ async def test_a_fact_out_of_reach_is_found_by_the_org_later(core: Core) -> None
     assert await _left(core) == []
 
 
+@pytest.mark.parametrize("is_used", [False, True])
+async def test_what_others_derived_from_ones_own_data_from_a_shared_source_is_reported(
+    core: Core, is_used: bool
+) -> None:
+    for user in ("ada", "bob"):
+        await Facts(core).set(f"user:{user}", "k", 1, source="shared")
+    if is_used:
+        await Facts(core).set("user:bob", "d", 1, source="user:ada/k")
+    assert (await Forgetting(_of(core, "ada")).forget(source="shared")).complete is not is_used
+
+
 @pytest.mark.parametrize("source", ["{}#1", "{}"], ids=["message", "thread"])
 async def test_a_thread_deleted_before_is_still_followed(core: Core, source: str) -> None:
     thread = await _talk(core)

@@ -9,10 +9,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from memorist.engine.core import Core, Shared
+from memorist.engine.core import Core
 from memorist.engine.facts.facts import Facts
 from memorist.engine.forgetting.forget import Forgetting
 from memorist.engine.portable import Portable
+from memorist.engine.shared import Shared
 from memorist.engine.statistics import recount_jobs
 from memorist.errors import CorruptRecord, SchemaError, StoreUnavailable, UsageError
 from memorist.kinds import RECORDS as KINDS

@@ -440,3 +440,15 @@ async def test_an_id_that_another_user_holds_is_refused_without_trying_again(
             pass
     found = await tasks.resume("t")
     assert found is not None and (found.state, found.version) == (1, 1)
+
+
+async def test_a_heartbeat_does_not_depend_on_what_the_batch_has_collected(core: Core, tasks: Tasks) -> None:
+    beats = 0
+    with pytest.raises(Conflict, match="another namespace"):
+        async with tasks.run("import", lease=60) as task:
+            await engine(task.batch()).threads.create("user:ada", id="talk")
+            await Threads(core).create("user:eve", id="talk")
+            await task.heartbeat()
+            beats += 1
+            await task.checkpoint({"n": 1})
+    assert beats == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,20 @@ def test_without_a_url_the_environment_is_read_when_a_memory_is_made(
         assert isinstance(memory._core.store, TieredStore)
         found = memory.facts.get("global", "k")
         assert found is not None and found.value == 1
+
+
+def test_the_other_handle_uses_the_file_that_was_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMORIST_URL", str(tmp_path / "first.db"))
+    with Memory(worker=False) as memory:
+        memory.facts.set("global", "k", 1)
+        monkeypatch.setenv("MEMORIST_URL", str(tmp_path / "second.db"))
+        assert asyncio.run(_read(memory.aio)) == 1
+    assert not (tmp_path / "second.db").exists()
+
+
+async def _read(memory: AsyncMemory) -> object:
+    fact = await memory.facts.get("global", "k")
+    return None if fact is None else fact.value
 
 
 @pytest.mark.parametrize("url", ["memory://", ":memory:"])

@@ -82,12 +82,13 @@ async def _caught_up(core: Core, namespaces: Sequence[str], indexer: Indexer) ->
 
 async def _read(core: Core, ns: str, until: float, busy: Collection[str]) -> bool:
     """Run a namespace's waiting derivations unless there are too many, and return whether there were any."""
-    deriver = Deriver(Core(core.shared, Scope(core.org, None, "processor")))
     waiting = await core.scan(Job, "derive", ns, where=_ALIVE, limit=MAX_THREADS + 1)
     jobs = [job for job in waiting if job.item.partition(":")[2] not in busy]
     if not jobs or len(jobs) > MAX_THREADS or await _backlog(core, jobs) > MAX_MESSAGES:
         return False
+    deriver = Deriver(Core(core.shared, Scope(core.org, None, "processor")))
     until = min(until, monotonic() + MAX_WAIT_SECONDS)
+    # The jobs are not claimed: a claim costs a write, and the first commit of whoever reads a batch settles the race.
     for attempt in count():
         left = [job for job in jobs if monotonic() > until or not await _done(core, deriver, job, until)]
         if not left or monotonic() > until:

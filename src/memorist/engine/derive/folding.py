@@ -20,12 +20,12 @@ from ...messages.message import Message
 from ...messages.privacy import open_message
 from ...ports import to_datetime
 from ...records import IndexProgress, Job, Link, Ref, Summary, Thread
-from ...stores.base import Change, Delete, Expect, Put
+from ...stores.base import Change, Expect, Put
 from ..audit import audit
 from ..core import Core
 from ..forgetting.guard import epochs
 from ..gating import policy_of
-from ..index_jobs import index_job
+from ..index_jobs import index_job, job_end, ready_job
 
 if TYPE_CHECKING:
     from ...context.fold import Fold
@@ -107,7 +107,7 @@ class Folding:
         while True:
             read = await self._start(job.item.partition(":")[2])
             if read is None:
-                await self._settle(Expect(Job, job.row_key, job.version), Delete(Job, job.row_key))
+                await self._settle(*job_end(job))
                 return changed
             full = await self._aged(read, to_datetime(before))
             old, cut = self._old(read, to_datetime(before))
@@ -123,7 +123,8 @@ class Folding:
             changed = True
             if not more:
                 return True
-            # The commit has written the job once.
+            # The commit has written the job once. If the lease ends meanwhile, the next claim raises the version again,
+            # and only the new holder can go on.
             job = msgspec.structs.replace(job, version=job.version + 1)
 
     async def _start(self, thread: str) -> Read | None:
@@ -136,6 +137,7 @@ class Folding:
         held = await core.get(Thread, thread)
         if held is None:
             return None
+        # An append changes nothing that a fold expects, so a busy thread can be folded too.
         progress = await core.get(IndexProgress, thread)
         past = await core.scan(Summary, thread, reverse=True, limit=1)
         return Read(held, past[0] if past else None, progress, [], guards)
@@ -186,12 +188,9 @@ class Folding:
         young = [m.created_at for unit in left for m in unit.messages if m.created_at is not None]
         waits = min((at for at in young if at > after), default=None)
         if waits is None:
-            return [*expects, Expect(Thread, thread.row_key, thread.version), Delete(Job, job.row_key)]
+            return [Expect(Thread, thread.row_key, thread.version), *job_end(job)]
         due = max(waits, to_datetime(before + pause))
-        fresh = msgspec.structs.replace(
-            job, status="ready", owner=None, leased_until=None, attempts=0, run_at=due, updated_at=self._core.at()
-        )
-        return [*expects, Put(fresh)]
+        return [*expects, Put(ready_job(job, self._core.at(), due=due))]
 
     async def _settle(self, *changes: Change) -> None:
         try:
@@ -206,19 +205,15 @@ class Folding:
         with core.shared.events.span("fold", org=core.org, thread=thread, messages=len(planned.messages)):
             digest = await write_fold(planned, model=model, counter=core.shared.counter)
         if model is not None:
-            self._note(digest)
+            # For `doctor`: why a model's summary was not used. The note contains error types, never content.
+            core.shared.problems.pop("summaries", None)
+            if digest is not None and digest.note:
+                core.shared.problems["summaries"] = digest.note
         return digest
-
-    def _note(self, digest: Digest | None) -> None:
-        """Record for `doctor` why a model's summary was not used. The note contains error types, never content."""
-        problems = self._core.shared.problems
-        if digest is not None and digest.note:
-            problems["summaries"] = digest.note
-        else:
-            problems.pop("summaries", None)
 
     async def _write(self, read: Read, planned: Fold, digest: Digest, *more: Change) -> Summary | None:
         core, at, thread, previous = self._core, self._core.at(), read.thread, read.previous
+        # The previous summary stays stored: `sources` leads to it, and a fork at an earlier message may need it.
         summary = Summary(
             org=core.org,
             thread=thread.id,

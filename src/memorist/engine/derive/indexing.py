@@ -41,11 +41,11 @@ from ...records import (
     Thread,
 )
 from ...stores.base import Change, Delete, Expect, Load, Put, refused_row
-from ...values import JsonObject, fingerprint_json
+from ...values import fingerprint_json
 from ..core import Core
 from ..facts.facts import FORGOTTEN
 from ..gating import policy_of
-from ..index_jobs import index_job
+from ..index_jobs import index_job, job_end, ready_job
 from ..statistics import count_entries, replaced_entries
 
 BATCH_ENTRIES = 500
@@ -117,6 +117,8 @@ class Indexer:
         total = 0
         for ns in namespaces:
             self._batch = FIRST_BATCH_ENTRIES
+            # Read without a claim, so several processes may index the same jobs. The guards in `_commit` let one of
+            # them win, and the others find the entries there.
             jobs = await self._core.scan(Job, "index", ns, where=_ALIVE)
             items = [job for job in jobs if not job.item.startswith("thread:")]
             talks = [job for job in jobs if job.item.startswith("thread:")] if threads else []
@@ -131,11 +133,12 @@ class Indexer:
 
     async def _finish(self, ns: str, jobs: Sequence[Job]) -> int:
         """Run a namespace's jobs, and retry those that others changed in the meantime, up to a limit."""
-        total, lost = await self._attempt(ns, jobs)
+        total, lost = await self.run(ns, jobs)
         for attempt in range(MAX_LOST_RACES):
             if not lost or self._is_late():
                 break
             await self._core.runtime.sleep(pause(attempt, first=0.001, longest=0.1))
+            # A job that is gone was done by whoever got there first.
             rows = await self._core.get_many(Job, [job.row_key[1:] for job in lost])
             waiting = [job for job in rows if job is not None and job.status != "dead"]
             versions = {job.row_key: job.version for job in lost}
@@ -143,19 +146,15 @@ class Indexer:
             steady = [job for job in waiting if job.version == versions[job.row_key]]
             lost = []
             for group in (steady, [job for job in waiting if job.version != versions[job.row_key]]):
-                written, again = await self._attempt(ns, group)
+                written, again = await self.run(ns, group)
                 total, lost = total + written, lost + again
         return total
-
-    async def run(self, ns: str, jobs: Sequence[Job]) -> int:
-        """Work through the jobs of one namespace, batch by batch, and return how many entries were written."""
-        return (await self._attempt(ns, jobs))[0]
 
     def _is_late(self) -> bool:
         return self._until is not None and monotonic() > self._until
 
-    async def _attempt(self, ns: str, jobs: Sequence[Job]) -> tuple[int, list[Job]]:
-        """Work through jobs.
+    async def run(self, ns: str, jobs: Sequence[Job]) -> tuple[int, list[Job]]:
+        """Work through the jobs of one namespace, batch by batch.
 
         Return how many entries were written, and the jobs in batches that others interfered with.
         """
@@ -219,13 +218,15 @@ class Indexer:
         elif kind == "document":
             await self._document(job, item, plan)
         elif kind == "summary":
-            await self._summaries(job, item, plan)
+            await self._summary(job, item, plan)
         # Setting the record again also writes its job again, so a value that is outdated by now fails this batch.
-        plan.changes += [Expect(Job, job.row_key, job.version), Delete(Job, job.row_key)]
+        plan.changes += job_end(job)
         return False
 
     async def _thread(self, job: Job, id: str, plan: IndexWork) -> bool:
         core = self._core
+        # The thread is read before its messages: an append in between makes them more than `length` says, which is
+        # harmless. In the other order, an empty page would move the watermark past messages that nobody has seen.
         thread = await core.get(Thread, id)
         progress, derivation = await core.get(IndexProgress, id), await core.get(Derivation, id)
         if thread is None or thread.ns != job.ns:
@@ -244,6 +245,7 @@ class Indexer:
             if draft := _message_draft(thread, message, before):
                 plan.drafts.append(draft)
             before = message
+        # Deleted messages leave gaps: with no message left, the watermark moves past them to the end.
         reached = fresh[-1].seq if fresh else thread.length
         goal = self._goals.setdefault(job.item, thread.length)
         if goal - done > MAX_SMALL_BACKLOG and core.shared.appended_length(core.org, id) <= done:
@@ -251,6 +253,7 @@ class Indexer:
         is_partial = reached < thread.length and bool(fresh)
         more = is_partial and reached < goal
         position = reached if is_partial else thread.length
+        # Redacting or forgetting an indexed message moves the watermark back, which must fail this batch.
         plan.changes += [
             Expect(IndexProgress, (core.org, id), progress.version if progress else 0),
             Put(IndexProgress(org=core.org, thread=id, position=position, updated_at=core.at())),
@@ -277,7 +280,7 @@ class Indexer:
             return []
         return [
             Expect(Job, dead.row_key, dead.version),
-            Put(msgspec.structs.replace(dead, status="ready", attempts=0, run_at=at, updated_at=at)),
+            Put(msgspec.structs.replace(ready_job(dead, at), error=dead.error)),
             Expect(Derivation, derivation.row_key, derivation.version),
             Put(msgspec.structs.replace(derivation, stuck=False, updated_at=at)),
         ]
@@ -329,42 +332,45 @@ class Indexer:
         keys = [(fact.ns, "message", id.rpartition("#")[0], id) for id in source_ids]
         entries = await self._core.get_many(Entry, [key for key in keys if key[2]])
         plan.touched += [marked for entry in entries if entry and (marked := _marked(entry, fact.id, true)) is not None]
+        # The messages of this batch have no stored entries yet, and no later job would mark them.
         for position, draft in enumerate(plan.drafts):
             if draft.entry.kind == "message" and draft.entry.id in source_ids:
                 entry = _marked(draft.entry, fact.id, true) or draft.entry
                 plan.drafts[position] = Draft(entry, draft.text)
 
     async def _document(self, job: Job, id: str, plan: IndexWork) -> None:
-        core = self._core
-        document = await core.get(Document, job.ns, id)
-        chunks = await core.scan(Chunk, job.ns, id) if document is not None else []
-        stored_entries = {entry.id: entry for entry in await core.scan(Entry, job.ns, "document", id)}
-        for chunk in chunks:
+        document = await self._core.get(Document, job.ns, id)
+        drafts: list[Draft] = []
+        for chunk in await self._core.scan(Chunk, job.ns, id) if document is not None else ():
             assert document is not None
-            old = stored_entries.pop(chunk.id, None)
-            # A chunk's id is a hash of its text, so this entry and its vector can stay.
-            if old is not None and old.seq == chunk.position:
-                continue
-            new_entry = entry_of(
+            entry = entry_of(
                 document, "document", id, chunk.id, seq=chunk.position, role="document", trust=document.trust,
                 source=document.source, created_at=document.updated_at, metadata=document.metadata,
             )  # fmt: skip
-            plan.drafts.append(Draft(new_entry, chunk_text(document, chunk)))
-        plan.changes += [Delete(Entry, entry.row_key) for entry in stored_entries.values()]
+            drafts.append(Draft(entry, chunk_text(document, chunk)))
+        await self._replace(job.ns, "document", id, drafts, plan)
 
-    async def _summaries(self, job: Job, thread: str, plan: IndexWork) -> None:
-        core = self._core
+    async def _summary(self, job: Job, thread: str, plan: IndexWork) -> None:
+        drafts: list[Draft] = []
         # Only the newest summary is indexed, because it includes the ones before it.
-        summaries = {summary.id: summary for summary in await core.scan(Summary, thread, reverse=True, limit=1)}
-        stored_entries = {entry.id: entry for entry in await core.scan(Entry, job.ns, "summary", thread)}
-        for id, summary in summaries.items():
-            if id not in stored_entries:
-                new_entry = entry_of(
-                    summary, "summary", thread, id, seq=summary.last, role="summary", trust="assistant",
-                    created_at=summary.created_at, source=f"{thread}#{summary.last}",
-                )  # fmt: skip
-                plan.drafts.append(Draft(new_entry, summary.text))
-        plan.changes += [Delete(Entry, entry.row_key) for id, entry in stored_entries.items() if id not in summaries]
+        for summary in await self._core.scan(Summary, thread, reverse=True, limit=1):
+            entry = entry_of(
+                summary, "summary", thread, summary.id, seq=summary.last, role="summary", trust="assistant",
+                created_at=summary.created_at, source=f"{thread}#{summary.last}",
+            )  # fmt: skip
+            drafts.append(Draft(entry, summary.text))
+        await self._replace(job.ns, "summary", thread, drafts, plan)
+
+    async def _replace(self, ns: str, kind: str, parent: str, drafts: Sequence[Draft], plan: IndexWork) -> None:
+        """Plan the entries of a document's chunks or of a thread's summary, in place of those that they had before."""
+        stored = {entry.id: entry for entry in await self._core.scan(Entry, ns, kind, parent)}
+        for draft in drafts:
+            old = stored.pop(draft.entry.id, None)
+            # The id of a chunk is a hash of its text, and a summary is never rewritten, so an entry that has the same
+            # id and place can stay with its vector.
+            if old is None or old.seq != draft.entry.seq:
+                plan.drafts.append(draft)
+        plan.changes += [Delete(Entry, entry.row_key) for entry in stored.values()]
 
     async def _commit(self, ns: str, plan: IndexWork) -> int | None:
         """Write a batch. Return how many entries it contains, or None if others interfered."""
@@ -388,6 +394,7 @@ class Indexer:
         # Loaded, because a Put would keep the time of the entry before: a fact set again is as new as its last version.
         changes += [Load(entry) for entry in entries]
         fresh = {entry.row_key for entry in entries}
+        # Caches load what has a newer stamp, so an entry that is only marked needs the new stamp too.
         changes += [Put(msgspec.structs.replace(e, stamp=stamp)) for e in plan.touched if e.row_key not in fresh]
         try:
             await self._apply([*changes, *plan.changes], plan.ends)
@@ -451,10 +458,9 @@ def _version_of(stats: NamespaceStats) -> str:
 
 def usual_language(namespaces: Sequence[dict[str, int]]) -> str | None:
     """Return the Snowball name of the most frequent language in some namespaces."""
-    counts: dict[str, int] = {}
+    counts = Counter[str]()
     for languages in namespaces:
-        for name, number in languages.items():
-            counts[name] = counts.get(name, 0) + number
+        counts.update(languages)
     return max(counts, key=lambda name: (counts[name], name)) if counts else None
 
 
@@ -544,18 +550,15 @@ def _later(thread: Thread, item: str, derives: bool) -> list[Change]:
     return changes
 
 
-def _own(metadata: JsonObject) -> JsonObject:
-    """Return a message's metadata without reserved keys, which may contain copies of other content."""
-    return {name: value for name, value in metadata.items() if not name.startswith("memorist.")}
-
-
 def _message_draft(thread: Thread, message: Message, before: Message | None) -> Draft | None:
     text = open_text(message)
     if not text.strip() or message.role in ("system", "developer"):
         return None
+    # Reserved keys may contain copies of other content.
+    metadata = {name: value for name, value in message.metadata.items() if not name.startswith("memorist.")}
     entry = entry_of(
         message, "message", thread.id, message.id, seq=message.seq, role=message.role, speaker=message.name,
-        trust=message.trust_level, metadata=_own(message.metadata), created_at=message.created_at or thread.created_at,
+        trust=message.trust_level, metadata=metadata, created_at=message.created_at or thread.created_at,
         ns=thread.ns, expires_at=message.expires_at,
     )  # fmt: skip
     # context_terms holds plain text until the batch is analysed.
@@ -597,11 +600,6 @@ def _count_terms(texts: Sequence[str], terms: Sequence[str]) -> dict[int, int]:
     return Counter(index for index, _ in matches)
 
 
-async def texts_of(core: Core, entries: Sequence[Entry]) -> dict[Key, str]:
-    """Return the texts from which entries were built, by the entries' keys. Texts of deleted records are left out."""
-    return {draft.entry.row_key: draft.text for draft in await drafts_of(core, entries)}
-
-
 async def drafts_of(core: Core, entries: Sequence[Entry]) -> list[Draft]:
     """Return stored entries and the texts from which to rebuild them. Entries of deleted records are left out."""
     drafts: list[Draft] = []
@@ -640,7 +638,7 @@ def _draft_again(kind: Kind, entry: Entry, record: Record, around: Mapping[Key, 
     text, context = findable.text(record), ""
     if isinstance(record, Message):
         before = around.get((entry.parent, entry.seq - 1))
-        context = before.text if isinstance(before, Message) else ""
+        context = open_text(before) if isinstance(before, Message) else ""
     elif isinstance(record, Chunk):
         document = around.get((entry.ns, entry.parent))
         text = chunk_text(document, record) if isinstance(document, Document) else ""

@@ -75,8 +75,9 @@ class Noting:
 
     def __init__(self, core: Core, ns: str) -> None:
         user = ns.removeprefix("user:") if ns.startswith("user:") else None
-        # A batch shows its own writes, so a note sees what the notes before it did.
-        self._core = Core(core.shared, Scope(core.org, user, "processor", write=() if user else (ns,))).batched()
+        # A batch shows its own writes, so a note sees what the notes before it did, and expects the versions that they
+        # wrote. The store applies the changes in the same order.
+        self.core = Core(core.shared, Scope(core.org, user, "processor", write=() if user else (ns,))).batched()
         self._ns, self._user = ns, user
         self.outcome = Outcome()
 
@@ -89,12 +90,12 @@ class Noting:
         """Count the notes that the gate held back or refused."""
         if admission.classes:
             outcome = "held" if admission.verdict == "review" else "refused"
-            await self._core.apply(*counter_changes(self._core, Tally((outcome, name) for name in admission.classes)))
+            await self.core.apply(*counter_changes(self.core, Tally((outcome, name) for name in admission.classes)))
 
     @property
     def changes(self) -> list[Change]:
         """These are the changes from the notes so far."""
-        return [] if self._core.batch is None else list(self._core.batch.changes)
+        return [] if self.core.batch is None else list(self.core.batch.changes)
 
     async def note(self, note: Note, source: Source) -> None:
         """Carry out one note. A note that cannot be stored is refused, and affects no other note."""
@@ -110,30 +111,31 @@ class Noting:
 
     async def propose(self, note: Note, source: Source, reason: str) -> None:
         """Put a note into the review queue instead of carrying it out."""
-        at = self._core.at()
+        at = self.core.at()
         proposal: JsonObject = msgspec.to_builtins(note)
         # Two facts of one sentence share its text, so their keys tell them apart.
         named = f"{note.op}\0{note.key or ''}\0{note.text}\0{source.message}"
         candidate = Candidate(
-            org=self._core.org, ns=self._ns, id=digest(named.encode(), 8),
+            org=self.core.org, ns=self._ns, id=digest(named.encode(), 8),
             kind=note.kind, operation="end" if note.op == "end" else "update" if note.target else "add",
             target=note.target.id if note.target else None, text=note.text, proposal=proposal, quote=note.quote,
             reason=reason, confidence=note.confidence, sources=(source.message,), trust=source.trust,
             created_at=source.stated_at, updated_at=at,
         )  # fmt: skip
-        rejected = rejections(self._core, candidate)
-        if any(await self._core.get_many(Tombstone, [mark.row_key[1:] for mark in rejected])):
+        # A rejection holds for this source only: the user may still say the same again in another message.
+        rejected = rejections(self.core, candidate)
+        if any(await self.core.get_many(Tombstone, [mark.row_key[1:] for mark in rejected])):
             self._refuse(note, REJECTED_BEFORE)
-        elif await self._core.get(Candidate, self._ns, candidate.id) is None:
-            await self._core.apply(
-                Put(candidate), audit(self._core, "propose", "candidate", f"{self._ns}/{candidate.id}", source.message)
+        elif await self.core.get(Candidate, self._ns, candidate.id) is None:
+            await self.core.apply(
+                Put(candidate), audit(self.core, "propose", "candidate", f"{self._ns}/{candidate.id}", source.message)
             )
             self.outcome.waiting.append(candidate)
 
     # -- facts
 
     async def _note_fact(self, note: Note, source: Source) -> None:
-        facts, core = Facts(self._core), self._core
+        facts, core = Facts(self.core), self.core
         name, key = table_key(note.key or "", note.value), _fact_key(note)
         current = await core.get(Fact, self._ns, key)
         if note.op == "end":
@@ -146,7 +148,7 @@ class Noting:
             # Two things that can both be true: each has a key of its own, and neither replaces the other.
             key = key_about(f"{name}.{slug(str(note.value)) or digest(str(note.value).encode(), 4)}", note.subject)
             current = await core.get(Fact, self._ns, key)
-        if current is not None and _same(current.value, note.value) and not _says_more(current, note, source):
+        if current is not None and same_value(current.value, note.value) and not _says_more(current, note, source):
             await self._confirm_fact(note, source, current)
             return
         fact = msgspec.structs.replace(
@@ -155,12 +157,14 @@ class Noting:
             inferred=note.inferred, trust=source.trust, reason=note.reason, created_at=source.stated_at,
             updated_at=source.stated_at, metadata={"quote": note.quote},
         )  # fmt: skip
-        if current is not None and (note.op == "update" or _same(current.value, note.value)):
+        if current is not None and (note.op == "update" or same_value(current.value, note.value)):
             fact = _updated(fact, current, note, source)
         if await facts._refused(fact) is not None:
             self._refuse(note, REJECTED_BEFORE)
             return
         if await self._is_old_news(key, current, source):
+            # It goes into the history at its own time. Without its first two changes, because the fact itself and its
+            # index entry stay as they are.
             history = await spliced(core, current, [fact], self._ns, key, before=True)
             if history:
                 await core.apply(*history, *facts._changes(fact, "derive")[2:])
@@ -174,23 +178,24 @@ class Noting:
     async def _is_old_news(self, key: str, current: Fact | None, source: Source) -> bool:
         """Return whether something newer was stated under this key, which makes the note an earlier version."""
         if current is not None:
-            return _said_later(current, source) and not (source.is_approved and _was_put_back(current))
-        last = await self._core.scan(FactVersion, self._ns, key, reverse=True, limit=1)
+            return said_later(current, source) and not (source.is_approved and _was_put_back(current))
+        # The fact has ended. Its last version then says since when, so that an older message does not revive it.
+        last = await self.core.scan(FactVersion, self._ns, key, reverse=True, limit=1)
         if not last or last[0].status == "active" or (source.is_approved and last[0].status == "deleted"):
             return False
-        return _said_later(last[0], source)
+        return said_later(last[0], source)
 
     async def _end_fact(self, note: Note, source: Source, current: Fact | None) -> None:
         if current is None or await self._is_old_news(current.key, current, source):
             self._refuse(note, "something newer was said")
             return
-        facts = Facts(self._core)
+        facts = Facts(self.core)
         ended, changes = facts._ending(
             current, "ended", note.reason, source.message, source.stated_at, until=note.end or source.stated_at,
             quote=note.quote,
         )  # fmt: skip
-        await self._core.apply(Expect(Fact, current.row_key, current.version), *changes)
-        self.outcome.ended.append(remembered(ended, self._core.at(), status="ended"))
+        await self.core.apply(Expect(Fact, current.row_key, current.version), *changes)
+        self.outcome.ended.append(remembered(ended, self.core.at(), status="ended"))
 
     async def _confirm_fact(self, note: Note, source: Source, current: Fact | None) -> None:
         if current is None:
@@ -202,17 +207,15 @@ class Noting:
         fact = msgspec.structs.replace(
             current,
             sources=(*current.sources, source.message)[-MAX_SOURCES:],
-            confidence=_surer(current.confidence, note.confidence),
+            confidence=surer(current.confidence, note.confidence),
             text=current.text or note.text,
         )
-        await self._core.apply(
-            Expect(Fact, fact.row_key, current.version), *Facts(self._core)._changes(fact, "confirm")
-        )
+        await self.core.apply(Expect(Fact, fact.row_key, current.version), *Facts(self.core)._changes(fact, "confirm"))
 
     # -- events
 
     async def _note_event(self, note: Note, source: Source) -> None:
-        events, core = Events(self._core), self._core
+        events, core = Events(self.core), self.core
         id = note.target.id.removeprefix("event:") if note.target is not None else None
         old = None if id is None else await core.get(Event, self._ns, id)
         if id is not None and old is None:
@@ -257,7 +260,8 @@ class Noting:
         if self._user is None and self._ns != "global":
             self._refuse(note, "preferences are kept for users")
             return
-        learnings, core = Learnings(self._core), self._core
+        learnings, core = Learnings(self.core), self.core
+        # The id is a hash of the words, so the same wish from another message confirms the learning.
         own_id = learning_id(note.text, note.subject)
         id = note.target.id.removeprefix("learning:") if note.target is not None else own_id
         old = await learnings._stored(self._ns, id)
@@ -348,7 +352,7 @@ def _updated(fact: Fact, current: Fact, note: Note, source: Source) -> Fact:
     if note.reason != "changed":
         start, end = _period(note, current.valid_from, current.valid_until)
         fact = msgspec.structs.replace(fact, valid_from=start, valid_until=end)
-    is_same = _same(current.value, note.value)
+    is_same = same_value(current.value, note.value)
     if is_same or note.reason == "more":
         # Part of what it says comes from the earlier messages.
         fact = _with_source(msgspec.structs.replace(fact, sources=current.sources, trust=current.trust), source)
@@ -359,7 +363,7 @@ def _needs_own_key(key: str, note: Note, current: Fact | None, source: Source) -
     """Return whether a new fact must not replace the fact under its key, because a person can have several such facts
     or because it is about the past, such as a former employer.
     """
-    differs = current is not None and not _same(current.value, note.value)
+    differs = current is not None and not same_value(current.value, note.value)
     if note.end is not None and note.end <= source.stated_at:
         return differs or (current is None and key in EXCLUSIVE_KEYS)
     return differs and not _exclusive(key)
@@ -371,12 +375,14 @@ def _exclusive(key: str) -> bool:
     return key in EXCLUSIVE_KEYS or "." in key
 
 
-def _said_later(fact: Fact, source: Source) -> bool:
+def said_later(fact: Fact, source: Source) -> bool:
     """Return whether a fact was stated later than a statement. Within a thread, this compares message numbers;
     otherwise it compares times.
     """
     thread, _, number = source.message.rpartition("#")
     other, _, later = (fact.source or "").rpartition("#")
+    # Numbers are exact where clocks are not: messages of one batch of an import may all have the same time. They say
+    # nothing about a value that a person set by hand, although it may name the message as its source.
     if fact.actor == "processor" and thread == other and number.isdecimal() and later.isdecimal():
         return int(later) > int(number)
     return fact.updated_at > source.stated_at
@@ -396,14 +402,15 @@ def _says_more(current: Fact, note: Note, source: Source) -> bool:
     return current.text is None and current.actor == "processor" and source.message in current.sources
 
 
-def _same(value: object, other: object) -> bool:
+def same_value(value: object, other: object) -> bool:
     """Return whether two values are equal, ignoring case and white space in texts."""
     if isinstance(value, str) and isinstance(other, str):
         return " ".join(value.casefold().split()) == " ".join(other.casefold().split())
     return fingerprint_json(value) == fingerprint_json(other)
 
 
-def _surer(old: float, new: float) -> float:
+def surer(old: float, new: float) -> float:
+    """Return how certain a statement is once it has been made again."""
     surest = max(old, new)
     return round(surest + CONFIRMED_SHARE * (1 - surest), 4)
 

@@ -14,7 +14,7 @@ import os
 import threading
 import weakref
 from collections.abc import Iterable, Sequence
-from importlib import import_module
+from contextlib import suppress
 from time import monotonic
 from typing import Any
 
@@ -26,11 +26,13 @@ from ...ids import new_id
 from ...ports import Model, to_datetime, to_micros
 from ...records import Derivation, Job, as_dict
 from ...scope import Scope
-from ...stores.base import Change, Delete, Expect, Put
-from ..core import Core, Shared
+from ...stores.base import Change, Expect, Put
+from ..core import Core
+from ..index_jobs import job_end, ready_job
+from ..shared import Shared
 from ..statistics import COUNT_QUEUE, recount
 from ..threads.receipts import MessageReceipt, receipt_states
-from .deriving import REREAD, Deriver, permanent
+from .deriving import REREAD, Deriver, permanent, why
 from .indexing import Indexer
 from .limits import OverLimit
 
@@ -45,15 +47,6 @@ CLAIMED_JOBS = 8
 """How many jobs to claim at once from a queue."""
 FIRST_DELAY_MICROSECONDS = 1_000_000
 MAX_DELAY_MICROSECONDS = 3600 * 1_000_000
-_NEEDED = (
-    "recall.vectors",
-    "recall.lexical",
-    "recall.candidates",
-    "context.tokens",
-    "context.measure",
-    "extract.extractor",
-)
-"""The modules that indexing and deriving import lazily."""
 QUIET_SECONDS = 0.25
 """How long the in-process worker waits for writes to pause, so that it does not slow down a burst of appends."""
 JOIN_SECONDS = 30.0
@@ -114,11 +107,12 @@ class Outbox:
         await shared.open()
         store: Any = shared.store
         if self.due is not None and self.due <= shared.now():
-            self.due = None
+            self.due = None  # the claims below find that job, or another worker has taken it
         for queue in queues:
             jobs: list[Job] = await store.claim(
                 queue, owner=self._owner, now=shared.now(), lease=self._lease, limit=self._take, org=self._org
             )
+            # Claimed before, but neither finished nor failed: its worker died, perhaps of this job.
             if any(job.attempts > 1 and not job.error for job in jobs):
                 self._take = 1
             for job in jobs:
@@ -152,9 +146,8 @@ class Outbox:
 
     def _worker_is_busy(self) -> bool:
         """Return whether a worker in this process, blocking or async, has claimed jobs."""
-        shared = self._shared
-        other = None if shared.twin is None else shared.twin.beside(shared)
-        return any(each is not None and each.worker is not None and each.worker.busy for each in (shared, other))
+        variants = (self._shared, self._shared.other)
+        return any(each is not None and each.worker is not None and each.worker.busy for each in variants)
 
     async def _do(self, job: Job) -> None:
         shared, core = self._shared, Core(self._shared, Scope(job.org, None, "processor"))
@@ -182,19 +175,23 @@ class Outbox:
 
     async def _work(self, core: Core, job: Job) -> None:
         if job.queue == COUNT_QUEUE:
-            await recount(core, job.ns, [Expect(Job, job.row_key, job.version), Delete(Job, job.row_key)])
+            await recount(core, job.ns, job_end(job))
             return
         if job.queue != "index":
-            await Deriver(core, self._model, self._lease).run(job)
+            await self._deriver(core).run(job)
             return
         await Indexer(core).run(job.ns, [job])
+        # The indexer shares its code with recalls, which leave a lost race to others, so it does not raise.
         held = await core.get(Job, *job.row_key[1:])
         if held is not None and held.owner == self._owner:
             # The indexer lost against a concurrent write; without this the job would wait for its lease to end.
             raise Conflict("the thread has changed")
 
+    def _deriver(self, core: Core) -> Deriver:
+        return Deriver(core, self._model, self._lease)
+
     async def _failed(self, core: Core, job: Job, problem: Exception) -> str:
-        reason = _reason(problem)
+        reason = why(problem)
         if isinstance(problem, OverLimit):
             # The model may be asked again tomorrow; until then the messages wait.
             wait = to_micros(problem.until) - core.now()
@@ -202,7 +199,9 @@ class Outbox:
             return "waiting"
         is_unreachable = isinstance(problem, ModelError) and not permanent(problem)
         if is_unreachable and job.queue == "derive":
-            await self._stand_in(core, job)
+            # On a conflict, the job is retried anyway.
+            with suppress(Conflict):
+                await self._deriver(core).stand_in(job)
         waits = is_unreachable or job.queue in ("index", COUNT_QUEUE)
         if not waits and (permanent(problem) or job.attempts >= MAX_ATTEMPTS):
             # An unexpected error was caused by a message and would recur with each append, so that message is skipped.
@@ -214,17 +213,10 @@ class Outbox:
         await self._release(core, job, reason, delay=int(delay), attempts=min(job.attempts, MAX_ATTEMPTS - 1))
         return "failed"
 
-    async def _stand_in(self, core: Core, job: Job) -> None:
-        """Let the local rules read the messages that the model could not. On a conflict, the job is retried anyway."""
-        try:
-            await Deriver(core, self._model, self._lease).stand_in(job)
-        except Conflict:
-            return
-
     async def _give_up(self, core: Core, job: Job, reason: str, *, skip: bool) -> None:
         """Make the next message of a derivation (with `skip`), or otherwise the whole job, a dead letter."""
         try:
-            if skip and await Deriver(core, self._model, self._lease).skip(job, reason):
+            if skip and await self._deriver(core).skip(job, reason):
                 return
         except Conflict:
             return  # an append or another worker interfered: the job is claimed again
@@ -232,6 +224,7 @@ class Outbox:
 
     async def _release(self, core: Core, job: Job, error: str | None, *, delay: int, attempts: int) -> None:
         now = core.now()
+        # So that `drain` and the worker's loop wake for it instead of waiting for the next poll.
         self.due = min(self.due or now + delay, now + delay)
         await self._update(
             core, job, status="ready", owner=None, leased_until=None, attempts=max(attempts, 0), error=error,
@@ -283,6 +276,7 @@ async def _receipt_changes(core: Core, job: Job, *, given_up: bool) -> list[Chan
     ):
         return []
     thread, rereads = job.item.partition(":")[2], job.queue == REREAD
+    # Created if it is missing, because a job that died before its first commit has no watermark yet.
     current = await core.get(Derivation, thread)
     derivation = current or Derivation(org=core.org, thread=thread, updated_at=core.at())
     stuck, again = given_up and not rereads, rereads and not given_up
@@ -355,11 +349,9 @@ class Jobs:
         for job in await self.dead():
             if item is not None and job.item != item:
                 continue
-            at = core.at()
-            fresh = msgspec.structs.replace(job, status="ready", attempts=0, run_at=at, error=None, updated_at=at)
             notices = await _receipt_changes(core, job, given_up=False)
             try:
-                await core.apply(Expect(Job, job.row_key, job.version), Put(fresh), *notices)
+                await core.apply(Expect(Job, job.row_key, job.version), Put(ready_job(job, core.at())), *notices)
             except Conflict:
                 continue  # it was deleted with its thread, or another process revived it
             revived += _letters(job)
@@ -470,10 +462,11 @@ if hasattr(os, "register_at_fork"):
 
 
 def _preload() -> None:
-    """Import the modules that the worker needs."""
+    """Import the modules that indexing and deriving import lazily."""
     with _imports:
-        for name in _NEEDED:
-            import_module(f"memorist.{name}")
+        from ...context import measure, tokens  # noqa: F401
+        from ...recall import candidates, lexical, vectors  # noqa: F401
+        from . import reading  # noqa: F401
 
 
 class InProcess:
@@ -520,10 +513,12 @@ class InProcess:
                 if self._found() is None:
                     return
                 continue
-            # Wait until the writing pauses, then catch up in one go.
+            # Wait until the writing pauses, then catch up in one go. The event is cleared before the sleep, so that an
+            # append during the sleep sets it again and no wake-up is lost.
             while woken.is_set() and not self._stop:
                 woken.clear()
                 await self._runtime.sleep(QUIET_SECONDS)
+            # A strong reference for the time of the work only.
             shared = self._found()
             if shared is None:
                 return
@@ -579,14 +574,3 @@ def _letters(job: Job) -> int:
 
 def _errors(jobs: Iterable[Job]) -> tuple[str, ...]:
     return tuple(sorted({job.error for job in jobs if job.error}))[:5]
-
-
-def _reason(problem: Exception) -> str:
-    """Return the reason why a job failed.
-
-    For a foreign error, only its type is returned, because its text may contain content.
-    """
-    kind = type(problem).__name__
-    if not isinstance(problem, MemoristError):
-        return f"{kind} (unexpected)"
-    return f"{kind}: {getattr(problem, 'reason', None) or problem}"[:500]

@@ -7,23 +7,30 @@ undoes it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from ...extract.keys import slug
 from ...messages.message import Message, text_parts
 from ...records import Entry, Event, Fact, FactVersion, Learning, view_of
-from ...stores.base import Change, Delete, EntryFilter, Load, Put
+from ...stores.base import Change, Delete, EntryFilter, Expect, Load, Put
 from ..core import Core
+from ..events import Events
 from ..facts.facts import FORGOTTEN
 from ..index_jobs import index_job
 from ..learnings import content_terms
+from .progress import BatchResult
 
 if TYPE_CHECKING:
     from ...extract.extracted import Extracted
     from ...extract.writer.checks import Note
+
+Items = Sequence[tuple["Extracted", Message]]
+"""What the rules have extracted, each item with the message that contains it."""
 
 MAX_MARKED = 12
 """The maximum number of messages that one request marks."""
@@ -43,6 +50,117 @@ CURRENT = ("active", "planned", "done")
 """The statuses of facts, learnings and events that have not ended."""
 MAX_OTHER_WORDS = 4
 """How many words a request may contain in addition to those of the fact that it ends."""
+_WORD = re.compile(r"[^\W_]+")
+
+
+class Retracting:
+    """Carries out the requests to forget in one batch of messages.
+
+    Learnings and events change in `batch`, which shows its own writes. A learning that two requests name, or that is
+    stated again after a request, is therefore never written twice from the same version.
+    """
+
+    def __init__(self, core: Core, batch: Core, ns: str, result: BatchResult) -> None:
+        self._core, self._batch, self._ns, self._result = core, batch, ns, result
+
+    async def end_learnings(self, items: Items) -> list[tuple[Extracted, Message]]:
+        """End the learnings that requests name, and return the new learnings that no later request takes back."""
+        wishes: list[tuple[Extracted, Message]] = []
+        for item, message in items:
+            if item.kind == "learning":
+                wishes.append((item, message))
+            elif item.kind == "forget":
+                before = await self._message_meant(item, message)
+                source = "" if before is None else before.id
+                wishes = [
+                    (wish, stated) for wish, stated in wishes
+                    if not (stated.id == source or item.is_everything or _same_words(wish.value, item.value))
+                ]  # fmt: skip
+                for learning in await self._batch.listed(Learning, self._ns):
+                    named = _names_memory(item, learning.content, source in learning.sources)
+                    if named and learning.status == "active":
+                        guard = Expect(Learning, learning.row_key, learning.version)
+                        await self._batch.apply(guard, *ended_learning(self._batch, learning, message.id))
+                        self._note(message, f"{self._ns}/{learning.id}")
+        return wishes
+
+    async def record(self, item: Extracted, message: Message, changes: Sequence[Change]) -> list[Change]:
+        """Cancel the events that a request names, and return its record, which marks the messages that mention its
+        subject. `changes` are those that the other statements and requests of the batch have made to facts so far.
+        """
+        core, ns = self._core, self._ns
+        before = await self._message_meant(item, message)
+        await self._cancel_events(item, message, "" if before is None else before.id)
+        changes = [*changes, *(self._batch.batch.changes if self._batch.batch else ())]
+        if before is not None:
+            marked = [before.id]
+        elif item.is_everything:
+            marked = await own_messages(core, ns, message)
+        else:
+            staying = await sources_that_stay(core, ns, changes)
+            marked = await messages_about(core, ns, item.value, message, staying)
+        last = await self._last_record(item, message)
+        ended = self._result.forgotten.get(str(message.seq), [])
+        if last is not None and last.value["request"] == message.id:
+            # The rules carried it out before, in place of the model, and then found what is not there to be found now.
+            ended = list(dict.fromkeys([*last.value["ended"], *ended]))
+            marked = list(dict.fromkeys([*last.value["marked"], *marked]))
+        key, did = request_key(item, message), {"request": message.id, "ended": ended, "marked": marked}
+        self._result.forgotten[str(message.seq)] = [*ended, f"{ns}/{key}"]
+        return request_changes(core, ns, key, last, did, [*marked, message.id], message)
+
+    async def is_undone(self, item: Extracted, message: Message) -> bool:
+        """Return whether the user has already undone this very request, so that reading it again must end nothing."""
+        last = await self._last_record(item, message)
+        return last is not None and last.status == "restored" and last.value["request"] == message.id
+
+    async def _last_record(self, item: Extracted, message: Message) -> FactVersion | None:
+        last = await self._core.scan(FactVersion, self._ns, request_key(item, message), reverse=True, limit=1)
+        return last[0] if last else None
+
+    async def _message_meant(self, item: Extracted, message: Message) -> Message | None:
+        """Return the message that "forget this" refers to, or None if the request itself says what to forget."""
+        return None if item.value else await message_before(self._core, message)
+
+    async def _cancel_events(self, item: Extracted, message: Message, source: str) -> None:
+        """Cancel the events that a request names, so that they are not recalled."""
+        for event in await self._batch.scan(Event, self._ns):
+            named = _names_memory(item, event.text, source in event.sources)
+            if named and event.status != "cancelled":
+                cancelled = replace(
+                    event, status="cancelled", reason="asked to forget", sources=(*event.sources, message.id)
+                )
+                await Events(self._batch)._replace(event, cancelled, "cancel")
+                self._note(message, f"{self._ns}/{event.id}")
+
+    def _note(self, message: Message, id: str) -> None:
+        self._result.forgotten.setdefault(str(message.seq), []).append(id)
+
+
+def request_key(item: Extracted, message: Message) -> str:
+    """Return the key of the record of a request to forget."""
+    if item.is_everything:
+        return f"{FORGOTTEN}everything"
+    return FORGOTTEN + (slug(item.value, words=8) if item.value else message.id.replace("#", "_"))
+
+
+async def facts_asked_about(
+    core: Core, ns: str, item: Extracted, message: Message, current: Mapping[str, Fact | None]
+) -> list[Fact]:
+    """Return the facts that a request to forget is about. If it does not name anything, return the facts from the
+    user's previous message. `current` contains the facts as the batch has changed them so far.
+    """
+    stored = {fact.key: fact for fact in await core.scan(Fact, ns)}
+    facts = [fact for fact in {**stored, **current}.values() if fact is not None]
+    if not item.value:
+        before = await message_before(core, message)
+        return [fact for fact in facts if before is not None and before.id in fact.sources[-1:]]
+    if item.is_everything:
+        return facts
+    from ...extract import extract
+
+    stated = extract(item.value, at=stated_time(message, core.at()))
+    return [fact for fact in facts if fact.trust == "user" and is_about(fact, item.value, stated)]
 
 
 def terms(text: str) -> frozenset[str]:
@@ -74,11 +192,23 @@ def is_about(fact: Fact, request: str, stated: Sequence[Extracted]) -> bool:
     )
 
 
-def names_text(text: str, request: str) -> bool:
-    """Return whether a request names a learning or an event with this text: most words of one occur in the other."""
-    request_terms, content = content_terms(request), content_terms(text)
+def _names_memory(item: Extracted, text: str, is_from_previous: bool) -> bool:
+    """Return whether a request to forget refers to a learning or an event with this text."""
+    if not item.value or item.is_everything:
+        return is_from_previous or item.is_everything
+    request_terms, content = content_terms(item.value), content_terms(text)
     both = request_terms & content
+    # Most words of one occur in the other: people name a thing in fewer words than it has, or wrap it into more.
     return bool(both) and len(both) >= 0.75 * min(len(request_terms), len(content))
+
+
+def _same_words(text: str, other: str) -> bool:
+    return bool(other) and set(_WORD.findall(text.casefold())) >= set(_WORD.findall(other.casefold()))
+
+
+def stated_time(message: Message, now: datetime) -> datetime:
+    """Return when a message was written. For an imported message, this is not the time of the import."""
+    return now if message.created_at is None else min(message.created_at, now)
 
 
 async def message_before(core: Core, message: Message) -> Message | None:
@@ -168,13 +298,14 @@ def request_changes(
     last: FactVersion | None,
     did: Mapping[str, object],
     marked: Sequence[str],
-    at: datetime,
+    request: Message,
 ) -> list[Change]:
     """Return the record of a request (an ended version whose sources are the messages to mark) and the job that marks
     them.
     """
+    at = stated_time(request, core.at())
     version = FactVersion(
-        org=core.org, ns=ns, key=f"{FORGOTTEN}{key}", value=did, status="retracted", reason="asked to forget",
+        org=core.org, ns=ns, key=key, value=did, status="retracted", reason="asked to forget",
         sources=tuple(marked), actor="processor", trust="user", version=(last.version if last else 0) + 1,
         created_at=at, updated_at=at,
     )  # fmt: skip

@@ -2,13 +2,12 @@
 
 One call reads several messages. As context, it also contains the preceding turns from both roles, and related memories:
 those that share words or a subject with the messages, and facts about who the user is. Each item in the
-    answer is separately accepted, put into the review queue or refused, with a reason.
+answer is separately accepted, put into the review queue or refused, with a reason.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime
 
 import msgspec
 
@@ -48,6 +47,7 @@ from ..gating import policy_of
 from ..memories import Remembered, newest_memories
 from .limits import OverLimit, count_tokens, next_day, tokens_today
 from .noting import Noting, Outcome, Source
+from .retracting import stated_time
 
 MAX_CONSIDERED = 400
 """How many memories of each kind to compare with the messages."""
@@ -105,14 +105,15 @@ class Writer:
         """Read messages (`turns` contains them as the model sees them), and return the changes to commit and the result
         of each item. Raises ModelError if the model fails, or if its answer is unusable both times.
         """
-        if not _worth_reading(turns, await self._context(thread, messages)):
+        context = await self._context(thread, messages)
+        if not _worth_reading(turns, context):
             return [], Outcome()
-        request = await self._request(thread, ns, messages, turns)
+        request = await self._request(thread, ns, context, turns)
         notes, refusals = await self._ask(request)
         noting = Noting(self._core, ns)
         for note in notes:
             message = messages[note.turn]
-            source = Source(message.id, _said_at(message, self._core.at()), _trust(message))
+            source = Source(message.id, stated_time(message, self._core.at()), str(message.author_trust))
             await self._admit(noting, note, source)
         outcome = noting.outcome
         outcome.refused = [*refusals, *outcome.refused]
@@ -123,25 +124,23 @@ class Writer:
         return noting.changes, outcome
 
     async def _admit(self, noting: Noting, note: Note, source: Source) -> None:
+        def refuse(reason: str, text: str) -> None:
+            noting.outcome.refused.append(Refused(reason=reason, text=text, message=note.turn + 1))
+
         typed = self._typed(note)
         if isinstance(typed, str):
-            noting.outcome.refused.append(Refused(reason=typed, text=note.text, message=note.turn + 1))
+            refuse(typed, note.text)
             return
         # The gate comes first: what the policy refuses or holds, the application's rules cannot admit.
         admission = await self._judged(noting, typed)
         verdict = self._extraction.verdict(typed, source.trust) if admission.verdict == "active" else admission.verdict
         if verdict == "refuse" and admission.classes:
-            noting.outcome.refused.append(Refused(reason=admission.reason, text="", message=note.turn + 1))
+            refuse(admission.reason, "")  # without its text, which is the personal data that the gate refuses
         elif verdict == "refuse":
-            noting.outcome.refused.append(
-                Refused(reason="not admitted by the application's rules", text=note.text, message=note.turn + 1)
-            )
-        elif verdict == "review" and note.op != "confirm":
-            await noting.propose(
-                typed,
-                source,
-                admission.reason if admission.classes else note.review or "the application asks for review",
-            )
+            refuse("not admitted by the application's rules", note.text)
+        elif verdict == "review" and note.op != "confirm":  # to confirm a memory changes nothing that needs a review
+            reason = admission.reason if admission.classes else note.review or "the application asks for review"
+            await noting.propose(typed, source, reason)
         else:
             await noting.note(typed, source)
 
@@ -221,6 +220,7 @@ class Writer:
         except ModelError as error:
             if error.cut_answer is None:
                 raise
+            # The cut answer was paid for as well, so its tokens are counted below before its problem is raised.
             problem, answer = error, error.cut_answer
         used = answer.usage
         self.cost += Cost(
@@ -266,8 +266,7 @@ class Writer:
 
     # -- what the model is shown
 
-    async def _request(self, thread: Thread, ns: str, messages: Sequence[Message], turns: Sequence[Turn]) -> Request:
-        context = await self._context(thread, messages)
+    async def _request(self, thread: Thread, ns: str, context: Sequence[Turn], turns: Sequence[Turn]) -> Request:
         remembered = await self._related_memories(ns, [turn.text for turn in turns])
         others = sorted({turn.speaker for turn in (*context, *turns)} - {"user", "assistant", "tool"})
         name = next((item.value for item in remembered if item.key == "name" and item.subject is None), None)
@@ -383,12 +382,3 @@ def _as_json(data: object) -> str:
 
 def _speaker(message: Message) -> str:
     return message.role if message.role != "user" or message.name is None else message.name
-
-
-def _said_at(message: Message, now: datetime) -> datetime:
-    """Return when a message was written. For an imported message, this is not the time of the import."""
-    return now if message.created_at is None else min(message.created_at, now)
-
-
-def _trust(message: Message) -> str:
-    return str(message.author_trust)

@@ -107,6 +107,7 @@ def _headings(text: str) -> Iterator[tuple[int, int, str]]:
             before, at = None, at + len(line)
             continue
         bare = line.rstrip("\r\n")
+        # Only the mark that opened a fence closes it, so that one may show the other.
         fence = _FENCE.match(bare)
         if fence and fenced in (None, fence[1]):
             fenced = None if fenced else fence[1]
@@ -133,6 +134,7 @@ def _sentences(
     """Return the spans of sentences with their token counts. A sentence longer than a chunk is split between words."""
     at = start
     for end, mark in _ends(text, start, stop):
+        # "Dr. Smith" does not end after "Dr.", so the sentence goes on to the next mark.
         if mark == "." and ABBREVIATION.search(text, max(at, end - 8), end):
             continue
         left, right = _trimmed(text, at, end)
@@ -181,6 +183,7 @@ def _short_enough(
     if tokens <= target or stop - start < 2:
         yield start, stop, tokens
         return
+    # In halves, so that a text without any border is still cut in logarithmic depth.
     middle = _border_near(text, start, stop)
     for left, right in ((start, middle), (middle, stop)):
         left, right = _trimmed(text, left, right)
@@ -224,6 +227,7 @@ def _packed(
             last += 1
             tokens += spans[last][2]
         start, stop = spans[first][0], spans[last][1]
+        # Counted as a whole: the tokens of the sentences do not add up, because a tokenizer joins across their borders.
         yield Piece(start, stop, text[start:stop], section.heading, count(text[start:stop]))
         if last + 1 >= len(spans):
             return

@@ -109,14 +109,14 @@ class Documents:
                 Put(document),
                 Put(index_job(new.org, new.ns, f"document:{new.id}", self._core.at())),
                 audit(self._core, "add" if old is None else "replace", "document", f"{new.ns}/{new.id}", new.source),
+                # In the same commit as the document, so that no recall finds chunks of two versions at once.
                 *self._moves(had, has),
                 *(owned(self._core, new.ns, "document", name) for name in (new.id, new.source) if name),
                 *counters,
             )
             return results.written(document), True
 
-        done: tuple[Document, bool] = await self._core.retry(attempt)
-        return done
+        return await self._core.retry(attempt)
 
     async def get(self, ns: Ns | None = None, id: str = OMITTED) -> Document | None:
         """Return a document with its text, or None if it does not exist.
@@ -219,8 +219,7 @@ class Documents:
             )
             return True
 
-        done: bool = await self._core.retry(attempt)
-        return done
+        return await self._core.retry(attempt)
 
     # -- parts
 

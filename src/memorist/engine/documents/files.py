@@ -80,6 +80,7 @@ def read_bytes(path: os.PathLike[str]) -> bytes:
         raise InvalidValue("the path of a document contains a NUL")
     try:
         with open(path, "rb") as file:
+            # One more than allowed, because a size from `stat` may be wrong for a pipe or a file that grows.
             data = file.read(MAX_FILE_BYTES + 1)
     except OSError as error:
         raise InvalidValue(f"{name} cannot be read: {error.strerror or error}") from error
@@ -163,6 +164,7 @@ def _parse_pdf(data: bytes, name: str) -> ReadableFile:
 
     try:
         reader = PdfReader(io.BytesIO(data))
+        # Many files are "encrypted" with an empty password, which only restricts printing.
         if reader.is_encrypted and not reader.decrypt(""):
             raise InvalidValue(f"{name} is encrypted; remove its password first")
         headings = _outline_by_page(reader)
@@ -171,11 +173,13 @@ def _parse_pdf(data: bytes, name: str) -> ReadableFile:
             for number, page in enumerate(reader.pages)
         ]
         title = str(reader.metadata.title or "") if reader.metadata else ""
+    # On damaged files, pypdf also raises what its own lookups raise.
     except (PyPdfError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         if isinstance(error, InvalidValue):
             raise
         raise InvalidValue(f"{name} is a damaged PDF file") from error
     starts, at = [], 0
+    # Each page is followed by the two line ends of the join below.
     for page in pages:
         starts.append(at)
         at += len(page) + 2

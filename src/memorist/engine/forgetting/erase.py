@@ -2,9 +2,10 @@
 
 A walk follows the links to everything derived from a thing. It deletes everything it reaches and raises the epochs of
 the deleted things (see `guard`), so that nothing more can be derived from them. The next walk finds data that others
-derived in the meantime, and so on until a walk finds nothing. Then the links are deleted. A link to something that this
-handle may not write is kept, together with the path to it, for a handle with more rights. An interrupted erasure can be
-repeated. The registry of kinds declares which rows belong to a thing and how it is indexed (see `removal`).
+derived in the meantime, and so on until a walk finds nothing. A thing is deleted again only if a link to it has been
+written again, which its version shows. Then the links are deleted. A link to something that this handle may not write
+is kept, together with the path to it, for a handle with more rights. An interrupted erasure can be repeated. The
+registry of kinds declares which rows belong to a thing and how it is indexed (see `removal`).
 """
 
 from __future__ import annotations
@@ -60,20 +61,11 @@ DELETIONS_PER_COMMIT = 2000
 """This is an even number, so that a link's Expect and Delete are always in the same commit."""
 MAX_WALKS = 50
 """How many times to walk the graph while others keep deriving."""
+IMPLIED = "implied"
+"""The relation of a link that no row stores, but that follows from other rows."""
 FOREVER = datetime.max.replace(tzinfo=UTC)
 
 End = Callable[[dict[str, int]], Sequence[Change]]
-
-
-class Node(msgspec.Struct, frozen=True):
-    """Represents a thing that an erasure has reached."""
-
-    ref: Ref
-    instead: Message | None = None
-    """This redacted message replaces the original."""
-    before: datetime | None = None
-    """If this is set, the thing itself stays, because it belongs to others, and only data derived from it before this
-    time is deleted."""
 
 
 class Eraser:
@@ -86,14 +78,22 @@ class Eraser:
         self.tombstones: dict[Key, Tombstone] = {}
         self._counts: Counter[str] = Counter()
         # Every walk starts from everything seen so far, because the rows that connected these things are gone by then.
-        self._seen: dict[Ref, Node] = {}
+        self._seen: dict[Ref, None] = {}
         self._erased: set[Ref] = set()
-        self._edges: set[tuple[Ref, Ref]] = set()
-        self._links: dict[Key, tuple[Link, list[Ref]]] = {}
-        """The links that the last walk followed, including those to erased things, each with its targets."""
-        self._held: set[Ref] = set()
-        """Sources of things that this handle may not write."""
-        self._epochs: dict[Key, Change] = {}
+        self._kept: dict[Ref, datetime] = {}
+        """Things that stay, because they belong to others. Only data derived before these times is deleted."""
+        self._instead: dict[Ref, Message] = {}
+        """The redacted messages that replace a message and its copies."""
+        self._links: dict[Key, int] = {}
+        """The links that the last walk followed, including those to erased things, each with its version."""
+        self._earlier: dict[Key, int] = {}
+        """The links that were known before the last walk."""
+        self._rewritten: dict[Key, int] = {}
+        """The links that this erasure has written since the last walk, each with the version that it must now have."""
+        self._edges: set[tuple[Ref | Key, Ref | Key]] = set()
+        """The graph that was walked. Its nodes are things and the keys of links."""
+        self._held: set[Ref | Key] = set()
+        """Things and links with a path to something that this handle may not write."""
         self._touched: set[str] = set()
         """Namespaces whose index entries were deleted."""
         # The handle commits its companions with its next write, but here they belong to the last of several commits, so
@@ -112,10 +112,9 @@ class Eraser:
         message and its copies. `everywhere` recomputes the statistics of all namespaces, which is needed after an
         interrupted erasure. The result is False if this handle may not delete everything that was derived.
         """
-        roots = await self._naming(root.key) if root.kind == "source" else [Node(root, instead)]
-        if root.kind == "namespace":
-            roots += [Node(ref) for ref in await self._contents(root.ns)]
-        self._seen = {node.ref: node for node in roots}
+        self._seen = dict.fromkeys(await self._meanings(root.key) if root.kind == "source" else [root])
+        if instead is not None:
+            self._instead[root] = instead
         for _ in range(MAX_WALKS):
             await self._walk()
             if await self._delete_reached(root):
@@ -123,30 +122,19 @@ class Eraser:
             try:
                 await self._finish(end, everywhere)
             except Conflict:
-                continue  # something was created again since the walk
+                continue  # something was derived again since the walk
             # Other users may keep their derivations from a shared source, and the caller must not learn of them.
-            return not any(node.ref in self._held for node in roots if node.before is None)
+            return self._held.isdisjoint(self._seen.keys() - self._kept.keys())
         raise Conflict("new data kept being derived from what is being forgotten; call forget again")
 
-    async def _contents(self, ns: str) -> list[Ref]:
-        kinds = [kind for kind in LINKED.values() if kind.owner == "ns" and kind.derives]
-        scans = [await self._scan(kind.record, ns, index="by_ns" if kind.name == "thread" else None) for kind in kinds]
-        return [kind.ref(row) for kind, rows in zip(kinds, scans, strict=True) for row in rows if kind.ref]
-
-    async def _naming(self, source: str) -> list[Node]:
-        """Return every interpretation of a source's name, and the documents and messages that name it."""
-        may_write = self._core.scope.may_write
-        refs = dict.fromkeys([*parse_refs(source), Ref("source", key=source)])
-        # The name of an import, say, may be a source of other users too, who keep deriving from it.
-        before = None if self._core.scope.user is None or await self._is_own(refs) else FOREVER
-        nodes = [Node(Ref("source", ref.ns, ref.key, ref.part), before=before) for ref in refs]
-        documents = await self._scan(Document, where=same("source", source))
-        nodes += [Node(Ref("document", row.ns, row.id)) for row in documents if may_write(row.ns)]
-        for thread in await self._scan(Thread):
-            if may_write(thread.ns):
-                messages = await self._scan(Message, thread.id, where=same("source", source))
-                nodes += [Node(message_ref(message)) for message in messages]
-        return nodes
+    async def _meanings(self, source: str) -> list[Ref]:
+        """Return every interpretation of a source's name."""
+        meanings = dict.fromkeys([*parse_refs(source), Ref("source", key=source)])
+        refs = [Ref("source", ref.ns, ref.key, ref.part) for ref in meanings]
+        if self._core.scope.user is not None and not await self._is_own(meanings):
+            # The name of an import, say, may be a source of other users too, who keep deriving from it.
+            self._kept = dict.fromkeys(refs, FOREVER)
+        return refs
 
     async def _is_own(self, refs: Iterable[Ref]) -> bool:
         """Return whether a source belongs to namespaces, all of which this handle may write."""
@@ -162,43 +150,67 @@ class Eraser:
 
     async def _walk(self) -> None:
         """Reach everything derived from the things seen so far, and record the links between them."""
-        self._links, self._held, level = {}, set(), list(self._seen.values())
-        # Before any link is read: whoever deletes a thing and derives it again meanwhile raises its epoch or writes its
-        # link again, and `_link_deletions` notices either.
-        expected = await epochs(self._core, *(node.ref for node in level if node.before is None))
-        self._epochs = {change.key: change for change in expected if isinstance(change, Expect)}
+        self._earlier, self._links, self._rewritten = self._links | self._rewritten, {}, {}
+        self._held, level = set(), list(self._seen)
         while level:
-            reached = {after.ref: after for node in level for after in await self._reached(node)}
-            level = [node for ref, node in reached.items() if ref not in self._seen]
-            self._seen |= {node.ref: node for node in level}
+            reached = dict.fromkeys([after for ref in level for after in await self._reached(ref)])
+            level = [ref for ref in reached if ref not in self._seen]
+            self._seen |= dict.fromkeys(level)
         self._hold_paths()
 
     def _hold_paths(self) -> None:
         """Keep everything that has a path to something else that is kept."""
-        while more := {ref for ref, after in self._edges if after in self._held} - self._held:
+        while more := {before for before, after in self._edges if after in self._held} - self._held:
             self._held |= more
 
-    async def _reached(self, node: Node) -> list[Node]:
+    async def _reached(self, ref: Ref) -> list[Ref]:
         """Return the things derived from a thing."""
-        ref, reached = node.ref, list[Node]()
-        # The links to a thing are read before those that begin at it, and their versions of that time win:
-        # `_link_deletions` notices by them that the thing was derived again after its own links were read.
-        for link in await self._links_to(ref) if node.before is None else []:
-            self._links[link.row_key] = (link, [link.target if ref.kind == "namespace" else ref])
-        for link in await self._links_from(node):
+        reached: list[Ref] = []
+        for link in await self._links_to(ref):
+            self._follow(link, [link.target if ref.kind == "namespace" else ref])
+        implied = [Link.of(self._org, ref, target, self._core.at(), IMPLIED) for target in await self._implied(ref)]
+        for link in [*await self._links_from(ref), *implied]:
             targets = await self._targets(link)
             if targets is None:
-                self._held |= {ref, link.source}
-                continue
-            self._links.setdefault(link.row_key, (link, [target.ref for target in targets]))
-            reached += targets
-            self._edges |= {(link.source, target.ref) for target in targets}
-        if ref.kind == "message":
-            reached += [*await self._copies(node), *await self._covering(ref)]
-        elif ref.kind == "document" and (row := await self._row(ref)) is not None and row.source:
-            reached.append(Node(Ref("document", ref.ns, row.source)))  # it may be named as a source by that name too
-        self._edges |= {(ref, after.ref) for after in reached}
+                self._held.add(link.row_key)
+            reached += self._follow(link, targets or [])
+            self._edges |= {(ref, link.row_key), (link.source, link.row_key)}
         return reached
+
+    async def _implied(self, ref: Ref) -> list[Ref]:
+        """Return what comes from a thing according to the rows themselves, without a stored link."""
+        refs: list[Ref] = []
+        if ref.kind == "message":
+            refs = [*await self._copies(ref), *await self._covering(ref)]
+        elif ref.kind == "document" and (row := await self._row(ref)) is not None and row.source:
+            refs = [Ref("document", ref.ns, row.source)]  # it may be named as a source by that name too
+        elif self._erased:
+            pass  # what is written in a namespace after its first walk is new
+        elif ref.kind == "namespace":
+            for kind in LINKED.values():
+                if kind.owner == "ns" and kind.derives and kind.ref is not None:
+                    index = "by_ns" if kind.name == "thread" else None
+                    refs += map(kind.ref, await self._scan(kind.record, ref.ns, index=index))
+        elif ref == Ref("source", key=ref.key):
+            may_write, is_named = self._core.scope.may_write, same("source", ref.key)
+            documents = await self._scan(Document, where=is_named)
+            refs = [Ref("document", row.ns, row.id) for row in documents if may_write(row.ns)]
+            for thread in await self._scan(Thread):
+                if may_write(thread.ns):
+                    refs += map(message_ref, await self._scan(Message, thread.id, where=is_named))
+        return refs
+
+    def _follow(self, link: Link, targets: list[Ref]) -> list[Ref]:
+        """Record a link and return its targets, which are deleted again if they were derived again."""
+        key = link.row_key
+        if link.relation != IMPLIED:
+            # Whoever derives the target again writes the link again. If this version was not known when the target was
+            # deleted, something else may have been derived from the target since.
+            if self._links.get(key, self._earlier.get(key)) != link.version:
+                self._erased.difference_update(targets)
+            self._links[key] = link.version
+        self._edges |= {(key, target) for target in targets}
+        return targets
 
     def _is_in_seen_namespace(self, ref: Ref) -> bool:
         """Return whether the links of a thing are among those of a namespace, which are read at once."""
@@ -206,16 +218,21 @@ class Eraser:
 
     async def _links_to(self, ref: Ref) -> list[Link]:
         """Return the links to a thing, and to everything in a namespace."""
-        if self._is_in_seen_namespace(ref):
+        if ref in self._kept or self._is_in_seen_namespace(ref):
             return []
         if ref.kind == "document":
             return [link for link in await owners(self._core, "document", ref.key) if link.source_ns == ref.ns]
-        names = [ref.ns] if ref.kind == "namespace" else [ref.ns, ref.key, ref.kind, *([ref.part] if ref.part else [])]
-        return await self._scan(Link, *names, index="by_target")
+        if ref.kind != "namespace":
+            return await links_to(self._core, ref)
+        links = await self._scan(Link, ref.ns, index="by_target")
+        if ref not in self._erased:
+            return links
+        # What was derived there since then, by others, is not forgotten, nor are its links.
+        earlier = self._earlier
+        return [link for link in links if link.target in self._seen or earlier.get(link.row_key) == link.version]
 
-    async def _links_from(self, node: Node) -> list[Link]:
+    async def _links_from(self, ref: Ref) -> list[Link]:
         """Return the links that begin at a thing or at its parts."""
-        ref = node.ref
         if self._is_in_seen_namespace(ref):
             return []
         if ref.part and ref.kind != "source":  # a message or a summary
@@ -230,40 +247,35 @@ class Eraser:
             # A source that a caller named has no kind.
             kinds = {ref.kind, "source", *(part.name for part in LINKED.values() if part.owner == ref.kind)}
             links = [link for link in links if link.source_kind in kinds]
-        return [link for link in links if node.before is None or link.created_at < node.before]
+        before = self._kept.get(ref, FOREVER)
+        return [link for link in links if link.created_at < before]
 
-    async def _targets(self, link: Link) -> list[Node] | None:
-        """Return the things that a link leads to, or None if this handle may not write them."""
-        target, may_write = link.target, self._core.scope.may_write
-        if target.kind == "thread":
-            return await self._in_thread(link)
-        if target.kind == "summary":
-            row = await self._row(target)
-            return None if row is not None and not may_write(row.ns) else [Node(target)]
-        ns = link.source_ns if link.relation == "owns" else target.ns
-        return [Node(Ref(target.kind, ns, target.key))] if may_write(ns) else None
-
-    async def _in_thread(self, link: Link) -> list[Node] | None:
-        """Return the target of a link to a thread: the thread, some of its messages, or text that they contain."""
-        thread, source, whole = await self._get(Thread, link.target_key), link.source.id, link.target.owner
-        ns = link.source_ns if link.relation == "owns" else getattr(thread, "ns", "")
+    async def _targets(self, link: Link) -> list[Ref] | None:
+        """Return the things to which a link leads, or None if this handle may not write them. A link to a thread leads
+        to the thread, to some of its messages, or to text that they contain."""
+        target, relation, source = link.target, link.relation, link.source.id
+        thread = await self._get(Thread, target.key) if target.owner.kind == "thread" else None
+        ns = link.source_ns if relation == "owns" else target.ns if thread is None else thread.ns
         if ns and not self._core.scope.may_write(ns):
             return None
-        if link.relation in ("owns", "copied", "child"):
-            # An id that a namespace owned may belong to another thread by now.
-            before = thread.created_at if thread is not None and ns != thread.ns else None
-            return [Node(whole, before=before)]
-        if link.relation == "carried":
-            await self._core.retry(partial(self._detach, whole, source))
+        if target.kind != "thread":
+            return [Ref("document", ns, target.key) if target.kind == "document" else target]
+        target = target.owner
+        if relation in ("owns", "copied", "child", IMPLIED):
+            if thread is not None and thread.ns != ns and target not in self._seen:
+                self._kept[target] = thread.created_at  # this id, which a namespace owned, belongs to others by now
+            return [target]
+        if relation == "carried":
+            await self._core.retry(partial(self._detach, target, source))
             return []
-        messages = await self._scan(Message, link.target_key)
-        if link.relation == "imported":
+        messages = await self._scan(Message, target.key)
+        if relation == "imported":
             chosen = [message for message in messages if message.metadata.get("source") == source]
             if thread is not None and len(chosen) == len(messages):  # it was not continued here
-                return [Node(whole)]
+                return [target]
         else:
             chosen = [message for message in messages if source in carried(message).get("written", ())]
-        return [Node(message_ref(message)) for message in chosen]
+        return [*map(message_ref, chosen)]
 
     async def _detach(self, thread: Ref, source: str) -> None:
         """Remove recalled text from the messages that contain it. The messages themselves stay."""
@@ -275,58 +287,49 @@ class Eraser:
         if changes:
             await self._core.apply(*locks, *changes)
 
-    async def _copies(self, node: Node) -> list[Node]:
+    async def _copies(self, ref: Ref) -> list[Ref]:
         """Return the copies of a message in forks of its thread."""
-        ref, copies = node.ref, list[Node]()
-        for link in await self._scan(Link, "", ref.key, "thread", "", "copied"):
-            if int(ref.part) > int(link.target_part):
-                continue
-            if await self._in_thread(link) is None:
-                self._held.add(ref)
-                continue
-            instead = node.instead and msgspec.structs.replace(node.instead, thread=link.target_key)
-            copies.append(Node(Ref("message", key=link.target_key, part=ref.part), instead))
+        forks = await self._scan(Link, "", ref.key, "thread", "", "copied")
+        holders = [fork.target_key for fork in forks if int(ref.part) <= int(fork.target_part)]
+        copies = [Ref("message", key=thread, part=ref.part) for thread in holders]
+        if ref in self._instead:
+            self._instead |= {copy: msgspec.structs.replace(self._instead[ref], thread=copy.key) for copy in copies}
         return copies
 
-    async def _covering(self, ref: Ref) -> list[Node]:
+    async def _covering(self, ref: Ref) -> list[Ref]:
         """Return the summaries and compaction items that cover a message."""
         summaries = await self._scan(Summary, ref.key)
         # A provider's compaction item stands for everything before it, in a form that nobody can edit.
         is_compacted = Test(("metadata", COMPACTED_BY), "$in", [*PROVIDERS])
         items = await self._scan(Message, ref.key, after=(int(ref.part),), where=is_compacted)
-        covering = [summary_ref(row) for row in summaries if row.first <= int(ref.part) <= row.last]
-        return [*map(Node, covering), *(Node(message_ref(item)) for item in items)]
+        return [
+            *(summary_ref(row) for row in summaries if row.first <= int(ref.part) <= row.last),
+            *map(message_ref, items),
+        ]
 
     # -- deleting rows
 
     async def _delete_reached(self, root: Ref) -> bool:
         """Delete everything that the walk reached, and return whether there was anything."""
-        doomed = [node for node in self._seen.values() if node.before is None]
-        doomed = [node for node in doomed if node.ref not in self._erased or await self._exists(node)]
+        doomed = [ref for ref in self._seen if ref not in self._kept and ref not in self._erased]
         # Derived things are deleted before their sources, so that a repeated erasure still reaches the rest. The first
         # message of a thread decides from where the thread is indexed again.
         doomed.reverse()
-        doomed.sort(key=lambda node: int(node.ref.part) if node.ref.kind == "message" else 0)
+        doomed.sort(key=lambda ref: int(ref.part) if ref.kind == "message" else 0)
         for start in range(0, len(doomed), THINGS_PER_COMMIT):
             await self._core.retry(partial(self._delete, doomed[start : start + THINGS_PER_COMMIT], root))
-        self._erased |= {node.ref for node in doomed}
+        self._erased.update(doomed)
         return bool(doomed)
 
-    async def _delete(self, nodes: Sequence[Node], root: Ref) -> None:
+    async def _delete(self, refs: Sequence[Ref], root: Ref) -> None:
         locks, changes = list[Change](), list[Change]()
-        for node in nodes:
-            changes += await self._changes(node, root, locks)
+        for ref in refs:
+            changes += await self._changes(ref, root, locks)
         await self._apply(changes, locks)
 
-    async def _exists(self, node: Node) -> bool:
-        row = await self._row(node.ref)
-        if node.ref.kind == "thread" and row is None:  # an interrupted fork has messages and no thread yet
-            return bool(await self._scan(Message, node.ref.key, limit=1))
-        return row is not None and row != node.instead
-
-    async def _changes(self, node: Node, root: Ref, locks: list[Change]) -> list[Change]:
+    async def _changes(self, ref: Ref, root: Ref, locks: list[Change]) -> list[Change]:
         """Return the changes that delete a thing and raise its epoch, and add the locks that they need to `locks`."""
-        ref, row = node.ref, await self._row(node.ref)
+        row = await self._row(ref)
         thread = await self._get(Thread, ref.key) if ref.owner.kind == "thread" else None
         ns = thread.ns if thread is not None else getattr(row, "ns", ref.ns)
         rows = await self._samples(ref.kind, *(name for name in (ref.ns, ref.key) if name))
@@ -342,7 +345,7 @@ class Eraser:
             # Remember its last number, so that numbers are not reused; an append meanwhile makes this retry.
             locks += numbering_changes(self._core, thread)
             # If this run is interrupted, the next one finds what was derived from the thread by this link.
-            changes.append(owned(self._core, ns, "thread", ref.key))
+            changes.append(self._owned(ns, "thread", ref.key))
         elif thread is not None:
             # The archiver folds the thread again, and one that is running fails.
             changes.append(Put(index_job(self._org, ns, f"thread:{ref.key}", to_datetime(0), "archive")))
@@ -358,7 +361,8 @@ class Eraser:
             # The caller named it or its user, so the sources that are left must not bring it back.
             changes += await self._value_tombstones(ref, rows)
         if row is not None:
-            changes.append(Delete(type(row), row.row_key) if node.instead is None else Load(node.instead))
+            instead = self._instead.get(ref)
+            changes.append(Delete(type(row), row.row_key) if instead is None else Load(instead))
         return changes
 
     async def _samples(self, owner: str, *names: str) -> list[Any]:
@@ -370,12 +374,19 @@ class Eraser:
     async def _names(self, ref: Ref) -> list[Change]:
         """Return changes that forget a document's bare name, unless a document in another namespace has it too."""
         bare = Ref("document", key=ref.key)
-        changes: list[Change] = [*raised(self._core, bare), owned(self._core, ref.ns, "document", ref.key)]
+        changes: list[Change] = [*raised(self._core, bare), self._owned(ref.ns, "document", ref.key)]
         for ns in {link.source_ns for link in await owners(self._core, "document", ref.key)} - {ref.ns}:
             is_there = await self._get(Document, ns, ref.key) is not None
             if is_there or await self._scan(Document, ns, where=same("source", ref.key), limit=1):
                 return changes
         return [*changes, self._tombstone("source", bare.fingerprint)]
+
+    def _owned(self, ns: str, kind: str, key: str) -> Change:
+        """Return the link from a namespace to a thing that is being deleted."""
+        change = owned(self._core, ns, kind, key)
+        # The next walk must not take the version that is written here for that of somebody else.
+        self._rewritten[change.record.row_key] = self._links.get(change.record.row_key, 0) + 1
+        return change
 
     async def _under_user(self, ns: str) -> list[Change]:
         """Return deletions of a user's data outside the namespace's rows: tasks, working memory, entities and jobs."""
@@ -413,48 +424,25 @@ class Eraser:
 
     async def _finish(self, end: End, everywhere: bool) -> None:
         """Delete links and traces, and recompute statistics, in the commit that ends the erasure."""
-        locks, deletions = await self._link_deletions()
+        # If somebody derived a target again since its links were read, the commit fails, and the graph is walked again.
+        links = [(key, version) for key, version in self._links.items() if key not in self._held]
+        deletions = [change for key, version in links for change in (Expect(Link, key, version), Delete(Link, key))]
         deletions += await self._traces()
         # Recall statistics name speakers and standing items.
         spaces = {stats.ns for stats in await self._scan(NamespaceStats)} if everywhere else self._touched
         sums = [change for ns in sorted(spaces) for change in await recount_changes(self._core, ns)]
-        # Each part has the locks, because others may derive something between two commits.
         while len(deletions) > DELETIONS_PER_COMMIT:
-            await self._apply(deletions[:DELETIONS_PER_COMMIT], locks)
+            await self._apply(deletions[:DELETIONS_PER_COMMIT])
             deletions = deletions[DELETIONS_PER_COMMIT:]
         gone = Counter(change.kind.table.name for change in deletions if isinstance(change, Delete))
         endings = end(dict(sorted((self._counts + gone).items())))
-        await self._apply([*deletions, *sums], locks, [*endings, *self._companions])
+        await self._apply([*deletions, *sums], endings=[*endings, *self._companions])
         self._companions.clear()
-
-    async def _link_deletions(self) -> tuple[list[Change], list[Change]]:
-        """Return the locks for, and the deletions of, the links whose targets are gone."""
-        # Each deletion expects the version of the link from before the links from its target were read. Whoever derives
-        # that target again writes the link again, and whoever deletes it again raises its epoch. In both cases the
-        # commit fails, and the graph is walked once more.
-        locks: dict[Key, Change] = {}
-        changes: list[Change] = []
-        for key, (link, targets) in self._links.items():
-            is_document = link.target_kind == "document"
-            target = Ref("document", link.source_ns, link.target_key) if is_document else link.target
-            if self._held.isdisjoint(targets) and not await self._leads_on(link, target):
-                changes += [Expect(Link, key, link.version), Delete(Link, key)]
-                epoch = (self._org, target.owner.fingerprint)
-                locks |= {epoch: self._epochs[epoch]} if epoch in self._epochs else {}
-        return list(locks.values()), changes
-
-    async def _leads_on(self, link: Link, target: Ref) -> bool:
-        """Return whether a link leads to a thing that names its source and was created after the walk began."""
-        node = self._seen.get(target.owner)
-        if link.relation in ("carried", "written", "imported") or (node is not None and node.before is not None):
-            return False  # the thread of these messages stays, as does a thread that belongs to others by now
-        row = await self._row(target)
-        return row is not None and link.source.id in getattr(row, "sources", (link.source.id,))
 
     async def _traces(self) -> list[Delete]:
         """Return deletions of the audit events about deleted things, because these events contain the things' names."""
         events: list[AuditEvent] = []
-        for ref in [node.ref for node in self._seen.values() if node.before is None and node.instead is None]:
+        for ref in [ref for ref in self._seen if ref not in self._kept and ref not in self._instead]:
             events += await self._scan(AuditEvent, ref.id, index="by_subject")
             if ref.kind in ("namespace", "thread"):
                 starts = f"{ref.ns}/" if ref.ns else f"{ref.key}#"
@@ -490,7 +478,9 @@ class Eraser:
     async def _get(self, record_type: type[R], *key: str | int) -> R | None:
         return await self._core.store.get(record_type, (self._org, *key), now=0)
 
-    async def _apply(self, changes: Sequence[Change], locks: Sequence[Change], endings: Sequence[Change] = ()) -> None:
+    async def _apply(
+        self, changes: Sequence[Change], locks: Sequence[Change] = (), endings: Sequence[Change] = ()
+    ) -> None:
         """Commit changes and count the rows they deleted. Deletions among the locks and the endings are not counted,
         such as that of the job of this erasure, which nobody asked to forget."""
         results = await self._core.apply(*locks, *_once([*changes, *endings]))

@@ -97,17 +97,17 @@ class Forgetting:
         if len(named) != 1:
             raise UsageError("pass exactly one of user=, thread=, message=, fact= or source=")
         encryption = self._encryption(user) if shred else None
+        if not preview:
+            await self.resume()
+        root = await self._root(*named[0])
         if preview:
-            root = await self._root(*named[0])
             eraser = Eraser(self._core.batched())  # nobody commits this batch
             complete = await eraser.erase(root, lambda counts: ())
             return Erasure(_option(root), eraser.counts, 0, preview=True, complete=complete)
-        await self.resume()
-        root = await self._root(*named[0])
         job = self._job(root, physical)
         # The Delete makes this batch count as a deletion, which succeeds on a full disk.
         await self._core.apply(Delete(Job, job.row_key), Put(job))
-        erasure = await self._erase(job.row_key, root, physical)
+        erasure = await self._erase(job)
         if encryption is None:
             return erasure
         from ...gate.encryption import destroy_and_prove
@@ -138,9 +138,7 @@ class Forgetting:
             elif scope.user is None or job.ns == scope.own():
                 user = job.ns.removeprefix("user:") if job.ns.startswith("user:") else None
                 asked = Forgetting(self._core.narrowed(scope.narrow(user=user)) if user else self._core)
-                root = msgspec.convert(job.payload["root"], Ref)
-                # The last argument: all namespaces are settled, because those of the first attempt are not known.
-                done.append(await asked._erase(job.row_key, root, job.payload["physical"], True))
+                done.append(await asked._erase(job))
         return done
 
     async def _root(self, option: str, value: Any) -> Ref:
@@ -189,7 +187,8 @@ class Forgetting:
         job = index_job(self._core.org, ns, item, at, FORGET_QUEUE)
         return msgspec.structs.replace(job, payload=payload)
 
-    async def _erase(self, job: Key, root: Ref, physical: bool, resumed: bool = False) -> Erasure:
+    async def _erase(self, job: Job) -> Erasure:
+        root, physical = msgspec.convert(job.payload["root"], Ref), job.payload["physical"]
         eraser, option = Eraser(self._core), _option(root)
         # The job names what was forgotten, so it is deleted before the files are scrubbed; a scrub job, which names
         # nothing, replaces it, so that a failed scrub is done by the next forgetting.
@@ -199,13 +198,14 @@ class Forgetting:
             # The event names only a fingerprint: it records that something was forgotten, not what.
             detail: JsonObject = {"counts": counts, "physical": physical}
             event = audit(self._core, "forget", option, fingerprint(root.id), detail=detail)
-            changes: list[Change] = [Delete(Job, job), event, *([Put(scrub)] if physical else [])]
+            changes: list[Change] = [Delete(Job, job.row_key), event, *([Put(scrub)] if physical else [])]
             if option == "user":
                 changes[1] = Put(msgspec.structs.replace(event.record, user=None))
                 changes.append(DeleteRange(ChangeNotice, (self._core.org, root.ns)))
             return changes
 
-        complete = await eraser.erase(root, end, everywhere=resumed)
+        # A stored job is from an earlier attempt. Nobody knows in which namespaces that one deleted something.
+        complete = await eraser.erase(root, end, everywhere=job.version > 0)
         # After the last commit, because a reader could fill the caches again with rows that are still there.
         self._core.shared.drop_cached(self._core.org)
         if physical:

@@ -108,8 +108,8 @@ async def owners(core: Core, kind: str, id: str) -> list[Link]:
 
 
 async def links_to(core: Core, ref: Ref) -> list[Link]:
-    """Return the links to a thing from its sources."""
-    return await core.scan(Link, ref.ns, ref.key, ref.kind, ref.part, index="by_target")
+    """Return the links to a thing and its parts from their sources."""
+    return await core.scan(Link, ref.ns, ref.key, ref.kind, *([ref.part] if ref.part else []), index="by_target")
 
 
 async def sources_of(core: Core, record: Record) -> list[str]:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ...context.tool_choice import ToolChoice
     from ...recall.hit import Hit
     from .settings import AssembledRequest, Prefix
+    from .tools import ToolRecall
 
 NEIGHBOUR_MESSAGES = 10
 """How many messages around a pinned one to search for the rest of its tool exchange."""
@@ -56,7 +57,7 @@ class _Loaded(NamedTuple):
     prefix: type[Prefix]
     needs_of: Callable[[object], Needs]
     no_tools: ToolChoice
-    chosen_tools: Callable[..., Awaitable[ToolChoice]]
+    tools: type[ToolRecall]
     keep_settings: Callable[[Core, AssembledRequest], Awaitable[None]]
     as_budget: Callable[[Any], TokenBudget]
 
@@ -68,9 +69,9 @@ def _loaded() -> _Loaded:
     from ...context.reading import Reading
     from ...context.tool_choice import NO_TOOLS
     from .settings import AssembledRequest, Prefix, keep_settings
-    from .tools import chosen_tools
+    from .tools import ToolRecall
 
-    return _Loaded(Reading, AssembledRequest, Prefix, needs_of, NO_TOOLS, chosen_tools, keep_settings, as_budget)
+    return _Loaded(Reading, AssembledRequest, Prefix, needs_of, NO_TOOLS, ToolRecall, keep_settings, as_budget)
 
 
 class Recall(msgspec.Struct, frozen=True):
@@ -133,8 +134,8 @@ class Assembling:
         limits = checked_budget(core, DEFAULT_BUDGET if budget is None else budget)
         choice = loaded.no_tools
         if tools is not None or stash is not None or pinned_tools:
-            choice = await loaded.chosen_tools(
-                core, _query(input), tools, limits.tools, stash=stash, thread=thread, pinned=pinned_tools,
+            choice = await loaded.tools(core).choose(
+                _query(input), tools, limits.tools, stash=stash, thread=thread, pinned=pinned_tools,
                 earlier=earlier_tools,
             )  # fmt: skip
         parts: dict[str, Any] = {
@@ -172,6 +173,7 @@ class Assembling:
         if not pages and past is None:
             await Threads(core)._existing_or_fail(thread)
         context = await self._finished(reading)
+        # A request about the past, or inside a batch, says nothing about the program's next request.
         if is_present:
             request = loaded.request(
                 thread=thread, context=context, budget=limits, policy=policy, layout=layout, recall=recall,
@@ -203,6 +205,7 @@ class Assembling:
         used = [item.source.rpartition("/")[2] for item in context.memory_items if item.kind == "learning"]
         used += [line.source.rpartition("/")[2] for line in context.profile if line.lane in ("wishes", "corrections")]
         if used and self._core.scope.user is not None and self._core.moment is None:
+            # The count of uses is a write, and a full disk must not keep the program from its context.
             with shared.reading_on("the use of learnings"):
                 await Learnings(self._core).used(used)
         return context
@@ -218,6 +221,7 @@ class Assembling:
             page = await self._core.scan(
                 Message,
                 thread,
+                # The summary stands for everything up to this message.
                 after=(behind,),
                 before=(pages[-1].seq,) if pages else None,
                 reverse=True,
@@ -229,6 +233,7 @@ class Assembling:
                 break
         sizes = self._core.shared.message_tokens
         if (average := reading.average_tokens) is not None:
+            # A lost size only means that the next request guesses how many messages to read, so all may go at once.
             if len(sizes) >= MAX_SIZES:
                 sizes.clear()
             sizes[self._core.org, thread] = average
@@ -283,11 +288,9 @@ class Assembling:
             return cast("list[Item]", list(asked))
         from ...languages.small_talk import is_small_talk
 
-        spec, recalling = recall_spec(asked) or Recall(), Recalling(self._core)
+        spec = recall_spec(asked) or Recall()
         # Also for a message that needs no recall, so that a wrong option shows at the first request.
-        recalling.check(
-            namespaces=spec.namespaces, kinds=spec.kinds, top_k=spec.top_k, min_score=spec.min_score, where=spec.where
-        )
+        Recalling(self._core).check(**msgspec.structs.asdict(spec))
         query = _query(input)
         if not query.strip() or is_small_talk(query):
             return []
@@ -296,16 +299,8 @@ class Assembling:
         return [self._item(hit) for hit in worth_sending(query, await self._hits(query, spec))]
 
     async def _hits(self, query: str, spec: Recall) -> list[Hit]:
-        return await Recalling(self._core).recall(
-            query,
-            namespaces=spec.namespaces,
-            top_k=MAX_ITEMS if spec.top_k is None else spec.top_k,
-            kinds=spec.kinds,
-            min_score=spec.min_score,
-            where=spec.where,
-            bare=True,
-            floored=spec.min_score is None,
-        )
+        options = msgspec.structs.asdict(spec)
+        return await Recalling(self._core).recall(query, **options, bare=True, floored=spec.min_score is None)
 
     @staticmethod
     def _item(hit: Hit) -> MemoryItem:
@@ -327,6 +322,7 @@ class Assembling:
         mine = [hit.id for hit in hits if hit.id.rpartition("#")[0] == thread]
         seqs = [int(id.rpartition("#")[2]) for id in mine]
         messages = await self._core.get_many(Message, [(thread, seq) for seq in seqs if not oldest or seq < oldest])
+        # A tool call without its result would be refused by every provider.
         return [[message] for message in messages if message is not None and not message.tool_calls][:k]
 
 

@@ -36,6 +36,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 METHODS = ("run", "invoke", "arun", "ainvoke")
 TASK_HITS = 8
+MAX_QUERY_CHARACTERS = 4000
+"""How much of a task's texts is used to search for memories."""
 OWN_THREAD = "memorist.thread"
 """The state key of the thread that a scope's agents continue."""
 
@@ -108,7 +110,7 @@ class BlockingTask(Protocol):
     def __call__(self, function: Callable[P, T], /) -> Callable[P, T]: ...
 
 
-class Made(msgspec.Struct, frozen=True):
+class Basis(msgspec.Struct, frozen=True):
     """Records what a task's output is based on: the items recalled for it, and the time when the recall began."""
 
     since: datetime
@@ -118,7 +120,7 @@ class Made(msgspec.Struct, frozen=True):
     """This is the lowest trust level of the hits, or None if there are no hits."""
 
     @classmethod
-    def of(cls, since: datetime, hits: Sequence[Hit]) -> Made:
+    def of(cls, since: datetime, hits: Sequence[Hit]) -> Basis:
         """Create the record from the hits of a recall that began at a given time."""
         sources = dict.fromkeys(source_of(hit.kind, hit.namespace, hit.id) for hit in hits)
         return cls(since, tuple(sources), lowest_trust([str(hit.trust) for hit in hits]) if hits else None)
@@ -184,6 +186,7 @@ class Injection:
             input, thread=thread, budget=budget, system=system, tools=tools, policy=policy, scratchpad=scratchpad,
             layout=layout,
         )  # fmt: skip
+        # No transaction is open while the agent runs, because it may take minutes and use the memory itself.
         output = await _called(core, agent, call, input, context)
         if thread is None:
             # Only now, so that an agent that fails leaves no empty thread.
@@ -215,9 +218,12 @@ class Injection:
 
             async def run(*args: object, **kwargs: object) -> object:
                 texts = [value for value in (*args, *kwargs.values()) if isinstance(value, str)]
-                recalled = Made(self._core.at())
-                if recall is not None and recall is not False and takes and "recalled" not in kwargs:
-                    recalled, kwargs["recalled"] = await self._recalled(recall_spec(recall) or Recall(), texts)
+                recalled = Basis(self._core.at())
+                spec = recall_spec(recall)
+                if spec is not None and takes and "recalled" not in kwargs:
+                    if not texts:
+                        raise UsageError("a task with recall needs at least one text argument to search for")
+                    recalled, kwargs["recalled"] = await self.recall("\n".join(texts)[:MAX_QUERY_CHARACTERS], spec)
                 output = await _run(self._core, function, args, kwargs)
                 if remember is not None or thread is not None:
                     text = _output_text(output)
@@ -229,22 +235,16 @@ class Injection:
 
         return cast(AsyncTask, wrap)
 
-    async def _recalled(self, spec: Recall, texts: Sequence[str]) -> tuple[Made, list[Hit]]:
-        if not texts:
-            raise UsageError("a task with recall needs at least one text argument to search for")
-        return await self.recall("\n".join(texts)[:4000], spec)
-
-    async def recall(self, query: str, spec: Recall) -> tuple[Made, list[Hit]]:
+    async def recall(self, query: str, spec: Recall) -> tuple[Basis, list[Hit]]:
         """Return the memories recalled for a task's query, and the sources of its output."""
         since = self._core.at()
-        hits = await self._core.part(Recalling).recall(
-            query, namespaces=spec.namespaces, top_k=TASK_HITS if spec.top_k is None else spec.top_k,
-            kinds=spec.kinds,
-            min_score=spec.min_score, where=spec.where,
-        )  # fmt: skip
-        return Made.of(since, hits), hits
+        options: dict[str, Any] = msgspec.structs.asdict(spec) | {
+            "top_k": TASK_HITS if spec.top_k is None else spec.top_k
+        }
+        hits = await self._core.part(Recalling).recall(query, **options)
+        return Basis.of(since, hits), hits
 
-    async def keep(self, output: Output, recalled: Made) -> bool:
+    async def keep(self, output: Output, recalled: Basis) -> bool:
         """Store the output as a fact and the exchange as messages in one commit, each with its sources.
 
         Return False if there is no fact to store, because one of its sources was forgotten in the meantime.
@@ -266,6 +266,7 @@ class Injection:
 
 
 def _callable(agent: Agent, blocking: bool) -> Callable[..., object]:
+    # An agent object is often callable too, with other arguments than its `run`.
     if callable(agent) and not any(hasattr(agent, name) for name in METHODS):
         return agent
     order = METHODS if blocking else ("arun", "ainvoke", "run", "invoke")

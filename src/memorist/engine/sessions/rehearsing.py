@@ -58,6 +58,7 @@ class Reads:
         if kind is Fact and key in self._supposed.facts:
             return self._supposed.facts[key]
         row: Any = await self._store.get(kind, key, now=now)
+        # Pins name messages by number, so those of hidden messages must be hidden too.
         if kind is Pins and row is not None and row.thread == self._supposed.thread:
             return msgspec.structs.replace(row, seqs=tuple(seq for seq in row.seqs if self._is_said(seq)))
         return row
@@ -86,6 +87,7 @@ class Reads:
 
     async def _facts(self, asked: Scan[Any], now: int) -> list[object]:
         """Return the facts under a prefix, with assumed facts in place of stored ones."""
+        # An assumed fact may take the place of a stored one or stand between two, so the limit counts the merged rows.
         stored = await self._store.scan(asked, now=now)
         rows = {row.row_key: row for row in stored if row.row_key not in self._supposed.facts}
         for key, fact in self._supposed.facts.items():
@@ -136,14 +138,13 @@ class Rehearsal(Assembling):
         await catch_up(self._whole, [ns])
 
     async def _hits(self, query: str, spec: Recall) -> list[Hit]:
-        at = self._supposed.at
-        asked: dict[str, Any] = {
-            "namespaces": spec.namespaces, "top_k": 100 if spec.top_k is None else spec.top_k, "kinds": spec.kinds,
-            "min_score": spec.min_score, "where": spec.where, "before": at, "floored": spec.min_score is None,
-        }  # fmt: skip
+        options: dict[str, Any] = msgspec.structs.asdict(spec) | {
+            "before": self._supposed.at,
+            "floored": spec.min_score is None,
+        }
         # The hits of a context come without reasons; the same recall with reasons says why each was found.
-        hits = await Recalling(self._whole).recall(query, **asked, bare=True)
-        reasons = {hit.id: hit.reasons for hit in await Recalling(self._whole).recall(query, **asked)}
+        hits = await Recalling(self._whole).recall(query, **options, bare=True)
+        reasons = {hit.id: hit.reasons for hit in await Recalling(self._whole).recall(query, **options)}
         hits = [msgspec.structs.replace(hit, reasons=reasons.get(hit.id, hit.reasons)) for hit in hits]
         until, thread = self._supposed.until, self._supposed.thread
         if until is not None:

@@ -42,6 +42,8 @@ PERSISTED, PASSED = "memorist.turns.persisted", "memorist.turns.passing"
 """State keys under which each user's turns in ended sessions are counted."""
 
 
+MIN_ARCHIVED_TOKENS = 200
+"""A shorter conversation is not folded at the end, because its summary would hardly be shorter."""
 MIN_HISTORY_PART = 4
 """A thread is folded as if history had at least this fraction of the request."""
 END_SECONDS = 30.0
@@ -133,10 +135,8 @@ class AsyncSession:
         self._core = core.narrowed(core.scope.narrow(user=user)) if user else core
         self._agent = agent
         self._thread = new_id() if thread is None else thread
-        self._written = False
-        """Whether the thread is known to exist. Building a context is not enough to create it."""
-        self._looked = thread is None
-        """Whether the session has looked for the thread. A new id does not have to be looked up."""
+        self._is_stored: bool | None = False if thread is None else None
+        """Whether the thread exists, or None if the session has not looked for it yet. A new id is not looked up."""
         self._budget = checked_budget(core, budget)
         self._policy = policy
         self._layout: Layout = layout
@@ -179,7 +179,7 @@ class AsyncSession:
         if not await self._exists():
             ns, metadata = self._origin()
             await self._core.part(Threads).create(ns, id=self.thread, metadata=metadata)
-            self._written = True
+            self._is_stored = True
         return self
 
     async def add(self, *messages: Given | Sequence[Given], key: str | None = None) -> list[MessageReceipt]:
@@ -205,20 +205,11 @@ class AsyncSession:
             'Lisbon'
         """
         self._check_open()
-        spoken = await with_child_sources(self._core, self.thread, spoken_messages(messages))
-        turn = Turn(tuple(self._attached(message) for message in spoken), self._turns + 1)
+        turn = Turn(await self._turn_messages(spoken_messages(messages)), self._turns + 1)
         keep = bool(self._should_persist(turn))
-        turn_messages = turn.messages if keep else [_passing(message) for message in turn.messages]
+        receipts = await self._append(turn, keep, key)
+        self._is_stored = True
         # The number grows only after the append, so a turn that is added again after an error has the same key.
-        key = key or f"{self.id}/{turn.number}"
-        if await self._exists():
-            receipts = await Threads(self._core).append(self.thread, *turn_messages, key=key)
-        else:
-            ns, metadata = self._origin()
-            threads = Threads(self._core)
-            thread = threads._new(ns, None, self.thread, metadata, None)
-            receipts = await threads._append_new(thread, keyed(turn_messages, key))
-            self._written = True
         self._turns += 1
         self._persisted += keep
         if self._on_turn_end is not None:
@@ -274,6 +265,7 @@ class AsyncSession:
             tools = as_tools(tools)
         room = self._history_room(self._system if system is None else system, tools)
         if exists:
+            # If the store refuses the summary, the context is still built, and its window drops the oldest messages.
             with self._core.shared.reading_on("summaries of sessions"):
                 await self._fold(room)
         assembling = Assembling(self._core, int(self._compact[0] * room), self._prefix)
@@ -330,6 +322,7 @@ class AsyncSession:
         self._check_open()
         if not brief.strip():
             raise UsageError("a child session needs a brief")
+        # The child's thread names this one as its parent, so this one must exist first.
         await self.start()
         own = await self._core.part(Threads).get(self.thread)
         ns = own.ns if own is not None else self._origin()[0]
@@ -339,8 +332,8 @@ class AsyncSession:
         await self._core.part(Threads).append(
             thread.id, {"role": "user", "content": brief, "pinned": True}, key=f"{thread.id}/brief"
         )
-        return self._core.kind(AsyncSession)(
-            self._core, thread.id, agent=agent, budget=self._budget if budget is None else budget,
+        return self._core.part(
+            AsyncSession, thread.id, agent=agent, budget=self._budget if budget is None else budget,
             policy=policy or self._policy, layout=self._layout, system=system, compact_at=self._compact[0],
             compact_to=self._compact[1], stash=self._stash if stash is None else stash, isolated=isolated,
         )  # fmt: skip
@@ -403,6 +396,7 @@ class AsyncSession:
         from ...context.read_tools import tool_name
 
         self.earlier_tools = [tool_name(tool) for tool in context.tools] if context.account.tools_left else []
+        # The copy below would hash all messages again, so the session keeps the context whose pieces are computed.
         before, self._sent = self._sent, context
         if before is None:
             return context
@@ -410,8 +404,7 @@ class AsyncSession:
         from ...context.usage import price_of
 
         broken = priced(find_break(before.pieces, context.pieces), price_of(self._model))
-        self._sent = context = replace(context, broken=broken)
-        return context
+        return context if broken is None else replace(context, broken=broken)
 
     async def state(self) -> SessionState:
         """Return a snapshot of the session: its turns, how much of it is folded, and its cache.
@@ -447,12 +440,8 @@ class AsyncSession:
         """
         if self._ended is not None:
             return self._ended
-        if await self._exists():
-            summary = await self._archive()
-            await self._count()
-            self._ended = Ended(self.thread, self._turns, summary, await self._derive())
-        else:
-            self._ended = Ended("", 0, None, 0)
+        # Set before the hook runs, so that a hook that fails or calls `end` does not end the session twice.
+        self._ended = await self._conclude() if await self._exists() else Ended("", 0, None, 0)
         if self._on_session_end is not None:
             await self._core.runtime.resolve(self._on_session_end(self._ended))
         return self._ended
@@ -470,10 +459,9 @@ class AsyncSession:
 
     async def _exists(self) -> bool:
         """Return whether the thread exists. An id passed by the caller is looked up once."""
-        if not self._looked:
-            self._written = await self._core.part(Threads).get(self.thread) is not None
-            self._looked = True
-        return self._written
+        if self._is_stored is None:
+            self._is_stored = await self._core.part(Threads).get(self.thread) is not None
+        return self._is_stored
 
     def _origin(self) -> tuple[str, dict[str, Any]]:
         """Return the namespace and metadata of a thread that this session creates."""
@@ -481,11 +469,33 @@ class AsyncSession:
         about = {key: value for key, value in (("user", self._user), ("agent", self._agent)) if value}
         return ns, {**about, "session": self.id}
 
+    async def _turn_messages(self, messages: list[Message]) -> tuple[Message, ...]:
+        """Return the messages of a turn as they are stored, with recalled items and the sources of child results."""
+        sourced = await with_child_sources(self._core, self.thread, messages)
+        return tuple(self._attached(message) for message in sourced)
+
+    async def _append(self, turn: Turn, keep: bool, key: str | None) -> list[MessageReceipt]:
+        """Store a turn, and its thread if it is new, in one transaction."""
+        threads = Threads(self._core)
+        messages = turn.messages if keep else [_passing(message) for message in turn.messages]
+        key = key or f"{self.id}/{turn.number}"
+        if await self._exists():
+            return await threads.append(self.thread, *messages, key=key)
+        ns, metadata = self._origin()
+        return await threads._append_new(threads._new(ns, None, self.thread, metadata, None), keyed(messages, key))
+
+    async def _conclude(self) -> Ended:
+        """Archive the conversation, count its turns and derive memories from it."""
+        summary = await self._archive()
+        await self._count()
+        return Ended(self.thread, self._turns, summary, await self._derive())
+
     async def _derive(self) -> int:
         """Run due jobs, and wait while a worker holds a job for this thread. Jobs waiting for a retry are left
         alone.
         """
         outbox, tries, end = Outbox(self._core.shared, self._core.org), 0, monotonic() + END_SECONDS
+        # A worker that holds the thread's job may have read it before the last turn, so what it leaves is run after it.
         done = await outbox.drain(seconds=END_SECONDS)
         while monotonic() < end and await self._in_hand():
             tries += 1
@@ -532,7 +542,7 @@ class AsyncSession:
     async def _archive(self) -> Summary | None:
         """Fold the older half of the conversation if it is long enough, and return the newest summary, if any."""
         thread = await Threads(self._core).get(self.thread)
-        if thread is None or thread.tokens < 200:
+        if thread is None or thread.tokens < MIN_ARCHIVED_TOKENS:
             return None
         folded = await Folding(self._core).fold(
             self.thread, room_tokens=thread.tokens, compact_at=0.5, compact_to=0.45, model=self._core.shared.model

@@ -7,7 +7,7 @@ anything, and would make every row large.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from hashlib import blake2b
 from typing import TYPE_CHECKING
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from ...context.given import About, Item, Layout
     from ...context.plan import Policy
     from ..recalling import Spaces
-    from .assembling import Recall
 
 REWRITE_SECONDS = 600.0
 """Unchanged settings are written again after this time, so that their date shows when they were last used."""
@@ -169,6 +168,7 @@ async def _write(core: Core, thread: str, settings: RequestSettings) -> None:
     fields = msgspec.to_builtins(settings)
     if log is None:
         log = RequestLog(org=core.org, thread=thread, reports=[], pieces=[], updated_at=settings.at)
+    # The row also contains reports on earlier requests, and one that was added since the read must not be lost.
     fresh = msgspec.structs.replace(log, settings=fields, updated_at=settings.at)
     await core.apply(*guards, Expect(RequestLog, fresh.row_key, log.version), Put(fresh))
 
@@ -176,18 +176,19 @@ async def _write(core: Core, thread: str, settings: RequestSettings) -> None:
 def describe(request: AssembledRequest, at: datetime) -> RequestSettings:
     """Return the settings of an assembled request."""
     from ...context.policy_names import has_functions, policy_fields
+    from ...context.read_tools import tool_name
 
-    context, policy, spec = request.context, request.policy, recall_spec(request.recall)
+    context, policy, recall = request.context, request.policy, recall_spec(request.recall)
+    spec = recall or Recall()
     sections = {section.name: section.tokens for section in context.manifest.sections}
     return RequestSettings(
         budget=msgspec.structs.asdict(request.budget), policy=policy_fields(policy),
         policy_functions=policy is not None and has_functions(policy),
-        layout=request.layout, recall=spec is not None, top_k=None if spec is None else spec.top_k,
-        kinds=None if spec is None or spec.kinds is None else list(spec.kinds),
-        min_score=None if spec is None else spec.min_score, namespaces=None if spec is None else _spaces(spec),
+        layout=request.layout, recall=recall is not None, top_k=spec.top_k,
+        kinds=None if spec.kinds is None else list(spec.kinds), min_score=spec.min_score, namespaces=_spaces(spec),
         profile=request.profile is not False, stash=request.stash,
         fold_tokens=request.fold_tokens, counter=context.account.counter,
-        system_tokens=sections.get("system", 0), tools=[_tool_name(tool) for tool in context.tools],
+        system_tokens=sections.get("system", 0), tools=[tool_name(tool) for tool in context.tools],
         tools_tokens=sections.get("tools", 0), prefix=request.prefix.repeatable, prefix_at=request.prefix_at, at=at,
     )  # fmt: skip
 
@@ -197,11 +198,6 @@ def _spaces(spec: Recall) -> list[str] | None:
     if spaces is None:
         return None
     return [str(space) for space in spaces] if isinstance(spaces, list | tuple) else [str(spaces)]
-
-
-def _tool_name(tool: object) -> str:
-    inner = tool.get("function", tool) if isinstance(tool, Mapping) else {}
-    return str(inner.get("name") or "") if isinstance(inner, Mapping) else ""
 
 
 async def stored_settings(core: Core, thread: str) -> RequestSettings | None:

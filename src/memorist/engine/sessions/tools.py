@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     import numpy as np
 
     from ...context.given import Tool
-    from ...context.tokens import Counter
     from ...context.tool_choice import ToolChoice
 
 READ_BACK_MESSAGES = 64
@@ -49,6 +48,7 @@ class ToolRecall:
         if not query.strip():
             return list(range(len(tools)))
         texts = [tool_text(tool) for tool in tools]
+        # Both rankings count by rank, because a word score and a cosine similarity have no common scale.
         by_words = [index for index, _ in rank_by_words(query, texts)]
         scores = dict.fromkeys(by_words, 0.0)
         for ranking in (by_words, await self._by_meaning(query, texts)):
@@ -69,6 +69,7 @@ class ToolRecall:
             asked = await shared.embedder.embed([content(query) if shared.embedder.static else query], query=True)
             vectors = await self._vectors(texts)
         except ModelError as problem:
+            # The ranking by words is still useful, and `doctor` reports the embedder.
             shared.note("embedder", problem)
             return []
         order = np.argsort(-(vectors @ np.asarray(asked)[0]), kind="stable")
@@ -87,6 +88,7 @@ class ToolRecall:
         missing = [text for text in dict.fromkeys(texts) if (embedder.name, text) not in cache]
         if missing:
             if len(cache) + len(missing) > MAX_CACHED_VECTORS:
+                # The vectors of this call's other texts go too, so all of them are embedded again.
                 cache.clear()
                 missing = list(dict.fromkeys(texts))
             for text, vector in zip(missing, np.asarray(await embedder.embed(missing)), strict=True):
@@ -96,48 +98,34 @@ class ToolRecall:
     async def choose(
         self,
         query: str,
-        tools: Sequence[Tool],
+        tools: Iterable[Tool] | None,
         ceiling: int | None,
-        counter: Counter,
         *,
+        stash: int | None,
         thread: str | None,
         pinned: Sequence[str],
         earlier: Sequence[str],
     ) -> ToolChoice:
-        """Return the tools of a request that fit within their ceiling; see `memorist.context.tool_choice`."""
+        """Return the tools of a request that fit within their ceiling; see `memorist.context.tool_choice`.
+
+        If there is a `stash`, the tools include those that read back long results.
+        """
         from ...context.measure import count_tools
+        from ...context.read_tools import SEARCH_HISTORY, with_read_tools
+        from ...context.reading import as_tools
+        from ...context.stash import READ_MORE
         from ...context.tool_choice import choose_tools, used_tools
 
-        if ceiling is None or count_tools(tools, counter) <= ceiling:
-            return choose_tools(tools, None, counter, ranked=(), pinned=pinned)
+        definitions, counter = as_tools(tools), self._core.shared.counter
+        if stash is not None:
+            definitions = tuple(with_read_tools(definitions))
+            pinned = (*pinned, READ_MORE, SEARCH_HISTORY)
+        if ceiling is None or count_tools(definitions, counter) <= ceiling:
+            return choose_tools(definitions, None, counter, ranked=(), pinned=pinned)
         newest = [] if thread is None else await self._core.scan(
             Message, thread, reverse=True, limit=READ_BACK_MESSAGES
         )  # fmt: skip
         used = used_tools(newest[::-1])
-        ranked = () if earlier else await self.rank(query, tools)
-        return choose_tools(tools, ceiling, counter, ranked=ranked, pinned=pinned, used=used, earlier=earlier)
-
-
-async def chosen_tools(
-    core: Core,
-    query: str,
-    tools: Iterable[Tool] | None,
-    ceiling: int | None,
-    *,
-    stash: int | None,
-    thread: str | None,
-    pinned: Sequence[str],
-    earlier: Sequence[str],
-) -> ToolChoice:
-    """Return the tools of a request, including those that read back long results if there is a `stash`."""
-    from ...context.read_tools import SEARCH_HISTORY, with_read_tools
-    from ...context.reading import as_tools
-    from ...context.stash import READ_MORE
-
-    definitions = as_tools(tools)
-    if stash is not None:
-        definitions = tuple(with_read_tools(definitions))
-        pinned = (*pinned, READ_MORE, SEARCH_HISTORY)
-    return await ToolRecall(core).choose(
-        query, definitions, ceiling, core.shared.counter, thread=thread, pinned=pinned, earlier=earlier
-    )
+        # After the first request, only tools that the thread has used are added, so nothing has to be ranked.
+        ranked = () if earlier else await self.rank(query, definitions)
+        return choose_tools(definitions, ceiling, counter, ranked=ranked, pinned=pinned, used=used, earlier=earlier)

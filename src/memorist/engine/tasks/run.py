@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from datetime import timedelta
 from functools import partial
 from types import TracebackType
@@ -17,7 +17,7 @@ from ...stores.base import Change
 from ...values import Json, as_name
 from ..audit import audit
 from ..core import Core
-from .steps import NOTHING, Saved, load, moved, refuse_taken, save_changes, written
+from .steps import NOTHING, Saved, load, refuse_taken, row_changes, save_changes
 
 if TYPE_CHECKING:
     from ...memory import AsyncMemory
@@ -202,9 +202,9 @@ class AsyncTaskRun:
             ...     task.heartbeat()
         """
         saved = self._held
-        changes = moved(saved.task, leased_until=self._until(), updated_at=self._core.at())
+        changes, task = row_changes(saved.task, leased_until=self._until(), updated_at=self._core.at())
         await self._commit(changes, saved)
-        saved.task = written(changes)
+        saved.task = task
 
     def batch(self) -> AsyncMemory:
         """Return a memory that collects changes for the task's next save to commit.
@@ -223,7 +223,8 @@ class AsyncTaskRun:
         """
         core = self._core.batched()
         # The list itself, not a copy: it grows with every call on the batch until the next save commits it.
-        self._effects, self._watched = core.batch.changes if core.batch else [], core.watched
+        if core.batch is not None:
+            self._effects, self._watched = core.batch.changes, core.batch.relied_on
         async_memory: AsyncMemory = core.facade()
         return async_memory
 
@@ -252,7 +253,8 @@ class AsyncTaskRun:
                 step=step,
                 **(fields or {"leased_until": self._until()}),
             )
-            await self._commit(changes if not self._effects else [*changes, *self._effects], saved)
+            effects = self._effects or []
+            await self._commit([*changes, *effects], saved, self._watched if effects else None)
         except BaseException:
             # The step was not saved, or nobody knows. The caller may try it again, which must not extend a list twice.
             for item in new:
@@ -264,21 +266,11 @@ class AsyncTaskRun:
         if state is not NOTHING:
             self.state = state
 
-    async def _commit(self, changes: list[Change], saved: Saved) -> None:
+    async def _commit(self, changes: list[Change], saved: Saved, threads: Mapping[str, str] | None = None) -> None:
+        """Commit changes of the task's own rows, and with them effects that rely on threads."""
         self._check_lease(saved)
-        if self._effects and self._watched:
-            rows = self._core.guards(changes, self._watched)
-            await self._core.retry(partial(self._guarded, changes, saved), rows=rows)
-        else:
-            await self._applied(changes, saved)
-
-    async def _guarded(self, changes: list[Change], saved: Saved) -> None:
-        """Commit with guards on the threads that the batch relies on, as `Core.commit` does."""
-        await self._applied(await self._core.guarded(changes, self._watched), saved)
-
-    async def _applied(self, changes: list[Change], saved: Saved) -> None:
         try:
-            await self._core.apply(*changes)
+            await self._core.apply_guarded(changes, threads or {})
         except Conflict as cause:
             # A conflict on the task's own row means that its lease moved; any other belongs to the effects.
             if cause.facts.get("key") != saved.task.row_key:
@@ -300,19 +292,16 @@ class AsyncTaskRun:
     # -- beginning and end
 
     async def __aenter__(self) -> Self:
-        self._saved = await self._taken()
-        if self._saved.image is None:
-            self.state = self._first_state
-        else:
-            self.state = self._saved.state()
+        self._saved = await self._acquire(partial(self._core.retry, self._take))
+        self.state = self._first_state if self._saved.image is None else self._saved.state()
         return self
 
-    async def _taken(self) -> Saved:
+    async def _acquire(self, take: Callable[[], Awaitable[T]]) -> T:
+        """Take the lease, and wait for at most `wait` seconds while another worker holds it."""
         waited, tries = 0.0, 0
         while True:
             try:
-                taken: Saved = await self._core.retry(self._take)
-                return taken
+                return await take()
             except LeaseLost:
                 if waited >= self._wait:
                     raise
@@ -333,7 +322,7 @@ class AsyncTaskRun:
                 task=self.task_id,
                 leased_until=task.leased_until,
             )
-        changes = moved(
+        changes, after = row_changes(
             task,
             status="running",
             owner=self._owner,
@@ -355,13 +344,14 @@ class AsyncTaskRun:
             # Cancelled, or the outcome is unknown: release the lease in case it was taken, or others would wait for it.
             await self._abandon()
             raise
-        saved.task = written(changes)
+        saved.task = after
         return saved
 
     async def _abandon(self) -> None:
         task = await self._core.get(Task, self.task_id)
         if task is not None and task.owner == self._owner:
-            await self._core.apply(*moved(task, owner=None, leased_until=None))
+            changes, _ = row_changes(task, owner=None, leased_until=None)
+            await self._core.apply(*changes)
 
     async def __aexit__(
         self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -384,7 +374,7 @@ class AsyncTaskRun:
 
     async def _release(self, saved: Saved) -> None:
         """Release the lease after an error, without saving the failed step, so that another worker can continue."""
-        changes = moved(saved.task, status="failed", owner=None, leased_until=None, updated_at=self._core.at())
+        changes, _ = row_changes(saved.task, status="failed", owner=None, leased_until=None, updated_at=self._core.at())
         try:
             await self._core.apply(*changes, audit(self._core, "fail", "task", self.task_id))
         except Conflict:

@@ -13,7 +13,7 @@ from ...records import CheckpointStep, Task
 from ...stores.base import Change, DeleteRange, Expect, Load
 from ...values import check_name, decode_json
 from ..core import Core
-from .patches import Patch, State, decode_patch, encode_patch, pack, unpack
+from .patches import Patch, State, decode_patch, encode, pack, unpack
 
 MAX_PATCHES = 512
 """The maximum number of patches between two snapshots, which limits how much a resume has to read."""
@@ -125,8 +125,8 @@ def save_changes(
     """
     image, patch = _next_state(saved, state, update, extend)
     items, new = _next_items(saved, completed, done)
-    body = b"" if patch is None or new is None else pack(encode_patch(patch))
-    size = sum(map(len, (image.keys or {"": image.whole}).values()))
+    body = b"" if patch is None or new is None else pack(encode(patch))
+    size = sum(map(len, image.keys.values())) + len(image.whole)
     snapshot = patch is None or new is None or _due(saved, size, _weight(body, new))
     if snapshot or new is None:
         body, new = pack(image.text()), tuple(items)
@@ -164,27 +164,19 @@ def save_changes(
         bases=(*saved.bases, number) if snapshot else saved.bases,
     )
     # The Expect fixes the version, so both rows are fully known, and Load saves the read that a Put would need.
-    changes: list[Change] = [expected(saved.task), Load(task), Load(row)]
+    changes: list[Change] = [_unchanged(saved.task), Load(task), Load(row)]
     if snapshot:
         _prune(changes, after)
     return changes, after
 
 
-def moved(task: Task, **fields: object) -> list[Change]:
-    """Return changes that update a task's row by compare-and-set on its version."""
+def row_changes(task: Task, **fields: object) -> tuple[list[Change], Task]:
+    """Return the changes that update a task's row by compare-and-set on its version, and the resulting row."""
     after = msgspec.structs.replace(task, version=task.version + 1, **fields)
-    return [expected(task), Load(after)]
+    return [_unchanged(task), Load(after)], after
 
 
-def written(changes: list[Change]) -> Task:
-    """Return the task's row as `moved` writes it."""
-    load = changes[1]
-    assert isinstance(load, Load) and isinstance(load.record, Task)
-    return load.record
-
-
-def expected(task: Task) -> Expect:
-    """Return the version that this task must still have."""
+def _unchanged(task: Task) -> Expect:
     return Expect(Task, task.row_key, task.version)
 
 
@@ -194,14 +186,11 @@ def _next_state(
     """Return the state to save, and the patch that leads to it, or None if a snapshot is needed."""
     before = saved.image
     if before is None:
-        return State.of(None if state is NOTHING else state), None
+        return State().replaced(None if state is NOTHING else state)[0], None
     patch = before.changed(update or {}, extend or {}) if update or extend else None
     if patch is not None:
         return before.patched(patch), patch
-    if state is NOTHING:
-        return before, Patch()
-    after = State.of(state, before)
-    return after, before.patch_to(after)
+    return (before, Patch()) if state is NOTHING else before.replaced(state)
 
 
 def _next_items(

@@ -93,25 +93,17 @@ class Tasks:
             saved = self._saved.get(new.task_id)
             if saved is None or (expect is not None and saved.task.version != expect):
                 saved = await load(self._core, new.task_id)
-            if saved is not None and expect is not None and saved.task.version != expect:
-                raise Conflict(
-                    "the task has changed since you loaded it; resume it again",
-                    expected=expect,
-                    actual=saved.task.version,
-                    task=new.task_id,
-                )
-            if saved is None and expect:
-                raise Conflict("the task no longer exists", expected=expect, actual=0, task=new.task_id)
+            version = 0 if saved is None else saved.task.version
+            if expect is not None and expect != version:
+                moved_on = "the task has changed since you loaded it; resume it again"
+                why = "the task no longer exists" if saved is None else moved_on
+                raise Conflict(why, expected=expect, actual=version, task=new.task_id)
             if saved is not None:
                 self._core.scope.writable(saved.task.ns)
             return await self._write(saved, new, ns, steps)
 
-        try:
-            # With `expect`, a conflict is the answer to the caller, so nothing is tried again.
-            saved = await (self._core.retry(attempt) if expect is None else attempt())
-        except Conflict:
-            self._saved.pop(new.task_id, None)
-            raise
+        # With `expect`, a conflict is the answer to the caller, so nothing is tried again.
+        saved = await (self._core.retry(attempt) if expect is None else attempt())
         return _checkpoint(saved, new.state)
 
     async def _write(self, saved: Saved | None, new: Checkpoint, ns: str, keep: object) -> Saved:

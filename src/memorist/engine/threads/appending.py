@@ -109,11 +109,8 @@ class Appending:
         # Pins, expectations and recalled text need rows that are read first and guarded; a plain message needs none.
         if plain:  # one change without guards or links, as most calls have it
             change = Append(core.org, id, tuple(stamped), at, keyed_messages.key, ns)
-            if create is None:
-                done = (await core.apply(change, self.job(id, ns, at))).appended(change)
-            else:
-                _, creation = await self._creation(create)
-                done = (await core.apply(*creation, change, self.job(id, ns, at))).appended(change)
+            creation = () if create is None else (await self._creation(create))[1]
+            done = (await core.apply(*creation, change, self.job(id, ns, at))).appended(change)
             if done.replayed:
                 return await self._replay(id, change, done)
             core.shared.wrote()
@@ -257,10 +254,7 @@ class Appending:
         if any(message.metadata and carried(message) for change in appends for message in change.messages):
             # Forgetting a source raises its epoch, which fails the commit; the next attempt sees that the source is
             # gone and leaves its text out.
-            done: tuple[Sequence[Append], Sequence[Appended]] = await self._core.retry(
-                lambda: self._append_derived(id, ns, appends, at, expect, create)
-            )
-            return done
+            return await self._core.retry(lambda: self._append_derived(id, ns, appends, at, expect, create))
         return appends, await self._commit(id, appends, [self.job(id, ns, at)], expect, create)
 
     async def _commit(
@@ -272,10 +266,7 @@ class Appending:
             return [results.appended(change) for change in appends]
         # The epochs among `others` were read by the caller, so a conflict on them is for the caller to repeat.
         read = {(kind.table.name, (self._core.org, id)) for kind in (Thread, Pins)}
-        done: Sequence[Appended] = await self._core.retry(
-            lambda: self._expecting(id, appends, others, expect, create), rows=read
-        )
-        return done
+        return await self._core.retry(lambda: self._expecting(id, appends, others, expect, create), rows=read)
 
     async def _append_derived(
         self, id: str, ns: str, appends: Sequence[Append], at: datetime, expect: int | None, create: Thread | None

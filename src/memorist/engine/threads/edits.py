@@ -122,7 +122,7 @@ class ThreadEdits:
         if await core.get(Thread, fork.id) is not None:
             raise taken(fork.id)
         try:
-            copied: Thread = await core.retry(lambda: self._copied(source, last, fork, is_prefix_shared))
+            copied = await core.retry(lambda: self._copied(source, last, fork, is_prefix_shared))
         except Conflict as conflict:
             if await core.get(Thread, fork.id) is None:
                 raise
@@ -157,9 +157,11 @@ class ThreadEdits:
             held = await guard(core, named)
             if held.forgotten:
                 copies = [bare(copy) for copy in copies]
-            links = dict.fromkeys(link for copy in copies for link in carried_links(copy, fork.created_at))
+            links = dict.fromkeys(other for copy in copies for other in carried_links(copy, fork.created_at))
             # Loaded, not appended, because copies keep the numbers of their originals.
-            await core.apply(*guards, *held.changes, *map(Load, copies), *map(Put, links))
+            # The link is written again with each part of the copy, so that an erasure which has already deleted the
+            # parts before it notices this one.
+            await core.apply(*guards, *held.changes, *map(Load, copies), *map(Put, [link, *links]))
             after, length = page[-1].seq, page[-1].seq
             tokens += sum(message.tokens or 0 for message in page)
         fork = _replace(fork, length=length, tokens=tokens)
@@ -167,7 +169,7 @@ class ThreadEdits:
         if is_prefix_shared:
             marks += await self._summaries(source, fork)
         # The row makes the copy visible. If another caller created a thread with this id meanwhile, that one stays.
-        await core.apply(*guards, Expect(Thread, fork.row_key, 0), Put(fork), *marks)
+        await core.apply(*guards, Expect(Thread, fork.row_key, 0), Put(fork), Put(link), *marks)
         return fork
 
     async def _summaries(self, source: Thread, fork: Thread) -> list[Change]:

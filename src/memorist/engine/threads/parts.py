@@ -54,6 +54,7 @@ async def _expiry(store: Store, changes: Sequence[Change], org: str, thread: str
     for change in changes:
         if isinstance(change, Put) and isinstance(change.record, Thread) and change.record.row_key == (org, thread):
             return change.record.expires_at
+    # Otherwise the thread is there already, and its parts must not outlive it.
     row = await store.get(Thread, (org, thread), now=now)
     return None if row is None else row.expires_at
 
@@ -96,6 +97,8 @@ async def released_parts(core: Core, thread: Thread, gone: Sequence[Message]) ->
 
 
 async def _digests_in_use(core: Core, thread: str, gone: Collection[int]) -> set[str]:
+    # With the store's own rows, in which the parts are set apart, and without expiry: a row that has expired but is not
+    # purged yet still holds its parts.
     scan = Scan(Message, (core.org, thread), where=Test(("metadata", PARTS), "$exists", True))
     rows = await core.store.scan(scan, now=0)
     return {digest for row in rows if row.seq not in gone for digest in part_digests(row)}
@@ -103,6 +106,7 @@ async def _digests_in_use(core: Core, thread: str, gone: Collection[int]) -> set
 
 async def release_parts(core: Core, id: str, gone: Sequence[Message]) -> None:
     """Delete the binary parts of deleted messages if no other message in the thread contains them."""
+    # Most messages are plain text, and need no read here.
     if not any(may_hold_parts(message) for message in gone):
         return
 

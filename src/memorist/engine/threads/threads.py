@@ -28,6 +28,7 @@ from ..core import Core
 from ..forgetting.guard import epochs, owned, raised
 from ..options import checked_limit, page
 from ..removal import part_deletions
+from ..results import Results
 from .appending import MAX_CACHED_THREADS, Appending, Keyed, keyed
 from .attributing import SummaryLine, attribute_lines
 from .edits import ThreadEdits, another_version, checked_roles, child_link, sorted_threads, taken
@@ -237,6 +238,7 @@ class Threads:
         """Create a thread and append to it in one transaction, or only append if it already exists in this
         namespace.
         """
+        # Not `core.retry`: after a lost race the thread is usually there, which needs another call than this one.
         while True:
             try:
                 return await self._appending.append(asked.id, asked.ns, keyed_messages, expect, create=asked)
@@ -380,8 +382,7 @@ class Threads:
             )
             return _replace(changed, version=results.stored(changed).version)
 
-        done: Thread = await self._core.retry(attempt)
-        return done
+        return await self._core.retry(attempt)
 
     async def pop(self, id: str) -> Message | None:
         """Remove and return the newest message, or None if there is none. Memories derived from it stay.
@@ -405,8 +406,7 @@ class Threads:
         async def attempt() -> Message | None:
             return await ThreadEdits(self._core).pop(await self._to_change(id))
 
-        popped: Message | None = await self._core.retry(attempt)
-        return popped
+        return await self._core.retry(attempt)
 
     async def replace(self, id: str, messages: Sequence[Given], *, expect: int | None = None) -> list[MessageReceipt]:
         """Replace all messages of a thread in one transaction. The new messages get new numbers.
@@ -442,8 +442,7 @@ class Threads:
             done = await ThreadEdits(self._core).replace(thread, appends, [adding.job(id, thread.ns, at)])
             return await adding.receipts(id, appends, done)
 
-        receipts: list[MessageReceipt] = await self._core.retry(attempt)
-        return receipts
+        return await self._core.retry(attempt)
 
     async def redact(self, message: str | Message) -> Message:
         """Remove the content of a message, and everything derived from it, but keep its position and its tool call ids.
@@ -486,8 +485,7 @@ class Threads:
         async def attempt() -> Message:
             return await ThreadEdits(self._core).pin(await self._to_change(id), seq, pinned)
 
-        done: Message = await self._core.retry(attempt)
-        return done
+        return await self._core.retry(attempt)
 
     async def fork(
         self,
@@ -625,8 +623,7 @@ class Threads:
             await core.apply(*guards, Expect(RequestLog, fresh.row_key, version), Put(fresh))
             return report
 
-        done: RequestReport = await core.retry(attempt)
-        return done
+        return await core.retry(attempt)
 
     async def requests(self, id: str) -> list[RequestReport]:
         """List the costs of a thread's last requests, oldest first, as recorded by `report`.
@@ -666,31 +663,40 @@ class Threads:
         """
         if (ids is None) == (before is None):
             raise UsageError("which messages? pass ids=[…] or before=…")
-        done: int = await self._core.retry(lambda: self._delete_messages(id, ids, before))
-        return done
+        return await self._core.retry(lambda: self._delete_messages(id, ids, before))
 
     async def _delete_messages(self, id: str, ids: Sequence[str] | None, before: Place | None) -> int:
-        guards = await self._guards(id)
+        guards = await epochs(self._core, thread_ref(id))
         thread = await self._to_change(id)
         if before is not None:
             return await self._delete_before(thread, self._sequence_number(id, before))
         seqs = list(dict.fromkeys(self._sequence_number(id, message) for message in as_list(ids, "ids")))
-        gone = [Delete(Message, (self._core.org, id, seq)) for seq in seqs]
         doomed = await self._core.get_many(Message, [(id, seq) for seq in seqs])
-        entries = [Delete(Entry, (self._core.org, thread.ns, "message", id, f"{id}#{seq}")) for seq in seqs]
-        results = await self._core.apply(
-            *gone,
-            *entries,
-            *self._still(thread),
-            # The guards must come before `raised`, which changes the version that they expect.
-            *guards,
-            *raised(self._core, thread_ref(id)),
-            audit(self._core, "delete_messages", "thread", id, detail={"messages": len(seqs)}),
-        )
-        # After the commit: a crash in between leaves parts that nobody refers to, but never a message without its
-        # parts.
+        gone = [Delete(Message, (self._core.org, id, seq)) for seq in seqs]
+        results = await self._remove(thread, seqs, gone, guards)
         await release_parts(self._core, id, [message for message in doomed if message is not None])
         return sum(results.existed(change) for change in gone)
+
+    async def _remove(
+        self, thread: Thread, seqs: Sequence[int], deletions: Sequence[Change], guards: Sequence[Change]
+    ) -> Results:
+        """Commit the deletion of messages and of their index entries.
+
+        The caller releases their binary parts after this commit: a crash in between leaves parts that nobody refers to,
+        but never a message without its parts.
+        """
+        core, id = self._core, thread.id
+        entries = [Delete(Entry, (core.org, thread.ns, "message", id, f"{id}#{seq}")) for seq in seqs]
+        return await core.apply(
+            *self._still(thread),
+            # They make the deletion fail if the thread is forgotten meanwhile, because its audit event would outlive
+            # the thread. They must come before `raised`, which changes the version that they expect.
+            *guards,
+            *deletions,
+            *entries,
+            *raised(core, thread_ref(id)),
+            audit(core, "delete_messages", "thread", id, detail={"messages": len(seqs)}),
+        )
 
     async def delete(self, id: str) -> bool:
         """Delete a thread and its messages, summaries and index entries, and return whether it existed.
@@ -705,15 +711,16 @@ class Threads:
             >>> memory.threads.delete("talk")
             True
         """
-        done: bool = await self._core.retry(lambda: self._delete(id))
+        done = await self._core.retry(lambda: self._delete(id))
         results = await self._core.get(Thread, id + RESULTS) if done else None
-        # The caller may have a thread of that name, so the metadata decides.
+        # In a commit of its own: if it fails, the link from `stash` still leads `forget` to the results. The caller may
+        # have a thread of that name, so the metadata decides.
         if results is not None and results.metadata.get(RESULTS_OF) == id:
             await self._core.retry(lambda: self._delete(results.id))
         return done
 
     async def _delete(self, id: str) -> bool:
-        guards = await self._guards(id)
+        guards = await epochs(self._core, thread_ref(id))  # before the thread, as in `_remove`
         if await self.get(id) is None:
             return False
         thread = await self._to_change(id)
@@ -729,12 +736,6 @@ class Threads:
             audit(core, "delete", "thread", id, detail={"messages": thread.length - thread.start}),
         )
         return True
-
-    async def _guards(self, id: str) -> list[Change]:
-        """Return guards that make a deletion fail if its thread is forgotten in the meantime, because its audit event
-        would outlive the thread.
-        """
-        return await epochs(self._core, thread_ref(id))
 
     async def summaries(self, id: str) -> list[Summary]:
         """List the summaries of a thread, oldest first, each with the messages it covers.
@@ -903,7 +904,7 @@ class Threads:
         core, total, last = self._core, 0, 0
         # Page by page after the last number seen, because in a batch nothing is deleted until the commit.
         while True:
-            guards = await self._guards(thread.id)
+            guards = await epochs(core, thread_ref(thread.id))
             # An append since the last page has raised the version that `_still` expects.
             if last:
                 thread = await self._to_change(thread.id)
@@ -911,14 +912,8 @@ class Threads:
             if not doomed:
                 return total
             first, last = last, doomed[-1].seq
-            await core.apply(
-                *guards,
-                *self._still(thread),
-                DeleteRange(Message, (core.org, thread.id), after=(first,), before=(last + 1,)),
-                *(Delete(Entry, (core.org, thread.ns, "message", thread.id, message.id)) for message in doomed),
-                *raised(core, thread_ref(thread.id)),
-                audit(core, "delete_messages", "thread", thread.id, detail={"messages": len(doomed)}),
-            )
+            span = DeleteRange(Message, (core.org, thread.id), after=(first,), before=(last + 1,))
+            await self._remove(thread, [message.seq for message in doomed], [span], guards)
             await release_parts(core, thread.id, doomed)
             total += len(doomed)
 

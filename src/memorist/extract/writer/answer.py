@@ -19,6 +19,9 @@ MAX_LIST_ITEMS = 12
 BRIEF_FIELDS = ("m", "quote", "kind", "subject", "key", "value", "text")
 """The fields that a small model fills in."""
 
+Op = Literal["add", "update", "end", "confirm"]
+Status = Literal["planned", "done", "cancelled"]
+Scope = Literal["standing", "conversation", "task"]
 Kind = Literal["fact", "event", "preference", "pattern"]
 Reason = Literal["changed", "corrected", "more", "stopped", "finished", "withdrawn"]
 Value = str | int | float | bool | list[str] | None
@@ -27,7 +30,7 @@ Value = str | int | float | bool | list[str] | None
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """Holds one operation as the model wrote it. `checks.py` decides whether it is accepted."""
 
-    op: Literal["add", "update", "end", "confirm"] = "add"
+    op: Op = "add"
     id: str | None = None
     m: str | int
     quote: str
@@ -39,10 +42,10 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     text: str = ""
     start: str | None = None
     end: str | None = None
-    status: Literal["planned", "done", "cancelled"] | None = None
+    status: Status | None = None
     people: list[str] = []
     location: str | None = msgspec.field(default=None, name="place")
-    scope: Literal["standing", "conversation", "task"] = "standing"
+    scope: Scope = "standing"
     inferred: bool = False
     confidence: float = 0.8
     reason: Reason | None = None
@@ -50,6 +53,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def number(self) -> int:
         """This is the number of the cited message, or 0 if there is none."""
+        # Models write 3, "3" and "m3" alike. `isdecimal` alone would also accept digits of other scripts.
         digits = str(self.m).lstrip("mM")
         return int(digits) if digits.isascii() and digits.isdecimal() and len(digits) < 6 else 0
 
@@ -73,6 +77,7 @@ def decode_operations(data: object) -> tuple[list[Operation], list[Refused]] | N
     refused: list[Refused] = []
     for item in items[:MAX_OPERATIONS]:
         try:
+            # Not strict, because small models write numbers and booleans as texts.
             operations.append(msgspec.convert(item, Operation, strict=False))
         except (msgspec.ValidationError, RecursionError) as error:
             # Only the path of the fault is repeated: the rest of the message may hold what the model made up.
@@ -91,6 +96,10 @@ def _text(limit: int) -> JsonObject:
     return {"type": "string", "maxLength": limit}
 
 
+def _one_of(literal: object) -> JsonObject:
+    return {"type": "string", "enum": [*get_args(literal)]}
+
+
 def answer_schema(messages: int, *, brief: bool = False) -> JsonObject:
     """Return the JSON Schema of an answer in the subset that providers enforce: objects are closed, and every field is
     required.
@@ -103,11 +112,11 @@ def answer_schema(messages: int, *, brief: bool = False) -> JsonObject:
     """
     numbers = range(1, (messages if brief else MAX_MESSAGES) + 1)
     properties: JsonObject = {
-        "op": {"type": "string", "enum": ["add", "update", "end", "confirm"]},
+        "op": _one_of(Op),
         "m": {"type": "string", "enum": [f"m{number}" for number in numbers]},
         "quote": _text(MAX_QUOTE_CHARACTERS),
         "question": _nullable(_text(MAX_QUOTE_CHARACTERS)),
-        "kind": {"type": "string", "enum": ["fact", "event", "preference", "pattern"]},
+        "kind": _one_of(Kind),
         "subject": _text(80),
         "id": _nullable(_text(8)),
         "key": _nullable(_text(MAX_KEY_CHARACTERS)),
@@ -120,13 +129,13 @@ def answer_schema(messages: int, *, brief: bool = False) -> JsonObject:
         "text": _text(MAX_TEXT_CHARACTERS),
         "start": _nullable(_text(32)),
         "end": _nullable(_text(32)),
-        "status": _nullable({"type": "string", "enum": ["planned", "done", "cancelled"]}),
+        "status": _nullable(_one_of(Status)),
         "people": {"type": "array", "items": _text(80), "maxItems": MAX_LIST_ITEMS},
         "place": _nullable(_text(120)),
-        "scope": {"type": "string", "enum": ["standing", "conversation", "task"]},
+        "scope": _one_of(Scope),
         "inferred": {"type": "boolean"},
         "confidence": {"type": "number"},
-        "reason": _nullable({"type": "string", "enum": [*get_args(Reason)]}),
+        "reason": _nullable(_one_of(Reason)),
     }  # fmt: skip
     if brief:
         properties = {name: properties[name] for name in BRIEF_FIELDS}

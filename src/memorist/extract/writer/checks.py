@@ -132,6 +132,7 @@ def check_operations(
     for operation in operations:
         verdict = _check(operation, request)
         target = verdict.target if isinstance(verdict, Note) else None
+        # Two changes to one memory contradict each other, and nothing says which of them the model meant.
         if target is not None and target.id in targets:
             verdict = "a second operation on the same memory"
         elif isinstance(verdict, Note) and fold(verdict.text) in texts:
@@ -214,6 +215,7 @@ def _ended(operation: Operation, target: Known, subject: str | None, turn: Turn)
         return "ends a memory without a reason"
     if target.stated_at is not None and target.stated_at > turn.at:
         return "is older than the memory it would end"
+    # Models put the day on which something ended into either field.
     since = read_date(operation.end or operation.start, turn.at)
     review = "ends something that must not be missed" if target.sensitive and operation.reason != "withdrawn" else None
     return Note(
@@ -255,7 +257,7 @@ def _stated(
         return unsaid
     start, end = read_date(operation.start, turn.at), read_date(operation.end, turn.at)
     if start is not None and end is not None and end < start:
-        end = None
+        end = None  # an invented end; the beginning is what the text usually names
     sensitive = target is not None and target.sensitive
     inferred = operation.inferred
     is_event, heard = kind == "event", _heard(operation, request, turn)
@@ -280,6 +282,7 @@ def _fact_problem(key: str, value: object, subject: str | None, turn: Turn) -> s
     root = key.split("@")[0].split(".")[0]
     if root in RESERVED_ROOTS:
         return "has a key that is reserved"
+    # "A good age" is no age, while "thirty-two" is one.
     if root == "age" and not any(sign.isnumeric() for sign in str(value)) and number(str(value), "en") is None:
         return "the value does not fit its key"
     if subject is None and root in OWN_STATEMENT_KEYS and isinstance(value, str):
@@ -290,6 +293,7 @@ def _fact_problem(key: str, value: object, subject: str | None, turn: Turn) -> s
         if root == "name" and not value[:1].isupper() and value[:1].isalpha() and value.isascii():
             return "a name is written with a capital"
     if subject is None and root in SENSITIVE_KEYS and isinstance(value, str):
+        # Only the clause before the value counts: another sentence may well be about somebody else.
         at = turn.text.casefold().find(value.casefold())
         clause = re.split(r"[.!?;\n]", turn.text[:at])[-1] if at >= 0 else ""
         if _SOMEONE_IS.search(clause[:1].lower() + clause[1:]):
@@ -310,6 +314,8 @@ def _unsaid(
     text: str, value: Any, operation: Operation, request: Request, turn: Turn, target: Known | None
 ) -> str | None:
     """Return the first name or number in a memory that nobody mentioned, or None if there is none."""
+    # Nothing is asked of other words: a sentence that a model writes is a paraphrase, but a name or a number in it is
+    # either there in what was said, or invented.
     source = _heard(operation, request, turn)
     words = set(_WORD.findall(source))
     numbers = set(_numbers(source)) | _date_numbers(operation, turn)
@@ -379,6 +385,7 @@ def _numbers(text: str) -> list[str]:
 def _date_numbers(operation: Operation, turn: Turn) -> set[str]:
     """Return the numbers that a resolved date may add. They are taken from the dates in the answer and from the time of
     the message."""
+    # "Last spring" becomes a year that nobody wrote down, so the years around the message are allowed.
     dates = " ".join(filter(None, (operation.start, operation.end, turn.at.date().isoformat())))
     years = {str(turn.at.year + offset) for offset in (-1, 0, 1)}
     return {str(int(part)) for part in re.findall(r"\d+", dates)} | years
@@ -432,6 +439,7 @@ def details(text: str) -> set[str]:
 
 def fold(text: str) -> str:
     """Return a text without case, typographic quotes and extra space, for comparison."""
+    # Models normalise quotes and spaces when they copy, so quotes are compared without these differences.
     plain = unicodedata.normalize("NFKC", text).casefold()
     plain = plain.translate({ord(sign): "'" for sign in "’‘`´"} | {ord(sign): '"' for sign in "“”„«»"})
     return " ".join(plain.replace("\u200b", "").split()).strip(" .,;!")

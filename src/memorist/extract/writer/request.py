@@ -96,6 +96,7 @@ def make_request(
 ) -> Request:
     """Build a request. With `brief`, for a small model, it contains no known memories and only the last turn as
     context."""
+    # After the fixed rules, so that providers cache the rules once for all applications of an org.
     tail = [
         f"# INSTRUCTIONS\n{instructions.strip()}" if instructions.strip() else "",
         f"# SCHEMAS\n{schemas.strip()}" if schemas.strip() else "",

@@ -139,7 +139,7 @@ def convert_value(field: Field, value: object) -> object:
     if field.convert is not None:
         try:
             value = field.convert(value)
-        except ValueError as cause:
+        except ValueError as cause:  # which Pydantic's ValidationError is
             raise InvalidValue(f"not a value of the field {field.name}") from cause
     elif field.type is not Any:
         try:

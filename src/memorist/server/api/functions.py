@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from ...engine.sessions.assembling import Recall
-from ...engine.sessions.inject import TASK_HITS, Injection, Made, Output, Remember
+from ...engine.sessions.inject import TASK_HITS, Basis, Injection, Output, Remember
 from ...engine.trust import TRUSTED
 from ...errors import InvalidValue
 from ...ports import as_datetime
@@ -52,12 +52,12 @@ class Functions(ServerNoun, server_nouns.Functions):
         """Return the answer to an output whose idempotency key was used before."""
         return remember is None or await self._memory.facts.get(remember.namespace, remember.key) is not None
 
-    def _origin(self, origin: MadeFrom | None) -> Made:
+    def _origin(self, origin: MadeFrom | None) -> Basis:
         if origin is None:
-            return Made(self._core.at())
+            return Basis(self._core.at())
         if len(origin.sources) > MAX_SOURCES:
             raise InvalidValue(f"an output has at most {MAX_SOURCES} sources")
         if origin.trust is not None and origin.trust not in TRUSTED:
             raise InvalidValue(f"trust must be one of {', '.join(TRUSTED)}")
         sources = tuple(check_name(source, "source") for source in origin.sources)
-        return Made(as_datetime(origin.since, "since"), sources, origin.trust)
+        return Basis(as_datetime(origin.since, "since"), sources, origin.trust)

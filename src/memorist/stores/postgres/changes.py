@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -38,47 +37,48 @@ from .statements import (
     Shape,
     append_first_sql,
     append_next_sql,
+    can_expire,
     delete_range_sql,
     put_cells,
-    writes,
+    write_statements,
 )
 
 Read = Callable[[Reply], ChangeResult]
 
 
-class Statements(NamedTuple):
-    """Holds the statements of one `apply`, the change to which each belongs, and the reply that contains each change's
-    result."""
-
-    steps: list[Step]
-    owners: list[int | None]
-    answers: dict[int, tuple[int, Read]]
-
-    def results(self, replies: Sequence[Reply]) -> list[ChangeResult]:
-        """Return one result per change."""
-        readers = (self.answers[n] for n in range(len(self.answers)))
-        return [read(replies[position]) for position, read in readers]
-
-
-def plan(changes: Sequence[Change], now: int, enter: Callable[[str], Step]) -> Statements:
+def plan(changes: Sequence[Change], now: int, enter: Callable[[str], Step]) -> Plan:
     """Return statements for the changes. `enter` creates the step that switches row-level security to an org."""
-    planner = _Planner(now, enter)
+    statements = Plan(now, enter)
     for position in _lock_order(changes):
-        planner.add(position, changes[position])
-    return Statements(planner.steps, planner.owners, planner.answers)
+        statements.add(position, changes[position])
+    return statements
 
 
-class _Planner:
+class Plan:
+    """Collects the statements of one `apply`."""
+
     def __init__(self, now: int, enter: Callable[[str], Step]) -> None:
         self.steps: list[Step] = []
         self.owners: list[int | None] = []
-        self.answers: dict[int, tuple[int, Read]] = {}
+        """The change to which each step belongs, by its index. The steps that enter an org belong to none."""
+        self._readers: list[Read | None] = []
+        """The function that reads a change's result from the reply to a step, for each step whose reply contains
+        one."""
         self._now = b"%d" % now
         self._enter = enter
         self._org: str | None = None
         self._absent: set[tuple[type[Record], Key]] = set()
         """Rows that must not exist according to an earlier Expect in this batch. A Put of one of them is a plain
         insert."""
+
+    def results(self, replies: Sequence[Reply]) -> list[ChangeResult]:
+        """Return one result per change."""
+        results: dict[int | None, ChangeResult] = {}
+        for owner, read, reply in zip(self.owners, self._readers, replies, strict=True):
+            if read is not None:
+                results[owner] = read(reply)
+        # The steps are in the order of the locks, and the results in that of the changes.
+        return [results[position] for position in range(len(results))]
 
     def add(self, index: int, change: Change) -> None:
         self._enter_org(org_of(change))
@@ -98,58 +98,58 @@ class _Planner:
             self._expect(index, change)
 
     def _enter_org(self, org: str) -> None:
+        # Row-level security checks writes too. A batch may name several orgs, so each run of changes names its own.
         if org != self._org:
             self._org = org
             self._step(None, self._enter(org))
 
-    def _step(self, owner: int | None, step: Step) -> None:
+    def _step(self, owner: int | None, step: Step, read: Read | None = None) -> None:
         self.steps.append(step)
         self.owners.append(owner)
-
-    def _answer(self, owner: int, step: Step, read: Read) -> None:
-        self.answers[owner] = (len(self.steps), read)
-        self._step(owner, step)
+        self._readers.append(read)
 
     def _put(self, index: int, change: Put) -> None:
-        kind = type(change.record)
-        sql, cells = writes(kind), row_cells(kind, codec(kind).encode(change.record), put_cells(kind))
+        record_type = type(change.record)
+        row = codec(record_type).encode(change.record)
+        sql, cells = write_statements(record_type), row_cells(record_type, row, put_cells(record_type))
         # A row that does not exist cannot be locked, so the Expect alone would let two writers through. With `fresh`,
         # the INSERT of the second waits until the first commits, and then fails because the row exists.
-        fresh = (kind, change.record.row_key) in self._absent
+        fresh = (record_type, change.record.row_key) in self._absent
         # A second Put of the row in this batch replaces the batch's own row, so only the first one is `fresh`.
-        self._absent.discard((kind, change.record.row_key))
+        self._absent.discard((record_type, change.record.row_key))
         text = sql.put
         if change.absent or fresh:
             text = sql.ensure if change.absent else sql.fresh
-            if sql.ensure_takes_now:
+            if can_expire(record_type):
                 cells.append(self._now)
-        self._answer(index, Step(text, cells, _formats(sql.put_binary, cells)), stored_reader(kind))
+        self._step(index, Step(text, cells, _formats(sql.put_binary, cells)), stored_reader(record_type))
 
     def _delete(self, index: int, change: Delete) -> None:
-        sql, cells = writes(change.kind).delete, [cell(value) for value in change.key]
+        sql, cells = write_statements(change.kind).delete, [cell(value) for value in change.key]
         if (change.kind, change.key) in self._absent:
             # The Expect could not lock the missing row. If another transaction has created it since, it must stay, so
             # that the Put that follows conflicts with it and everything is rolled back.
-            sql = writes(change.kind).delete_expired
-            if "expires_at" in codec(change.kind).position_of:
+            sql = write_statements(change.kind).delete_expired
+            if can_expire(change.kind):
                 cells.append(self._now)
-        self._answer(index, Step(sql, cells), lambda reply: reply.touched > 0)
+        self._step(index, Step(sql, cells), lambda reply: reply.touched > 0)
 
     def _load(self, index: int, record: Record) -> None:
-        kind = type(record)
-        row = codec(kind).encode(record)
-        sql, cells = writes(kind), row_cells(kind, row, range(len(row)))
-        if kind.table.history:
+        record_type = type(record)
+        row = codec(record_type).encode(record)
+        sql, cells = write_statements(record_type), row_cells(record_type, row, range(len(row)))
+        # An import brings its own history, so the trigger must not add the rows that it replaces.
+        if record_type.table.history:
             self._step(index, Step(LOADING, [b"on"]))
-        self._answer(index, Step(sql.load, cells, _formats(sql.binary, cells)), lambda reply: None)
-        if kind.table.history:
+        self._step(index, Step(sql.load, cells, _formats(sql.binary, cells)), lambda reply: None)
+        if record_type.table.history:
             self._step(index, Step(LOADING, [b"off"]))
 
     def _delete_range(self, index: int, change: DeleteRange) -> None:
         after, before = change.after or (), change.before or ()
         sql = delete_range_sql(change.kind, Shape(None, len(change.prefix), len(after), len(before)))
         cells = [cell(value) for value in (*change.prefix, *after, *before)]
-        self._answer(index, Step(sql, cells), lambda reply: reply.touched)
+        self._step(index, Step(sql, cells), lambda reply: reply.touched)
 
     def _append(self, index: int, change: Append) -> None:
         count = len(change.messages)
@@ -158,35 +158,38 @@ class _Planner:
         begin = [*map(cell, numbers), self._now]
         if not count:
             step = Step(BEGIN_APPEND, [cell(change.org), cell(change.thread), *begin])
-            self._answer(index, step, lambda reply: _appended(reply, count))
+            self._step(index, step, lambda reply: _appended(reply, count))
             return
-        # The first statement locks the thread's row and reserves all numbers. The others count back from the thread's
-        # new length, which no other transaction can change before the commit.
+        # The numbers come from the thread's row and not from a sequence. Transactions commit in another order than they
+        # draw from a sequence, so a reader of "everything after N" would miss messages. The first statement locks the
+        # row and reserves all numbers. The others count back from the thread's new length, which no other transaction
+        # can change before the commit.
         rows = [_message_cells(change, message) for message in change.messages]
-        self._answer(index, Step(append_first_sql(), [*rows[0], *begin]), lambda reply: _appended(reply, count))
+        self._step(index, Step(append_first_sql(), [*rows[0], *begin]), lambda reply: _appended(reply, count))
         for back, cells in zip(range(count - 2, -1, -1), rows[1:], strict=True):
             self._step(index, Step(append_next_sql(), [*cells, b"%d" % back]))
 
     def _increment(self, index: int, record: StateEntry) -> None:
         by = int(record.value)
+        # The server checks the sum, but an amount beyond 64 bits could not even be sent.
         if not INT_MIN <= by <= INT_MAX:
             raise counter_overflow(record)
         at = codec(StateEntry).position_of
         row = codec(StateEntry).encode(record)
         times = [cell(row[at[name]]) for name in ("created_at", "updated_at", "expires_at")]
         cells = [cell(record.org), cell(record.ns), cell(record.key), b"%d" % by, *times, self._now]
-        self._answer(index, Step(INCREMENT, cells), lambda reply: reply.rows[0][0])
+        self._step(index, Step(INCREMENT, cells), lambda reply: reply.rows[0][0])
 
     def _expect(self, index: int, change: Expect) -> None:
-        sql = writes(change.kind).expect
+        sql = write_statements(change.kind).expect
         if not sql:
             raise Unsupported(f"rows of {change.kind.table.name} have no version to expect")
         cells: list[Cell] = [*map(cell, change.key), b"%d" % change.version]
-        if "expires_at" in codec(change.kind).position_of:
+        if can_expire(change.kind):
             cells.append(self._now)
         if change.version == 0:
             self._absent.add((change.kind, change.key))
-        self._answer(index, Step(sql, cells), lambda reply: None)
+        self._step(index, Step(sql, cells), lambda reply: None)
 
 
 def _lock_order(changes: Sequence[Change]) -> list[int]:
@@ -214,13 +217,14 @@ def _lock_order(changes: Sequence[Change]) -> list[int]:
 
 
 def _formats(raw: tuple[int, ...] | None, cells: list[Cell]) -> Sequence[int] | None:
+    # The cells that follow a row, its checksum and the time, are text.
     return None if raw is None else (*raw, *(0,) * (len(cells) - len(raw)))
 
 
-def row_cells(record_type: type[Record], row: Row, places: Iterable[int]) -> list[Cell]:
+def row_cells(record_type: type[Record], row: Row, positions: Iterable[int]) -> list[Cell]:
     """Return the cells of a row at these positions as parameters, followed by the row's checksum if the table has
     one."""
-    cells = [cell(row[position]) for position in places]
+    cells = [cell(row[position]) for position in positions]
     if record_type.table.checksum:
         cells.append(b"%d" % codec(record_type).sum(summed(record_type)(row)))
     return cells
@@ -237,14 +241,14 @@ def _message_cells(change: Append, message: Message) -> list[Cell]:
 
 def stored_reader(record_type: type[Record]) -> Read:
     """Return a function that reads the reply to a Put."""
-    created_there = "created_at" in codec(record_type).position_of
+    has_creation_time = "created_at" in codec(record_type).position_of
 
     def read(reply: Reply) -> Stored | None:
         rows = reply.rows
-        if not rows:
+        if not rows:  # `ensure` met a live row
             return None
         version, created = rows[0]
-        return Stored(version, to_datetime(created) if created_there and created is not None else None)
+        return Stored(version, to_datetime(created) if has_creation_time and created is not None else None)
 
     return read
 
@@ -257,6 +261,7 @@ def _appended(reply: Reply, count: int) -> Appended:
 def refusal(failed: Failed, changes: Sequence[Change], owner: int | None) -> Appended:
     """Turn a refusal from our SQL functions (SQLSTATE MM001 to MM005) into the result of a replayed append, or
     raise."""
+    # The functions raise errors instead of returning a code, because an error also undoes the rest of the batch.
     change = None if owner is None else changes[owner]
     if failed.state == "MM003":
         first, count = failed.detail.split(",")

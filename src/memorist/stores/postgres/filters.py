@@ -67,8 +67,7 @@ def translate(
     The filter can use the record's metadata and the `fields`, by their names there, or all fields by default.
     """
     translation = _Translation(record_type, first, fields)
-    part = translation.part(filter)
-    return translation.whole(part)
+    return translation.whole(translation.part(filter))
 
 
 class _Translation:
@@ -99,6 +98,7 @@ class _Translation:
 
     def _numbered(self, sql: str) -> tuple[str, list[Cell]]:
         """Return the SQL with its parameters renumbered, without the parameters of unused parts."""
+        # Postgres refuses a parameter that a statement does not use, because it cannot know its type.
         used = sorted({int(number) for number in _PARAMETER.findall(sql)})
         positions = {number: self._first + n for n, number in enumerate(used)}
         return _PARAMETER.sub(lambda match: f"${positions[int(match[1])]}", sql), [self._cells[n] for n in used]
@@ -153,7 +153,7 @@ class _Translation:
 
     def _walk(self, value: str, names: Sequence[str], *, top: bool = False) -> str:
         for name in names:
-            if not _sendable(name):
+            if not _is_sendable(name):
                 return "NULL::jsonb"
             key = f"{value} -> {self._bind(text_cell(name))}::text"
             if is_place(name) and not top:
@@ -207,7 +207,8 @@ class _Translation:
         return self._ordered(op, value, operand)
 
     def _one_of(self, value: str, options: Sequence[object], *, negated: bool) -> str:
-        # JSON has no times, so no value equals one.
+        # JSON has no times, so no value equals one. `jsonb` equality ignores the order of keys and treats 1 and 1.0 as
+        # equal, as Python does.
         cells = [_json_text(option) for option in options if not isinstance(option, datetime)]
         word = "NOT " if negated else ""
         return f"{word}coalesce({value} = ANY ({self._bind(array_cell(cells))}::jsonb[]), false)"
@@ -231,6 +232,8 @@ class _Translation:
             # The C collation compares code points, as Python does. The database's own collation may differ.
             typed = f"({value} #>> '{{}}') COLLATE \"C\" {_OPERATORS[op]} {self._bind(_text(operand))}::text"
             return f"CASE jsonb_typeof({value}) WHEN 'string' THEN {typed} ELSE false END"
+        # Only CASE has a guaranteed order of evaluation in SQL. With AND, the server could first cast a string to a
+        # number, and fail.
         typed = f"{value}::numeric {_OPERATORS[op]} {self._bind(_json_text(operand).encode())}::numeric"
         return f"CASE jsonb_typeof({value}) WHEN 'number' THEN {typed} ELSE false END"
 
@@ -238,6 +241,7 @@ class _Translation:
         """Return the test for a time, which is stored in microseconds."""
         op, operand, column = test.op, test.operand, f't."{name}"'
         if op == "$exists":
+            # An empty time is a field with the value None, which exists.
             return "true" if operand else "false"
         if op in ("$eq", "$ne", "$in", "$nin"):
             options = [operand] if op in ("$eq", "$ne") else list(operand)
@@ -252,17 +256,18 @@ class _Translation:
 
 def cannot_compare(refused: MemoristError) -> bool:
     """Return whether the server failed to cast a column to `jsonb`, because the JSON is invalid or exceeds a limit."""
+    # 22 is the class of data exceptions, and 54 that of exceeded limits.
     cause = refused.__cause__
     return isinstance(cause, Failed) and cause.state[:2] in ("22", "54")
 
 
-def _sendable(text: str) -> bool:
+def _is_sendable(text: str) -> bool:
     """Return whether Postgres can store a string. No row contains a string that it cannot store."""
     return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _text(operand: str) -> bytes:
-    if not _sendable(operand):
+    if not _is_sendable(operand):
         raise _Inexact
     return text_cell(operand)
 

@@ -6,13 +6,14 @@ from collections.abc import Awaitable, Callable
 
 from ...errors import CorruptRecord
 from ...records import Record
-from ...values import JsonObject
+from ...values import INT_MIN, JsonObject
 from ..codec import Row, codec, kinds
 from .pipeline import Step, cell
 from .rows import Reader
 from .schema import APP, Server, look, migrations, roles
 from .session import Session
-from .statements import quoted, selected, table
+from .statements import Shape, can_expire, scan_sql
+from .upkeep import UPKEEP
 
 _SETTINGS = (
     "server_version", "synchronous_commit", "fsync", "full_page_writes", "data_checksums", "max_connections",
@@ -48,9 +49,9 @@ MAX_COUNTED_ROWS = 10_000
 async def diagnose(session: Session, deep: bool, orgs: Callable[[], Awaitable[list[str]]]) -> JsonObject:
     """Return a report on the server, its settings, the schema, row-level security, sizes and problems."""
     server = await look(session)
-    wanted = ", ".join(f"current_setting('{name}', true)" for name in _SETTINGS)
-    asked = (f"SELECT {wanted}".encode(), _TABLES, _SEARCHER, _USED)
-    steps = [Step(sql, ()) for sql in asked]
+    # The second argument returns NULL for a setting that this version of the server does not have.
+    columns = ", ".join(f"current_setting('{name}', true)" for name in _SETTINGS)
+    steps = [Step(sql, ()) for sql in (f"SELECT {columns}".encode(), _TABLES, _SEARCHER, _USED)]
     replies = await session.run(steps, repeatable=True)
     settings: dict[str, str] = dict(zip(_SETTINGS, replies[0].rows[0], strict=True))
     tables = replies[1].rows
@@ -69,35 +70,34 @@ async def diagnose(session: Session, deep: bool, orgs: Callable[[], Awaitable[li
         "vectors": "pgvector" if server.vectors else "searched by the client",
         "text_search": "index" if indexed else "reads the namespace",
         "connections": f"{replies[3].rows[0][0]} of {settings['max_connections']}",
-        "rows": {name: rows for name, _, _, rows, _ in tables} | await _counted(session, server, tables),
+        "rows": {name: rows for name, _, _, rows, _ in tables} | await _count_rows(session, server, tables),
         "bytes": {name: size for name, _, _, _, size in tables},
         "partitioned": [name for name, _, parted, _, _ in tables if parted],
         "notes": _notes(server, indexed, settings),
         "problems": _problems(session, settings, tables, server),
     }
     if deep:
-        damaged = await _damaged(session, await orgs())
+        damaged = await _find_damage(session, await orgs())
         report["damaged"] = damaged
         report["problems"] += [f"{count} damaged rows in {name}; restore a backup" for name, count in damaged.items()]
     return report
 
 
-async def _counted(session: Session, server: Server, tables: list[Row]) -> dict[str, int]:
+async def _count_rows(session: Session, server: Server, tables: list[Row]) -> dict[str, int]:
     """Return the number of rows in small tables, if this user may see the rows of all orgs."""
     if not (server.owner or server.superuser or server.bypasses):
         return {}
     part = "SELECT '{0}', count(*) FROM (SELECT FROM memorist.\"{0}\" LIMIT {1}) AS counted"
     counts = " UNION ALL ".join(part.format(name, MAX_COUNTED_ROWS + 1) for name, *_ in tables)
-    upkeep = Step(b"SELECT set_config('memorist.upkeep', 'on', true)", ())
-    rows = (await session.run([upkeep, Step(counts.encode(), ())], repeatable=True))[1].rows
+    rows = (await session.run([UPKEEP, Step(counts.encode(), ())], repeatable=True))[1].rows
     return {name: count for name, count in rows if count <= MAX_COUNTED_ROWS}
 
 
 def _notes(server: Server, indexed: bool, settings: dict[str, str]) -> list[str]:
     notes = []
-    wanted = _LOCKED_TABLES * server.partitions
-    if int(settings["max_locks_per_transaction"]) < wanted:
-        notes.append(f"with {server.partitions} partitions, writers need max_locks_per_transaction = {wanted}; set it")
+    locks = _LOCKED_TABLES * server.partitions
+    if int(settings["max_locks_per_transaction"]) < locks:
+        notes.append(f"with {server.partitions} partitions, writers need max_locks_per_transaction = {locks}; set it")
     if not server.vectors:
         notes.append("pgvector 0.7 or newer is not installed; once it is, run `memorist migrate` as the owner")
     if not indexed:
@@ -114,6 +114,7 @@ def _problems(session: Session, settings: dict[str, str], tables: list[Row], ser
             problems.append(f"{name} is {settings[name]}: a crash of the machine may lose or damage data")
     if session.options.durability == "normal":
         problems.append("durability is normal: a crash of the server may lose the last writes")
+    # Row-level security without FORCE does not apply to the owner, who may well be the application's user.
     open_tables = [name for name, fenced, *_ in tables if not fenced]
     if open_tables:
         problems.append(f"row-level security is not forced on {', '.join(open_tables)}")
@@ -122,35 +123,33 @@ def _problems(session: Session, settings: dict[str, str], tables: list[Row], ser
     return problems
 
 
-async def _damaged(session: Session, orgs: list[str]) -> dict[str, int]:
+async def _find_damage(session: Session, orgs: list[str]) -> dict[str, int]:
     """Return the number of rows in each table that do not match their checksums."""
     counts: dict[str, int] = {}
     for org in orgs:
-        for kind in (kind for kind in kinds() if kind.table.checksum):
-            bad = await _damaged_rows(session, org, kind)
+        for record_type in (record_type for record_type in kinds() if record_type.table.checksum):
+            bad = await _count_damaged(session, org, record_type)
             if bad:
-                counts[kind.table.name] = counts.get(kind.table.name, 0) + bad
+                counts[record_type.table.name] = counts.get(record_type.table.name, 0) + bad
     return counts
 
 
-async def _damaged_rows(session: Session, org: str, record_type: type[Record]) -> int:
-    key = record_type.table.key
-    after = ", ".join(f"${i}" for i in range(2, len(key) + 1))
-    head = f"SELECT {selected(record_type)} FROM {table(record_type)} WHERE org = $1"
-    tail = f"ORDER BY {quoted(key)} LIMIT {_PAGE_ROWS}"
-    bad, cells, reader = 0, [cell(org)], Reader(session)
+async def _count_damaged(session: Session, org: str, record_type: type[Record]) -> int:
+    bad, after, reader = 0, list[object](), Reader(session)
     while True:
-        beyond = f" AND ({quoted(key[1:])}) > ({after})" if len(cells) > 1 else ""
-        rows = (await session.read(org, Step(f"{head}{beyond} {tail}".encode(), cells))).rows
+        sql = scan_sql(record_type, Shape(None, prefix=1, after=len(after), limited=True))
+        # Nothing has expired at the earliest time, so this reads expired rows too.
+        values = [org, *after, *([INT_MIN] if can_expire(record_type) else []), _PAGE_ROWS]
+        rows = (await session.read(org, Step(sql, [cell(value) for value in values]))).rows
         for row in rows:
-            bad += not await _sound(reader, record_type, row)
+            bad += not await _is_sound(reader, record_type, row)
         if len(rows) < _PAGE_ROWS:
             return bad
         positions = codec(record_type).position_of
-        cells = [cell(org), *(cell(rows[-1][positions[name]]) for name in key[1:])]
+        after = [rows[-1][positions[name]] for name in record_type.table.key[1:]]
 
 
-async def _sound(reader: Reader, record_type: type[Record], row: Row) -> bool:
+async def _is_sound(reader: Reader, record_type: type[Record], row: Row) -> bool:
     try:
         await reader.records(record_type, [row])
     except CorruptRecord:

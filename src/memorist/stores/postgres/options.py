@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
@@ -45,13 +44,12 @@ def options_of(url: str, **overrides: object) -> Options:
         raise UsageError("not a Postgres URL; write it like postgresql://user:password@host:5432/database") from None
     host = parts.get("host") or parts.get("hostaddr") or os.environ.get("PGHOST") or "localhost"
     address = f"{host}:{parts.get('port') or os.environ.get('PGPORT') or 5432}"
+    # libpq takes whole seconds, and 0 would mean to wait forever.
     timeout = max(1, round(values.get("connect_timeout", 10.0)))
-    conninfo = make_conninfo(plain, connect_timeout=timeout, client_encoding="UTF8", application_name=_name(parts))
+    name = str(parts.get("application_name") or "memorist")
+    # Parameters and results are encoded and decoded as UTF-8 here, whatever PGCLIENTENCODING says.
+    conninfo = make_conninfo(plain, connect_timeout=timeout, client_encoding="UTF8", application_name=name)
     return Options(conninfo=conninfo, address=address, **values)
-
-
-def _name(parts: Mapping[str, object]) -> str:
-    return str(parts.get("application_name") or "memorist")
 
 
 def _split(url: str) -> tuple[str, dict[str, str]]:
@@ -63,14 +61,14 @@ def _split(url: str) -> tuple[str, dict[str, str]]:
 
 
 def _read(name: str, text: str) -> Any:
-    kinds: dict[str, Any] = {
+    types: dict[str, Any] = {
         "pool_size": int, "prepare": _switch, "statement_timeout": float,
         "lock_timeout": float, "connect_timeout": float,
     }  # fmt: skip
-    if name not in kinds:
-        raise UsageError(f"unknown option memorist_{name} in the URL; use one of {', '.join(sorted(kinds))}")
+    if name not in types:
+        raise UsageError(f"unknown option memorist_{name} in the URL; use one of {', '.join(sorted(types))}")
     try:
-        return kinds[name](text)
+        return types[name](text)
     except (ValueError, KeyError):
         raise UsageError(f"option memorist_{name} in the URL cannot be read") from None
 

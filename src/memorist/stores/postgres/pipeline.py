@@ -3,7 +3,7 @@ replies are read.
 
 A pipeline without BEGIN is one implicit transaction, committed by its Sync. A transaction therefore takes one round
 trip. A failing statement undoes all statements before it, and so does a cancellation before the Sync is sent. The
-statements use psycopg's `pq` and its generators, because its cursors would more than double the time that a read takes.
+statements use psycopg's `pq` and its generators, because its cursors would about double the client's CPU time.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import psycopg
 from psycopg import pq
 from psycopg.abc import PQGen
 from psycopg.adapt import Transformer
+from psycopg.errors import error_from_result
 from psycopg.generators import fetch_many, send
 from psycopg.rows import TupleRow
 
@@ -26,12 +27,15 @@ from ...errors import InvalidValue
 
 Cell = bytes | None
 MAX_PREPARED = 500
-"""The number of statements that a connection keeps prepared. Ordinary use needs a few dozen. Statements from users'
-filters may account for at most half of them."""
+"""The number of prepared statements after which a connection is replaced. The server keeps each of them in memory, and
+users' filters can produce any number of different statements. Ordinary use needs a few dozen."""
 IDLE_CHECK_SECONDS = 60.0
-STALE_STATEMENT_SQLSTATES = ("0A000", "26000", "42P05")
-"""SQLSTATEs of prepared statements that can no longer be used, because the result type has changed or the statement
-does not exist or already exists."""
+"""A connection that was idle for longer is probed before it is used. A firewall may have dropped it silently."""
+POOLER_SQLSTATES = ("26000", "42P05")
+"""SQLSTATEs for a prepared statement that does not exist or already exists because a pooler switched to another server
+connection."""
+_STALE_STATEMENT_SQLSTATES = ("0A000", *POOLER_SQLSTATES)
+"""SQLSTATEs of prepared statements that can no longer be used. `0A000` means that the result type has changed."""
 _OK = (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK)
 _BINARY = int(pq.Format.BINARY)
 
@@ -43,9 +47,6 @@ class Step(NamedTuple):
     sql: bytes
     cells: Sequence[Cell]
     binary: Sequence[int] | None = None
-    ours: bool = True
-    """This is False if the text depends on a user's filter. The number of such texts is unlimited, so they may use only
-    half of the prepared statements."""
 
 
 class Reply(NamedTuple):
@@ -59,14 +60,15 @@ class Reply(NamedTuple):
 class Failed(Exception):
     """Raised if the server refused a statement. The transaction was rolled back."""
 
-    def __init__(self, index: int, state: str, message: str, detail: str = "", fatal: bool = False) -> None:
-        super().__init__(f"{state}: {message}")
+    def __init__(self, error: psycopg.Error, index: int = 0) -> None:
         self.index = index
         """The index of the failed step, or the number of steps if the commit failed."""
-        self.state = state
-        self.message = message
-        self.detail = detail
-        self.fatal = fatal
+        self.state = error.sqlstate or ""
+        # The primary message and our own details contain no values from rows. The driver's own text would quote them.
+        self.message = error.diag.message_primary or ""
+        self.detail = error.diag.message_detail or ""
+        self.fatal = error.diag.severity_nonlocalized in ("FATAL", "PANIC")
+        super().__init__(f"{self.state}: {self.message}")
 
 
 class Lost(Exception):
@@ -95,7 +97,8 @@ class State:
         """Return whether an idle connection must be probed. Raises an error if it is dead. A dead connection has data
         to read, because a server sends a message before it closes a connection.
         """
-        # Nothing was sent, so a healthy connection has nothing to read.
+        # Nothing was sent, so a healthy connection has nothing to read. psycopg's own check asks the server, which
+        # would cost every transaction a second round trip.
         if self._readable():
             self.pgconn.finish()
             raise psycopg.OperationalError("the server closed the connection")
@@ -104,9 +107,11 @@ class State:
     def settle(self, error: BaseException | None) -> None:
         """Close the connection after an exchange, unless all replies were read and its statements can still be used."""
         self.used_at = time.monotonic()
-        stale = isinstance(error, Failed) and error.state in STALE_STATEMENT_SQLSTATES
+        stale = isinstance(error, Failed) and error.state in _STALE_STATEMENT_SQLSTATES
         # If the connection is not idle, replies are still on their way, and the next caller would read them as its own.
-        if stale or self.pgconn.transaction_status != pq.TransactionStatus.IDLE:
+        unread = self.pgconn.transaction_status != pq.TransactionStatus.IDLE
+        # Closing frees all statements. DEALLOCATE would confuse a pooler that shares prepared statements.
+        if stale or unread or len(self.names) >= MAX_PREPARED:
             self.pgconn.finish()
 
 
@@ -155,29 +160,28 @@ class Exchange:
     def _failure(self, error: psycopg.Error) -> Exception:
         """Return the error for a broken connection."""
         expected = len(self._steps) + len(self._preparing)
-        fatal = self._results and self._results[-1].status == pq.ExecStatus.FATAL_ERROR
-        if fatal and len(self._results) <= expected:
+        refused = self._results and self._results[-1].status == pq.ExecStatus.FATAL_ERROR
+        if refused and len(self._results) <= expected:
             # The server's last message answers a statement, so it was sent before the commit. Nothing was done.
-            return self._failed(len(self._results) - 1, fatal=True)
+            failed = self._failed(len(self._results) - 1)
+            failed.fatal = True
+            return failed
         slow = time.monotonic() >= self._deadline
         return Lost(str(error).strip() or type(error).__name__, self._sent, slow)
 
     def _queue(self) -> None:
         pgconn, names, position = self._state.pgconn, self._state.names, 0
-        for sql, cells, binary, ours in self._steps:
-            name = names.get(sql) if self._prepare else None
-            # Users' filters produce any number of texts. They may use at most half of the names, so that they never
-            # displace the statements that every operation uses.
-            room = MAX_PREPARED if ours else MAX_PREPARED // 2
-            if name is None and (not self._prepare or len(names) >= room):
-                pgconn.send_query_params(sql, cells, None, binary, _BINARY)
-            else:
+        for sql, cells, binary in self._steps:
+            if self._prepare:
+                name = names.get(sql)
                 if name is None:
                     name = names[sql] = statement_name(sql)
                     pgconn.send_prepare(name, sql)
                     self._preparing[position] = sql
                     position += 1
                 pgconn.send_query_prepared(name, cells, binary, _BINARY)
+            else:
+                pgconn.send_query_params(sql, cells, None, binary, _BINARY)
             position += 1
         # No BEGIN or COMMIT is needed. In pipeline mode, the server runs all statements up to a sync message as one
         # implicit transaction. It commits at the sync, or rolls back and skips the rest after the first error.
@@ -202,20 +206,10 @@ class Exchange:
             raise self._failed(failed)
         return replies
 
-    def _failed(self, index: int, *, fatal: bool = False) -> Failed:
-        result = self._results[index]
-
-        def field(code: pq.DiagnosticField) -> str:
-            return bytes(result.error_field(code) or b"").decode("utf-8", "replace")
-
-        return Failed(
-            # Preparing a statement has its own result, which belongs to no step.
-            index - sum(other < index for other in self._preparing),
-            field(pq.DiagnosticField.SQLSTATE),
-            field(pq.DiagnosticField.MESSAGE_PRIMARY),
-            field(pq.DiagnosticField.MESSAGE_DETAIL),
-            fatal or field(pq.DiagnosticField.SEVERITY_NONLOCALIZED) in ("FATAL", "PANIC"),
-        )
+    def _failed(self, position: int) -> Failed:
+        # Preparing a statement has its own result, which belongs to no step.
+        prepares = sum(other < position for other in self._preparing)
+        return Failed(error_from_result(self._results[position]), position - prepares)
 
 
 @lru_cache(maxsize=10 * MAX_PREPARED)
@@ -230,18 +224,19 @@ def statement_name(sql: bytes) -> bytes:
 
 def cell(value: Any) -> Cell:
     """Return a value encoded as a parameter, in text format except for bytes."""
-    kind = type(value)
-    if kind is str:
+    value_type = type(value)
+    if value_type is str:
         return text_cell(value)
-    if kind is int:
+    if value_type is int:
         return b"%d" % value
-    if value is None or kind is bytes:
+    if value is None or value_type is bytes:
         return value  # type: ignore[no-any-return]  # None or bytes
-    if kind is float:
+    if value_type is float:
+        # Unlike str.format, repr() always returns enough digits to restore the same float.
         return repr(value).encode()
-    if kind is bool:
+    if value_type is bool:
         return b"t" if value else b"f"
-    raise InvalidValue(f"a {kind.__name__} cannot be stored in a column")
+    raise InvalidValue(f"a {value_type.__name__} cannot be stored in a column")
 
 
 def text_cell(value: str) -> bytes:
@@ -258,5 +253,6 @@ def text_cell(value: str) -> bytes:
 
 def array_cell(values: Sequence[str | int]) -> bytes:
     """Return a one-dimensional array in Postgres's text format."""
+    # Quoting every element also protects commas, braces, spaces and the word NULL, which are syntax in an array.
     quoted = ('"' + str(value).replace("\\", "\\\\").replace('"', '\\"') + '"' for value in values)
     return text_cell("{" + ",".join(quoted) + "}")

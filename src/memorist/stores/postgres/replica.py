@@ -31,10 +31,9 @@ _REPLAYED = (
     b"SELECT CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_insert_lsn() END "
     b">= $1::pg_lsn"
 )
-_WHO = Step(
+_WHO = (
     b"SELECT system_identifier::text, current_database()::text, pg_is_in_recovery(), "
-    b"coalesce(extract(epoch FROM now() - pg_last_xact_replay_timestamp())::float8, 0) FROM pg_control_system()",
-    (),
+    b"coalesce(extract(epoch FROM now() - pg_last_xact_replay_timestamp())::float8, 0) FROM pg_control_system()"
 )
 
 
@@ -42,9 +41,9 @@ class ReplicatedSession(Session):
     """Runs a session on the primary, and lets a standby answer reads inside `replica_reads`."""
 
     def __init__(self, options: Options, standby: Options, runtime: Runtime) -> None:
-        super().__init__(options, runtime)
         timeout = min(standby.connect_timeout, CONNECT_SECONDS)
         self._standby = Session(replace(standby, connect_timeout=timeout), runtime)
+        super().__init__(options, runtime)
         self._guard = threading.Lock()
         self._writes = 0
         """The number of writes by this process that have ended so far, committed or not."""
@@ -57,11 +56,13 @@ class ReplicatedSession(Session):
         self.counts = {"served": 0, "behind": 0, "failed": 0}
         """The numbers of reads that the standby answered, was too far behind to answer, or failed to answer."""
 
+    def open(self) -> None:
+        super().open()
+        self._standby.open()
+
     def assume(self, app: str | None, worker: str | None) -> None:
         super().assume(app, worker)
-        if hasattr(self, "_standby"):  # the base class's constructor calls this before the attribute exists
-            self._standby.assume(app, worker)
-            self._standby.pools.open()
+        self._standby.assume(app, worker)
 
     async def close(self) -> None:
         await super().close()
@@ -87,6 +88,7 @@ class ReplicatedSession(Session):
         *_, reply, position = await super().run([self.reading(org), *steps, _POSITION], repeatable=True)
         high, _, low = position.rows[0][0].partition("/")
         with self._guard:
+            # Replies of two reads may arrive in either order, so never go back to an older position.
             self._position = max(self._position, int(high, 16) << 32 | int(low, 16))
             self._covered = max(self._covered, writes)
         return reply
@@ -104,9 +106,8 @@ class ReplicatedSession(Session):
             replayed = Step(_REPLAYED, [b"%X/%X" % (position >> 32, position & 0xFFFFFFFF)])
             # The standby's position is read before the rows. It only moves forward, so the rows are at least as recent.
             _, reached, *replies = await standby.run([standby.reading(org), replayed, *steps], repeatable=True)
-        except UsageError:
-            raise
         except StoreError:
+            # A standby also fails reads that conflict with what it replays. The primary has no such conflicts.
             self.counts["failed"] += 1
             self._away_until = time.monotonic() + REPLICA_PAUSE_SECONDS
             return None
@@ -117,17 +118,17 @@ class ReplicatedSession(Session):
     async def _check(self) -> None:
         """Refuse a server that is not a standby of the primary, because log positions of two systems cannot be
         compared."""
-        mine = (await super().run([_WHO], repeatable=True))[0].rows[0]
-        theirs = (await self._standby.run([_WHO], repeatable=True))[0].rows[0]
+        mine = (await super().run([Step(_WHO, ())], repeatable=True))[0].rows[0]
+        theirs = (await self._standby.query(_WHO))[0]
         if mine[:2] != theirs[:2]:
             raise UsageError("read_url= is not a replica of this database; leave it out, or name a standby of it")
         self._checked = True
 
-    async def diagnosed(self, report: JsonObject) -> JsonObject:
-        """Add the standby's state to a report on the primary."""
+    async def add_to_report(self, report: JsonObject) -> JsonObject:
+        """Return a report on the primary with the standby's state."""
         address = self._standby.options.address
         try:
-            _, _, standby, lag = (await self._standby.run([_WHO], repeatable=True))[0].rows[0]
+            _, _, standby, lag = (await self._standby.query(_WHO))[0]
         except StoreError as away:
             problem = f"the replica at {address} does not answer, the primary serves all reads: {away}"
             return {**report, "replica": {"server": address}, "problems": [*report["problems"], problem]}

@@ -22,6 +22,7 @@ from ...records import Key, Record
 from ..codec import CRC32, Row, Sum, codec, columns_summed, damaged, decoded, pack, row_of
 from .pipeline import Step, cell
 from .session import Session
+from .statements import column_list, key_match, table
 
 _PHYSICAL = (
     b"SELECT a.attname::text FROM pg_attribute a WHERE a.attrelid = ('memorist.' || quote_ident($1))::regclass "
@@ -41,6 +42,7 @@ def summed(record_type: type[Record]) -> Callable[[Row], Row]:
     """Empty the cells of a row that the server fills in. The function is compiled because it runs for each row read."""
     hidden = server_columns(record_type)
     cells = ("None" if c.name in hidden else f"r[{i}]" for i, c in enumerate(codec(record_type).columns))
+    # Only column positions from our own declarations get into this text.
     empty: Callable[[Row], Row] = eval(f"lambda r: ({', '.join(cells)},)")
     return empty
 
@@ -61,6 +63,7 @@ class Reader:
         if record_type.table.checksum:
             strip, base = summed(record_type), codec(record_type).sum_base
             for number, row in enumerate(rows):
+                # Without page checksums, Postgres returns a row with a flipped bit as if it were sound.
                 if base | crc32(pack(strip(row))) != row[-1]:
                     rows[number] = await self._of_another_version(record_type, row)
         return records_of(record_type, rows)
@@ -102,9 +105,7 @@ class Reader:
         """Return the cells of a row by name, including unknown ones, and its checksum, or None if the row no longer
         exists."""
         wanted = [*names, *(name for name in codec(record_type).names if name not in names), "checksum"]
-        match = " AND ".join(f'"{name}" = ${i}' for i, name in enumerate(record_type.table.key, 1))
-        columns = ", ".join(f'"{name}"' for name in wanted)
-        sql = f'SELECT {columns} FROM memorist."{record_type.table.name}" WHERE {match}'.encode()
+        sql = f"SELECT {column_list(wanted)} FROM {table(record_type)} WHERE {key_match(record_type)}".encode()
         rows = (await self._session.read(str(key[0]), Step(sql, [cell(value) for value in key]))).rows
         if not rows:
             return None

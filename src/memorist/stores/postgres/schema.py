@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ...errors import SchemaError, StoreError, StoreUnavailable, UsageError
 from ..migrations import Migration, migrations_in, refuse_newer
-from .pipeline import Failed, Lost, Step
+from .pipeline import Failed, Lost
 from .session import Session
 from .upkeep import once, patiently
 from .vectors import add_vectors
@@ -62,8 +62,8 @@ class Server(NamedTuple):
     vectors: bool
     partitions: int
     """This is the number of hash partitions per table, or 0 if tables are not partitioned."""
-    schema: int
-    needs: int
+    schema: int = 0
+    needs: int = 0
 
 
 def migrations() -> list[Migration]:
@@ -73,14 +73,15 @@ def migrations() -> list[Migration]:
 
 async def look(session: Session) -> Server:
     """Ask the server for its version, the user's rights and the version of the schema."""
-    row = (await session.run([Step(_LOOK, ())], repeatable=True))[0].rows[0]
-    schema = needs = 0
-    if row[6]:
-        try:
-            schema, needs = (await session.run([Step(_VERSION, ())], repeatable=True))[0].rows[0]
-        except SchemaError as cause:
-            raise SchemaError(f"user {row[2]} may not read the tables; grant it {APP}") from cause
-    return Server._make((*row, schema, needs))
+    server = Server(*(await session.query(_LOOK))[0])
+    if not server.recorded:
+        return server
+    # A statement that names a missing table fails as a whole, so the version needs a statement of its own.
+    try:
+        schema, needs = (await session.query(_VERSION))[0]
+    except SchemaError as cause:
+        raise SchemaError(f"user {server.user} may not read the tables; grant it {APP}") from cause
+    return server._replace(schema=schema, needs=needs)
 
 
 async def prepare(session: Session, *, partitions: int = 0) -> Server:
@@ -119,6 +120,8 @@ def roles(server: Server) -> tuple[str | None, str | None]:
 
     An ordinary user who is subject to row-level security and has the grants needs none.
     """
+    # Superusers and roles with BYPASSRLS are exempt from row-level security, even if it is forced, and an owner has the
+    # policy `upkeep`. The application's role has neither.
     if server.owner or server.superuser or server.bypasses:
         return (APP if server.app else None, WORKER if server.worker else None)
     return None, None
@@ -135,20 +138,21 @@ def _refuse(server: Server) -> None:
         raise SchemaError("this database has a schema `memorist` that Memorist did not create; use another database")
 
 
-async def _migrate(session: Session, done: int, partitions: int) -> None:
+async def _migrate(session: Session, schema: int, partitions: int) -> None:
     for migration in migrations():
-        if migration.number > done:
+        if migration.number > schema:
             await _run(session, _script(migration, partitions))
 
 
 def _script(migration: Migration, partitions: int) -> str:
     number, name = migration.number, migration.name
+    # Another process may have applied the migration while this one waited for the lock, so the script looks again.
     unseen = f"NOT EXISTS (SELECT FROM memorist.migrations WHERE version = {number})"
     record = f"INSERT INTO memorist.migrations (version, name, needs) VALUES ({number}, '{name}', {migration.needs});"
-    return once(unseen, partitioned(migration.sql, partitions) if partitions else migration.sql, record)
+    return once(unseen, add_partitions(migration.sql, partitions) if partitions else migration.sql, record)
 
 
-def partitioned(sql: str, partitions: int) -> str:
+def add_partitions(sql: str, partitions: int) -> str:
     """Return the same migration, but split each table that it creates into hash partitions by org."""
 
     def split(table: re.Match[str]) -> str:

@@ -13,7 +13,7 @@ from ...backoff import pause
 from ...errors import StoreError, StoreUnavailable, Unsupported
 from ...runtime import Runtime
 from ..base import Scrubbed
-from .pipeline import Failed, Lost, Step
+from .pipeline import Failed, Lost
 from .session import Session
 
 _TABLES = b"""
@@ -34,7 +34,7 @@ FROM pg_ls_waldir() WHERE name ~ '^[0-9A-F]{24}$'
 async def scrub(session: Session, runtime: Runtime) -> Scrubbed:
     """Rewrite all of our tables, then remove the log that still contains the dead rows, if this user is allowed to do
     so."""
-    tables = (await session.run([Step(_TABLES, ())], repeatable=True))[0].rows
+    tables = await session.query(_TABLES)
     if not all(owned for _, owned in tables):
         raise Unsupported("only the owner of the tables can rewrite them; run `memorist scrub` as that user")
     for name, _ in tables:
@@ -51,6 +51,8 @@ async def scrub(session: Session, runtime: Runtime) -> Scrubbed:
 
 async def _rewrite(session: Session, name: str) -> None:
     try:
+        # A plain VACUUM only marks the space of dead rows as free, and their bytes stay in the file. FULL writes a new
+        # one. ANALYZE replaces statistics that may quote deleted values.
         await _statement(session, f'VACUUM (FULL, ANALYZE) memorist."{name}"')
     except Failed as failed:
         raise StoreError(f"a table could not be rewritten ({failed.state}: {failed.message})") from failed
@@ -100,15 +102,18 @@ async def _copies(session: Session) -> Scrubbed:
         session, "SELECT current_setting('archive_mode') <> 'off', (SELECT count(*) FROM pg_stat_replication)"
     )
     left = ["archived write-ahead log (archive_mode is on)"] if archives in (True, "t") else []
-    return Scrubbed(left=[*left, *([f"the log of {replicas} replicas"] if int(replicas) else [])])
+    if int(replicas):
+        left.append(f"the log of {replicas} replicas")
+    return Scrubbed(left=left)
 
 
 async def _row(session: Session, sql: str) -> Any:
-    return (await session.run([Step(sql.encode(), ())], repeatable=True))[0].rows[0]
+    return (await session.query(sql.encode()))[0]
 
 
 async def _statement(session: Session, sql: str) -> None:
     """Run one statement outside any transaction, as the connecting user."""
+    # VACUUM and ALTER SYSTEM refuse to run in a transaction, and the application's role may not run them.
     try:
         await session.pools.script(sql)
     except Lost as lost:

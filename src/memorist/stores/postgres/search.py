@@ -4,49 +4,42 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from functools import cache
 from typing import TypeVar
 
 from ...errors import MemoristError
 from ...records import Entry
 from ..base import ALL_ENTRIES, FILTERED, EntryFilter
-from ..codec import Row, codec
+from ..codec import Row
 from .filters import Condition, cannot_compare, translate
 from .pipeline import Cell, Step, array_cell, cell
 from .rows import records_of
 from .session import Session
-from .statements import selected
+from .statements import select_list
 
 T = TypeVar("T")
 
 MAX_EXACT_ENTRIES = 5_000
 """A namespace with at most this many entries is searched exactly, by comparing every vector."""
 MIN_INDEXED_FRACTION = 20
-"""A namespace that contains less than one in this many of all entries (or of its partition's entries, if tables are
-split) is also searched exactly, because the index covers all namespaces and would mostly find entries from others."""
+"""A namespace that contains less than one in this many of its table's (or partition's) entries is also searched
+exactly, because the index covers all namespaces and would mostly find entries from others."""
 INDEXED_DIMENSIONS = (256, 384, 512, 768, 1024, 1536)
 """The numbers of dimensions for which there is an index; see migrations/vectors.sql."""
 INDEX_TUPLES = 60_000
 """The maximum number of entries that an index search examines to find enough that pass a filter."""
 _SIZE_SECONDS = 30.0
-_OWN = ", ".join(f't."{column.name}"' for column in codec(Entry).columns)
 _SIZE = (
     b"SELECT count(*), (SELECT reltuples::bigint FROM pg_class WHERE oid = memorist.entries_of($1)) "
     b"FROM (SELECT FROM memorist.entries WHERE org = $1 AND ns = $2 LIMIT $3) AS counted"
 )
 _COUNTS = b"SELECT * FROM memorist.count_terms($1, $2::text[])"
-_FOUND = (
-    "SELECT e.* FROM memorist.search_terms($1, $2::text[], $3::text[], $4, $5, {}) "
-    "WITH ORDINALITY AS r(kind, parent, id, place) "
-)
 _FIRST_FILTER_PARAMETER = 8
 """The number of a filter's first parameter; both searches have seven parameters of their own."""
 # By itself, an HNSW search stops after `ef_search` candidates, even if a filter rejects all of them. An iterative scan
 # continues until enough of them pass.
-_WIDER_INDEX_SCAN = Step(
+_WIDEN_INDEX_SCAN = (
     b"SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', $1, true), "
-    b"set_config('hnsw.max_scan_tuples', '%d', true), set_config('enable_sort', 'off', true)" % INDEX_TUPLES,
-    [b"400"],
+    b"set_config('hnsw.max_scan_tuples', '%d', true), set_config('enable_sort', 'off', true)" % INDEX_TUPLES
 )
 
 
@@ -65,11 +58,12 @@ class Search:
         """Return live entries that contain any of the terms, best first."""
         if not terms or limit < 1:
             return []
-        total, _ = await self._size(org, ns)
+        total, _ = await self._count_entries(org, ns)
 
         async def ask(condition: Condition, count: int) -> list[Entry]:
             cells = [cell(ns), array_cell(terms), _kinds(only), cell(now), cell(total), cell(count), cell(org)]
-            entries: list[Entry] = records_of(Entry, await self._rows(org, _text_sql(condition), cells, condition))
+            rows = await self._rows(org, _text_sql(condition), cells, condition)
+            entries: list[Entry] = records_of(Entry, rows)
             return entries
 
         return await _passing(only, limit, ask, lambda entry: entry)
@@ -94,13 +88,14 @@ class Search:
         if not vector or limit < 1:
             return []
         width = len(vector)
-        size, everything = await self._size(org, ns)
+        size, everything = await self._count_entries(org, ns)
         indexed = width in INDEXED_DIMENSIONS and size > MAX_EXACT_ENTRIES and size * MIN_INDEXED_FRACTION >= everything
         text = "[" + ",".join(map(repr, map(float, vector))) + "]"
 
         async def ask(condition: Condition, count: int, by_index: bool = indexed) -> list[tuple[Entry, float]]:
             cells = [cell(org), cell(ns), cell(embedder), cell(text), _kinds(only), cell(now), cell(count)]
-            before = [_WIDER_INDEX_SCAN._replace(cells=[b"%d" % max(400, min(1000, count))])] if by_index else []
+            # pgvector allows at most 1,000 candidates.
+            before = [Step(_WIDEN_INDEX_SCAN, [cell(max(400, min(1000, count)))])] if by_index else []
             sql = _near_sql(width, by_index, self.home, condition)
             rows = await self._rows(org, sql, cells, condition, *before)
             if by_index and len(rows) < count and only != ALL_ENTRIES:
@@ -115,18 +110,20 @@ class Search:
     async def _rows(
         self, org: str, sql: bytes, cells: Sequence[Cell], condition: Condition, *before: Step
     ) -> list[Row]:
-        step = Step(sql, [*cells, *condition.cells], ours=condition is _NONE)
+        step = Step(sql, [*cells, *condition.cells])
         return (await self._session.read(org, *before, step)).rows
 
-    async def _size(self, org: str, ns: str) -> tuple[int, int]:
+    async def _count_entries(self, org: str, ns: str) -> tuple[int, int]:
         """Return the approximate number of entries in a namespace, and in total."""
+        # These only choose between the index and an exact search, and weigh terms. Half a minute old is good enough,
+        # and saves a round trip before most searches.
         at = time.monotonic()
         estimate = self._sizes.get((org, ns))
         if estimate is not None and at - estimate[0] < _SIZE_SECONDS:
             return estimate[1]
         reply = await self._session.read(org, Step(_SIZE, [cell(org), cell(ns), cell(20 * MAX_EXACT_ENTRIES)]))
         size, everything = reply.rows[0]
-        if len(self._sizes) > 10_000:
+        if len(self._sizes) > 10_000:  # a server may see any number of namespaces, so bound the memory
             self._sizes.clear()
         self._sizes[(org, ns)] = (at, (size, everything))
         return size, everything
@@ -185,59 +182,51 @@ def _kinds(only: EntryFilter) -> Cell:
     return None if only.kinds is None else array_cell(only.kinds)
 
 
-def _whole(key: str, source: str = "", condition: str = "true") -> str:
-    """Fetch whole rows, each by its key, if they pass.
-
-    OFFSET 0 prevents the planner from merging this into the outer query. Without statistics, it would scan the
-    namespace once per row.
-    """
-    row = f"SELECT {_OWN} FROM memorist.entries AS t{source} WHERE {key} AND {condition} OFFSET 0"
-    return f"CROSS JOIN LATERAL ({row}) AS e"
-
-
 def _text_sql(condition: Condition) -> bytes:
-    return _FOUND_ANY if condition is _NONE else _found_sql(condition.source, condition.sql)
-
-
-def _found_sql(source: str, condition: str) -> bytes:
     """Return SQL that ranks all entries that contain a term, and looks them up in that order until enough pass the
     condition.
     """
-    return f"{_FOUND.format('NULL')}{_whole(_KEY, source, condition)} ORDER BY r.place LIMIT $6".encode()
+    # Without a condition, every ranked entry passes, so the ranking itself can stop at the limit.
+    limit = "$6" if condition == _NONE else "NULL"
+    key = "t.org = $7 AND t.ns = $1 AND t.kind = r.kind AND t.parent = r.parent AND t.id = r.id"
+    return (
+        f"SELECT e.* FROM memorist.search_terms($1, $2::text[], $3::text[], $4, $5, {limit}) "
+        f"WITH ORDINALITY AS r(kind, parent, id, place) {_look_up(key, condition)} ORDER BY r.place LIMIT $6"
+    ).encode()
 
 
 def _near_sql(width: int, indexed: bool, home: str, condition: Condition) -> bytes:
-    if condition is _NONE:
-        return _near_any_sql(width, indexed, home)
-    return _nearest_sql(width, indexed, home, condition.source, condition.sql)
-
-
-@cache
-def _near_any_sql(width: int, indexed: bool, home: str) -> bytes:
-    return _nearest_sql(width, indexed, home, "", "true")
-
-
-def _nearest_sql(width: int, indexed: bool, home: str, source: str, condition: str) -> bytes:
+    """Return SQL that finds the nearest entries, from the index or by comparing all of the namespace."""
     half = f'"{home}".halfvec({width})'
+    # The cast and the test of the width repeat the index's own expressions. Otherwise the planner would not use it.
     distance = f't.embedding::{half} OPERATOR("{home}".<=>) $4::{half}'
     live = (
         f't.org = $1 AND t.ns = $2 AND t.embedder = $3 AND "{home}".vector_dims(t.embedding) = {width} '
         "AND ($5::text[] IS NULL OR t.kind = ANY ($5::text[])) AND (t.expires_at IS NULL OR t.expires_at > $6) "
-        f"AND {condition}"
+        f"AND {condition.sql}"
     )
-    rows = f"FROM memorist.entries AS t{source} WHERE {live}"
+    rows = f"FROM memorist.entries AS t{condition.source} WHERE {live}"
     if indexed:
         inner = f"SELECT {distance} AS d, t.* {rows} ORDER BY {distance} LIMIT $7"
-        return f"SELECT d, {selected(Entry)} FROM ({inner}) AS near".encode()
+        return f"SELECT d, {select_list(Entry)} FROM ({inner}) AS near".encode()
+    # Sorting keys and distances alone keeps the large columns of rows that are not among the nearest out of the sort.
     inner = f"SELECT t.kind, t.parent, t.id, {distance} AS d {rows}"
     best = "SELECT * FROM here ORDER BY d, kind, parent, id LIMIT $7"
     key = "t.org = $1 AND t.ns = $2 AND t.kind = best.kind AND t.parent = best.parent AND t.id = best.id"
     return (
         f"WITH here AS MATERIALIZED ({inner}), best AS MATERIALIZED ({best}) "
-        f"SELECT d, e.* FROM best {_whole(key)} ORDER BY d, e.kind, e.parent, e.id"
+        f"SELECT d, e.* FROM best {_look_up(key, _NONE)} ORDER BY d, e.kind, e.parent, e.id"
     ).encode()
 
 
+def _look_up(key: str, condition: Condition) -> str:
+    """Fetch whole rows, each by its key, if they pass.
+
+    OFFSET 0 prevents the planner from merging this into the outer query. Without statistics, it would scan the
+    namespace once per row.
+    """
+    rows = f"SELECT {select_list(Entry)} FROM memorist.entries AS t{condition.source}"
+    return f"CROSS JOIN LATERAL ({rows} WHERE {key} AND {condition.sql} OFFSET 0) AS e"
+
+
 _NONE = Condition("", "true", [], True)
-_KEY = "t.org = $7 AND t.ns = $1 AND t.kind = r.kind AND t.parent = r.parent AND t.id = r.id"
-_FOUND_ANY = f"{_FOUND.format('$6')}{_whole(_KEY)} ORDER BY r.place".encode()

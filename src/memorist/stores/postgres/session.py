@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import Any
 
 from ...backoff import pause
 from ...errors import (
@@ -15,14 +16,11 @@ from ...errors import (
 from ...runtime import Runtime
 from .errors import broken, refused
 from .options import Options
-from .pipeline import Failed, Lost, Reply, Step, cell
+from .pipeline import POOLER_SQLSTATES, Failed, Lost, Reply, Step, cell
 from .pools import Pools
 
 OUR_SQLSTATES = ("MM001", "MM002", "MM003", "MM004", "MM005")
 """SQLSTATEs that our SQL functions raise; the first migration lists them."""
-POOLER_SQLSTATES = ("26000", "42P05")
-"""SQLSTATEs for a prepared statement that does not exist or already exists because a pooler switched to another server
-connection."""
 _COLLISION_SQLSTATES = ("40001", "40P01", "23505")
 """SQLSTATEs for serialization failures, deadlocks and unique violations, which mean that another transaction was
 faster."""
@@ -38,6 +36,10 @@ class Session:
         self.runtime = runtime
         self.assume(None, None)
 
+    def open(self) -> None:
+        """Accept work, also after `close`."""
+        self.pools.open()
+
     def assume(self, app: str | None, worker: str | None) -> None:
         """Use these database roles from now on: `app` for the rows of one org, `worker` for work across orgs."""
         limits = {
@@ -50,10 +52,10 @@ class Session:
             "enable_seqscan": "off",
         }
         common = ", ".join(f"set_config('{name}', '{value}', true)" for name, value in limits.items())
-        wanted = "off" if self.options.durability == "normal" else "on"
+        mode = "off" if self.options.durability == "normal" else "on"
         # Full durability only overrides `off`. A stricter level that the operator chose, such as `remote_apply`, stays.
-        when = "true" if wanted == "off" else "current_setting('synchronous_commit') = 'off'"
-        durable = f"CASE WHEN {when} THEN set_config('synchronous_commit', '{wanted}', true) END"
+        when = "true" if mode == "off" else "current_setting('synchronous_commit') = 'off'"
+        durable = f"CASE WHEN {when} THEN set_config('synchronous_commit', '{mode}', true) END"
         role, across = (f", set_config('role', '{name}', true)" if name else "" for name in (app, worker))
         # The third argument limits each setting to the transaction, so the next caller of the pooled connection never
         # inherits this org or role.
@@ -78,6 +80,10 @@ class Session:
         """Run read-only statements for one org, and return the reply to the last one."""
         return (await self.run([self.reading(org), *steps], repeatable=True))[-1]
 
+    async def query(self, sql: bytes) -> list[tuple[Any, ...]]:
+        """Return the rows of one read-only statement, which runs as the connecting user and for no org."""
+        return (await self.run([Step(sql, ())], repeatable=True))[0].rows
+
     async def run(self, steps: Sequence[Step], *, repeatable: bool) -> list[Reply]:
         """Run one transaction in one round trip.
 
@@ -95,14 +101,15 @@ class Session:
                 if failed.state in POOLER_SQLSTATES and (self.pools.stop_preparing() or tries <= _MAX_ATTEMPTS):
                     # A pooler in transaction mode does not support prepared statements, so try again without them.
                     continue
-                if tries > _MAX_ATTEMPTS or not _worth_repeating(failed):
+                if tries > _MAX_ATTEMPTS or not _is_worth_repeating(failed):
                     raise refused(failed, self.options) from failed
                 # The server has rolled back, so the whole transaction can be sent again. The pause is random, so that
                 # two writers that collided do not collide again.
                 await self.runtime.sleep(pause(tries, first=0.002, longest=0.05))
             except Lost as lost:
-                # Once a transaction may have been committed, the outcome stays unknown, even if a later attempt fails
-                # before it sends anything.
+                # A broken connection says nothing about the commit. Repeating an append without a key could store the
+                # message twice, so only `repeatable` steps are sent again. Once a transaction may have been committed,
+                # the outcome stays unknown, even if a later attempt fails before it sends anything.
                 unsure = unsure or lost.sent
                 if tries > _MAX_ATTEMPTS or lost.slow or (unsure and not repeatable):
                     raise broken(lost, self.options, unsure=unsure and not repeatable) from lost
@@ -123,7 +130,10 @@ class Session:
         await self.pools.close()
 
 
-def _worth_repeating(failed: Failed) -> bool:
+def _is_worth_repeating(failed: Failed) -> bool:
     """Return whether a failed transaction, which was rolled back, is likely to succeed if retried."""
+    # Postgres refuses to run a prepared statement whose result type a migration has changed. `settle` has closed the
+    # connection, so the next attempt prepares it anew. A class 57P error means that the server is stopping or
+    # starting.
     stale_plan = failed.state == "0A000" and "cached plan" in failed.message
     return failed.state in _COLLISION_SQLSTATES or stale_plan or (failed.fatal and failed.state.startswith("57P"))

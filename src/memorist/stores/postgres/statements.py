@@ -14,13 +14,12 @@ from ..codec import codec
 
 class Writes(NamedTuple):
     """Holds the fixed write statements of one table. Their parameters are the row (its `put_cells`, except for
-    `load`), its checksum if the table has one, and the time if `ensure` and `fresh` need it."""
+    `load`), its checksum if the table has one, and, for `ensure` and `fresh`, the time if rows expire."""
 
     put: bytes
     """Inserts or updates the row."""
     ensure: bytes
     """Inserts the row, or replaces an expired one. A live row is not changed (`Put.absent`)."""
-    ensure_takes_now: bool
     fresh: bytes
     """Does the same for a row that an Expect found to be absent. It raises a serialization failure if another
     transaction has created the row."""
@@ -35,9 +34,19 @@ class Writes(NamedTuple):
     """This is the format of each cell that a put needs."""
 
 
-def quoted(names: tuple[str, ...]) -> str:
-    """Return column names as a list."""
-    return ", ".join(f'"{name}"' for name in names)
+def column_list(names: Iterable[str]) -> str:
+    """Return column names as a list. They are quoted, because some are SQL keywords ("user")."""
+    return ", ".join(_q(name) for name in names)
+
+
+def key_match(record_type: type[Record]) -> str:
+    """Return the condition that selects the row under a key, whose parameters come first."""
+    return " AND ".join(f"{_q(name)} = ${i}" for i, name in enumerate(record_type.table.key, 1))
+
+
+def can_expire(record_type: type[Record]) -> bool:
+    """Return whether rows can expire. Their statements then take the time as a parameter."""
+    return "expires_at" in codec(record_type).position_of
 
 
 def table(record_type: type[Record]) -> str:
@@ -46,8 +55,9 @@ def table(record_type: type[Record]) -> str:
 
 
 @cache
-def selected(record_type: type[Record]) -> str:
+def select_list(record_type: type[Record]) -> str:
     """Return the columns that a read selects: the record's own, and the checksum if the table has one."""
+    # The codec, like SQLite, represents a bool as 0 or 1, and computes checksums over that.
     names = [f'"{c.name}"::int' if c.kind == "bool" else f'"{c.name}"' for c in codec(record_type).columns]
     return ", ".join([*names, "checksum"] if record_type.table.checksum else names)
 
@@ -64,39 +74,47 @@ def put_cells(record_type: type[Record]) -> tuple[int, ...]:
 
 
 @cache
-def writes(record_type: type[Record]) -> Writes:
+def write_statements(record_type: type[Record]) -> Writes:
     """Return the write statements of a kind of record, which are created on first use."""
-    columns, key, index = codec(record_type).columns, record_type.table.key, codec(record_type).position_of
+    columns, key = codec(record_type).columns, record_type.table.key
     names = tuple(column.name for column in columns)
-    preserved = {"version", "created_at"} & set(names) - set(key)
     parameters = {name: f"${i}" for i, name in enumerate(names, 1)}
-    first = {name: f"${i}" for i, name in enumerate((names[index] for index in put_cells(record_type)), 1)}
-    now = f"${len(first) + bool(record_type.table.checksum) + 1}"
+    inserted = {names[position]: f"${i}" for i, position in enumerate(put_cells(record_type), 1)}
+    now = f"${len(inserted) + bool(record_type.table.checksum) + 1}"
     if codec(record_type).versioned:
-        first["version"] = _first_version(record_type, first)
-    changed = {name: f"excluded.{_q(name)}" for name in names if name not in key}
-    again = {**changed, **{name: f"t.{_q(name)}" + (" + 1" if name == "version" else "") for name in preserved}}
+        inserted["version"] = _first_version(record_type, inserted)
+    replaced = {name: f"excluded.{_q(name)}" for name in names if name not in key}
+    # A put keeps the first creation time and counts the version up. Only the server knows both, and the row's lock,
+    # which ON CONFLICT DO UPDATE takes, keeps them from changing until the commit.
+    updated = dict(replaced)
+    if "version" in updated:
+        updated["version"] = "t.version + 1"
+    if "created_at" in updated:
+        updated["created_at"] = "t.created_at"
     back = ", ".join(_q(name) if name in names else "0" for name in ("version", "created_at"))
-    expired = f"t.expires_at <= {now}" if "expires_at" in index else None
-    put = f"{_insert(record_type, first)} ON CONFLICT ({quoted(key)}) DO UPDATE SET {_set(record_type, again)}"
+    insert, conflict = _insert(record_type, inserted), f"ON CONFLICT ({column_list(key)}) DO UPDATE SET"
+    put = f"{insert} {conflict} {_set(record_type, updated)}"
     # If the condition of DO UPDATE is false, RETURNING returns no row, which shows that a live row existed.
-    ensure = f"{put} WHERE {expired}" if expired else f"{_insert(record_type, first)} ON CONFLICT DO NOTHING"
-    match = " AND ".join(f"{_q(name)} = ${i}" for i, name in enumerate(key, 1))
-    gone = f"expires_at <= ${len(key) + 1}" if expired else "false"
-    # The serialization failure makes `Session.run` send the batch again, and its Expect then reports the conflict.
+    ensure = f"{put} WHERE t.expires_at <= {now}" if can_expire(record_type) else f"{insert} ON CONFLICT DO NOTHING"
+    match = key_match(record_type)
+    expired = f"expires_at <= ${len(key) + 1}" if can_expire(record_type) else "false"
+    # ON CONFLICT sees rows that were committed after this transaction began, so `ensure` finds the row that the Expect
+    # could not lock. The serialization failure makes `Session.run` send the batch again, and its Expect then reports
+    # the conflict.
     fresh = (
         f"WITH w AS ({ensure} RETURNING {back}) SELECT * FROM w "
         f"UNION ALL SELECT memorist.lost_race(), 0 WHERE NOT EXISTS (SELECT FROM w)"
     )
-    load = f"{_insert(record_type, parameters)} ON CONFLICT ({quoted(key)}) DO UPDATE SET {_set(record_type, changed)}"
+    # A load stores every column as it is. A table whose columns are all in the key has nothing to update.
+    load = f"{_insert(record_type, parameters)} "
+    load += f"{conflict} {_set(record_type, replaced)}" if replaced else "ON CONFLICT DO NOTHING"
     return Writes(
         put=f"{put} RETURNING {back}".encode(),
         ensure=f"{ensure} RETURNING {back}".encode(),
-        ensure_takes_now=expired is not None,
         fresh=fresh.encode(),
-        load=(load if changed else f"{_insert(record_type, parameters)} ON CONFLICT DO NOTHING").encode(),
+        load=load.encode(),
         delete=f"DELETE FROM {table(record_type)} WHERE {match}".encode(),
-        delete_expired=f"DELETE FROM {table(record_type)} WHERE {match} AND {gone}".encode(),
+        delete_expired=f"DELETE FROM {table(record_type)} WHERE {match} AND {expired}".encode(),
         expect=_expect(record_type, match).encode(),
         binary=_binary(record_type, range(len(columns))),
         put_binary=_binary(record_type, put_cells(record_type)),
@@ -107,8 +125,8 @@ def _q(name: str) -> str:
     return f'"{name}"'
 
 
-def _binary(record_type: type[Record], places: Iterable[int]) -> tuple[int, ...] | None:
-    formats = tuple(int(codec(record_type).columns[position].kind == "bytes") for position in places)
+def _binary(record_type: type[Record], positions: Iterable[int]) -> tuple[int, ...] | None:
+    formats = tuple(int(codec(record_type).columns[position].kind == "bytes") for position in positions)
     return formats if any(formats) else None
 
 
@@ -122,10 +140,11 @@ def _first_version(record_type: type[Record], cells: dict[str, str]) -> str:
 
 def _insert(record_type: type[Record], values: dict[str, str]) -> str:
     names, cells = list(values), list(values.values())
+    # The checksum's parameter follows those of the row. `version` is an expression and has none of its own.
     if record_type.table.checksum:
         cells.append(f"${sum(cell.startswith('$') for cell in cells) + 1}")
         names.append("checksum")
-    return f"INSERT INTO {table(record_type)} AS t ({quoted(tuple(names))}) VALUES ({', '.join(cells)})"
+    return f"INSERT INTO {table(record_type)} AS t ({column_list(names)}) VALUES ({', '.join(cells)})"
 
 
 def _set(record_type: type[Record], values: dict[str, str]) -> str:
@@ -136,8 +155,8 @@ def _set(record_type: type[Record], values: dict[str, str]) -> str:
 
 
 def _type(record_type: type[Record], name: str) -> str:
-    kinds = {"text": "text", "json": "text", "real": "float8", "bool": "boolean", "bytes": "bytea"}
-    return kinds.get(codec(record_type).columns[codec(record_type).position_of[name]].kind, "bigint")
+    types = {"text": "text", "json": "text", "real": "float8", "bool": "boolean", "bytes": "bytea"}
+    return types.get(codec(record_type).columns[codec(record_type).position_of[name]].kind, "bigint")
 
 
 def _expect(record_type: type[Record], match: str) -> str:
@@ -145,7 +164,7 @@ def _expect(record_type: type[Record], match: str) -> str:
         return ""
     width = len(record_type.table.key)
     alive = f"CASE WHEN expires_at <= ${width + 2} THEN 0 ELSE version END"
-    version = alive if "expires_at" in codec(record_type).position_of else "version"
+    version = alive if can_expire(record_type) else "version"
     # FOR UPDATE holds the row lock until the commit, so that the version cannot change after this check.
     return (
         f"SELECT memorist.expect(${width + 1}::bigint, "
@@ -154,19 +173,17 @@ def _expect(record_type: type[Record], match: str) -> str:
 
 
 def _alive(record_type: type[Record], index: int) -> str:
-    return (
-        f" AND (expires_at IS NULL OR expires_at > ${index})" if "expires_at" in codec(record_type).position_of else ""
-    )
+    # Expired rows stay until they are purged, so every read checks. The time is the client's, because the
+    # clock can be replaced.
+    return f" AND (expires_at IS NULL OR expires_at > ${index})" if can_expire(record_type) else ""
 
 
 @cache
 def get_sql(record_type: type[Record]) -> bytes:
     """Return the statement that selects the live row under a key. Its parameters are the key and, if rows expire, the
     time."""
-    key = record_type.table.key
-    match = " AND ".join(f"{_q(name)} = ${i}" for i, name in enumerate(key, 1))
-    alive = _alive(record_type, len(key) + 1)
-    return f"SELECT {selected(record_type)} FROM {table(record_type)} WHERE {match}{alive}".encode()
+    alive = _alive(record_type, len(record_type.table.key) + 1)
+    return f"SELECT {select_list(record_type)} FROM {table(record_type)} WHERE {key_match(record_type)}{alive}".encode()
 
 
 @cache
@@ -181,9 +198,9 @@ def get_many_sql(record_type: type[Record]) -> bytes:
     match = " AND ".join(["org = $1", *(f"{_q(name)} = k{i}" for i, name in enumerate(key[1:], 1))])
     # OFFSET 0 keeps this an index look-up per key. Without statistics, the planner might scan the table instead.
     alive = _alive(record_type, len(key) + 1)
-    row = f"SELECT {selected(record_type)} FROM {table(record_type)} WHERE {match}{alive} OFFSET 0"
+    row = f"SELECT {select_list(record_type)} FROM {table(record_type)} WHERE {match}{alive} OFFSET 0"
     return (
-        f"SELECT n, found.* FROM unnest({arrays}) WITH ORDINALITY AS k({names}, n) CROSS JOIN LATERAL ({row}) AS found"
+        f"SELECT n, r.* FROM unnest({arrays}) WITH ORDINALITY AS k({names}, n) CROSS JOIN LATERAL ({row}) AS r"
     ).encode()
 
 
@@ -219,7 +236,7 @@ def filtered_sql(record_type: type[Record], shape: Shape, source: str, condition
     by = ", ".join(f"{_q(name)}{way}" for name in order[shape.prefix :] or order[-1:])
     limit = f" LIMIT ${position}" if shape.limited else ""
     where = " AND ".join([*parts, condition])
-    rows = f"SELECT {selected(record_type)} FROM {table(record_type)} AS t{source}"
+    rows = f"SELECT {select_list(record_type)} FROM {table(record_type)} AS t{source}"
     return f"{rows} WHERE {where}{alive} ORDER BY {by}{limit}".encode()
 
 
@@ -235,8 +252,10 @@ def _bounds(order: tuple[str, ...], shape: Shape) -> tuple[list[str], int]:
     rest = order[shape.prefix :]
     for width, sign in ((shape.after, ">"), (shape.before, "<")):
         if width:
+            # Postgres compares rows column by column and reads the range from the index. ANDs of the columns would
+            # mean something else, and ORs would read everything from the start.
             marks = ", ".join(f"${i}" for i in range(position, position + width))
-            parts.append(f"({quoted(rest[:width])}) {sign} ({marks})")
+            parts.append(f"({column_list(rest[:width])}) {sign} ({marks})")
             position += width
     for sign in (">=", "<")[: shape.starts]:
         parts.append(f"{_q(rest[0])} {sign} ${position}")
@@ -283,7 +302,9 @@ def _append(source: str, seq: str, expires: str) -> str:
     parameters |= {"seq": seq, "expires_at": expires}
     cells = ", ".join(parameters[name] for name in names)
     checksum = f"${len(APPEND_CELLS) + 1}::bigint"
-    return f"INSERT INTO memorist.messages ({quoted((*names, 'checksum'))}) SELECT {cells}, {checksum} FROM {source}"
+    return (
+        f"INSERT INTO memorist.messages ({column_list([*names, 'checksum'])}) SELECT {cells}, {checksum} FROM {source}"
+    )
 
 
 # ON CONFLICT DO UPDATE locks the row and reads its newest version, so concurrent increments all count.

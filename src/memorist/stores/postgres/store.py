@@ -94,7 +94,7 @@ class PostgresStore:
         await self._open(partitions)
 
     async def _open(self, partitions: int) -> None:
-        self._session.pools.open()
+        self._session.open()
         try:
             server = await prepare(self._session, partitions=partitions)
         except BaseException:
@@ -114,7 +114,7 @@ class PostgresStore:
     async def get(self, record_type: type[R], key: Key, *, now: int) -> R | None:
         """Return the live row under a key."""
         cells = [cell(value) for value in key]
-        if "expires_at" in codec(record_type).position_of:
+        if sql.can_expire(record_type):
             cells.append(b"%d" % now)
         rows = (await self._session.read(str(key[0]), Step(sql.get_sql(record_type), cells))).rows
         return (await self._reader.records(record_type, rows))[0] if rows else None
@@ -125,16 +125,17 @@ class PostgresStore:
         orgs: dict[str, list[int]] = {}
         for position, key in enumerate(keys):
             orgs.setdefault(str(key[0]), []).append(position)
-        for org, places in orgs.items():
+        # Row-level security shows one org at a time, so each org takes a round trip of its own.
+        for org, positions in orgs.items():
             columns = range(1, len(record_type.table.key))
-            cells = [cell(org), *(array_cell([keys[position][i] for position in places]) for i in columns)]
-            if "expires_at" in codec(record_type).position_of:
+            cells = [cell(org), *(array_cell([keys[position][i] for position in positions]) for i in columns)]
+            if sql.can_expire(record_type):
                 cells.append(b"%d" % now)
             rows = (await self._session.read(org, Step(sql.get_many_sql(record_type), cells))).rows
             for (n, *_), record in zip(
                 rows, await self._reader.records(record_type, [row[1:] for row in rows]), strict=True
             ):
-                records[places[n - 1]] = record
+                records[positions[n - 1]] = record
         return records
 
     async def scan(self, scan: Scan[R], *, now: int) -> list[R]:
@@ -154,19 +155,20 @@ class PostgresStore:
         left, done = list(changes), dict[int, Any]()
         while left:
             planned = plan(left, now, self._session.writing)
-            places = [position for position in range(len(changes)) if position not in done]
+            positions = [position for position in range(len(changes)) if position not in done]
             try:
                 replies = await self._session.run(planned.steps, repeatable=repeatable(left))
             except Failed as failed:
                 # Postgres aborts the whole transaction at the first error. Only a replayed Append has a known result,
                 # so the others are sent again without it. For any other error, `refusal` raises.
+                # `run` raises Failed only for the refusals of our own functions, which some step has called.
                 owner = planned.owners[failed.index]
                 before = refusal(failed, left, owner)
                 assert owner is not None
-                done[places[owner]] = before
+                done[positions[owner]] = before
                 del left[owner]
             else:
-                done.update(zip(places, planned.results(replies), strict=True))
+                done.update(zip(positions, planned.results(replies), strict=True))
                 break
         return [done[position] for position in range(len(changes))]
 
@@ -234,7 +236,7 @@ class PostgresStore:
         from .health import diagnose
 
         report = await diagnose(self._session, deep, self.orgs)
-        return await self._session.diagnosed(report) if isinstance(self._session, ReplicatedSession) else report
+        return await self._session.add_to_report(report) if isinstance(self._session, ReplicatedSession) else report
 
     async def _scan_org(self, org: str, scan: Scan[R], now: int) -> list[R]:
         if scan.where is None:
@@ -247,7 +249,8 @@ class PostgresStore:
             records = await self._reader.records(scan.kind, rows)
             matching += [record for record in records if matches(scan.where, document_of(record))]
             more = more and (scan.limit is None or len(matching) < scan.limit)
-            page = _beyond(page, records[-1]) if more else page
+            # Continue after the last row instead of using OFFSET: rows written meanwhile shift no page.
+            page = _scan_after(page, records[-1]) if more else page
         return matching[: scan.limit]
 
     async def _filtered(self, org: str, scan: Scan[R], now: int) -> tuple[list[Row], bool]:
@@ -278,7 +281,7 @@ def _filtered_step(scan: Scan[R], now: int) -> tuple[Step, int | None]:
     # An inexact condition lets other rows through, so its page may contain fewer matches than `scan.limit`.
     limit = values[-1] = scan.limit if condition.exact else _PAGE_ROWS  # LIMIT NULL means no limit
     text = sql.filtered_sql(scan.kind, shape, condition.source, condition.sql)
-    return Step(text, [*(cell(value) for value in values), *condition.cells], ours=False), limit
+    return Step(text, [*(cell(value) for value in values), *condition.cells]), limit
 
 
 def _scan_parts(scan: Scan[R], now: int) -> tuple[sql.Shape, list[object]]:
@@ -286,14 +289,14 @@ def _scan_parts(scan: Scan[R], now: int) -> tuple[sql.Shape, list[object]]:
     widths = (len(scan.prefix), len(after), len(before), len(starts))
     shape = sql.Shape(scan.index, *widths, scan.reverse, scan.limit is not None)
     values: list[object] = [*scan.prefix, *after, *before, *starts]
-    if "expires_at" in codec(scan.kind).position_of:
+    if sql.can_expire(scan.kind):
         values.append(now)
     if scan.limit is not None:
         values.append(scan.limit)
     return shape, values
 
 
-def _beyond(scan: Scan[R], record: R) -> Scan[R]:
+def _scan_after(scan: Scan[R], record: R) -> Scan[R]:
     """Return the same scan, starting after this record."""
     row, positions = codec(scan.kind).encode(record), codec(scan.kind).position_of
     last = tuple(row[positions[name]] for name in scan.columns[len(scan.prefix) :])

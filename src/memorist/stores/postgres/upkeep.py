@@ -7,16 +7,17 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import psycopg
-
 from ...backoff import pause
 from ...errors import StoreError
-from .pipeline import Failed
+from .pipeline import Failed, Step
+from .pools import run_script, separate_connection
 from .session import Session
 
 LOCK_TIMEOUT_MS = 900
 """The lock timeout of a statement that needs an exclusive lock. While it waits, other statements queue up behind it."""
 RETRY_SECONDS = 3600.0
+UPKEEP = Step(b"SELECT set_config('memorist.upkeep', 'on', true)", ())
+"""The step with which the owner of the tables sees the rows of all orgs until the end of the transaction."""
 _MIGRATION_LOCK_ID = 7_265_636_811
 """The advisory lock that a process holds during one script."""
 _INDEX_LOCK_ID = 7_265_636_812
@@ -72,6 +73,7 @@ async def patiently(session: Session, *sql: str) -> None:
         try:
             return await session.pools.script(*sql)
         except Failed as failed:
+            # 55P03 is a lock timeout, and 40P01 a deadlock.
             if failed.state not in ("55P03", "40P01") or time.monotonic() > until:
                 raise
         await session.runtime.sleep(pause(tries, first=0.1, longest=2.0))
@@ -81,16 +83,12 @@ async def patiently(session: Session, *sql: str) -> None:
 async def only_builder(session: Session) -> AsyncIterator[bool]:
     """Ensure that only one process builds. The context yields False if another process is building. The lock belongs to
     a transaction on its own connection, so it is released when the process ends."""
-    client = await session.pools.client()
-    connection = await session.pools.connect(client)
-    try:
+    async with separate_connection(session.options, session.runtime) as connection:
         ours = True
         try:
-            await client.script(connection, _HOLD)
-        except psycopg.Error as busy:
-            if busy.sqlstate != _BUSY_SQLSTATE:
-                raise StoreError(f"a migration could not begin ({busy.sqlstate})") from busy
+            await run_script(connection, session.runtime, _HOLD)
+        except Failed as failed:
+            if failed.state != _BUSY_SQLSTATE:
+                raise StoreError(f"a migration could not begin ({failed.state})") from failed
             ours = False
         yield ours
-    finally:
-        await client.end(connection)

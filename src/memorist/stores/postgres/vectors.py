@@ -15,7 +15,7 @@ from ...errors import StoreUnavailable
 from .pipeline import Failed, Lost, Step, cell
 from .search import INDEXED_DIMENSIONS
 from .session import Session
-from .upkeep import LOCK_TIMEOUT_MS, once, only_builder, patiently
+from .upkeep import LOCK_TIMEOUT_MS, UPKEEP, once, only_builder, patiently
 
 MAX_ENTRIES_AT_ONCE = 10_000
 """The maximum number of entries copied in a single transaction."""
@@ -23,8 +23,7 @@ BATCH_ENTRIES = 500
 """The number of entries of a large table to copy per transaction."""
 _FILE = Path(__file__).parent / "migrations" / "vectors.sql"
 _COLUMN = "SELECT FROM pg_attribute WHERE attrelid = to_regclass('memorist.entries') AND attname = 'embedding'"
-_AVAILABLE = Step(b"SELECT count(*) FROM pg_available_extensions WHERE name = 'vector'", ())
-_UPKEEP = Step(b"SELECT set_config('memorist.upkeep', 'on', true)", ())
+_AVAILABLE = b"SELECT count(*) FROM pg_available_extensions WHERE name = 'vector'"
 _MANY = (
     f"SELECT count(*) > $1::bigint OR EXISTS ({_COLUMN}) "
     "FROM (SELECT FROM memorist.entries LIMIT $1::bigint + 1) AS counted"
@@ -46,26 +45,25 @@ _FILL = (
     "UPDATE memorist.entries SET vector = vector WHERE length(vector) > 4;"
     "PERFORM set_config('memorist.upkeep', 'off', true);"
 )
-_PARTS = Step(b"SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = 'memorist.entries'::regclass", ())
-_INVALID = Step(
+_PARTS = b"SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = 'memorist.entries'::regclass"
+_INVALID = (
     b"SELECT c.oid::regclass::text FROM pg_index x JOIN pg_class c ON c.oid = x.indexrelid "
-    b"WHERE NOT x.indisvalid AND c.relkind = 'i' AND c.relnamespace = 'memorist'::regnamespace",
-    (),
+    b"WHERE NOT x.indisvalid AND c.relkind = 'i' AND c.relnamespace = 'memorist'::regnamespace"
 )
 _log = logging.getLogger("memorist.postgres")
 
 
 async def add_vectors(session: Session, home: str | None) -> bool:
     """Create the copy and its indexes. Return False if this is impossible or another process is already doing it."""
-    if not (await session.run([_AVAILABLE], repeatable=True))[0].rows[0][0]:
+    if not (await session.query(_AVAILABLE))[0][0]:
         return False
     schema = '"' + (home or "public").replace('"', '""') + '"'
     missing, column = f"NOT EXISTS ({_COLUMN})", _FILE.read_text(encoding="utf-8").replace("public", schema)
     try:
-        many = (await session.run([_UPKEEP, Step(_MANY, [cell(MAX_ENTRIES_AT_ONCE)])], repeatable=True))[1].rows[0][0]
+        many = (await session.run([UPKEEP, Step(_MANY, [cell(MAX_ENTRIES_AT_ONCE)])], repeatable=True))[1].rows[0][0]
         if not many:
             indexes = [
-                f"CREATE INDEX {_index(width)} ON memorist.entries {_what(schema, width)};"
+                f"CREATE INDEX {_index_name(width)} ON memorist.entries {_index_definition(schema, width)};"
                 for width in INDEXED_DIMENSIONS
             ]
             await patiently(session, once(missing, column, "\n".join([_FILL, *indexes])))
@@ -86,44 +84,46 @@ async def add_vectors(session: Session, home: str | None) -> bool:
 
 async def _copy(session: Session) -> None:
     """Fill the column for the existing rows, in key order."""
+    # The batches are short transactions, so no writer waits for long. A batch may run twice, because it only fills rows
+    # that are still empty.
     last: tuple[str, ...] | None = ("", "", "", "", "")
     while last is not None:
         step = Step(_COPY, [cell(value) for value in last])
-        rows = (await session.run([_UPKEEP, step], repeatable=True))[1].rows
+        rows = (await session.run([UPKEEP, step], repeatable=True))[1].rows
         last = rows[0] if rows else None
 
 
 async def _build(session: Session, schema: str) -> None:
     """Build the indexes concurrently, partition by partition if the table has partitions."""
-    for (name,) in (await session.run([_INVALID], repeatable=True))[0].rows:  # left by an interrupted build
-        await _alone(session, f"DROP INDEX CONCURRENTLY IF EXISTS {name}")
-    parts = [name for (name,) in (await session.run([_PARTS], repeatable=True))[0].rows]
+    for (name,) in await session.query(_INVALID):  # left by an interrupted build
+        await _run_alone(session, f"DROP INDEX CONCURRENTLY IF EXISTS {name}")
+    parts = [name for (name,) in await session.query(_PARTS)]
     # Keep this order: `schema.look` takes the last index as the sign that all of them are built.
     for width in INDEXED_DIMENSIONS:
-        index, what = _index(width), _what(schema, width)
+        index, what = _index_name(width), _index_definition(schema, width)
         if not parts:
-            await _alone(session, f"CREATE INDEX CONCURRENTLY IF NOT EXISTS {index} ON memorist.entries {what}")
+            await _run_alone(session, f"CREATE INDEX CONCURRENTLY IF NOT EXISTS {index} ON memorist.entries {what}")
             continue
         # An index on the partitioned table alone stays invalid until the index of every partition is attached. Postgres
         # cannot build it concurrently in one statement.
-        await _alone(session, f"CREATE INDEX IF NOT EXISTS {index} ON ONLY memorist.entries {what}")
+        await _run_alone(session, f"CREATE INDEX IF NOT EXISTS {index} ON ONLY memorist.entries {what}")
         for part in parts:
             own = f"{part.removeprefix('memorist.')}_near_{width}"
-            await _alone(session, f"CREATE INDEX CONCURRENTLY IF NOT EXISTS {own} ON {part} {what}")
-            await _alone(session, f"ALTER INDEX memorist.{index} ATTACH PARTITION memorist.{own}")
+            await _run_alone(session, f"CREATE INDEX CONCURRENTLY IF NOT EXISTS {own} ON {part} {what}")
+            await _run_alone(session, f"ALTER INDEX memorist.{index} ATTACH PARTITION memorist.{own}")
 
 
-async def _alone(session: Session, statement: str) -> None:
+async def _run_alone(session: Session, statement: str) -> None:
     # A concurrent build waits for old transactions, but nothing waits for it, so it needs no lock timeout.
     limit = 0 if "CONCURRENTLY" in statement else LOCK_TIMEOUT_MS
     await patiently(session, f"SET statement_timeout = 0; SET lock_timeout = {limit}", statement)
 
 
-def _index(width: int) -> str:
+def _index_name(width: int) -> str:
     return f"entries_near_{width}"
 
 
-def _what(schema: str, width: int) -> str:
+def _index_definition(schema: str, width: int) -> str:
     """Return the expressions to index. An index requires a fixed number of dimensions, so there is one index for each
     common number. Other vectors are searched exactly."""
     return (

@@ -12,7 +12,7 @@ import msgspec
 from ...errors import StoreError, Unsupported
 from ...messages.message import Message
 from ...ports import to_datetime, to_micros
-from ...records import Receipt, Record, StateEntry
+from ...records import Receipt, Record
 from ..base import (
     Append,
     Appended,
@@ -32,8 +32,9 @@ from .keys import bounds, encode_key, stamp, unstamp
 from .rows import Argument, layout
 
 
-def one_org_of(changes: Sequence[Change]) -> str:
+def require_one_org(changes: Sequence[Change]) -> str:
     """Return the only org of a batch, or refuse a batch with several."""
+    # The org is the hash tag of its keys. Two orgs are in two slots, and a script may only use keys of one.
     orgs = {org_of(change) for change in changes}
     if len(orgs) != 1:
         raise Unsupported("a batch on Redis must belong to one org, so that it is one atomic script; split it by org")
@@ -71,7 +72,7 @@ def merge(changes: Sequence[Change], merges: Merges, reply: list[Any]) -> Merges
         change = changes[int(number) - 1]
         assert isinstance(change, Put | Load | Increment)
         table = layout(type(change.record))
-        encoded, new_shape = table.merged(table.encode(change.record), int(shape), body)
+        encoded, new_shape = table.merge_cells(table.encode(change.record), int(shape), body)
         more[int(number) - 1] = Merged(sha1(body, usedforsecurity=False).hexdigest(), new_shape, encoded)
     return more
 
@@ -80,89 +81,92 @@ def arguments(changes: Sequence[Change], now: int, slack_ms: int, merges: Merges
     """Return the arguments of apply.lua."""
     body: list[Argument] = []
     for number, change in enumerate(changes):
-        if number in merges:
-            _merged(change, merges[number], body)
-        else:
-            _ENCODERS[type(change)](change, body)
+        body += _ENCODERS[type(change)](change, merges.get(number))
     return [stamp(now), slack_ms, len(changes), *body]
 
 
-def _merged(change: Change, merged: Merged, out: list[Argument]) -> None:
-    assert isinstance(change, Put | Load | Increment)
-    table, (member, *row) = layout(type(change.record)), merged.encoded
-    head = [*table.spec_as(merged.shape), merged.digest]
-    if isinstance(change, Put):
-        out += [b"P", *head, table.flags + "a" * change.absent, table.history, member, *row]
-    elif isinstance(change, Load):
-        out += [b"L", *head, member, *row]
-    else:
-        out += [b"I", *head, member, int(change.record.value), *row]
+def _row(record: Record, merged: Merged | None) -> tuple[list[Argument], list[Argument]]:
+    """Return the description of a row that is to be written, and its parts."""
+    table = layout(type(record))
+    if merged is None:
+        # No body has an empty digest, so the script replaces no row of a shape that is unknown to us.
+        return [*table.spec, b""], table.encode(record)
+    return [*table.spec_as(merged.shape), merged.digest], merged.encoded
 
 
-def _put(change: Put, out: list[Argument]) -> None:
-    cached = _encoded_puts.get(id(change.record)) if change.absent else None
-    if cached is not None and cached[0] is change.record:
-        out += cached[1]
-        return
+def _put(change: Put, merged: Merged | None) -> list[Argument]:
     table = layout(type(change.record))
-    flags = table.flags + "a" if change.absent else table.flags
-    parts = [b"P", *table.spec, b"", flags, table.history, *table.encode(change.record)]
-    if change.absent:
+    cached = _encoded_puts.get(id(change.record)) if change.absent and merged is None else None
+    if cached is not None and cached[0] is change.record:
+        return cached[1]
+    head, parts = _row(change.record, merged)
+    out = [b"P", *head, table.flags + "a" * change.absent, table.history, *parts]
+    if change.absent and merged is None:
         # The engine puts the same Job object with every append to a thread, so its encoding is cached.
         if len(_encoded_puts) >= 1024:
             _encoded_puts.clear()
-        _encoded_puts[id(change.record)] = (change.record, parts)
-    out += parts
+        _encoded_puts[id(change.record)] = (change.record, out)
+    return out
 
 
 _encoded_puts: dict[int, tuple[Record, list[Argument]]] = {}
 """A cache by the `id()` of the record. It also contains the record, so that the id is not reused."""
 
 
-def _append(change: Append, out: list[Argument]) -> None:
+def _append(change: Append, merged: Merged | None) -> list[Argument]:
     thread = encode_key((change.thread,))
     table, keyed = layout(Message), change.key is not None
     receipt = encode_key((change.thread, change.key or "")) if keyed else b""
     tokens = sum(message.tokens or 0 for message in change.messages)
     # A thread's row contains its member in the index by namespace, which the script compares with this one.
-    where = b"" if change.ns is None else encode_key((change.ns, change.thread))
-    out += [b"A", thread, where, receipt, stamp(to_micros(change.at)), tokens, len(change.messages), table.shape]
+    ns_member = b"" if change.ns is None else encode_key((change.ns, change.thread))
+    out: list[Argument] = [
+        b"A",
+        thread,
+        ns_member,
+        receipt,
+        stamp(to_micros(change.at)),
+        tokens,
+        len(change.messages),
+        table.shape,
+    ]
     for message in change.messages:
         # The Append decides where a message is stored. A wrong org in the message must not reach another tenant.
         if message.org != change.org or message.thread != change.thread:
             message = msgspec.structs.replace(message, org=change.org, thread=change.thread)
         cells = table.encode(message)
-        # These are `created_at` and the body. The script fills in the other fields.
+        # These are `created_at` and the body. Only the script knows the others: the sequence number that the thread has
+        # reached, and the thread's expiry.
         out += [cells[3], cells[-1]]
     if change.key is not None:
         # Only the body is sent. `first` and `count` are fields, which the script fills in.
         done = Receipt(org=change.org, thread=change.thread, key=change.key, first=0, count=0, created_at=change.at)
         out += [layout(Receipt).shape, layout(Receipt).encode(done)[-1]]
+    return out
 
 
-def _load(change: Load, out: list[Argument]) -> None:
-    table = layout(type(change.record))
-    out += [b"L", *table.spec, b"", *table.encode(change.record)]
+def _load(change: Load, merged: Merged | None) -> list[Argument]:
+    head, parts = _row(change.record, merged)
+    return [b"L", *head, *parts]
 
 
-def _delete(change: Delete, out: list[Argument]) -> None:
+def _delete(change: Delete, merged: Merged | None) -> list[Argument]:
     table = layout(change.kind)
-    out += [b"D", *table.spec, table.member(change.key)]
+    return [b"D", *table.spec, table.member(change.key)]
 
 
-def _delete_range(change: DeleteRange, out: list[Argument]) -> None:
-    out += [b"R", *layout(change.kind).spec, *bounds(change.prefix[1:], change.after, change.before, None)]
+def _delete_range(change: DeleteRange, merged: Merged | None) -> list[Argument]:
+    return [b"R", *layout(change.kind).spec, *bounds(change.prefix[1:], change.after, change.before, None)]
 
 
-def _increment(change: Increment, out: list[Argument]) -> None:
-    table = layout(StateEntry)
-    member, *row = table.encode(change.record)
-    out += [b"I", *table.spec, b"", member, int(change.record.value), *row]
+def _increment(change: Increment, merged: Merged | None) -> list[Argument]:
+    head, (member, *row) = _row(change.record, merged)
+    return [b"I", *head, member, int(change.record.value), *row]
 
 
-def _expect(change: Expect, out: list[Argument]) -> None:
+def _expect(change: Expect, merged: Merged | None) -> list[Argument]:
     table = layout(change.kind)
-    out += [b"E", *table.spec, table.member(change.key), change.version]
+    return [b"E", *table.spec, table.member(change.key), change.version]
 
 
 _ENCODERS: dict[type, Any] = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from redis.exceptions import (
@@ -31,31 +31,31 @@ from ...runtime import Runtime
 from ..homes import Homes
 from . import errors
 from .clients import Factory
-from .scripts import Script
+from .scripts import TEXTS, Script
 from .urls import Address, parse_url
 
 _FAILURES = (RedisError, RedisClusterException, OSError)
 _REDIRECTIONS = (MovedError, AskError, TryAgainError, ClusterDownError, ClusterError)
+_SCRIPT_COMMANDS = ("EVALSHA", "EVAL")
 _REDIRECTION_PAUSE_SECONDS = 0.1
 
 
 class _Clients:
     """Holds redis-py's clients for one process and event loop."""
 
-    def __init__(self, main: Any, sentinels: Sequence[object] = ()) -> None:
+    def __init__(self, main: Any) -> None:
         self.main = main
-        self.sentinels = sentinels
         self.nodes: dict[Address, Any] = {}
         """Clients for single servers, by address."""
 
 
-class _Attempt:
+class _Request:
     """Describes a command in progress, including its destination and earlier attempts."""
 
-    __slots__ = ("address", "deadline", "follow", "is_last", "is_script", "key", "write")
+    __slots__ = ("address", "command", "deadline", "follow", "is_last", "key", "write")
 
-    def __init__(self, key: bytes, is_script: bool = False, write: bool = False) -> None:
-        self.key, self.is_script, self.write = key, is_script, write
+    def __init__(self, key: bytes, command: Sequence[object], write: bool = False) -> None:
+        self.key, self.command, self.write = key, command, write
         self.address: Address | None = None
         self.deadline: float | None = None
         """The time at which to stop waiting for keys that are being moved. The first redirection sets this."""
@@ -93,36 +93,24 @@ class Client:
     # -- requests
 
     async def script(self, script: Script, key: bytes, args: Sequence[object], *, write: bool) -> Any:
-        """Run a script by its digest, or by its text if the server does not know it yet. If a script may safely run
-        twice, pass `write=False`, even if it writes: it is then sent again if its reply is lost."""
-        try:
-            # Only one key is declared. The script computes the others, which share its hash tag and therefore its
-            # Cluster slot.
-            return await self._send(("EVALSHA", script.digest, 1, key, *args), _Attempt(key, True, write))
-        except NoScriptError:
-            return await self._send(("EVAL", script.text, 1, key, *args), _Attempt(key, True, write))
+        """Run a script. If it may safely run twice, pass `write=False`, even if it writes: it is then sent again if its
+        reply is lost."""
+        return await self._send(_Request(key, script.command(key, args), write))
 
     async def command(self, key: bytes, *command: object) -> Any:
         """Return the reply to an idempotent command. It is sent once more if the connection breaks."""
-        return await self._send(command, _Attempt(key))
+        return await self._send(_Request(key, command))
 
     async def many(self, commands: Sequence[tuple[bytes, Sequence[object]]]) -> list[Any]:
         """Return replies to idempotent commands on several keys, in one round trip per server that owns some of
         them.
         """
         replies = await self._homes.use(lambda clients: self._pipeline(clients, commands))
+        # A redirect, an unknown script or a broken connection concerns single commands. Each of these is sent again
+        # alone, because `_send` has the only loop that knows what to do about it.
         return [
-            await self.command(key, *command) if isinstance(reply, Exception) else reply
+            await self._send(_Request(key, command)) if isinstance(reply, Exception) else reply
             for (key, command), reply in zip(commands, replies, strict=True)
-        ]
-
-    async def scripts(self, script: Script, keys: Sequence[bytes], args: Sequence[object]) -> list[Any]:
-        """Run a read-only script on several keys, in one round trip per server."""
-        commands = [(key, ("EVALSHA", script.digest, 1, key, *args)) for key in keys]
-        replies = await self._homes.use(lambda clients: self._pipeline(clients, commands))
-        return [
-            await self.script(script, key, args, write=False) if isinstance(reply, Exception) else reply
-            for key, reply in zip(keys, replies, strict=True)
         ]
 
     async def everywhere(self, *command: object) -> list[tuple[str, Any]]:
@@ -136,14 +124,14 @@ class Client:
         except ResponseError as refusal:
             return refusal
         except _FAILURES as error:
-            raise errors.broken(error, self.name(address), write=False) from error
+            raise errors.no_reply_error(error, self.name(address), write=False) from error
 
     async def servers(self) -> list[Address]:
         """Return the primaries that contain data."""
         try:
             return await self._homes.use(self._primaries)
         except _FAILURES as error:
-            raise errors.broken(error, self.name(), write=False) from error
+            raise errors.no_reply_error(error, self.name(), write=False) from error
 
     def reaches(self, address: Address) -> bool:
         """Return whether a server can be reached by its address. Through a Unix socket, only that one server can be
@@ -169,21 +157,21 @@ class Client:
     # -- clients
 
     async def _make(self) -> _Clients:
-        if self.cluster:
-            return _Clients(self._factory.cluster_client())
-        return _Clients(*self._factory.sentinel_client()) if self.service else _Clients(self._factory.client())
+        return _Clients(self._factory.main_client())
 
     async def _dispose(self, clients: _Clients) -> None:
-        singles = [*clients.sentinels, *clients.nodes.values()]
+        main, singles = clients.main, list(clients.nodes.values())
         if not self.cluster:
-            singles.append(clients.main)
+            singles.append(main)
         elif self._runtime.blocking:
-            clients.main.close()
+            main.close()
         else:
-            await clients.main.aclose()
+            await main.aclose()
             # After a failure, redis-py considers its Cluster client closed, even if that still has open connections.
             for nodes in ("nodes_cache", "startup_nodes"):
-                await clients.main.nodes_manager.aclose(nodes)
+                await main.nodes_manager.aclose(nodes)
+        if self.service is not None:
+            singles += main.connection_pool.sentinel_manager.sentinels
         for client in singles:
             await self._result(client.connection_pool.disconnect())
 
@@ -194,31 +182,37 @@ class Client:
 
     # -- sending
 
-    async def _send(self, command: Sequence[object], attempt: _Attempt) -> object:
+    async def _send(self, request: _Request) -> object:
         """Return the reply of the server that owns a key."""
-
-        def send(clients: _Clients) -> Awaitable[object]:
-            return self._send_once(clients, attempt, command)
-
         while True:
             try:
-                return await self._homes.use(send)
+                return await self._homes.use(lambda clients: self._send_once(clients, request))
             except NoScriptError:
-                raise
-            except _FAILURES as error:
-                await self._consider(error, attempt)
+                # A server that restarted or took over no longer knows the script. Nothing ran. EVAL runs the script and
+                # makes it known in one step; redis-py's Script objects take two, and need permission for SCRIPT LOAD.
+                _, digest, *rest = request.command
+                request.command = ("EVAL", TEXTS[digest], *rest)  # type: ignore[index]
+            except _REDIRECTIONS as redirection:
+                await self._redirect(redirection, request)
+            except ResponseError as refusal:
+                raise errors.refusal_error(refusal, self._where(request)) from refusal
+            except _FAILURES as failure:
+                # The first failure may only show that an idle connection was closed. The second one is a server in
+                # trouble, and the caller decides how long to wait for it.
+                if request.is_last or not await self._may_repeat(failure, request):
+                    raise errors.no_reply_error(failure, self._where(request), write=request.write) from failure
+                request.is_last = True
 
-    async def _send_once(self, clients: _Clients, attempt: _Attempt, command: Sequence[object]) -> object:
-        client = clients.main if not self.cluster or attempt.follow else await self._owner(clients, attempt)
-        if not attempt.write or not self.replicas:
-            self.round_trips += 1
-            reply = client.execute_command(*command)
-            return reply if self._runtime.blocking else await reply
+    async def _send_once(self, clients: _Clients, request: _Request) -> object:
+        client = await self._owner(clients, request)
+        if not request.write or not self.replicas:
+            return await self._execute(client, request.command)
         # WAIT only covers the writes of its own connection, so it must follow the command on the same one.
-        reply, replicas = await self._execute_many(client, [command, ("WAIT", self.replicas, self._wait_ms)])
+        wait = ("WAIT", self.replicas, self._wait_ms)
+        reply, replicas = await self._execute_many(client, [request.command, wait])
         if isinstance(reply, Exception):
             raise reply
-        self._check_replicas(replicas, self._where(attempt))
+        self._check_replicas(replicas, self._where(request))
         return reply
 
     def _check_replicas(self, replicas: Any, where: str) -> None:
@@ -237,46 +231,35 @@ class Client:
                 address=where,
             )
 
-    async def _consider(self, error: Exception, attempt: _Attempt) -> None:
-        """Return normally if the command must be sent again. Otherwise raise the error for the caller."""
-        where = self._where(attempt)
-        if isinstance(error, _REDIRECTIONS):
-            if not self.cluster:
-                raise UsageError("this server is part of a Redis Cluster; use redis+cluster://…") from error
-            await self._redirect(error, attempt, where)
-        elif isinstance(error, ResponseError):
-            raise errors.refused(error, where) from error
-        elif attempt.is_last or not await self._may_repeat(error, attempt):
-            raise errors.broken(error, where, write=attempt.write) from error
-        else:
-            attempt.is_last = True
-
-    async def _redirect(self, error: RedisError, attempt: _Attempt, where: str) -> None:
+    async def _redirect(self, error: RedisError, request: _Request) -> None:
         """Handle a redirect, which means that nothing was done. Find the new owner, or wait until it has received the
         keys."""
+        if not self.cluster:
+            raise UsageError("this server is part of a Redis Cluster; use redis+cluster://…") from error
         # While a slot is being moved, its keys are on two nodes. redis-py can ask both for a single key. A script needs
         # all its keys on one node, so it waits until the move is complete.
-        if isinstance(error, AskError) and not attempt.is_script:
-            attempt.follow = True
+        if isinstance(error, AskError) and request.command[0] not in _SCRIPT_COMMANDS:
+            request.follow = True
             return
-        if attempt.deadline is None:
-            attempt.deadline = time.monotonic() + self._timeout
-        if time.monotonic() > attempt.deadline:
-            raise errors.refused(error, where) from error
+        if request.deadline is None:
+            request.deadline = time.monotonic() + self._timeout
+        if time.monotonic() > request.deadline:
+            raise errors.refusal_error(error, self._where(request)) from error
+        # MOVED names a new owner that is ready. After the other redirects, the nodes need some time first.
         if not isinstance(error, MovedError):
             await self._runtime.sleep(_REDIRECTION_PAUSE_SECONDS)
-        attempt.follow = False
+        request.follow = False
         await self._refresh()
 
-    async def _may_repeat(self, error: Exception, attempt: _Attempt) -> bool:
+    async def _may_repeat(self, error: Exception, request: _Request) -> bool:
         """Return whether sending the command again is safe and may help."""
         sent = errors.was_sent(error)
         # A write that was sent may have been applied, and would be applied twice. A read that timed out would time out
         # again.
-        if sent and (attempt.write or isinstance(error, RedisTimeoutError)):
+        if sent and (request.write or isinstance(error, RedisTimeoutError)):
             return False
         if self.cluster:
-            return await self._refresh()
+            return await self._refresh()  # the node may be gone, and its slots may have another owner by now
         # redis-py has closed its connection to the demoted primary, and will ask the Sentinels for the new one.
         return sent or isinstance(error.__context__, ReadOnlyError)
 
@@ -292,36 +275,32 @@ class Client:
             return False  # the next command will fail in the same way and report the error
         return True
 
-    async def _owner(self, clients: _Clients, attempt: _Attempt) -> Any:
-        """Return the client for the server that owns a key."""
-        if self.cluster:
-            await self._initialize(clients)
-            node = clients.main.get_node_from_key(attempt.key)
-            attempt.address = (node.host, int(node.port))
-            return self._node(clients, attempt.address)
-        return clients.main
+    async def _owner(self, clients: _Clients, request: _Request) -> Any:
+        """Return the client that sends a command to the server that owns its key."""
+        if not self.cluster or request.follow:
+            return clients.main
+        if not self._runtime.blocking:  # the blocking client connected when it was created
+            await clients.main.initialize()
+        node = clients.main.get_node_from_key(request.key)
+        request.address = (node.host, int(node.port))
+        # Not redis-py's Cluster client, which follows every redirect itself, even with a script.
+        return self._node(clients, request.address)
 
-    def _where(self, attempt: _Attempt) -> str:
+    def _where(self, request: _Request) -> str:
         """Return the name of the server to which a command was sent."""
         clients = self._homes.peek()
         if self.service is not None and clients is not None:
             return self.name(clients.main.connection_pool.master_address)
-        return self.name(attempt.address)
+        return self.name(request.address)
 
     async def _primaries(self, clients: _Clients) -> list[Address]:
         if self.cluster:
-            await self._initialize(clients)
             await self._result(clients.main.nodes_manager.initialize())
             return sorted({(node.host, int(node.port)) for node in clients.main.get_primaries()})
         if self.service is not None:
             host, port = await self._result(clients.main.connection_pool.get_master_address())
             return [(host, int(port))]
         return [self._factory.address]
-
-    async def _initialize(self, clients: _Clients) -> None:
-        """Connect to the Cluster. The blocking client does this when it is created."""
-        if not self._runtime.blocking:
-            await clients.main.initialize()
 
     def _node(self, clients: _Clients, address: Address) -> object:
         """Return the client for one server."""
@@ -337,8 +316,8 @@ class Client:
         replies: list[object] = [None] * len(commands)
         groups: dict[object, list[int]] = {}
         try:
-            for number, (key, _) in enumerate(commands):
-                groups.setdefault(await self._owner(clients, _Attempt(key)), []).append(number)
+            for number, (key, command) in enumerate(commands):
+                groups.setdefault(await self._owner(clients, _Request(key, command)), []).append(number)
             for owner, numbers in groups.items():
                 answers = await self._execute_many(owner, [commands[number][1] for number in numbers])
                 for number, answer in zip(numbers, answers, strict=True):
@@ -349,7 +328,8 @@ class Client:
 
     async def _execute(self, client: Any, command: Sequence[object]) -> object:
         self.round_trips += 1
-        return await self._result(client.execute_command(*command))
+        reply = client.execute_command(*command)
+        return reply if self._runtime.blocking else await reply
 
     async def _execute_many(self, client: Any, commands: Sequence[Sequence[object]]) -> list[object]:
         """Return the replies to several commands over one connection, including refusals."""

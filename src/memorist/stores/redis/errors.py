@@ -8,6 +8,7 @@ from typing import Any
 from redis.exceptions import (
     AuthenticationError,
     BusyLoadingError,
+    ClusterError,
     ReadOnlyError,
     RedisClusterException,
     RedisError,
@@ -42,16 +43,20 @@ _NO_WRITES = ("OOM", "MISCONF", "READONLY", "NOREPLICAS")
 def was_sent(error: BaseException) -> bool:
     """Return whether a command may have been carried out even though it raised this error instead of returning a
     reply."""
+    # redis-py raises these as connection errors, but the last two are replies that refuse the command. The first one
+    # is raised when no node could be found to send it to.
     if isinstance(error, RedisClusterException | AuthenticationError | BusyLoadingError):
         return False
     # Behind Sentinels, redis-py raises a ConnectionError if a server refuses a write because it is a replica.
     return not getattr(error, "before_sending", False) and not isinstance(error.__context__, ReadOnlyError)
 
 
-def broken(error: BaseException, where: str, *, write: bool) -> StoreError:
+def no_reply_error(error: BaseException, where: str, *, write: bool) -> StoreError:
     """Return the error for a command that received no reply."""
+    if isinstance(error, AuthenticationError | BusyLoadingError):
+        return refusal_error(error, where)
     if not was_sent(error):
-        return _not_sent(error, where)
+        return _not_sent_error(error, where)
     if write:
         return UnknownOutcome(
             f"the reply of Redis at {where} was lost: the write may or may not have been done; "
@@ -63,11 +68,7 @@ def broken(error: BaseException, where: str, *, write: bool) -> StoreError:
     return StoreUnavailable(f"the connection to Redis at {where} broke while reading", address=where)
 
 
-def _not_sent(error: BaseException, where: str) -> StoreError:
-    if isinstance(error, AuthenticationError):
-        return StoreError(f"Redis at {where} refused the user name or password; nothing was done", address=where)
-    if isinstance(error, BusyLoadingError):
-        return StoreUnavailable(f"Redis at {where} is still loading its data; try again", address=where)
+def _not_sent_error(error: BaseException, where: str) -> StoreError:
     if isinstance(error, RedisTimeoutError):
         return StoreUnavailable(
             f"Redis at {where} did not answer within the connect timeout; nothing was done", address=where
@@ -77,24 +78,22 @@ def _not_sent(error: BaseException, where: str) -> StoreError:
     return StoreUnavailable(f"Redis at {where} cannot be reached; nothing was done", address=where)
 
 
-def refused(error: RedisError, where: str) -> StoreError:
+def refusal_error(error: RedisError, where: str) -> StoreError:
     """Return the error for a command that the server refused."""
     # Some messages of the server repeat arguments, so only the code is quoted. The rest is in __cause__.
     code = code_of(error)
-    kind, what = _REFUSALS.get(code, (StoreError, f"refused a command ({code or type(error).__name__})"))
+    error_type, reason = _REFUSALS.get(code, (StoreError, f"refused a command ({code or type(error).__name__})"))
     facts: dict[str, Any] = {"refuses_writes": True} if code in _NO_WRITES else {}
-    return kind(f"Redis at {where} {what}", address=where, code=code, **facts)
+    return error_type(f"Redis at {where} {reason}", address=where, code=code, **facts)
 
 
 def code_of(error: RedisError) -> str:
-    """Return the first word of an error reply, even if the driver has removed it."""
-    names = {
-        "OutOfMemoryError": "OOM", "ReadOnlyError": "READONLY", "NoPermissionError": "NOPERM", "AskError": "ASK",
-        "TryAgainError": "TRYAGAIN", "ClusterDownError": "CLUSTERDOWN", "MasterDownError": "MASTERDOWN",
-        "MovedError": "MOVED", "NoScriptError": "NOSCRIPT", "ClusterError": "TRYAGAIN",
-    }  # fmt: skip
-    code = names.get(type(error).__name__)
-    if code:
-        return code
+    """Return the first word of an error reply."""
+    if error.status_code is not None:  # redis-py removes the codes that it knows from the message
+        return error.status_code
+    if isinstance(error, AuthenticationError):
+        return "WRONGPASS"
+    if type(error) is ClusterError:  # redis-py's Cluster client followed too many redirects in a row
+        return "TRYAGAIN"
     word = str(error).split(" ", 1)[0]
     return word if word.isupper() and word.isalpha() else ""

@@ -9,6 +9,7 @@ batches are atomic there too. Org names are percent-encoded, so that none can co
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from urllib.parse import quote
 
 from ...errors import InvalidValue
@@ -19,6 +20,7 @@ SCHEMA_KEY = b"mm:schema"
 ORGS_KEY = b"mm:orgs"
 WORK_KEY = b"mm:work"
 ENDING_KEY = b"mm:ending"
+ENDING_SEEN_KEY = b"mm:{mm:ending}:seen"
 EMPTY_KEY = b"mm:{mm:orgs}:empty"
 """The orgs that had no rows, with the time at which this was found. The hash tag puts the key in the same slot as
 `mm:orgs`."""
@@ -30,8 +32,10 @@ _TIME_OFFSET = 10**18
 AFTER_ALL = b"\xff"
 
 
+@lru_cache(10_000)
 def base_of(org: str) -> bytes:
     """Return the prefix of every key of an org. Braces and other special characters are percent-encoded."""
+    # A Cluster hashes only what is between the first braces, so all keys with this prefix are in one slot.
     return f"{PREFIX}:{{{quote(org, safe='')}}}:".encode()
 
 

@@ -46,6 +46,7 @@ async def servers_of(client: Client) -> tuple[list[Server], list[str]]:
     """Return primaries and their replicas, and a sentence about each unreachable server."""
     servers: dict[Address, Server] = {}
     unreachable: list[str] = []
+    # Breadth first, because a replica may have replicas of its own, which also have the rows in their files.
     waiting = [(address, address) for address in await client.servers()]
     while waiting:
         address, primary = waiting.pop(0)

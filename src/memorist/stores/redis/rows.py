@@ -24,7 +24,7 @@ import msgspec
 
 from ...errors import CorruptRecord
 from ...records import Key, Record, is_view
-from ..codec import Codec, codec, pack, unknown_cells
+from ..codec import Codec, codec, kinds, pack, unknown_cells
 from .keys import AFTER_ALL, decode_key, encode_key, encode_number, encode_text, stamp, unstamp
 
 _unpack = msgspec.msgpack.Decoder().decode
@@ -47,12 +47,6 @@ Argument = bytes | str | int | float
 _CELL_TYPES: dict[str, object] = {"real": float | None, "bytes": bytes | None, "text": str | None, "json": str | None}
 
 
-def _packed(part: Argument) -> bytes:
-    """Return a binary part of an encoded row: its index members or its body."""
-    assert isinstance(part, bytes)
-    return part
-
-
 class Layout:
     """Describes the stored form of one kind of record (fields, indexes and body), with compiled functions to encode and
     decode it."""
@@ -69,33 +63,36 @@ class Layout:
         self.replaceable = {record_codec.shape}
         """Shapes of rows without unknown cells, which can be replaced without merging; more are added as rows are
         read."""
-        self.flags = _flags(record_codec)
+        # Which of these columns the script must fill in.
+        self.flags = "v" * record_codec.versioned + "c" * ("created_at" in record_codec.position_of)
         self.history = (table.history or "").encode()
-        self.indexes = {name: _without_org(columns) for name, columns in table.indexes.items()}
+        # The org is in the name of the sorted set, so the members need not repeat it.
+        self.indexes = {
+            name: columns[1:] if columns[0] == "org" else columns for name, columns in table.indexes.items()
+        }
         self.index_numbers = {name: number for number, name in enumerate(self.indexes, 1)}
-        self.late = len(self.indexes) > _FIRST_INDEXES.get(table.name, 0)
+        self.has_late_indexes = len(self.indexes) > _FIRST_INDEXES.get(table.name, 0)
         self._head = (table.name.encode(), b"%d" % self.width, b"1" if self.checked else b"0", len(self.indexes))
         self.prefix = table.name.encode() + b":"
         self.spec = self.spec_as(self.shape)
         self._encode_row, self._decode_row = record_codec.encode, record_codec.decode
         # If the table does not have a field's column, the field stays empty.
         fields = [_field(record_codec, name) for name in names]
-        key = tuple(record_codec.position_of[name] for name in table.key[1:])
+        self._key = key = tuple(record_codec.position_of[name] for name in table.key[1:])
         indexes = [tuple(record_codec.position_of[name] for name in columns) for columns in self.indexes.values()]
-        held = {position for position, _ in fields}
         body = [
-            (c.name, _CELL_TYPES.get(c.kind, int | None), None)
-            for n, c in enumerate(record_codec.columns)
-            if n not in held
+            (column.name, _CELL_TYPES.get(column.kind, int | None), None)
+            for column in record_codec.columns
+            if column.name not in names
         ]
+        # By name and without empty cells, so that a column added later is merely missing from older rows.
         self._body = msgspec.defstruct(f"{record_type.__name__}Body", body, omit_defaults=True)
         self._unpack_body = msgspec.msgpack.Decoder(self._body).decode
         self.keys_only = {*record_codec.names} <= {*table.key, "expires_at"}
         """Whether this is a key-only view, so that scans fetch members instead of rows."""
-        names_wanted = ";" + "".join(f"{name};" for name, _, _ in body)
-        self.cells = "none" if self.keys_only else names_wanted if is_view(record_type) else "all"
+        cell_names = ";" + "".join(f"{name};" for name, _, _ in body)
+        self.cells = "none" if self.keys_only else cell_names if is_view(record_type) else "all"
         """The cells that scans fetch: `none`, `all`, or the names of those in a view."""
-        self._key = key
         self._key_is_text = [record_codec.columns[position].kind == "text" for position in key]
         self._missing = record_codec.missing
         self._org = record_codec.position_of["org"]
@@ -108,48 +105,50 @@ class Layout:
         without merging."""
         return (*self._head, shape, ";" + "".join(f"{shape_number};" for shape_number in sorted(self.replaceable)))
 
-    def merged(self, encoded: list[Argument], old_shape: int, old_body: bytes) -> tuple[list[Argument], int]:
+    def merge_cells(self, encoded: list[Any], old_shape: int, old_body: bytes) -> tuple[list[Any], int]:
         """Return an encoded record with the unknown cells of an old body added, and its resulting shape."""
         unknown = unknown_cells(self.kind, _unpack(old_body))
         if not unknown:
             self.replaceable.add(old_shape)
             self.spec = self.spec_as(self.shape)
             return encoded, self.shape
-        return [*encoded[:-1], pack({**_unpack(_packed(encoded[-1])), **unknown})], old_shape
+        return [*encoded[:-1], pack({**_unpack(encoded[-1]), **unknown})], old_shape
 
     def index_members(self, record: Record) -> bytes:
         """Return the index members of a row, as the row contains them."""
-        return _packed(self.encode(record)[-2])
+        return bytes(self.encode(record)[-2])
 
     def member(self, key: Key) -> bytes:
         """Return the member that represents a row in the sorted sets of its table."""
         return encode_key(key[1:])
 
-    def encode(self, record: Record) -> list[Argument]:
+    def encode(self, record: Record) -> list[Any]:
         """Return the member, fields, index members and body that a script needs to write the row."""
-        parts: list[Argument] = self._split(self._encode_row(record))
+        parts: list[Any] = self._split(self._encode_row(record))
         return parts
 
     def decode(self, raw: bytes, now: int | None) -> Any:
         """Return the record from a stored row, or None if it has expired by `now`."""
         try:
             if raw[:1] != FORMAT:
-                raise self.damaged()
+                raise self.damage_error()
             start = 1
             if self.checked:
+                # Before anything else is parsed, so that a flipped bit is reported and never served as another value.
                 start = 9
                 if sha1(raw[9:], usedforsecurity=False).hexdigest()[:8].encode() != raw[1:9]:
-                    raise self.damaged()
+                    raise self.damage_error()
             # Split only the fields: index members and the body may contain semicolons.
             parts = raw[start:].split(b";", self.width + 2)
             row = self._join(parts, self._unpack_body(parts[-1][int(parts[-2]) :]))
+            # The server keeps expired rows for a while (see SLACK_MS in store.py), so every read compares the times.
             if now is not None and self.expires is not None:
                 ends = row[self.expires]
                 if ends is not None and ends <= now:
                     return None
             return self._decode_row(row)
         except (ValueError, IndexError, TypeError, OverflowError, msgspec.MsgspecError) as cause:
-            raise self.damaged() from cause
+            raise self.damage_error() from cause
 
     def decode_member(self, raw: bytes, org: str) -> Any:
         """Return the record of a key view, built from the expiry and the member of a row."""
@@ -162,7 +161,7 @@ class Layout:
             row[self.expires] = unstamp(expires)
         return self._decode_row(row)
 
-    def damaged(self) -> CorruptRecord:
+    def damage_error(self) -> CorruptRecord:
         """Return the error for a row whose checksum or structure is wrong."""
         return CorruptRecord(f"a row of {self.name} is damaged; restore it from a backup or delete it", table=self.name)
 
@@ -173,75 +172,11 @@ def layout(record_type: type[Record]) -> Layout:
     return Layout(record_type)
 
 
-_Field = tuple[int | None, str]
-"""The column that a field contains, if any, and its format."""
-_SCOPE: dict[str, object] = {
-    "pack": pack,
-    "stamp": stamp,
-    "unstamp": unstamp,
-    "text": encode_text,
-    "number": encode_number,
-}
-
-
-def _field(record_codec: Codec, name: str) -> _Field:
-    position = record_codec.position_of.get(name)
-    kind = "int" if position is None else record_codec.columns[position].kind
-    return position, kind if kind in ("time", "text", "json") else "int"
-
-
-def _compile_split(
-    record_codec: Codec, key: tuple[int, ...], indexes: list[tuple[int, ...]], fields: list[_Field], body: type
-) -> Any:
-    """Create the function that turns a row into the arguments of a script.
-
-    It is compiled like the codec. The source contains only numbers and our own names.
-    """
-    writers = {"time": "stamp", "text": "quoted", "json": "escaped", "int": "str"}
-    held = {position for position, _ in fields}
-    parts = [_key_source(record_codec, key)]
-    for position, kind in fields:
-        parts.append(
-            '""' if position is None else f'("" if row[{position}] is None else {writers[kind]}(row[{position}]))'
-        )
-    parts.append(" + after_all + ".join([_key_source(record_codec, positions) for positions in indexes]) or 'b""')
-    cells = [f"row[{position}]" for position in range(len(record_codec.columns)) if position not in held]
-    parts.append(f"pack(body({', '.join(cells)}))")
-    return eval(f"lambda row: [{', '.join(parts)}]", {**_scope(), "body": body})
-
-
-def _compile_join(record_codec: Codec, fields: list[_Field]) -> Any:
-    """Create the function that turns fields and body into a row. Missing cells get their default."""
-    readers = {"time": "unstamp", "text": "unquoted", "json": "unescaped", "int": "int"}
-    cells = [
-        _cell_source(position, name, record_codec.missing[position]) for position, name in enumerate(record_codec.names)
-    ]
-    for number, (position, kind) in enumerate(fields):
-        if position is not None:
-            cells[position] = f"({readers[kind]}(parts[{number}]) if parts[{number}] else None)"
-    return eval(f"lambda parts, body: ({', '.join(cells)},)", {**_scope(), "missing": record_codec.missing})
-
-
-def _cell_source(position: int, name: str, missing: object) -> str:
-    return f"body.{name}" if missing is None else f"(missing[{position}] if body.{name} is None else body.{name})"
-
-
-def _key_source(record_codec: Codec, positions: tuple[int, ...]) -> str:
-    kinds = ["text" if record_codec.columns[position].kind == "text" else "number" for position in positions]
-    return " + ".join(f"{kind}(row[{position}])" for kind, position in zip(kinds, positions, strict=True))
-
-
-def _scope() -> dict[str, Any]:
-    more = {"quoted": quoted, "escaped": _escaped, "unquoted": _unquoted, "unescaped": _unescaped}
-    return {**_SCOPE, **more, "after_all": AFTER_ALL}
-
-
-def _flags(record_codec: Codec) -> str:
-    return ("v" if record_codec.versioned else "") + ("c" if "created_at" in record_codec.position_of else "")
-
-
-def _without_org(columns: tuple[str, ...]) -> tuple[str, ...]:
-    return columns[1:] if columns[0] == "org" else columns
+@cache
+def expiring_tables() -> dict[bytes, tuple[Argument, ...]]:
+    """Return the descriptions (`Layout.spec`) of the tables whose rows may expire, by name."""
+    layouts = [layout(record_type) for record_type in kinds()]
+    return {table.name.encode(): table.spec for table in layouts if table.expires is not None}
 
 
 def _escaped(text: str) -> str:
@@ -262,3 +197,55 @@ def quoted(text: str) -> str:
 
 def _unquoted(text: bytes) -> str:
     return _unescaped(text[1:])
+
+
+_Field = tuple[int | None, str]
+"""The column that a field contains, if any, and its format."""
+_WRITERS = {"time": "stamp", "text": "quoted", "json": "escaped", "int": "str"}
+_READERS = {"time": "unstamp", "text": "unquoted", "json": "unescaped", "int": "int"}
+_SCOPE: dict[str, object] = {
+    "pack": pack, "stamp": stamp, "unstamp": unstamp, "text": encode_text, "number": encode_number, "quoted": quoted,
+    "unquoted": _unquoted, "escaped": _escaped, "unescaped": _unescaped, "after_all": AFTER_ALL,
+}  # fmt: skip
+"""The names that the compiled functions use."""
+
+
+def _field(record_codec: Codec, name: str) -> _Field:
+    position = record_codec.position_of.get(name)
+    kind = "int" if position is None else record_codec.columns[position].kind
+    return position, kind if kind in _WRITERS else "int"
+
+
+def _compile_split(
+    record_codec: Codec, key: tuple[int, ...], indexes: list[tuple[int, ...]], fields: list[_Field], body: type
+) -> Any:
+    """Create the function that turns a row into the arguments of a script.
+
+    It is compiled like the codec. The source contains only numbers and our own names.
+    """
+    body_positions = sorted(set(range(len(record_codec.columns))) - {position for position, _ in fields})
+    parts = [_key_source(record_codec, key)]
+    for position, column_type in fields:
+        write = f"{_WRITERS[column_type]}(row[{position}])"
+        parts.append('""' if position is None else f'("" if row[{position}] is None else {write})')
+    # rows.lua splits the index members at this byte, which occurs in none of them.
+    parts.append(" + after_all + ".join([_key_source(record_codec, positions) for positions in indexes]) or 'b""')
+    parts.append(f"pack(body({', '.join(f'row[{position}]' for position in body_positions)}))")
+    return eval(f"lambda row: [{', '.join(parts)}]", {**_SCOPE, "body": body})
+
+
+def _compile_join(record_codec: Codec, fields: list[_Field]) -> Any:
+    """Create the function that turns fields and body into a row. Missing cells get their default."""
+    cells = [
+        f"body.{name}" if missing is None else f"(missing[{position}] if body.{name} is None else body.{name})"
+        for position, (name, missing) in enumerate(zip(record_codec.names, record_codec.missing, strict=True))
+    ]
+    for number, (position, column_type) in enumerate(fields):
+        if position is not None:
+            cells[position] = f"({_READERS[column_type]}(parts[{number}]) if parts[{number}] else None)"
+    return eval(f"lambda parts, body: ({', '.join(cells)},)", {**_SCOPE, "missing": record_codec.missing})
+
+
+def _key_source(record_codec: Codec, positions: tuple[int, ...]) -> str:
+    encoders = ["text" if record_codec.columns[position].kind == "text" else "number" for position in positions]
+    return " + ".join(f"{encoder}(row[{position}])" for encoder, position in zip(encoders, positions, strict=True))

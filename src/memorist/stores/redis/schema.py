@@ -17,6 +17,7 @@ async def prepare(client: Client) -> None:
     """Record our schema version on a new server. Raises SchemaError if this version cannot read the server's rows."""
     stored = await client.command(SCHEMA_KEY, "GET", SCHEMA_KEY)
     if stored is None:
+        # NX: of several processes that open a new server at once, the first one writes its version.
         await client.command(SCHEMA_KEY, "SET", SCHEMA_KEY, b"%d %d" % (SCHEMA, OLDEST_READING_SCHEMA), "NX")
         return
     parts = bytes(stored).split()

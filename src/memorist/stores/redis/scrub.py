@@ -24,28 +24,27 @@ _LOGS = (("SLOWLOG", "RESET"), *(("COMMANDLOG", "RESET", log) for log in ("large
 async def scrub(client: Client, runtime: Runtime) -> Scrubbed:
     """Rewrite the append-only file and the snapshot of every server, and wait until this is complete."""
     servers, unreachable = await servers_of(client)
-    await _caught_up(client, runtime, servers)
+    # A replica that is behind would write the deleted rows to its new files before it receives their deletion.
+    await _wait_for_replicas(client, runtime, servers)
     report = Scrubbed(left=unreachable)
-    for command, status, what, wanted in (
-        (
-            "BGREWRITEAOF",
-            "aof_last_bgrewrite_status",
-            "append-only file",
-            [server for server in servers if server.appends],
-        ),
-        ("BGSAVE", "rdb_last_bgsave_status", "snapshot", [server for server in servers if server.saves]),
+    appending = [server for server in servers if server.appends]
+    saving = [server for server in servers if server.saves]
+    for command, status, file, writers in (
+        ("BGREWRITEAOF", "aof_last_bgrewrite_status", "append-only file", appending),
+        ("BGSAVE", "rdb_last_bgsave_status", "snapshot", saving),
     ):
-        for server in wanted:
+        # Start all before waiting for any, so that the servers rewrite their files at the same time.
+        for server in writers:
             await _start(client, runtime, server, command)
-        for server in wanted:
-            info = await _idle(client, runtime, server)
+        for server in writers:
+            info = await _wait_until_idle(client, runtime, server)
             if info.get(status) == "err":
                 raise StoreError(
                     f"Redis at {server.name} could not rewrite its files; check its log and its disk space. "
                     "The rows are deleted, but their bytes are still in the old files",
                     address=server.name,
                 )
-            report += Scrubbed([f"{what} of {server.name}"])
+            report += Scrubbed([f"{file} of {server.name}"])
     for server in servers:
         report += await _empty_logs(client, server)
     return report
@@ -63,33 +62,35 @@ async def _empty_logs(client: Client, server: Server) -> Scrubbed:
     return Scrubbed([] if refused else [f"slow log of {server.name}"], left)
 
 
-async def _caught_up(client: Client, runtime: Runtime, servers: Sequence[Server]) -> None:
+async def _wait_for_replicas(client: Client, runtime: Runtime, servers: Sequence[Server]) -> None:
     """Wait until each replica has replicated everything that its primary contained at the time of the call."""
     for server in servers:
         if server.address == server.primary:
             continue
-        wanted = int((await info_of(client, server.primary)).get("master_repl_offset", 0))
+        offset = int((await info_of(client, server.primary)).get("master_repl_offset", 0))
 
-        def there(info: JsonObject, wanted: int = wanted) -> bool:
-            return int(info.get("slave_repl_offset", 0)) >= wanted or info.get("master_link_status") != "up"
+        def has_caught_up(info: JsonObject, offset: int = offset) -> bool:
+            return int(info.get("slave_repl_offset", 0)) >= offset or info.get("master_link_status") != "up"
 
-        await until(client, runtime, server, there, "a replica is far behind; deleted bytes may be left in its files")
+        await until(
+            client, runtime, server, has_caught_up, "a replica is far behind; deleted bytes may be left in its files"
+        )
 
 
 async def _start(client: Client, runtime: Runtime, server: Server, command: str) -> None:
     while True:
-        await _idle(client, runtime, server)
+        await _wait_until_idle(client, runtime, server)
         reply = await client.ask(server.address, command)
         if not isinstance(reply, ResponseError):
             return
-        # The server may have started its own rewrite since `_idle` returned. Wait for it, and try again.
+        # The server may have started its own rewrite since `_wait_until_idle` returned. Wait for it, and try again.
         if "in progress" not in str(reply):
             raise StoreError(
                 f"Redis at {server.name} refused {command}; deleted bytes may be left", address=server.name
             )
 
 
-async def _idle(client: Client, runtime: Runtime, server: Server) -> JsonObject:
+async def _wait_until_idle(client: Client, runtime: Runtime, server: Server) -> JsonObject:
     """Wait until a server is not writing files, then return its INFO."""
     complaint = "Redis is still rewriting its files; deleted bytes may be left in the old ones"
     return await until(client, runtime, server, lambda info: all(info.get(name) != 1 for name in _BUSY), complaint)

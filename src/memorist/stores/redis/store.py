@@ -3,16 +3,15 @@ per batch of changes."""
 
 from __future__ import annotations
 
-import time
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import cache
 from hashlib import sha1
 from typing import Any
 
 from msgspec.structs import replace
 
 from ...backoff import pause
-from ...errors import StoreError, StoreUnavailable, UnknownOutcome, UsageError
+from ...errors import StoreUnavailable, UnknownOutcome, UsageError
 from ...filters import document_of, matches
 from ...records import Job, Key, StoreIdentity
 from ...runtime import Runtime
@@ -22,11 +21,10 @@ from ..codec import codec, kinds
 from . import changes as batch
 from . import checks, health, schema
 from .connection import Client
-from .expiry_register import ExpiryRegister
-from .keys import AFTER_ALL, EMPTY_KEY, ORGS_KEY, base_of, bounds, encode_key, stamp
-from .rows import Argument, Layout, layout, quoted
-from .scripts import APPLY, BRING_IN, CLAIM, PURGE, RETIRE, SCAN, USE_INDEXES
-from .work_register import KEEP_SECONDS, WorkRegister
+from .keys import AFTER_ALL, base_of, bounds, encode_key, stamp
+from .registers import ExpiryRegister, OrgRegister, WorkRegister
+from .rows import Argument, Layout, expiring_tables, layout, quoted
+from .scripts import APPLY, BRING_IN, CLAIM, PURGE, SCAN, USE_INDEXES
 
 PAGE_ROWS = 1000
 TIDY_ROWS = 500
@@ -35,14 +33,11 @@ PAGE_BYTES = 8 * 1024 * 1024
 # lose a live row.
 SLACK_MS = 2 * 24 * 3600 * 1000
 CACHE_SLACK_MS = 10 * 60 * 1000
+# A slow hot tier is worse than none, because the durable store can answer in the meantime.
 CACHE_CONNECT_SECONDS = 0.5
 CACHE_SECONDS = 1.0
-# A process enters an org in the register of orgs again after this long, in case the register was flushed.
-REGISTER_SECONDS = 60.0
+# With the pauses in between, this bridges some seconds, which is as long as a restart or a failover usually takes.
 _MAX_ATTEMPTS = 8
-ORGS_PER_LOOK = 2_000
-"""The number of orgs in the register to check in one round trip."""
-LEAVE_SECONDS = 30.0
 
 
 class RedisStore:
@@ -70,15 +65,11 @@ class RedisStore:
         self._runtime = runtime
         self._connections = connections
         self._slack_ms = SLACK_MS
-        self._client = self._make_client(connect_timeout, timeout)
         self._durability = durability
         self._on_risk = on_risk
-        self._bases: dict[str, bytes] = {}
-        self._registered: dict[str, float] = {}
         self._announced_indexes: set[tuple[str, str]] = set()
         self._opened = False
-        self._registers()
-        self._left = 0.0
+        self._use_timeouts(connect_timeout, timeout)
 
     @property
     def round_trips(self) -> int:
@@ -94,14 +85,19 @@ class RedisStore:
         """Serve as the hot tier: skip the durability checks, use short timeouts, and remove expired rows soon."""
         self._on_risk = "ignore"
         self._slack_ms = CACHE_SLACK_MS
-        self._client = self._make_client(CACHE_CONNECT_SECONDS, CACHE_SECONDS)
-        self._registers()
+        self._use_timeouts(CACHE_CONNECT_SECONDS, CACHE_SECONDS)
 
-    def _registers(self) -> None:
-        self._work = WorkRegister(self._client, lambda cursor: self._holders_page(cursor, b"@", [b"jobs"]))
-        self._expiries = ExpiryRegister(
-            self._client, lambda cursor: self._holders_page(cursor, b"!", list(_ending_tables()))
+    def _use_timeouts(self, connect_timeout: float, timeout: float) -> None:
+        self._client = Client(
+            self._url,
+            runtime=self._runtime,
+            connect_timeout=connect_timeout,
+            timeout=timeout,
+            connections=self._connections,
         )
+        self._orgs = OrgRegister(self._client)
+        self._work = WorkRegister(self._client, self._orgs)
+        self._expiries = ExpiryRegister(self._client, self._orgs)
 
     async def incarnation(self) -> str:
         """Return the run ids of the servers as one string, which changes after a restart or a failover."""
@@ -124,7 +120,7 @@ class RedisStore:
 
     async def get(self, record_type: type[R], key: Key, *, now: int) -> R | None:
         """Return the live row under a key."""
-        table, base = layout(record_type), self._base(str(key[0]))
+        table, base = layout(record_type), base_of(str(key[0]))
         raw = await self._client.command(base, "GET", base + table.prefix + table.member(key))
         return None if raw is None else table.decode(raw, now)
 
@@ -133,7 +129,7 @@ class RedisStore:
         table = layout(record_type)
         out: list[R | None] = [None] * len(keys)
         for org in dict.fromkeys(str(key[0]) for key in keys):
-            base = self._base(org)
+            base = base_of(org)
             numbers = [number for number, key in enumerate(keys) if key[0] == org]
             for start in range(0, len(numbers), PAGE_ROWS):
                 page = numbers[start : start + PAGE_ROWS]
@@ -150,29 +146,27 @@ class RedisStore:
         if scan.columns[0] == "org" and scan.prefix:
             low, high = bounds(scan.prefix[1:], scan.after, scan.before, scan.starts)
             return await self._range(table, str(scan.prefix[0]), number, low, high, scan, now)
-        # A scan that does not name an org scans every org and merges the rows.
+        # A scan that does not name an org scans every org and merges the rows. The limit applies to the merged rows.
+        # Members do not contain their org, so bounds that begin with one are compared afterwards.
         records: list[R] = []
         whole = bounds(scan.prefix, None, None, None)
         low, high = whole if scan.columns[0] == "org" else bounds(scan.prefix, scan.after, scan.before, scan.starts)
         for org in await self.orgs():
             records += await self._range(table, org, number, low, high, replace(scan, limit=None), now)
-        return _merged(scan, records)
+        return _merge_orgs(scan, records)
 
     async def apply(self, changes: Sequence[Change], *, now: int) -> list[ChangeResult]:
         """Apply the changes atomically, in one script."""
         if not changes:
             return []
-        org = batch.one_org_of(changes)
-        base = self._base(org)
+        org = batch.require_one_org(changes)
+        base = base_of(org)
         merges: batch.Merges = {}
         args = batch.arguments(changes, now, self._slack_ms, merges)
         if not batch.only_removes(changes):
-            # The registers may be on other nodes than the org's rows, so no script can write both. The org is entered
-            # first, because an entry without rows only costs a request until it is removed. Without an entry, workers
-            # and the purge would not find the rows.
-            await self._register(org, removing=batch.removes(changes))
-            await self._work.enter(org, changes)
-            await self._expiries.enter(org, changes)
+            # Before the batch, never after it: see registers.py.
+            for register in (self._orgs, self._work, self._expiries):
+                await register.enter(org, changes)
         while True:
             # A Lua script runs alone on its node, so its checks and writes are one transaction. If the reply is lost,
             # the script is sent again only if the changes are idempotent.
@@ -185,26 +179,26 @@ class RedisStore:
 
     async def purge(self, *, now: int, limit: int = 1000) -> dict[str, int]:
         """Remove expired rows permanently."""
-        counts: dict[str, int] = {}
-        left = dict.fromkeys(_ending_tables(), limit)
+        counts = Counter[str]()
+        limits = dict.fromkeys(expiring_tables(), limit)
         await self._expiries.sweep()
         while orgs := await self._expiries.due(now):
-            ends = []
+            expiries = []
             for org in orgs:
-                gone, after = await self._purge(org, now, left)
-                ends.append((org, after))
-                for name, count in gone.items():
-                    left[name] -= count
-                    counts[name.decode()] = counts.get(name.decode(), 0) + count
-            await self._expiries.leave(ends, now)
-            if min(left.values()) <= 0 or all(after and int(after) <= now for _, after in ends):
+                removed, next_expiry = await self._purge(org, now, limits)
+                expiries.append((org, next_expiry))
+                for name, count in removed.items():
+                    limits[name] -= count
+                    counts[name.decode()] += count
+            await self._expiries.leave(expiries, now)
+            if min(limits.values()) <= 0 or all(expiry and int(expiry) <= now for _, expiry in expiries):
                 break  # a table reached its limit, so its remaining rows stay due and this loop would return to them
-        return counts
+        return dict(counts)
 
     async def tidy(self, org: str, *, now: int) -> None:
         """Remove some expired rows of one org. The hot tier calls this from time to time, because no worker purges a
         hot store."""
-        await self._purge(org, now, dict.fromkeys(_ending_tables(), TIDY_ROWS))
+        await self._purge(org, now, dict.fromkeys(expiring_tables(), TIDY_ROWS))
 
     async def claim(
         self, queue: str, *, owner: str, now: int, lease: int, limit: int = 1, org: str | None = None
@@ -214,38 +208,27 @@ class RedisStore:
             return await self._claim(org, queue, owner, now, lease, limit)
         orgs = await self._work.orgs()
         if len(orgs) == 1:
+            # There is nothing to compare, so the common case of one org takes one request less.
             jobs = await self._claim(orgs[0], queue, owner, now, lease, limit)
             if jobs:
                 return jobs
+        # Orgs are in different slots, so no script can see the jobs of all. Ask each org when its jobs became due, and
+        # then lease only from the orgs with the oldest ones.
         look = _claim_arguments(queue, owner, now, lease, 0, limit)
-        bases = [self._base(name) for name in orgs]
-        due = [
-            (bytes(rank), name)
-            for name, reply in zip(orgs, await self._client.scripts(CLAIM, bases, look), strict=True)
-            for rank in reply
-        ]
-        await self._leave(set(orgs) - {name for _, name in due})
+        replies = await self._client.many([(base_of(name), CLAIM.command(base_of(name), look)) for name in orgs])
+        due = [(bytes(rank), name) for name, ranks in zip(orgs, replies, strict=True) for rank in ranks]
+        await self._work.leave(set(orgs) - {name for _, name in due})
         # No lease was taken yet, so another worker may claim these jobs first. `_claim` then returns fewer of them.
-        taken = [name for _, name in sorted(due)[:limit]]
+        oldest = [name for _, name in sorted(due)[:limit]]
         jobs = []
-        for name in dict.fromkeys(taken):
-            jobs += await self._claim(name, queue, owner, now, lease, taken.count(name))
+        for name in dict.fromkeys(oldest):
+            jobs += await self._claim(name, queue, owner, now, lease, oldest.count(name))
         return sorted(jobs, key=lambda job: (job.run_at, job.row_key))
-
-    async def _leave(self, quiet: set[str]) -> None:
-        """Remove orgs without jobs from the work register, at most once every LEAVE_SECONDS, because this takes a
-        request."""
-        if time.monotonic() - self._left < LEAVE_SECONDS:
-            return
-        self._left = time.monotonic()
-        asked = [(self._base(org), ["EXISTS", self._base(org) + b"@jobs"]) for org in sorted(quiet)]
-        there = await self._client.many(asked)
-        await self._work.done([org for org, has_jobs in zip(sorted(quiet), there, strict=True) if not has_jobs])
 
     async def orgs(self) -> list[str]:
         """Return every org that has rows."""
         tables = [kind.table.name.encode() for kind in kinds() if kind is not StoreIdentity]
-        return await self._holders(b"@", tables, retire=True)
+        return await self._orgs.holders(b"@", tables)
 
     async def scrub(self) -> Scrubbed:
         """Rewrite the files of every server, so that they contain no deleted data."""
@@ -266,13 +249,14 @@ class RedisStore:
         self, table: Layout, org: str, index: int, low: bytes, high: bytes, scan: Scan[R], now: int
     ) -> list[R]:
         """Return the rows of an org between two members of a sorted set. An `index` of 0 means the set of keys."""
-        if index and table.late:
+        if index and table.has_late_indexes:
             await self._bring_in(org, table)
         out: list[R] = []
-        base, limit, where, reverse = self._base(org), scan.limit, scan.where, scan.reverse
+        base, limit, where, reverse = base_of(org), scan.limit, scan.where, scan.reverse
         while low < high and (limit is None or len(out) < limit):
             rows = PAGE_ROWS if limit is None else min(PAGE_ROWS, limit - len(out))
             if where is not None:
+                # The server cannot evaluate filters, so fetch more rows than are needed.
                 rows = min(PAGE_ROWS, max(2 * rows, 100))
             args = [*table.spec, index, low, high, int(reverse), rows, stamp(now), PAGE_BYTES, table.cells]
             last, *raw_rows = await self._client.script(SCAN, base, args, write=False)
@@ -293,7 +277,9 @@ class RedisStore:
         Rows written by an older version are missing from them. The first process that uses the new index queues them in
         the sorted set `~table`. After that, older versions queue each row they write.
         """
-        base = self._base(org)
+        base = base_of(org)
+        # Announce the index before looking at the queue. In the other order, a row written by an older version in
+        # between would be in neither.
         if (org, table.name) not in self._announced_indexes:
             await self._client.script(USE_INDEXES, base, [*table.spec, len(table.indexes)], write=True)
             self._announced_indexes.add((org, table.name))
@@ -302,24 +288,28 @@ class RedisStore:
             rows = await self._client.command(base, "MGET", *[base + table.prefix + member for member in members])
             args: list[Argument] = list(table.spec)
             for member, raw in zip(members, rows, strict=True):
+                # Only Python can compute index members. The digest tells the script whether the row has changed since.
                 digest = b"" if raw is None else sha1(raw, usedforsecurity=False).hexdigest()
                 args += [member, digest, b"" if raw is None else table.index_members(table.decode(raw, None))]
             await self._client.script(BRING_IN, base, args, write=True)
 
     async def _commit(self, base: bytes, args: Sequence[object], *, again: bool) -> Any:
-        try:
-            return await self._client.script(APPLY, base, args, write=True)
-        except UnknownOutcome as lost:
-            if not again:
-                raise
-            unknown = lost
-        # The batch is idempotent, so sending it again either applies it or finds that it was applied before.
-        for tries in range(1, _MAX_ATTEMPTS + 1):
-            await self._runtime.sleep(pause(tries, first=0.02, longest=2.0))
+        """Run the script that applies a batch. With `again`, the batch is idempotent and may be sent repeatedly."""
+        unknown: UnknownOutcome | None = None
+        for attempt in range(_MAX_ATTEMPTS + 1):
+            if attempt:
+                await self._runtime.sleep(pause(attempt, first=0.02, longest=2.0))
             try:
                 return await self._client.script(APPLY, base, args, write=True)
-            except (UnknownOutcome, StoreUnavailable):
-                continue
+            except UnknownOutcome as lost:
+                if not again:
+                    raise
+                unknown = unknown or lost
+            except StoreUnavailable:
+                # Nothing was done this time, but the first attempt may have been applied, so its outcome stays unknown.
+                if unknown is None:
+                    raise
+        assert unknown is not None
         raise unknown
 
     async def _purge(self, org: str, now: int, limits: dict[bytes, int]) -> tuple[dict[bytes, int], bytes]:
@@ -327,59 +317,14 @@ class RedisStore:
         there is none)."""
         args: list[Argument] = [stamp(now)]
         for name, limit in limits.items():
-            args += [*_ending_tables()[name], limit]
-        *gone, ends = await self._client.script(PURGE, self._base(org), args, write=False)
+            args += [*expiring_tables()[name], limit]
+        *gone, ends = await self._client.script(PURGE, base_of(org), args, write=False)
         return {name: count for name, count in zip(limits, gone, strict=True) if count}, bytes(ends)
 
-    async def _holders(self, mark: bytes, tables: Sequence[bytes], *, retire: bool = False) -> list[str]:
-        """Return the orgs in which any of these keys exist.
-
-        With `retire`, orgs that have none are removed from the register later.
-        """
-        held: set[str] = set()
-        cursor = 0
-        while True:
-            cursor, orgs = await self._holders_page(cursor, mark, tables, retire=retire)
-            held.update(orgs)
-            if cursor == 0:
-                return sorted(held)
-
-    async def _holders_page(
-        self, cursor: int, mark: bytes, tables: Sequence[bytes], *, retire: bool = False
-    ) -> tuple[int, list[str]]:
-        """Return the next cursor, and the orgs with rows on one page of all orgs. A single reply with a million names
-        would block all other clients."""
-        following, members = await self._client.command(ORGS_KEY, "SSCAN", ORGS_KEY, cursor, "COUNT", ORGS_PER_LOOK)
-        names = sorted(bytes(member).decode() for member in members)
-        bases = [self._base(name) for name in names]
-        asked = [(base, ["EXISTS", *[base + mark + table for table in tables]]) for base in bases]
-        there = await self._client.many(asked)
-        empty = [name for name, has_rows in zip(names, there, strict=True) if not has_rows]
-        if retire and empty:
-            times = [b"%.3f" % time.time(), b"%.3f" % (time.time() - KEEP_SECONDS)]
-            await self._client.script(RETIRE, ORGS_KEY, [*times, *empty], write=False)
-        return int(following), [name for name, has_rows in zip(names, there, strict=True) if has_rows]
-
-    async def _register(self, org: str, *, removing: bool) -> None:
-        then = self._registered.get(org)
-        if then is not None and time.monotonic() - then <= REGISTER_SECONDS:
-            return
-        try:
-            # First remove the note that the org is empty, so that retire.lua starts its waiting period again.
-            note, enter = (EMPTY_KEY, ["ZREM", EMPTY_KEY, org]), (ORGS_KEY, ["SADD", ORGS_KEY, org])
-            await self._client.many([note, enter])
-            if len(self._registered) > 100_000:
-                self._registered.clear()
-            self._registered[org] = time.monotonic()
-        except StoreError as full:
-            # A batch that deletes must succeed on a full server. An org that has rows to delete is registered already.
-            if not removing or full.facts.get("code") != "OOM":
-                raise
-
     async def _claim(self, org: str, queue: str, owner: str, now: int, lease: int, limit: int) -> list[Job]:
-        if limit < 1:
+        if limit < 1:  # to the script, this would mean that it must return the ranks of due jobs
             return []
-        base, table = self._base(org), layout(Job)
+        base, table = base_of(org), layout(Job)
         call = _claim_arguments(queue, owner, now, lease, limit, limit)
         return [table.decode(raw, None) for raw in await self._client.script(CLAIM, base, call, write=True)]
 
@@ -387,28 +332,11 @@ class RedisStore:
         rows: dict[str, int] = {}
         for org in await self.orgs():
             for kind in kinds():
-                good, bad = await health.count_rows(self._client, self._base(org), layout(kind))
+                good, bad = await health.count_rows(self._client, base_of(org), layout(kind))
                 rows[kind.table.name] = rows.get(kind.table.name, 0) + good + bad
                 if bad:
                     report["problems"].append(f"{bad} damaged rows in {kind.table.name}")
         report["rows"] = {name: count for name, count in sorted(rows.items()) if count}
-
-    def _make_client(self, connect_timeout: float, timeout: float) -> Client:
-        return Client(
-            self._url,
-            runtime=self._runtime,
-            connect_timeout=connect_timeout,
-            timeout=timeout,
-            connections=self._connections,
-        )
-
-    def _base(self, org: str) -> bytes:
-        base = self._bases.get(org)
-        if base is None:
-            if len(self._bases) > 10_000:
-                self._bases.clear()
-            base = self._bases[org] = base_of(org)
-        return base
 
 
 def _claim_arguments(queue: str, owner: str, now: int, lease: int, limit: int, look: int) -> list[Argument]:
@@ -419,13 +347,7 @@ def _claim_arguments(queue: str, owner: str, now: int, lease: int, limit: int, l
     return [stamp(now), limit, look, ready, running, due, *leased, len(layout(Job).indexes)]
 
 
-@cache
-def _ending_tables() -> dict[bytes, tuple[Argument, ...]]:
-    """Return the descriptions (`Layout.spec`) of the tables whose rows may expire, by name."""
-    return {layout(kind).name.encode(): layout(kind).spec for kind in kinds() if layout(kind).expires is not None}
-
-
-def _merged(scan: Scan[R], records: Iterable[R]) -> list[R]:
+def _merge_orgs(scan: Scan[R], records: Iterable[R]) -> list[R]:
     """Return the rows of several orgs within the bounds of a scan, in its order."""
     low, high = bounds(scan.prefix, scan.after, scan.before, scan.starts)
     positions = [codec(scan.kind).position_of[name] for name in scan.columns]
@@ -435,6 +357,6 @@ def _merged(scan: Scan[R], records: Iterable[R]) -> list[R]:
         return encode_key([row[position] for position in positions])
 
     ranked = [(rank(record), record) for record in records]
-    inside = [item for item in ranked if low <= item[0] < high]
-    inside.sort(key=lambda item: item[0], reverse=scan.reverse)
-    return [record for _, record in inside][: scan.limit]
+    ranked = [item for item in ranked if low <= item[0] < high]
+    ranked.sort(key=lambda item: item[0], reverse=scan.reverse)  # by rank alone, because records cannot be compared
+    return [record for _, record in ranked][: scan.limit]

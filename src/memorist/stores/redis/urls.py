@@ -43,6 +43,7 @@ def parse_url(url: str) -> Servers:
     plain, _, kind = scheme.partition("+")
     if kind not in ("cluster", "sentinel"):
         return Servers(f"{'unix' if kind == 'unix' else scheme}://{rest}", replicas=replicas, wait_ms=wait_ms)
+    # From the right, because a password may contain an @ that nobody has percent-encoded.
     account, at, location = rest.rpartition("@")
     hosts, _, tail = location.partition("/")
     seeds = tuple(_address(host, 26379 if kind == "sentinel" else 6379) for host in hosts.split(","))
@@ -58,7 +59,7 @@ def parse_url(url: str) -> Servers:
 
 
 def _address(host: str, port: int) -> Address:
-    parts = urlsplit(f"//{host}")
+    parts = urlsplit(f"//{host}")  # understands the brackets of an IPv6 address
     return parts.hostname or "localhost", parts.port or port
 
 
@@ -69,6 +70,7 @@ def _ours(rest: str) -> tuple[str, int, int]:
         return rest, 0, WAIT_MS
     pairs = parse_qsl(query, keep_blank_values=True)
     options = dict(pairs)
+    # redis-py refuses options that it does not know, so ours must not reach it.
     remaining = urlencode([pair for pair in pairs if not pair[0].startswith("memorist_")], quote_via=quote)
     unknown = [name for name in options if name.startswith("memorist_") and name not in _OPTIONS]
     if unknown:

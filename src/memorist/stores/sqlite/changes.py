@@ -99,23 +99,23 @@ def _append(cursor: apsw.Cursor, change: Append, rows: list[Row], now: int) -> A
 def _put(cursor: apsw.Cursor, change: Put, row: Row, now: int) -> Stored | None:
     if not change.absent:
         return _write(cursor, change, row)
-    kind = type(change.record)
-    held = cursor.execute(statements(kind).there, change.record.row_key).fetchone()
-    if held is not None and live(held[0], now):
+    record_type = type(change.record)
+    held: Any = cursor.execute(statements(record_type).state, change.record.row_key).fetchone()
+    if held is not None and live(held[1], now):
         return None
     # An expired row counts as absent, but it still exists: replace it, and continue its version numbers.
-    return _write(cursor, change, codec(kind).encode(change.record))
+    return _write(cursor, change, codec(record_type).encode(change.record))
 
 
 def _write(cursor: apsw.Cursor, change: Put, row: Row) -> Stored:
-    kind = type(change.record)
-    table, sql, positions = kind.table, statements(kind), codec(kind).position_of
-    key = codec(kind).key(row)
+    record_type = type(change.record)
+    table, sql, positions = record_type.table, statements(record_type), codec(record_type).position_of
+    key = codec(record_type).key(row)
     if not sql.old:
-        cursor.execute(sql.upsert, summed(kind, row))
-        return stored(kind, row)
+        cursor.execute(sql.upsert, _with_sum(record_type, row))
+        return _stored(record_type, row)
     old: Any = cursor.execute(sql.old, key).fetchone()
-    versioned = codec(kind).versioned
+    versioned = codec(record_type).versioned
     before: int = old[0] if old and versioned else 0
     if table.history and not old:
         # A new row continues the version numbers in the history of the deleted one, so that no version is reused.
@@ -125,12 +125,12 @@ def _write(cursor: apsw.Cursor, change: Put, row: Row) -> Stored:
     created = old[-1] if old and "created_at" in positions else None
     if old and table.history:
         cursor.execute(sql.to_history, key)
-    row = _with_version(kind, row, version, created)
+    row = _with_version(record_type, row, version, created)
     # The upsert keeps the rowid under which the text index lists the entry. INSERT OR REPLACE would assign a new one.
     cursor.execute(sql.upsert, row)
     if isinstance(change.record, Entry):
         add_text(cursor, change.record)
-    return stored(kind, row)
+    return _stored(record_type, row)
 
 
 def _with_version(record_type: type[Record], row: Row, version: int, created: int | None) -> Row:
@@ -140,15 +140,15 @@ def _with_version(record_type: type[Record], row: Row, version: int, created: in
         cells[positions["version"]] = version
     if created is not None:
         cells[positions["created_at"]] = created
-    return summed(record_type, tuple(cells))
+    return _with_sum(record_type, tuple(cells))
 
 
-def summed(record_type: type[Record], row: Row) -> Row:
+def _with_sum(record_type: type[Record], row: Row) -> Row:
     """Return the row, with its checksum if the table has one."""
     return (*row, codec(record_type).sum(row)) if record_type.table.checksum else row
 
 
-def stored(record_type: type[Record], row: Row) -> Stored:
+def _stored(record_type: type[Record], row: Row) -> Stored:
     """Return the result of a Put that wrote this row."""
     positions = codec(record_type).position_of
     created = row[positions["created_at"]] if "created_at" in positions else None
@@ -160,6 +160,7 @@ def stored(record_type: type[Record], row: Row) -> Stored:
 def _increment(cursor: apsw.Cursor, change: Increment, row: Row, now: int) -> int:
     record = change.record
     total, expires = int(record.value), record.expires_at
+    # BEGIN IMMEDIATE holds the write lock, so nobody changes the counter between this read and the write below.
     held = cursor.execute(statements(StateEntry).get, record.row_key).fetchone()
     if held is not None:
         old: StateEntry = codec(StateEntry).decode(held)
@@ -175,22 +176,25 @@ def _increment(cursor: apsw.Cursor, change: Increment, row: Row, now: int) -> in
 
 
 def _expect(cursor: apsw.Cursor, change: Expect, _: None, now: int) -> None:
-    kind = change.kind
-    held: Any = cursor.execute(statements(kind).state, change.key).fetchone()
+    record_type = change.kind
+    held: Any = cursor.execute(statements(record_type).state, change.key).fetchone()
+    # The row cannot change before the commit, because BEGIN IMMEDIATE keeps other writers out.
     actual = held[0] if held is not None and live(held[1], now) else 0
     if actual != change.version:
         raise wrong_version(change, actual)
 
 
 def _load(cursor: apsw.Cursor, change: Load, row: Row, now: int) -> None:
-    kind = type(change.record)
-    cursor.execute(statements(kind).upsert, summed(kind, row))
+    record_type = type(change.record)
+    cursor.execute(statements(record_type).upsert, _with_sum(record_type, row))
+    # A trigger removes deleted entries from the text index. Only the program can add them, because it codes the terms.
     if isinstance(change.record, Entry):
         add_text(cursor, change.record)
 
 
 def _delete(cursor: apsw.Cursor, change: Delete, _: None, now: int) -> bool:
     cursor.execute(statements(change.kind).delete, change.key)
+    # changes() counts the rows of this statement, but not those that a trigger removes from the text index.
     return cursor.connection.changes() > 0
 
 

@@ -7,28 +7,20 @@ import random
 import threading
 import time
 from array import array
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 from weakref import WeakSet, finalize
 
 import apsw
 
-from ...errors import SchemaError, StoreTimeout, StoreUnavailable, UnknownOutcome, UsageError
+from ...errors import StoreUnavailable, UnknownOutcome, UsageError
 from .errors import BUSY_SECONDS, driver_errors, translated
 from .fast_write import SCHEMA
-from .folder_lock import folder_lock
+from .files import create_file, directory_lock, make_ballast, refuse_strangers
 from .schema import migrate
 
 T = TypeVar("T")
-APPLICATION_ID = 0x4D656D6F  # "Memo"
-_HEADER_BYTES, _MARK_AT = 100, 68
-"""The size of an SQLite file's header, and the offset of the application id in it."""
-PAGE_BYTES = 8192
-"""The page size, which is twice SQLite's default. Rows of a few hundred bytes then waste half as much space at the ends
-of pages, and an append takes 3 µs longer."""
-BALLAST_BYTES = 1 << 20
 _UNKNOWN = "the disk failed while committing; read back before writing it again"
 """After a failed fsync, only a later read can show whether the pages were written."""
 _MOVED = "the file was deleted or replaced while it was open: what was written is not in the file that lies there now"
@@ -68,7 +60,9 @@ def _before_fork() -> None:
     # other order could deadlock.
     locked = [(connections, connections._lock.acquire(timeout=_FORK_SECONDS)) for connections in list(_living)]
     _connecting.acquire(timeout=_FORK_SECONDS)
-    _held.extend((connections, connections._hold_readers(), got) for connections, got in locked)
+    for connections, got in locked:
+        _held.append((connections, connections._hold_readers(), got))
+        connections._note_shm()
 
 
 def _after_fork_in_parent() -> None:
@@ -96,19 +90,11 @@ if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
     os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)
 
 
-class Locked:
-    """Represents a file that another process has locked. `read_at_once` returns it instead of waiting."""
-
-
-LOCKED = Locked()
-
-
 class Connections:
     """Holds a writer connection and a pool of readers, one per concurrent read. A forked child opens its own
     connections."""
 
     def __init__(self, path: str, durability: str) -> None:
-        self.path = path
         self._real = os.path.realpath(path)
         self._synchronous = "FULL" if durability == "full" else "NORMAL"
         self._file: tuple[int, ...] | None = None
@@ -130,13 +116,18 @@ class Connections:
         self._writer: apsw.Cursor | None = None
         self._lock = threading.Lock()
 
-    def _hold_readers(self) -> list[apsw.Cursor]:
-        """Take all readers' cursors from the pool, waiting for those in use."""
-        taken: list[apsw.Cursor] = []
+    # -- forks
+
+    def _note_shm(self) -> None:
+        """Note which -shm file is in use, for `_lock_as_child` to compare."""
         try:
             self._shm = os.stat(self._real + "-shm").st_ino
         except OSError:
             self._shm = 0
+
+    def _hold_readers(self) -> list[apsw.Cursor]:
+        """Take all readers' cursors from the pool, waiting for those in use."""
+        taken: list[apsw.Cursor] = []
         until = time.monotonic() + _FORK_SECONDS
         while len(taken) < len(self._all) - (self._writer is not None) and time.monotonic() < until:
             try:
@@ -177,21 +168,25 @@ class Connections:
         self._all.clear()
         self._reset()
 
+    # -- opening
+
     def open(self) -> None:
         """Check, create and migrate the file under a lock on its folder. If it is already open, this has no effect."""
         if self._writer is not None and self._forks == _forks:
             return
         self._forks = _forks
         self._closed = False
-        with driver_errors("opening it"), _directory_lock(self._real):
+        with driver_errors("opening it"), directory_lock(self._real):
             # Without the folder lock, two processes that open a new file at once would both create and migrate it.
-            _refuse_strangers(self._real)
-            created = _create(self._real)
+            if self._real not in _open_here:
+                # Reading the header closes a descriptor, which would drop the locks of this process's connections.
+                refuse_strangers(self._real)
+            created = create_file(self._real)
             try:
                 connection = self._connect()
                 migrate(connection)
                 if created:
-                    _make_ballast(self._real)
+                    make_ballast(self._real)
             except BaseException:
                 self._close_all()
                 raise
@@ -235,19 +230,26 @@ class Connections:
         # Otherwise SQLite plans for the value of `LIMIT ?`, and prepares the statement again on every call.
         connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         connection.execute(
-            f"PRAGMA journal_mode = WAL; PRAGMA synchronous = {self._synchronous}; PRAGMA secure_delete = ON; "
-            "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000; PRAGMA journal_size_limit = 33554432; "
+            # Readers and the writer of a WAL file never wait for each other.
+            "PRAGMA journal_mode = WAL; "
+            # FULL syncs the log at every commit. NORMAL syncs it only before a checkpoint, so that a power cut may undo
+            # the last commits, but never damages the file.
+            f"PRAGMA synchronous = {self._synchronous}; "
+            # Deleted content is overwritten with zeros. SQLite would otherwise leave it in free pages.
+            "PRAGMA secure_delete = ON; "
+            # Large sorts would otherwise write content to temporary files, outside the files that a scrub rewrites.
+            "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000; "
+            # A log that has grown once, for example behind a long read, would otherwise keep that size.
+            "PRAGMA journal_size_limit = 33554432; "
+            # The commit that takes the log over this many pages also copies them into the file, and takes longer.
             "PRAGMA wal_autocheckpoint = 1000"
         ).fetchall()  # apsw runs each statement only when the rows of the one before it have been fetched
 
+    # -- reads
+
     def read(self, work: Callable[[apsw.Cursor], T]) -> T:
         """Call a function with the cursor of a reader, which no other thread uses at the same time."""
-        if self._forks != _forks:
-            self._after_fork()
-        try:
-            cursor = self._idle.pop()
-        except IndexError:
-            cursor = self._new_reader()
+        cursor = self._take_reader()
         try:
             return work(cursor)
         except (apsw.Error, UnicodeDecodeError) as cause:
@@ -258,12 +260,7 @@ class Connections:
     def read_rows(self, sql: str, values: Sequence[object]) -> list[Any]:
         """Return all rows of one statement. This is faster than `read`, because a statement that was read to its end
         leaves a cursor that can be used again."""
-        if self._forks != _forks:
-            self._after_fork()
-        try:
-            cursor = self._idle.pop()
-        except IndexError:
-            cursor = self._new_reader()
+        cursor = self._take_reader()
         try:
             rows = cursor.execute(sql, values).fetchall()
         except BaseException as cause:
@@ -271,13 +268,19 @@ class Connections:
             if isinstance(cause, apsw.Error | UnicodeDecodeError):
                 raise translated(cause, "reading") from cause
             raise
-        # `list.pop` and `list.append` are atomic, so the pool of readers needs no lock.
         self._idle.append(cursor)
         return rows
 
-    def _new_reader(self) -> apsw.Cursor:
-        with driver_errors("opening it"):
-            return self._connect().cursor()
+    def _take_reader(self) -> apsw.Cursor:
+        """Take a reader's cursor from the pool, or open another connection if all are in use."""
+        if self._forks != _forks:
+            self._after_fork()
+        try:
+            # `list.pop` and `list.append` are atomic, so the pool of readers needs no lock.
+            return self._idle.pop()
+        except IndexError:
+            with driver_errors("opening it"):
+                return self._connect().cursor()
 
     def _renew(self, cursor: apsw.Cursor) -> None:
         """Return a connection to the pool with a new cursor.
@@ -288,16 +291,16 @@ class Connections:
         cursor.close(True)
         self._idle.append(connection.cursor())
 
-    def read_at_once(self, function: Callable[..., T], *args: object) -> T | Locked:
-        """Run a read function on the caller's thread. If the file is locked, return LOCKED instead of waiting,
-        which would block the event loop."""
+    def read_at_once(self, function: Callable[..., T], *args: object) -> T:
+        """Run a read function on the caller's thread. If the file is locked, raise StoreTimeout at once, because
+        waiting would block the event loop."""
         _hurry.now = True
         try:
             return function(*args)
-        except StoreTimeout:
-            return LOCKED
         finally:
             _hurry.now = False
+
+    # -- writes
 
     def write_one(self, sql: str, values: Sequence[object]) -> bool:
         """Run one statement of fast_write.py as its own transaction. Return False if one of its guards failed."""
@@ -353,6 +356,8 @@ class Connections:
         try:
             cursor.execute("COMMIT")
         except apsw.IOError as cause:
+            # After a failed fsync, Linux marks the pages as clean, so syncing again would report success without
+            # writing them. The commit record may or may not have reached the disk.
             self._roll_back(cursor)
             raise UnknownOutcome(_UNKNOWN) from cause
         except apsw.Error:
@@ -366,13 +371,17 @@ class Connections:
         if cursor.connection.in_transaction:
             cursor.execute("ROLLBACK")
 
+    # -- closing
+
     def close(self) -> None:
         """Close the connections that this process opened, once the threads that use them have finished."""
         # Connections inherited from the parent must stay open; see `_abandoned`.
         if self._forks == _forks:
             with self._lock:
+                # Set first: a reader that finds the pool empty from here on must not open another connection.
                 self._closed = True
                 self._hold_readers()
+                # Closing the last connection to a file checkpoints it and deletes its log.
                 self._close_all()
 
     def _close_all(self) -> None:
@@ -388,6 +397,8 @@ class Connections:
         self._reset()
         if failed is not None:
             raise translated(failed, "closing it") from failed
+
+    # -- full disks
 
     def delete_on_full_disk(self, work: Callable[[apsw.Cursor], T]) -> T:
         """Run a deletion on a full disk, using the space freed by removing the ballast file. Freed pages are not
@@ -417,7 +428,7 @@ class Connections:
 
     def keep_ballast(self) -> None:
         """Create the ballast file again if the disk has space."""
-        _make_ballast(self._real)
+        make_ballast(self._real)
 
     def files(self) -> list[Path]:
         """Return the existing files of the database: the database itself, its logs and the ballast."""
@@ -451,78 +462,3 @@ def _patience() -> Callable[[int], bool]:
         return True
 
     return wait
-
-
-@contextmanager
-def _directory_lock(path: str) -> Iterator[None]:
-    """Let only one process at a time create or migrate files in a folder."""
-    folder = os.path.dirname(path)
-    if not os.path.isdir(folder):
-        raise StoreUnavailable(f"the folder of {os.path.basename(path)!r} does not exist; create it first")
-    with folder_lock(folder):
-        yield
-
-
-def _refuse_strangers(path: str) -> None:
-    """Raise SchemaError for a file that is not ours, without changing it."""
-    if path in _open_here or not os.path.exists(path) or os.path.getsize(path) == 0:
-        return
-    name = os.path.basename(path)
-    try:
-        # Read the header directly. Opening the file with SQLite would recover its log and so change a file that may not
-        # be ours, and opening it as immutable would miss pages that, after a power cut, are only in the log.
-        with open(path, "rb") as file:
-            head = file.read(_HEADER_BYTES)
-    except OSError as cause:
-        raise StoreUnavailable(f"{name!r} cannot be read ({type(cause).__name__})") from cause
-    if not head.startswith(b"SQLite format 3\0"):
-        raise SchemaError(f"{name!r} is not a Memorist file; choose another path")
-    mark = int.from_bytes(head[_MARK_AT : _MARK_AT + 4], "big")
-    # A rollback journal beside the file may be left over from an interrupted `_create`.
-    if mark != APPLICATION_ID and not os.path.exists(path + "-journal"):
-        raise SchemaError(f"{name!r} is a SQLite database of another program; choose another path")
-
-
-def _create(path: str) -> bool:
-    """Create the file, readable only by its owner, and set our application id before anything else is written."""
-    if os.path.exists(path) and os.path.getsize(path) > 0:
-        return False
-    try:
-        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-    except OSError as cause:
-        name = os.path.basename(path)[:100]
-        raise StoreUnavailable(f"{name!r} cannot be created ({type(cause).__name__}: {cause.strerror})") from cause
-    connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
-    try:
-        # In rollback-journal mode, so that the application id is in the file itself and not in a WAL.
-        connection.execute(f"PRAGMA page_size = {PAGE_BYTES}; PRAGMA application_id = {APPLICATION_ID}; VACUUM")
-    finally:
-        connection.close()
-    return True
-
-
-def _allocate(handle: int, size: int) -> bool:
-    """Reserve disk space; where posix_fallocate is not available (macOS, Windows), write zeros. Return False if the
-    disk is full."""
-    try:
-        if hasattr(os, "posix_fallocate"):
-            os.posix_fallocate(handle, 0, size)
-            return True
-        return os.write(handle, bytes(size)) == size
-    except OSError:
-        return False
-
-
-def _make_ballast(path: str) -> None:
-    """Create the ballast file, which reserves space in case the disk is full, because a DELETE needs space too."""
-    ballast = path + "-ballast"
-    try:
-        handle = os.open(ballast, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-    except FileExistsError:
-        return
-    try:
-        full = _allocate(handle, BALLAST_BYTES)
-    finally:
-        os.close(handle)
-    if not full:
-        os.unlink(ballast)  # a sparse file would reserve nothing

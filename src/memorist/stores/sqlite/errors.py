@@ -15,6 +15,7 @@ BUSY_SECONDS = 60.0
 
 def translated(cause: apsw.Error | UnicodeDecodeError, doing: str) -> StoreError:
     """Return our error for one of apsw's errors, or for stored text that is not valid UTF-8."""
+    # SQLite raises these only after the busy handler has given up.
     if isinstance(cause, apsw.BusyError | apsw.LockedError):
         return StoreTimeout(f"the file stayed locked for {BUSY_SECONDS:.0f} s while {doing}; another process holds it")
     if isinstance(cause, apsw.FullError):
@@ -23,8 +24,10 @@ def translated(cause: apsw.Error | UnicodeDecodeError, doing: str) -> StoreError
     if isinstance(cause, apsw.CorruptError | apsw.NotADBError | apsw.FormatError | UnicodeDecodeError):
         return CorruptRecord(f"the file is damaged ({type(cause).__name__}) while {doing}; restore a backup")
     if isinstance(cause, apsw.CantOpenError | apsw.ReadOnlyError | apsw.PermissionsError):
+        # A file on a disk that was remounted read-only can still be read, so reads go on without their own writes.
         text = f"the file cannot be opened or written ({type(cause).__name__}) while {doing}"
         return StoreUnavailable(text, **({"refuses_writes": True} if isinstance(cause, apsw.ReadOnlyError) else {}))
+    # Only the type: the text of an apsw error may quote values.
     return StoreError(f"SQLite failed while {doing}: {type(cause).__name__}")
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 MAX_CACHED_ROWS = 10_000
 """The maximum number of cached threads, and of cached facts. When it is reached, the cache is cleared."""
-_MESSAGE_SUM, _FACT_SUM, _RECORD_SUM = (codec(kind).sum_base for kind in (Message, Fact, StoredRecord))
+_MESSAGE_SUM, _FACT_SUM, _RECORD_SUM = (codec(record_type).sum_base for record_type in (Message, Fact, StoredRecord))
 _CREATED = codec(Message).position_of["created_at"]
 _message_row = encoder(Message, "org", "thread", "seq", "expires_at")
 """The row of an appended message. The store assigns its number, and the other missing cells come from its thread."""
@@ -66,7 +66,7 @@ def _insert(record_type: type[Record], crc: str = "") -> str:
     return f"INSERT INTO main.{table} ({_listed(names)}) VALUES ({', '.join(values)})"
 
 
-_SET = [f"{kind.table.name}_{name}" for kind in _NEW_FACT for name in column_names(kind)]
+_SET = [f"{record_type.table.name}_{name}" for record_type in _NEW_FACT for name in column_names(record_type)]
 _NEVER_HELD = """CASE WHEN NOT EXISTS (
     SELECT 1 FROM main.fact_versions WHERE org = new.facts_org AND ns = new.facts_ns AND key = new.facts_key
   ) THEN new.facts_crc END"""
@@ -144,6 +144,8 @@ class FastWrite:
 
     def _put_new(self, record: StoredRecord, pieces: Change, write: Write) -> list[ChangeResult] | None:
         """Insert a record under a new key. A new key has no pieces that need to be deleted."""
+        # Setting a record always deletes the pieces of the value it replaces. A new record has none, so that change
+        # needs no statement.
         if type(pieces) is not DeleteRange or pieces.kind is not RecordPiece or pieces.prefix != record.row_key:
             return None
         if pieces.after is not None or pieces.before is not None:
@@ -183,6 +185,7 @@ class FastWrite:
         job = ensured.record if type(ensured) is Put and ensured.absent else None
         if type(job) is not Job or job.org != org or (change.ns != job.ns and change.ns is not None):
             return None
+        # `length` may be outdated, because other processes append too. The trigger compares it with the thread's row.
         seq, message = length + 1, change.messages[0]
         row = _message_row(message, org, thread, seq, None)
         grown_at = row[_CREATED] if message.created_at is change.at else to_micros(change.at)

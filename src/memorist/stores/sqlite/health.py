@@ -36,6 +36,7 @@ def diagnose(connections: Connections, reader: Reader, durability: str, deep: bo
     problems = [] if health == ["ok"] else [f"{check}: {line}" for line in health[:5]]
     if deep and health == ["ok"]:
         problems += _damaged_rows(connections, reader)
+    # Before 3.51.3, a checkpoint that coincides with a write of another connection may damage the file.
     if tuple(map(int, apsw.sqlite_lib_version().split("."))) < WAL_RESET_FIXED:
         problems.append("this SQLite has the WAL-reset bug of versions before 3.51.3; upgrade apsw")
     file_system = _file_system(str(path))
@@ -64,10 +65,10 @@ def diagnose(connections: Connections, reader: Reader, durability: str, deep: bo
 def _damaged_rows(connections: Connections, reader: Reader) -> list[str]:
     """Return the tables in which rows do not match their checksums, with the number of such rows."""
     problems = []
-    for kind in (kind for kind in kinds() if kind.table.checksum):
-        bad = connections.read(partial(_count_damaged, record_type=kind, decode=reader.decoder(kind)))
+    for record_type in (each for each in kinds() if each.table.checksum):
+        bad = connections.read(partial(_count_damaged, record_type=record_type, decode=reader.decoder(record_type)))
         if bad:
-            problems.append(f"{bad} damaged rows in {kind.table.name}; restore a backup")
+            problems.append(f"{bad} damaged rows in {record_type.table.name}; restore a backup")
     return problems
 
 
@@ -102,14 +103,15 @@ def _look(cursor: apsw.Cursor, check: str) -> tuple[list[str], int, str, str]:
 
 def _file_system(path: str) -> str:
     """Return the type of file system that contains a path, or "unknown" if there is no /proc/mounts."""
-    best, kind = "", "unknown"
+    best, file_system = "", "unknown"
     try:
         mounts = Path("/proc/mounts").read_text("utf-8").splitlines()
     except OSError:
-        return kind
+        return file_system
+    # Mounts nest, so the longest mount point above the path is the one that holds it.
     for line in mounts:
         _, point, name, *_ = line.split(" ")
-        point = point.encode().decode("unicode_escape")
+        point = point.encode().decode("unicode_escape")  # the kernel writes a space as \040
         if path.startswith(point.rstrip("/") + "/") and len(point) >= len(best):
-            best, kind = point, name
-    return kind
+            best, file_system = point, name
+    return file_system

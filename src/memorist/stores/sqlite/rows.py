@@ -8,10 +8,9 @@ again with the unknown columns.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 from zlib import crc32
-
-import apsw
 
 from ...records import Key, Record
 from ..codec import CRC32, UNDECODABLE, Row, Sum, codec, columns_summed, damaged, decoded, pack, row_of
@@ -31,9 +30,8 @@ class Reader:
         """Return the function that verifies a stored row's checksum and turns the row into a record."""
         decoder = self._decoders.get(record_type)
         if decoder is None:
-            decoder = self._decoders[record_type] = (
-                self._checking(record_type) if record_type.table.checksum else _plain(record_type)
-            )
+            decoder = self._checking(record_type) if record_type.table.checksum else partial(decoded, record_type)
+            self._decoders[record_type] = decoder
         return decoder
 
     def decode_all(self, record_type: type[Record], rows: Sequence[Row]) -> list[Any]:
@@ -46,6 +44,7 @@ class Reader:
 
         def checked(row: Row) -> Any:
             bare = row[:-1]
+            # The checksum is compared before anything is decoded: flipped bits may still be valid JSON.
             if base | crc32(pack(bare)) != row[-1]:
                 bare = self._of_another_version(record_type, bare, row[-1])
             try:
@@ -79,8 +78,9 @@ class Reader:
     def _names(self, record_type: type[Record], shape: int, key: Key) -> tuple[str, ...]:
         columns = self._summed.get((record_type.table.name, shape))
         if columns is None:
-            physical = self._connections.read(lambda cursor: physical_columns(cursor, record_type.table.name))
-            columns = columns_summed(shape, [name for name in physical if name != "crc"])
+            # The columns of the table, in the order in which they were added.
+            rows = self._connections.read_rows(f"PRAGMA table_info({record_type.table.name})", ())
+            columns = columns_summed(shape, [str(row[1]) for row in rows if row[1] != "crc"])
             if columns is None:
                 raise damaged(record_type, key)
             self._summed[(record_type.table.name, shape)] = columns
@@ -98,20 +98,3 @@ class Reader:
             return None
         row = rows[0]
         return row[: len(names)], row[-1], row_of(record_type, dict(zip(wanted, row, strict=True)))
-
-
-def physical_columns(cursor: apsw.Cursor, table: str) -> list[str]:
-    """Return the current columns of a table, in the order in which they were added."""
-    return [str(row[1]) for row in cursor.execute(f"PRAGMA table_info({table})")]
-
-
-def _plain(record_type: type[Record]) -> Callable[[Row], Any]:
-    decode_cells = codec(record_type).decode
-
-    def decode(row: Row) -> Any:
-        try:
-            return decode_cells(row)
-        except UNDECODABLE:
-            return decoded(record_type, row)
-
-    return decode

@@ -37,6 +37,7 @@ def _apply(connection: apsw.Connection, migration: Migration) -> bool:
         # Another process may have applied it while this one waited for the lock.
         missing = schema_version(connection) < migration.number
         if missing:
+            # In SQLite, CREATE and ALTER TABLE are part of the transaction, so half a migration is never visible.
             connection.execute(migration.sql)
             connection.execute(
                 "INSERT INTO migrations (number, name, needs, applied_at) VALUES (?, ?, ?, ?)",

@@ -25,9 +25,12 @@ def scrub(connections: Connections) -> None:
         cursor.execute("INSERT INTO entries_text (entries_text) VALUES ('optimize')")
         _truncate(cursor)
         # secure_delete zeroes freed pages, but B-tree balancing leaves copies in others, which only VACUUM removes.
+        # It renumbers the rowids of tables that have neither an integer key nor an index. The text index refers to
+        # entries by rowid, and `entries` keeps its rowids because it has indexes; a test checks this.
         try:
             cursor.execute("VACUUM")
         except apsw.FullError:
+            # VACUUM writes a second copy of the file, for which the ballast may be just enough.
             connections.release_ballast()
             cursor.execute("VACUUM")
         # VACUUM writes the new pages to the log. The old bytes stay in the main file until a checkpoint replaces them.
@@ -41,6 +44,7 @@ def scrub(connections: Connections) -> None:
 def _truncate(cursor: apsw.Cursor) -> None:
     deadline = time.monotonic() + _TRUNCATE_SECONDS
     while True:
+        # Busy means that another connection is writing, or still reads pages from the log.
         busy = cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         if busy is not None and busy[0] == 0:
             return

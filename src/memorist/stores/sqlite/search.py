@@ -62,6 +62,7 @@ def coded(org: str, ns: str, terms: str) -> str:
 
 def add_text(cursor: apsw.Cursor, entry: Entry) -> None:
     """Add an entry's terms to the index, in the transaction that writes the entry."""
+    # The index is contentless: it stores only terms, under the rowid of the entry.
     (rowid,) = cursor.execute(_ROWID, entry.row_key).fetchall()[0]
     own = coded(entry.org, entry.ns, entry.terms)
     cursor.execute(_INSERT, (rowid, own, coded(entry.org, entry.ns, entry.context_terms)))
@@ -76,6 +77,7 @@ def search_text(
     # A coded term consists of letters and digits only; the quotes are a second safeguard.
     match = " OR ".join(f'"{term}"' for term in coded(org, ns, " ".join(terms)).split())
     if only.beyond_kinds:
+        # Filters on metadata run in Python. The generator decodes only as many rows as it takes to reach the limit.
         ranked = (entry for entry in _live(cursor.execute(_FIND_RANKED, (match, org, ns)), now) if only.allows(entry))
         return list(islice(ranked, limit))
     if only.kinds is None:

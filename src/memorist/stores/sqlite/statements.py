@@ -16,7 +16,6 @@ class Statements(NamedTuple):
     get: str
     insert: str
     upsert: str
-    there: str
     state: str
     old: str
     to_history: str
@@ -30,6 +29,8 @@ def statements(record_type: type[Record]) -> Statements:
     table, names = record_type.table, column_names(record_type)
     columns, marks = ", ".join(names), ", ".join("?" * len(names))
     key, match = ", ".join(table.key), " AND ".join(f"{name} = ?" for name in table.key)
+    # Columns are always named. A newer version of the program may have added columns that this one does not know, and
+    # an upsert leaves those as they are.
     changed = ", ".join(f"{name} = excluded.{name}" for name in names if name not in table.key)
     insert = f"INSERT INTO {table.name} ({columns}) VALUES ({marks})"
     positions = codec(record_type).position_of
@@ -42,7 +43,6 @@ def statements(record_type: type[Record]) -> Statements:
         else f"{insert} ON CONFLICT DO NOTHING",
         state=f"SELECT {'version' if 'version' in positions else '0'}, "
         f"{'expires_at' if 'expires_at' in positions else 'NULL'} FROM {table.name} WHERE {match}",
-        there=f"SELECT {'expires_at' if 'expires_at' in positions else 'NULL'} FROM {table.name} WHERE {match}",
         old=f"SELECT {', '.join(preserved)} FROM {table.name} WHERE {match}" if preserved else "",
         # SELECT * also copies columns that a newer version has added. Both tables have the same columns.
         to_history=f"INSERT OR REPLACE INTO {table.history} SELECT * FROM {table.name} WHERE {match}",
@@ -85,6 +85,7 @@ def scan_sql(
     order = table.order(index)
     parts = bounds_sql(order, prefix, after, before, starts)
     if "expires_at" in codec(record_type).position_of:
+        # Expired rows stay until the collector removes them, so every read has to leave them out.
         parts.append("(expires_at IS NULL OR expires_at > ?)")
     way = " DESC" if reverse else ""
     by = ", ".join(f"{name}{way}" for name in order)
@@ -107,6 +108,7 @@ def bounds_sql(order: tuple[str, ...], prefix: int, after: int, before: int, sta
         if width == 1:
             parts.append(f"{rest[0]} {sign} ?")
         elif width:
+            # SQLite follows an index in order for a comparison of row values, but not for the same written with OR.
             parts.append(f"({', '.join(rest[:width])}) {sign} ({', '.join('?' * width)})")
     if starts:
         parts.append(f"{rest[0]} >= ?")

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 import apsw
 import msgspec
 
-from ...errors import CorruptRecord, StoreUnavailable, UsageError
+from ...errors import CorruptRecord, StoreTimeout, StoreUnavailable, UsageError
 from ...filters import Filter, document_of, matches
 from ...messages.message import Message
 from ...records import (
@@ -48,7 +48,7 @@ from ..base import (
 from ..codec import Row, codec, kinds
 from .changes import encode_changes, run_changes
 from .changes import lease as lease_job
-from .connection import Connections, Locked
+from .connection import Connections
 from .fast_read import plain_columns, plain_messages
 from .fast_write import FastWrite
 from .group_commit import GroupCommit
@@ -99,7 +99,7 @@ class SqliteStore:
         self._getters: dict[type[Record], Getter] = {}
         self._rich_threads: set[Key] = set()
         """Threads (org and id) whose pages are read in full immediately."""
-        self._grouped = runtime.batched(GroupCommit(self._connections, self._fast, self._apply_general).apply)
+        self._grouped = runtime.batched(GroupCommit(self._connections, self._fast, self._apply_alone).apply)
 
     async def open(self) -> None:
         """Create or check the file, and bring its schema up to date."""
@@ -131,9 +131,11 @@ class SqliteStore:
 
     async def apply(self, changes: Sequence[Change], *, now: int) -> list[ChangeResult]:
         """Apply the changes atomically, in one transaction."""
+        # A unit of work is one function from BEGIN to COMMIT. The async runtime hands it to its worker thread in one
+        # hop, so no other write comes in between, and a cancelled caller leaves nothing half done. A blocking caller
+        # waits for its own commit anyway. Async callers share one with everyone who is waiting.
         if self._runtime.blocking:
-            done = self._fast.apply(changes)
-            return self._apply_general(changes, now) if done is None else done
+            return self._apply_alone(changes, now)
         return await self._grouped((changes, now))
 
     async def purge(self, *, now: int, limit: int = 1000) -> dict[str, int]:
@@ -189,14 +191,19 @@ class SqliteStore:
 
     async def _read_briefly(self, read: Callable[..., T], *args: object) -> T:
         """Run a short read on the caller's thread, or on the worker thread if another process has locked the file."""
-        answer = await self._runtime.brief(self._connections.read_at_once, read, *args)
-        return await self._runtime.call(read, *args) if isinstance(answer, Locked) else answer
+        try:
+            return await self._runtime.brief(self._connections.read_at_once, read, *args)
+        except StoreTimeout:
+            # In WAL mode, readers wait only for a process that recovers the log after a crash, or that removes it as
+            # the last one to close the file.
+            return await self._runtime.call(read, *args)
 
     def _get(self, record_type: type[R], key: Key, now: int) -> R | None:
         sql, expires, key_of, decode = self._getters.get(record_type) or self._getter(record_type)
         for row in self._connections.read_rows(sql, key):
             if expires is not None and row[expires] is not None and row[expires] <= now:
                 return None
+            # A checksum proves that a row is intact, but not that the index led to the right one.
             if key_of(row) != key:
                 _misplaced(record_type, key)
             record: R = decode(row)
@@ -234,30 +241,30 @@ class SqliteStore:
         return out
 
     def _scan(self, scan: Scan[R], now: int) -> list[R]:
-        kind, limit, where = scan.kind, scan.limit, scan.where
+        record_type, limit, where = scan.kind, scan.limit, scan.where
         after, before, starts = scan.after or (), scan.before or (), scan.starts_bounds
-        sql = scan_sql(kind, scan.index, len(scan.prefix), len(after), len(before), len(starts), scan.reverse)
+        sql = scan_sql(record_type, scan.index, len(scan.prefix), len(after), len(before), len(starts), scan.reverse)
         values = [*scan.prefix, *after, *before, *starts]
-        if "expires_at" in codec(kind).position_of:
+        if "expires_at" in codec(record_type).position_of:
             values.append(now)
         # In SQLite, a negative LIMIT means no limit. A filter runs in Python, so its limit is counted there.
         values.append(-1 if limit is None or where is not None else limit)
         if where is not None:
             # Consume the rows inside `read`: afterwards, the cursor is closed and its connection serves another thread.
             return self._connections.read(
-                lambda cursor: list(self._passing(kind, cursor.execute(sql, values), where, limit))
+                lambda cursor: list(self._passing(record_type, cursor.execute(sql, values), where, limit))
             )
-        if kind is Message and len(scan.prefix) == 2 and scan.prefix not in self._rich_threads:
+        if record_type is Message and len(scan.prefix) == 2 and scan.prefix not in self._rich_threads:
             rows = self._connections.read_rows(plain_columns(sql), values)
             plain = plain_messages(scan.prefix, rows)
             if plain is not None:
-                return plain  # type: ignore[return-value]  # kind is Message
+                return plain  # type: ignore[return-value]  # record_type is Message
             # A thread that uses names, metadata or its own token counter usually has them in most messages. Trying the
             # fast path every time would cost as much as it gains elsewhere.
             if len(self._rich_threads) >= MAX_RICH_THREADS:
                 self._rich_threads.clear()
             self._rich_threads.add(scan.prefix)
-        return self._reader.decode_all(kind, self._connections.read_rows(sql, values))
+        return self._reader.decode_all(record_type, self._connections.read_rows(sql, values))
 
     def _passing(self, record_type: type[R], rows: Iterable[Row], where: Filter, limit: int | None) -> Iterator[R]:
         count, decode = 0, self._reader.decoder(record_type)
@@ -271,16 +278,20 @@ class SqliteStore:
 
     # -- writes
 
-    def _apply_general(self, changes: Sequence[Change], now: int) -> list[ChangeResult]:
-        rows = encode_changes(changes)
+    def _apply_alone(self, changes: Sequence[Change], now: int) -> list[ChangeResult]:
+        """Apply the changes in a transaction of their own."""
+        results = self._fast.apply(changes)
+        if results is not None:
+            return results
+        rows = encode_changes(changes)  # before the write lock is taken
 
         def work(cursor: apsw.Cursor) -> list[ChangeResult]:
             return run_changes(cursor, changes, rows, now)
 
         try:
-            done = self._connections.write(work)
-            self._fast.learn(changes, done)
-            return done
+            results = self._connections.write(work)
+            self._fast.learn(changes, results)
+            return results
         except StoreUnavailable:
             # A write that found the disk full was rolled back, so a deletion can run again in the space of the ballast
             # file.
@@ -291,7 +302,7 @@ class SqliteStore:
     def _purge(self, now: int, limit: int) -> dict[str, int]:
         # Look without the write lock first, so that a purge costs only a few index look-ups if nothing has expired.
         dead = self._connections.read(
-            lambda cursor: [table for table in expiring_tables() if _any_dead(cursor, table[0], now)]
+            lambda cursor: [table for table in _expiring_tables() if _any_dead(cursor, table[0], now)]
         )
         if not dead:
             return {}
@@ -388,7 +399,7 @@ def _only_deletes(changes: Sequence[Change]) -> bool:
     )
 
 
-def expiring_tables() -> list[tuple[str, tuple[str, ...]]]:
+def _expiring_tables() -> list[tuple[str, tuple[str, ...]]]:
     """Return tables whose rows may expire, with their keys."""
     return [(kind.table.name, kind.table.key) for kind in kinds() if "expires_at" in codec(kind).position_of]
 

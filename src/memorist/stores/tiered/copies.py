@@ -96,6 +96,8 @@ class HotSide:
             await self._recover()
             done = await work()
         except StoreError as cause:
+            # One call has waited for a timeout. The next ones go straight to the durable store until the back-off is
+            # over, so that a hot store that is down slows down one call in a while.
             self._failed()
             raise HotDown from cause
         self._failures = 0
@@ -126,25 +128,24 @@ class HotSide:
             expires_at=to_datetime(limit if ends is None else min(limit, ends)),
         )
 
-    def freed(self, copy_key: Key, now: int) -> Put:
+    def emptying_put(self, copy_key: Key, now: int) -> Put:
         """Return the change that empties a copy, so that a reader may fill it."""
         return Put(self.entry(copy_key, {}, now))
 
-    def marked(self, copy_key: Key, now: int) -> Put:
+    def marking_put(self, copy_key: Key, now: int) -> Put:
         """Return the change that marks a copy as being written. The copy is then not served and, for a while, not
         filled."""
         return Put(self.entry(copy_key, {"w": now + WRITING_MICROS}, now))
 
     async def read(self, org: str, copy_keys: Sequence[Key], now: int) -> tuple[int, list[Copy]]:
         """Return the generation of an org, and the copies under several keys."""
-        read = lambda: self.store.get_many(StateEntry, copy_keys, now=now)  # noqa: E731  # a thunk for `_trusted`
-        generation, entries = await self.guarded(lambda: self._trusted(org, read))
+        generation, entries = await self._read_trusted(org, lambda: self.store.get_many(StateEntry, copy_keys, now=now))
         return generation, [Copy(entry, now) for entry in entries]
 
     async def scan(self, org: str, partition: str, limit: int, now: int) -> tuple[int, list[StateEntry]]:
         """Return the generation of an org, and the copies of a partition, last first."""
-        read = lambda: self.store.scan(Scan(StateEntry, (org, partition), reverse=True, limit=limit), now=now)  # noqa: E731  # a thunk for `_trusted`
-        return await self.guarded(lambda: self._trusted(org, read))
+        scan = Scan(StateEntry, (org, partition), reverse=True, limit=limit)
+        return await self._read_trusted(org, lambda: self.store.scan(scan, now=now))
 
     async def fill(
         self, org: str, generation: int | None, versions: dict[Key, int], changes: Sequence[Change], now: int
@@ -160,6 +161,7 @@ class HotSide:
         try:
             await self.guarded(lambda: self.store.apply([*expects, *changes], now=now))
         except Conflict as conflict:
+            # The hot store was flushed or wiped. Read the new generation before the next fill.
             if conflict.facts.get("key", self._generation_key(org)) == self._generation_key(org):
                 self._generations.pop(org, None)
             return False
@@ -198,6 +200,7 @@ class HotSide:
 
     def distrust(self, org: str) -> None:
         """Record that an org must be wiped before it is served hot again."""
+        # In memory only: other processes trust these copies until they expire, `max_age` after they were written.
         self._dirty.add(org)
         self._generations.pop(org, None)
 
@@ -221,6 +224,7 @@ class HotSide:
 
     async def _tidy(self, org: str, now: int) -> None:
         """Remove expired copies from the hot store's indexes after every few marks."""
+        # Marks are counted instead of time, because only writes leave expired copies behind.
         self._marks += 1
         tidy = getattr(self.store, "tidy", None)
         if tidy is not None and self._marks % MARKS_PER_TIDYING == 0:
@@ -245,25 +249,31 @@ class HotSide:
         ask = getattr(self.store, "incarnation", None)
         incarnation = "" if ask is None else await ask()
         if incarnation != self._incarnation:
+            # A restarted server may have loaded an old snapshot, with copies that were replaced since. An org's copies
+            # are deleted when its generation is next read, and then fill up again one miss at a time.
             self._generations.clear()
         self._incarnation = incarnation
         # Store the count from before the question. A connection that another call has opened since then may reach a
         # server that restarted after it answered.
         self._connections = count
 
-    async def _trusted(self, org: str, read: Callable[[], Awaitable[T]]) -> tuple[int, T]:
+    async def _read_trusted(self, org: str, read: Callable[[], Awaitable[T]]) -> tuple[int, T]:
         """Return the result of a read with its generation.
 
         Raises HotDown if the server or the generation changed during the read.
         """
-        await self._prepare(org)
-        generation = self._generations.get(org)
-        result = await read()
-        # A server that restarted during the read may have answered with old data.
-        await self._same_server()
-        if generation is None or self._generations.get(org) != generation:
-            raise HotDown
-        return generation, result
+
+        async def work() -> tuple[int, T]:
+            await self._prepare(org)
+            generation = self._generations.get(org)
+            result = await read()
+            # A server that restarted during the read may have answered with old data.
+            await self._same_server()
+            if generation is None or self._generations.get(org) != generation:
+                raise HotDown
+            return generation, result
+
+        return await self.guarded(work)
 
     async def _prepare(self, org: str) -> None:
         """Read the generation of an org. If there is none, or it belongs to a dead server, start one by
@@ -276,6 +286,8 @@ class HotSide:
             if row is not None and row.value == self._incarnation:
                 self._generations[org] = row.version
                 return
+            # Of all processes that find no generation, one starts the next. If each started its own, the last one would
+            # delete the marks that the others have written in the meantime.
             try:
                 await self._rotate(org, Expect(StateEntry, key, 0 if row is None else row.version))
             except Conflict:
@@ -298,6 +310,7 @@ class HotSide:
         copies = DeleteRange(StateEntry, (org,), after=(f"{self._prefix}:",), before=(f"{self._prefix};",))
         # Load, because Put would assign the version itself.
         await self.store.apply([*conditions, copies, Load(row)], now=0)
+        # Only now: until the copies are deleted, an org that could not be marked must not be served.
         self._generations[org] = generation
         self._dirty.discard(org)
 
@@ -307,5 +320,6 @@ class HotSide:
     def _failed(self) -> None:
         self._failures += 1
         self._until = time.monotonic() + pause(self._failures, first=FIRST_PAUSE_SECONDS, longest=MAX_PAUSE_SECONDS)
+        # Whoever answers next may be a restarted server, so ask for its run id and read all generations again.
         self._generations.clear()
         self._connections = -1

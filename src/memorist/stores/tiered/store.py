@@ -9,6 +9,7 @@ describes the protocol.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -40,13 +41,12 @@ from .changes import (
     WINDOW_MESSAGES,
     CopyPlan,
     Marks,
+    body_of,
+    copy_plans,
     ends_of,
+    newest_messages,
     number_key,
-    plans_of,
-    served,
-    state_of,
-    touches,
-    window,
+    row_in_copy,
 )
 from .copies import Copy, HotDown, HotSide
 
@@ -98,7 +98,7 @@ class TieredStore:
     async def get_many(self, record_type: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
         """Return the live rows under several keys, in the order of the keys."""
         orgs = {key[0] for key in keys}
-        if record_type not in ROW_KINDS or len(orgs) != 1:
+        if record_type not in ROW_KINDS or len(orgs) != 1:  # each org has its own generation
             return await self.durable.get_many(record_type, keys, now=now)
         org = str(orgs.pop())
         copy_keys = [self._hot.copy_key(org, record_type.table.name, key[1:]) for key in keys]
@@ -106,7 +106,9 @@ class TieredStore:
             generation, copies = await self._hot.read(org, copy_keys, now)
         except HotDown:
             return await self.durable.get_many(record_type, keys, now=now)
-        results: list[Any] = [served(record_type, copy, now) for copy in copies]
+        # The copies were read first, with their versions, and every write marks its copies before it commits. If one
+        # commits after the durable read below, its mark has changed the version, and the fill fails.
+        results: list[Any] = [row_in_copy(record_type, copy, now) for copy in copies]
         missing = [number for number, result in enumerate(results) if result is MISS]
         if missing:
             rows = await self.durable.get_many(record_type, [keys[number] for number in missing], now=now)
@@ -126,7 +128,7 @@ class TieredStore:
 
     async def apply(self, changes: Sequence[Change], *, now: int) -> list[ChangeResult]:
         """Mark the copies, apply the changes to the durable store, then replace the marks with the new values."""
-        plans = plans_of(changes, self._hot) if self._hot.up or touches(changes) else {}
+        plans = copy_plans(changes, self._hot)
         tokens = {org: await self._mark(org, plan, now) for org, plan in plans.items()}
         try:
             results = await self.durable.apply(changes, now=now)
@@ -147,11 +149,9 @@ class TieredStore:
     async def purge(self, *, now: int, limit: int = 1000) -> dict[str, int]:
         """Remove expired rows permanently, together with their copies."""
         counts = await self.durable.purge(now=now, limit=limit)
-        try:
+        with suppress(HotDown):
             while any((await self._hot.guarded(lambda: self.hot.purge(now=now))).values()):
                 continue
-        except HotDown:
-            return counts
         return counts
 
     async def claim(
@@ -200,27 +200,27 @@ class TieredStore:
         versions: dict[Key, int] = {}
         puts: list[Change] = []
         for copy_key, copy, row in fills:
-            state = {"a": now} if row is None else state_of(row)
-            if copy.fillable and state is not None:
+            # An absence is worth a copy too: otherwise each read of a key that does not exist costs two requests.
+            body = {"a": now} if row is None else body_of(row)
+            if copy.fillable and body is not None:
                 versions[copy_key] = copy.version
-                puts.append(Put(self._hot.entry(copy_key, {"b": state}, now, ends_of(row))))
+                puts.append(Put(self._hot.entry(copy_key, {"b": body}, now, ends_of(row))))
         if puts:
-            try:
+            with suppress(HotDown):
                 await self._hot.fill(org, generation, versions, puts, now)
-            except HotDown:
-                return
 
     # -- the newest messages
 
     async def _newest(self, org: str, thread: str, limit: int, now: int) -> list[Message]:
         partition = self._hot.partition("messages", [thread])
         try:
-            generation, copies = await self._hot.scan(org, partition, limit + 2, now)
+            generation, copies = await self._hot.scan(org, partition, limit + 2, now)  # two copies precede the messages
         except HotDown:
             return await self.durable.scan(Scan(Message, (org, thread), reverse=True, limit=limit), now=now)
-        messages = window(copies, limit, now)
+        messages = newest_messages(copies, limit, now)
         if messages is not None:
             return messages
+        # The version was read before the rows. If somebody appends in between, the fill below finds another version.
         head = Copy(copies[0] if copies and copies[0].key == NEWEST else None, now)
         rows = await self.durable.scan(Scan(Message, (org, thread), reverse=True, limit=WINDOW_MESSAGES), now=now)
         if head.fillable:
@@ -232,22 +232,23 @@ class TieredStore:
     ) -> None:
         copy_key, filled = (org, partition, NEWEST), (org, partition, FILLED)
         top = rows[0].seq if rows else 0
+        # All copies expire with the first message that does. Otherwise, the window would have a gap that looks like a
+        # lost message.
         ends = min((end for row in rows if (end := ends_of(row)) is not None), default=None)
-        states = [(row.seq, state_of(row)) for row in rows]
-        if any(state is None for _, state in states):
+        bodies = [(row.seq, body_of(row)) for row in rows]
+        if any(body is None for _, body in bodies):  # one is too large, and a window must not have gaps
             return
         # A full page may have older messages behind it, so only a shorter one is the whole thread.
-        about = {"top": top, "at": now, "whole": len(rows) < WINDOW_MESSAGES}
+        extent = {"top": top, "at": now, "whole": len(rows) < WINDOW_MESSAGES}
         changes: list[Change] = [DeleteRange(StateEntry, (org, partition), before=(FILLED,))]
         changes += [
-            Put(self._hot.entry((org, partition, number_key(seq)), {"b": state}, now, ends)) for seq, state in states
+            Put(self._hot.entry((org, partition, number_key(seq)), {"b": body}, now, ends)) for seq, body in bodies
         ]
-        changes.append(Put(self._hot.entry(filled, {"b": about}, now, ends)))
+        changes.append(Put(self._hot.entry(filled, {"b": extent}, now, ends)))
         changes.append(Put(self._hot.entry(copy_key, {"b": {"top": top}}, now)))
-        try:
+        # Appends change only the head, so its version alone shows whether the thread has grown since it was read.
+        with suppress(HotDown):
             await self._hot.fill(org, generation, {copy_key: head.version}, changes, now)
-        except HotDown:
-            return
 
     # -- writes
 
@@ -260,7 +261,7 @@ class TieredStore:
             return Marks(None, {})
         try:
             generation, done = await self._hot.mark(
-                org, [self._hot.marked(copy_key, now) for copy_key in copy_keys], now
+                org, [self._hot.marking_put(copy_key, now) for copy_key in copy_keys], now
             )
         except HotDown:
             return None
@@ -272,14 +273,13 @@ class TieredStore:
             for copy_key, new in plan.windows.items()
             if new is None
         ]
-        changes += [self._hot.freed(copy_key, now) for copy_key in plan.copy_keys()]
+        changes += [self._hot.emptying_put(copy_key, now) for copy_key in plan.copy_keys()]
         if plan.wipe:
             await self._hot.wipe(org)
         if changes:
-            try:
+            # `mark` has recorded the failure, so the org is wiped before it is served hot again.
+            with suppress(HotDown):
                 await self._hot.mark(org, changes, now)
-            except HotDown:
-                return
 
     async def _settle(
         self, org: str, plan: CopyPlan, marks: Marks | None, results: list[ChangeResult], now: int
@@ -289,8 +289,9 @@ class TieredStore:
             # Without marks, a reader may have filled a copy with the value that this batch has just replaced.
             await self._hot.wipe(org)
             return
+        # The messages of a replayed append were stored by an earlier call and may have been edited since.
         replayed = any(isinstance(result, Appended) and result.replayed for result in results)
-        puts = [] if replayed or plan.wipe else plan.settled(results, self._hot, now)
+        puts = [] if replayed or plan.wipe else plan.settling_changes(results, self._hot, now)
         if not puts:
             await self._free(org, plan, now)
             return
@@ -301,6 +302,8 @@ class TieredStore:
             await self._hot.wipe(org)
             return
         if not done:
+            # Another writer marked a copy after us. Which of the two committed last is unknown here, so neither stores
+            # its own value: the copies become empty, and the next reader fetches the row.
             await self._free(org, plan, now)
 
     def _claims(self) -> Claims:

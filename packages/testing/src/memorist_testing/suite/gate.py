@@ -10,7 +10,8 @@ import pytest
 
 from memorist.errors import Forbidden, NotAdmitted, NotFound, UsageError
 from memorist.extract.extraction import Extraction
-from memorist.records import Candidate
+from memorist.records import Candidate, Entry, Sweep
+from memorist.stores.base import Delete, Put
 from memorist.testing.clock import FakeClock
 
 KEY = "sk-proj-q7Wm2Zx9Lk4Vb8Nc1Rt6Yu3Io5Pa0Sd9f2a"
@@ -182,6 +183,21 @@ class GateTests:
         assert [hit.text for hit in hits] == ["My cat is old.  He likes fish."]
         stored = await memory.threads.messages(TALK)
         assert "walrus" in stored[1].text and "zebra" in stored[0].text
+
+    async def test_private_words_are_in_no_index_after_a_rebuild_either(self, memory: Any) -> None:
+        await memory.threads.create("user:ada", id=TALK)
+        await memory.threads.append(
+            TALK, "My cat is old. <private>The walrus is in Ushuaia.</private>", "And his food?"
+        )
+        await memory.process("reindex")
+        core = memory._core
+        entries = await core.scan(Entry, "user:ada", "message")
+        await core.apply(*(Put(msgspec.structs.replace(entry, analysis="earlier")) for entry in entries))
+        await core.apply(Delete(Sweep, (core.org, "", "embed")), Delete(Sweep, (core.org, "user:ada", "embed")))
+        [report] = await memory.process("reindex")
+        rebuilt = await core.scan(Entry, "user:ada", "message")
+        assert report.changed == len(rebuilt) == 2
+        assert not [entry.id for entry in rebuilt if "walrus" in f"{entry.terms} {entry.context_terms}"]
 
     async def test_a_check_writes_nothing(self, memory: Any) -> None:
         check = await memory.gate.check(f"Mail ada@example.org, card {CARD}")

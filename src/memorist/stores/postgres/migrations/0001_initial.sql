@@ -775,10 +775,6 @@ FOR EACH ROW EXECUTE FUNCTION memorist.keep_event_version();
 CREATE FUNCTION memorist.one_word(p_lexeme text) RETURNS tsquery LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN ('''' || replace(replace(p_lexeme, '\', '\\'), '''', '''''') || '''')::tsquery;
 
--- Under row-level security the index is not used, because the match operator is not leakproof. So these two run as their
--- owner: where that role stands above the fence (superuser or BYPASSRLS) the index serves, else the namespace is read.
--- They see the org that the transaction named, and no argument can name another.
-
 -- How the two name the namespace's columns: where the text index can be used, so that no other one can. The codes in it
 -- are of one namespace already, and a planner without statistics would rather read that namespace whole.
 CREATE FUNCTION memorist.searched(p_column text) RETURNS text LANGUAGE sql STABLE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from importlib.resources import files
 from typing import NamedTuple
 
@@ -13,11 +14,23 @@ class Script(NamedTuple):
     text: bytes
     digest: bytes
 
+    def command(self, key: bytes, args: Sequence[object]) -> tuple[object, ...]:
+        """Return the command that runs the script by its digest."""
+        # Only one key is declared. The script computes the others, which share its hash tag and therefore its Cluster
+        # slot. In a Cluster, the declared key decides which node runs the script.
+        return ("EVALSHA", self.digest, 1, key, *args)
+
 
 def _load(name: str) -> Script:
     folder = files(__package__ or __name__)
     text = folder.joinpath("rows.lua").read_bytes() + folder.joinpath(f"{name}.lua").read_bytes()
-    return Script(text, hashlib.sha1(text, usedforsecurity=False).hexdigest().encode())
+    script = Script(text, hashlib.sha1(text, usedforsecurity=False).hexdigest().encode())
+    TEXTS[script.digest] = script.text
+    return script
+
+
+TEXTS: dict[bytes, bytes] = {}
+"""The texts of all scripts by their digests, for servers that do not know a script yet."""
 
 
 APPLY = _load("apply")

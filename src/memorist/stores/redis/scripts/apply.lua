@@ -1,5 +1,6 @@
 -- Applies a batch of changes atomically. Redis scripts have no rollback, so every change is first applied to an overlay of
 -- the rows it touches; a refusal returns from there, and only a batch whose changes all succeed is written at the end.
+-- Nothing else runs on the node in the meantime, so the versions that are checked are still current when rows are written.
 -- ARGV: now, slack (ms), changes (count, then each with its own).
 local now, slack, at = ARGV[1], tonumber(ARGV[2]), 3
 local entries, touched, removes = {}, {}, false
@@ -15,6 +16,7 @@ local function take_table()
   return table_of(name, width, checked, indexes, shape, known)
 end
 
+-- Returns the overlay of one row: `old` as it is stored, `new` as the batch leaves it so far (false: deleted).
 local function entry(t, member)
   local key = t.rows .. member
   local e = entries[key]
@@ -42,7 +44,7 @@ local function add(a, b)
   local sum = redis.pcall('INCRBY', scratch, b)
   local text = call('GET', scratch)
   call('DEL', scratch)
-  if type(sum) == 'table' then return nil end
+  if type(sum) == 'table' then return nil end  -- pcall returns an error as a table
   return text
 end
 
@@ -64,11 +66,11 @@ end
 local function last_version(past, member)
   local last, high = 0, '(' .. member .. '\255'
   while last == 0 do
-    local found = call('ZREVRANGEBYLEX', past.order, high, '[' .. member, 'LIMIT', 0, 1)[1]
-    if not found then break end
-    local e = entries[past.rows .. found]
-    if not e or e.new then last = tonumber(sub(found, -15), 16) end
-    high = '(' .. found
+    local newest = call('ZREVRANGEBYLEX', past.order, high, '[' .. member, 'LIMIT', 0, 1)[1]
+    if not newest then break end
+    local e = entries[past.rows .. newest]  -- this batch may have deleted it
+    if not e or e.new then last = tonumber(sub(newest, -15), 16) end
+    high = '(' .. newest
   end
   for _, e in ipairs(past.touched or {}) do
     if e.new and not e.old and sub(e.member, 1, #member) == member then
@@ -84,6 +86,7 @@ local function put(i)
   local f, ix, body = take_row(t)
   local e = entry(t, member)
   local old = e.new
+  -- An expired row counts as absent here, but not below: its version goes on, so that no reader takes the new row for it.
   if find(flags, 'a', 1, true) and live(old) then return false end
   may_replace(i, t, old, merged_from)
   local past = history ~= '' and table_of(history, t.width, t.checked and '1' or '0')
@@ -110,18 +113,22 @@ local function load(i)
   return false
 end
 
+-- Gives messages the next sequence numbers of their thread. Reading its length and writing the messages are one script, so
+-- the numbers have no gaps and no duplicates, whoever else appends.
 local function append(i)
   local member, where, receipt, when, tokens, count = take(), take(), take(), take(), take(), tonumber(take())
   local shape = take()
   local threads, messages = table_of('threads', 6, '0'), table_of('messages', 4, '1')
+  local receipts = receipt ~= '' and table_of('receipts', 5, '0')
   local e = entry(threads, member)
   local thread = e.new
   if not live(thread) or (where ~= '' and string.match(thread.ix, '^[^\255]*') ~= where) then return nil, { 'thread', i } end
-  if receipt ~= '' then
-    local done = entry(table_of('receipts', 5, '0'), receipt).new
-    if done then
-      at = at + 2 * count + 2
-      return { done.f[4], done.f[5], '', 1 }
+  if receipts then
+    -- The same call was applied before, and its reply was lost. Return its result again, and append nothing.
+    local stored = entry(receipts, receipt).new
+    if stored then
+      at = at + 2 * count + 2  -- skip the arguments that were not taken
+      return { stored.f[4], stored.f[5], '', 1 }
     end
   end
   local length, expires = tonumber(thread.f[4]), thread.f[1]
@@ -131,8 +138,7 @@ local function append(i)
     entry(messages, member .. ordinal(seq)).new = build(messages, { expires, '', created, format('%.0f', seq) }, shape, '', body)
   end
   local first = format('%.0f', length + 1)
-  if receipt ~= '' then
-    local receipts = table_of('receipts', 5, '0')
+  if receipts then
     entry(receipts, receipt).new = build(receipts, { '', '', when, first, tostring(count) }, take(), '', take())
   end
   local f = thread.f
@@ -144,26 +150,26 @@ end
 local function delete(i)
   local t = take_table()
   local e = entry(t, take())
-  local there = e.new and 1 or 0
+  local existed = e.new and 1 or 0
   e.new, removes = false, true
-  return there
+  return existed
 end
 
 local function delete_range(i)
   local t = take_table()
-  local low, high, gone = take(), take(), 0
+  local low, high, count = take(), take(), 0
   removes = true
   for _, member in ipairs(call('ZRANGEBYLEX', t.order, '[' .. low, '(' .. high)) do
     local e = entry(t, member)
-    if e.new then e.new, gone = false, gone + 1 end
+    if e.new then e.new, count = false, count + 1 end
     e.listed = true
   end
   for _, e in ipairs(t.touched or {}) do  -- rows created earlier in this batch are not in the sorted set yet
     if e.new and not e.old and not before(e.member, low) and before(e.member, high) then
-      e.new, gone = false, gone + 1
+      e.new, count = false, count + 1
     end
   end
-  return gone
+  return count
 end
 
 local function increment(i)
@@ -186,6 +192,7 @@ local function increment(i)
   return total
 end
 
+-- Refuses the batch if a row has another version. Earlier changes of the same batch count, as in a transaction.
 local function expect(i)
   local t = take_table()
   local row, version = entry(t, take()).new, take()
@@ -198,7 +205,7 @@ local function write(e)
   local t, old, new, member = e.t, e.old, e.new, e.member
   local expires, ended, oix = new.f[1], old and old.f[1] or '', old and old.ix or ''
   if expires == '' then
-    call('SET', e.key, new.raw)
+    call('SET', e.key, new.raw)  -- this also removes an expiry that the server enforced
     if ended ~= '' then call('ZREM', t.expiry, member) end
   else
     -- Reads compare expires_at with `now`. The server's own expiry only frees memory, with some slack: a jump of its
@@ -226,19 +233,19 @@ if #unknown > 1 then return unknown end
 -- A server that is out of memory refuses a script's first write if it needs memory, but allows all later writes. A batch
 -- that deletes therefore begins with a DEL, so that it succeeds together with the few rows that it writes.
 if removes then call('DEL', base .. 'scratch') end
-local gone = {}
+local removed_by_table = {}
 for _, e in ipairs(touched) do
   if e.new ~= e.old then
     if e.new then
       write(e)
     else
-      gone[e.t] = gone[e.t] or {}
-      table.insert(gone[e.t], e)
+      removed_by_table[e.t] = removed_by_table[e.t] or {}
+      table.insert(removed_by_table[e.t], e)
     end
   elseif e.listed and not e.new then  -- the server expired the row itself: remove its member from the sorted sets
     call('ZREM', e.t.order, e.member)
     call('ZREM', e.t.expiry, e.member)
   end
 end
-for t, removed in pairs(gone) do drop_all(t, removed) end
+for t, removed in pairs(removed_by_table) do drop_all(t, removed) end
 return results

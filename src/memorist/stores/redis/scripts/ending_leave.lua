@@ -9,7 +9,7 @@ for at = 3, #ARGV, 2 do
     redis.call('ZADD', KEYS[1], ends, org)
   elseif ends == '' then
     redis.call('ZREM', KEYS[1], org)
-    redis.call('ZREM', seen, org)
+    redis.call('ZREM', seen, org)  -- otherwise this set would keep every org that ever had such a row
   else
     redis.call('ZADD', KEYS[1], ends, org)
   end

@@ -1,5 +1,6 @@
 -- Removes expired rows for good, and the index members of rows that the server expired itself. Returns the count per
--- table, then the expiry of the next row (empty: none expires).
+-- table, then the expiry of the next row (empty: none expires). Both are read in one script, so that a row written in
+-- between cannot be missing from the answer.
 -- ARGV: now, then per table: its six parts, limit.
 local now, counts, ends = ARGV[1], {}, nil
 -- Scores are doubles and may be rounded, so look a little beyond `now`. The expiry in the row itself decides.
@@ -16,6 +17,7 @@ for at = 2, #ARGV, 7 do
     end
   end
   drop_all(t, ended)
+  -- Only the row itself said what its index members were. A scan removes each of them when it meets it.
   in_chunks('ZREM', t.order, collected)
   in_chunks('ZREM', t.expiry, collected)
   counts[#counts + 1] = #ended + #collected

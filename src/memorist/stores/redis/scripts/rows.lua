@@ -2,6 +2,8 @@
 -- The first three fields are expires_at, version and created_at; others are columns that scripts must read or change.
 -- rows.py says what each part is for.
 -- Times are fixed-width digits, so that comparing texts compares times in every locale and loses no microsecond.
+-- Every key begins with `base`, whose hash tag is the org. All keys of an org are therefore in one slot, and a script may
+-- use them although it declares only this one.
 local base = KEYS[1]
 local call, sub, format, find, concat = redis.call, string.sub, string.format, string.find, table.concat
 local tables = {}
@@ -22,6 +24,7 @@ end
 
 local function parse(t, raw)
   local f = { string.match(raw, t.pattern, t.start) }
+  -- The pattern ends with `()`, which captures the position after the fields. What follows may contain semicolons.
   local from, length = f[t.width + 3], tonumber(f[t.width + 2])
   return { f = f, shape = f[t.width + 1], ix = sub(raw, from, from + length - 1), body = sub(raw, from + length), raw = raw }
 end
@@ -44,11 +47,12 @@ local function more_indexes(t)
   return t.indexes and (in_use[t.name] or 0) > t.indexes
 end
 
+-- A number column of a key, as keys.py encodes it. Doubles are exact up to 2^53, and 15 hex digits hold more than that.
 local function ordinal(n)
   return '8' .. format('%015x', n)
 end
 
-local function before(a, b)  -- by bytes: Lua's own comparison follows the server's locale
+local function before(a, b)  -- compares bytes, because Lua's own comparison follows the server's locale
   local n = math.min(#a, #b)
   for i = 1, n do
     local x, y = string.byte(a, i), string.byte(b, i)
@@ -57,6 +61,7 @@ local function before(a, b)  -- by bytes: Lua's own comparison follows the serve
   return #a < #b
 end
 
+-- Index members are separated by 0xFF. 0xFE separates a member from its row's key. UTF-8 contains neither.
 local function index_add(t, ix, member)
   local n = 0
   for part in string.gmatch(ix, '[^\255]+') do
@@ -73,6 +78,7 @@ local function index_drop(t, ix, member)
   end
 end
 
+-- Lua's stack limits how many values `unpack` may return.
 local function in_chunks(command, key, items)
   for from = 1, #items, 500 do
     local to = math.min(from + 499, #items)

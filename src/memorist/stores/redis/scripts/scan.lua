@@ -9,11 +9,12 @@ local long = 1024  -- bytes: taking a shorter row apart costs more than sending 
 local order = index == 0 and t.order or t.order .. ':' .. index
 local out = { false }
 
-local function belongs(row, place)  -- false for a stale member of a row that the server expired and that was written again
+-- Returns false for a stale member of a row that the server expired and that was then written again.
+local function belongs(row, index_member)
   local n = 0
   for part in string.gmatch(parse(t, row).ix, '[^\255]+') do
     n = n + 1
-    if n == index then return part == place end
+    if n == index then return part == index_member end
   end
   return false
 end
@@ -63,20 +64,22 @@ local function page(count)
   return call('ZRANGEBYLEX', order, low, high, 'LIMIT', 0, count)
 end
 
+-- Keys and rows are read in one script, so a page is consistent. Between two pages others may write.
 while true do
-  local wanted = math.min(limit - #out + 1, 500)
-  local members = page(wanted)
-  local keys, places = {}, {}
+  local count = math.min(limit - #out + 1, 500)
+  local members = page(count)
+  local keys, index_members = {}, {}
   for i, member in ipairs(members) do
     local cut = index > 0 and find(member, '\254', 1, true)
-    places[i] = cut and sub(member, 1, cut - 1)
+    index_members[i] = cut and sub(member, 1, cut - 1)
     keys[i] = t.rows .. (cut and sub(member, cut + 1) or member)
   end
   local rows = #keys > 0 and call('MGET', unpack(keys)) or {}
   for i, row in ipairs(rows) do
-    if not row or (places[i] and not belongs(row, places[i])) then
+    if not row or (index_members[i] and not belongs(row, index_members[i])) then
+      -- Whoever meets the members of a row that the server expired removes them, so that they do not pile up.
       call('ZREM', order, members[i])
-      if not row then call('ZREM', t.expiry, places[i] and sub(members[i], #places[i] + 2) or members[i]) end
+      if not row then call('ZREM', t.expiry, sub(keys[i], #t.rows + 1)) end
     else
       local expires = string.match(row, '^([^;]*);', t.start)
       -- A row with a wrong checksum is returned even if it has expired, so that the client reports the damage.
@@ -86,11 +89,12 @@ while true do
         room = room - #part
       end
     end
+    -- The limit in bytes keeps replies small: the server is busy with nothing else while it builds one.
     if #out > limit or room <= 0 then
       out[1] = members[i]
       return out
     end
   end
-  if #members < wanted then return out end
+  if #members < count then return out end
   if reverse then high = '(' .. members[#members] else low = '(' .. members[#members] end
 end
