@@ -378,7 +378,7 @@ KINDS: tuple[Kind, ...] = (
     # may be missing, but none is beyond the length of its thread, where the next append would overwrite it.
     Kind(
         Message, "message", "thread", says=lambda row: [row.content, row.raw] if row.raw else row.content,
-        ref=message_ref, key=_message_key, derives=("fact", "learning", "event", "summary", "message"),
+        ref=message_ref, key=_message_key, derives=("fact", "learning", "event", "candidate", "summary", "message"),
         findable=Findable("message", _message_entry_key, open_text),
         content=("content", "name", "extra", "metadata", "raw"),
     ),

@@ -120,7 +120,8 @@ class Plans:
         by_id = {item.id: item for item in active}
         return Plan(
             id=new_id(), ns=ns, lines=[_line(proposal, by_id) for proposal in proposals], refused=refused,
-            versions={item.id: item.version for item in active},
+            # Of the memories in its lines only: ids of facts are words, and an applied plan is stored.
+            versions={id: by_id[id].version for proposal in proposals for id in proposal.ids},
         )  # fmt: skip
 
     async def _ask(
@@ -158,6 +159,8 @@ class Plans:
         self._core.scope.writable(plan.ns)
         if plan.applied:
             raise UsageError("this plan has already been applied")
+        if not plan.lines:
+            return msgspec.structs.replace(plan, applied=True)
         batch = self._batch()
         # Read before the memories: nothing may be made of a memory that is forgotten meanwhile.
         await batch.apply(*await epochs(batch, *(_ref(plan.ns, id) for line in plan.lines for id in line.ids)))

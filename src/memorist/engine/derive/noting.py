@@ -20,7 +20,8 @@ from ...extract.writer.checks import EXCLUSIVE_KEYS, Note
 from ...gate.admission import Admission
 from ...gate.passing import Tally
 from ...ids import digest
-from ...records import Candidate, Event, Fact, FactVersion, Learning, Tombstone
+from ...kinds import parse_refs
+from ...records import Candidate, Event, Fact, FactVersion, Learning, Link, Ref, Tombstone
 from ...scope import Scope
 from ...stores.base import Change, Expect, Put
 from ...values import JsonObject, fingerprint_json
@@ -127,9 +128,11 @@ class Noting:
         if any(await self.core.get_many(Tombstone, [mark.row_key[1:] for mark in rejected])):
             self._refuse(note, REJECTED_BEFORE)
         elif await self.core.get(Candidate, self._ns, candidate.id) is None:
+            target = Ref("candidate", self._ns, candidate.id)
             await self.core.apply(
-                Put(candidate), audit(self.core, "propose", "candidate", f"{self._ns}/{candidate.id}", source.message)
-            )
+                Put(candidate), audit(self.core, "propose", "candidate", f"{self._ns}/{candidate.id}", source.message),
+                *(Put(Link.of(self.core.org, ref, target, at)) for ref in parse_refs(source.message)),
+            )  # fmt: skip
             self.outcome.waiting.append(candidate)
 
     # -- facts

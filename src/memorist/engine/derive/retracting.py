@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from ...extract.keys import slug
+from ...kinds import message_ref
 from ...messages.message import Message, text_parts
-from ...records import Entry, Event, Fact, FactVersion, Learning, view_of
+from ...records import Entry, Event, Fact, FactVersion, Learning, Link, Ref, view_of
 from ...stores.base import Change, Delete, EntryFilter, Expect, Load, Put
 from ..core import Core
 from ..events import Events
@@ -309,8 +310,11 @@ def request_changes(
         sources=tuple(marked), actor="processor", trust="user", version=(last.version if last else 0) + 1,
         created_at=at, updated_at=at,
     )  # fmt: skip
+    # The record repeats words of the request, so it is forgotten with it. If only a marked message is forgotten, the
+    # record stays, because the other messages must keep their marks.
+    link = Link.of(core.org, message_ref(request), Ref("fact", ns, version.key), core.at())
     # Loaded, because no fact is current under this key: its versions go straight into the history.
-    return [Load(version), Put(index_job(core.org, ns, f"fact:{version.key}", core.at()))]
+    return [Load(version), Put(link), Put(index_job(core.org, ns, f"fact:{version.key}", core.at()))]
 
 
 def ended_learning(core: Core, learning: Learning, source: str, note: Note | None = None) -> list[Change]:

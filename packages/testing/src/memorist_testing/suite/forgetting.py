@@ -270,6 +270,45 @@ class ForgettingTests:
         assert (await memory.import_from(graph, namespace="user:ada")).added == {}
         assert await memory.facts.list("user:ada") == []
 
+    async def test_a_proposal_that_waits_for_review_is_forgotten_with_its_message(
+        self, open_memory: Any, scan_table: Any
+    ) -> None:
+        memory = open_memory(extract="rules")
+        await memory.gate.set(personal={"health": "review"})
+        for thread in ("talk", "other"):
+            await memory.threads.append(
+                thread, {"role": "user", "content": f"I am allergic to {CANARY}{thread} nuts."}, create="user:ada"
+            )
+        await memory.jobs.drain(seconds=60)
+        assert len(await memory.review.list(ns="user:ada")) == 2
+        assert (await memory.forget(message="talk#1")).complete
+        assert await _tables_with(scan_table, f"{CANARY}talk") == []
+        [candidate] = await memory.review.list(ns="user:ada")
+        assert candidate.sources == ("other#1",)
+        assert (await memory.forget(thread="other")).complete
+        assert await _tables_with(scan_table, CANARY) == []
+
+    async def test_an_applied_tidy_plan_keeps_no_words_of_memories_it_left_alone(
+        self, memory: Any, scan_table: Any
+    ) -> None:
+        await memory.facts.set("user:ada", f"note.{CANARY}", "tea")
+        await memory.facts.set("user:ada", "city", "Porto")
+        assert (await memory.tidy(user="ada", dry_run=False)).lines == []
+        assert await memory.records.scan("user:ada") == []
+        for key in ("drink", "beverage"):
+            await memory.facts.set("user:ada", key, "green tea", text="Ada drinks green tea.")
+        assert (await memory.tidy(user="ada", dry_run=False)).lines
+        assert (await memory.forget(fact=f"user:ada/note.{CANARY}")).complete
+        assert await _tables_with(scan_table, CANARY) == []
+
+    async def test_a_request_to_forget_is_forgotten_with_its_message(self, open_memory: Any, scan_table: Any) -> None:
+        memory = open_memory(extract="rules")
+        for text in (f"Please remember that I love {CANARY} tea.", f"Please forget that I love {CANARY} tea."):
+            await memory.threads.append("talk", {"role": "user", "content": text}, create="user:ada")
+            await memory.jobs.drain(seconds=60)
+        assert (await memory.forget(thread="talk")).complete
+        assert await _tables_with(scan_table, CANARY) == []
+
 
 async def _talk(memory: Any) -> None:
     await memory.threads.create("user:ada", id="talk")
