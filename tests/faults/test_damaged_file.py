@@ -10,7 +10,7 @@ import pytest
 from memorist import CorruptRecord, Memory, StoreError
 from memorist.runtime import run_blocking
 from memorist.stores.base import Diagnoses
-from memorist.stores.sqlite import rows
+from memorist.stores.codec import decoded
 from tests.faults.clients import SOAK
 
 TIMES = 10_000 if SOAK else 200
@@ -165,7 +165,7 @@ def test_an_index_that_leads_to_another_row_is_an_error(
 def test_the_harness_sees_a_store_without_checksums(
     sound: bytes, ram_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memorist.stores.sqlite.rows.Reader._checking", lambda self, kind: rows._plain(kind))
+    monkeypatch.setattr("memorist.stores.sqlite.rows.Reader._checking", lambda self, kind: partial(decoded, kind))
     assert any(_questioned(_damaged(sound, ram_path, number)).wrong for number in range(0, TIMES, 2))
 
 

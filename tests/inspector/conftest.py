@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,10 @@ from tests.inspector.site import BrowserThread, Site, Window
 def demo_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The file that `memorist demo --keep` writes."""
     path = tmp_path_factory.mktemp("demo") / "demo.db"
-    tell(str(path), now=datetime.now(UTC).replace(hour=9, minute=41, second=0, microsecond=0))
+    now = datetime.now(UTC)
+    end = now.replace(hour=9, minute=41, second=0, microsecond=0)
+    # What a test writes must be newer than the story, also in the early morning.
+    tell(str(path), now=end if end < now else end - timedelta(days=1))
     return path
 
 

@@ -156,7 +156,7 @@ def test_a_replica_that_the_sentinels_still_take_for_the_primary_is_not_asked(bl
         replica = next(port for port in service.nodes if port != service.primary())
 
         async def check() -> None:
-            clients = await late._client._homes.clients()
+            clients = (await late._client._homes._settle()).clients
             manager = clients.main.connection_pool.sentinel_manager
             discover = manager.discover_master
             # Sentinels that have not heard of it yet; a real one is in this state for less than a second.

@@ -227,8 +227,8 @@ def test_a_tool_asks_for_no_more_than_the_server_allows(tmp_path: Path) -> None:
 def test_a_long_text_is_searched_for_secrets_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """One search of a regular expression keeps all other threads waiting until it ends."""
     lengths: list[int] = []
-    choose = secrets._patterns_for
-    monkeypatch.setattr(secrets, "_patterns_for", lambda text: [*choose(text), lengths.append(len(text))][:-1])
+    choose = secrets.patterns_for
+    monkeypatch.setattr(secrets, "patterns_for", lambda text: [*choose(text), lengths.append(len(text))][:-1])
     text = "The pump in hall seven ran. " * 50_000 + "password: Xk9-mvW3-qq7"
     masked, kinds = secrets.mask_secrets(text)
     assert kinds

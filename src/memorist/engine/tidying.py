@@ -159,8 +159,6 @@ class Plans:
         self._core.scope.writable(plan.ns)
         if plan.applied:
             raise UsageError("this plan has already been applied")
-        if not plan.lines:
-            return msgspec.structs.replace(plan, applied=True)
         batch = self._batch()
         # Read before the memories: nothing may be made of a memory that is forgotten meanwhile.
         await batch.apply(*await epochs(batch, *(_ref(plan.ns, id) for line in plan.lines for id in line.ids)))
