@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, cast, overload
 
@@ -28,8 +28,6 @@ from .assembling import Assembling, Recall, recall_spec
 
 if TYPE_CHECKING:
     from ...context.context import Context
-    from ...context.given import BudgetSpec, Layout, Prompt, Tool
-    from ...context.plan import Policy
     from ...recall.hit import Hit
 
 P = ParamSpec("P")
@@ -166,14 +164,9 @@ class Injection:
         *,
         user: str | None = None,
         thread: str | None = None,
-        budget: BudgetSpec = 8000,
-        system: Prompt | None = None,
-        tools: Iterable[Tool] | None = None,
-        policy: Policy | None = None,
-        scratchpad: Json = None,
-        layout: Layout = "cached",
+        **options: Any,
     ) -> Answer:
-        """Call an agent with the user's context, then record the turn.
+        """Call an agent with the user's context, then record the turn. `options` are those of `memory.context`.
 
         If the agent raises an error, nothing is recorded.
         """
@@ -182,10 +175,7 @@ class Injection:
         call = _callable(agent, core.runtime.blocking)
         if thread is None:
             thread = await self._own_thread(core)
-        context = await core.part(Assembling).context(
-            input, thread=thread, budget=budget, system=system, tools=tools, policy=policy, scratchpad=scratchpad,
-            layout=layout,
-        )  # fmt: skip
+        context = await core.part(Assembling).context(input, thread=thread, **options)
         # No transaction is open while the agent runs, because it may take minutes and use the memory itself.
         output = await _called(core, agent, call, input, context)
         if thread is None:

@@ -29,7 +29,7 @@ from ..state import State
 from ..threads.appending import keyed
 from ..threads.receipts import MessageReceipt
 from ..threads.threads import PARENT, Threads
-from .assembling import Assembling, Recall, checked_budget
+from .assembling import Recall, Request, checked_budget
 from .children import MAX_SOURCES, ChildResult, with_child_sources
 
 if TYPE_CHECKING:
@@ -258,27 +258,15 @@ class AsyncSession:
             True
         """
         self._check_open()
-        exists = await self._exists()
-        if tools is not None:
-            from ...context.reading import as_tools
-
-            tools = as_tools(tools)
-        room = self._history_room(self._system if system is None else system, tools)
-        if exists:
-            # If the store refuses the summary, the context is still built, and its window drops the oldest messages.
-            with self._core.shared.reading_on("summaries of sessions"):
-                await self._fold(room)
-        assembling = Assembling(self._core, int(self._compact[0] * room), self._prefix)
-        context = await assembling.context(
-            input, thread=self.thread if exists else None,
-            system=self._system if system is None else system, tools=tools, pinned_tools=pinned_tools,
-            earlier_tools=self.earlier_tools if (layout or self._layout) == "cached" else (),
+        layout = layout or self._layout
+        request = Request(
+            input=input, system=self._system if system is None else system, tools=tools, pinned_tools=pinned_tools,
+            earlier_tools=self.earlier_tools if layout == "cached" else (),
             budget=self._budget if budget is None else budget, policy=policy or self._policy,
             recall=False if self._isolated and recall is True else recall, profile=not self._isolated,
-            scratchpad=scratchpad, layout=layout or self._layout, stash=self._stash,
+            scratchpad=scratchpad, layout=layout, stash=self._stash,
         )  # fmt: skip
-        self._prefix = assembling.prefix
-        context = self._compared(context)
+        context = self._compared(await self._assemble(request))
         self._asked = (input if isinstance(input, str) else "", context)
         return context
 
@@ -390,6 +378,25 @@ class AsyncSession:
         self._model = model
         counted = msgspec.structs.asdict(read_usage(reported))
         return await self._core.part(Threads).report(self.thread, counted, pieces=self._sent.pieces, model=model)
+
+    async def _assemble(self, request: Request) -> Context:
+        """Assemble a context, and fold the thread before if it exceeds its token limit."""
+        from ...context.reading import as_tools
+        from .assembly import Assembly
+
+        if request.tools is not None:
+            # They are read twice, and may come from an iterator.
+            request = msgspec.structs.replace(request, tools=as_tools(request.tools))
+        room = self._history_room(request)
+        if await self._exists():
+            request = msgspec.structs.replace(request, thread=self.thread)
+            # If the store refuses the summary, the context is still built, and its window drops the oldest messages.
+            with self._core.shared.reading_on("summaries of sessions"):
+                await self._fold(room)
+        assembly = Assembly(self._core, int(self._compact[0] * room), self._prefix)
+        context = await assembly.assemble(request)
+        self._prefix = assembly.prefix
+        return context
 
     def _compared(self, context: Context) -> Context:
         """Return the context, including its first difference from the session's previous request."""
@@ -510,19 +517,17 @@ class AsyncSession:
         jobs = await self._core.get_many(Job, keys)
         return any(job is not None and job.status == "running" for job in jobs)
 
-    def _history_room(self, system: Prompt | None, tools: Sequence[Tool] | None) -> int:
+    def _history_room(self, request: Request) -> int:
         """Return how many tokens history may use beside the system prompt and the tools, so that a thread is folded
         before its window drops messages."""
-        room = self._budget.window_tokens
-        if system is not None:
-            from ...context.measure import stored_tokens
-            from ...context.reading import instruction_messages
+        from ...context.measure import count_tools, stored_tokens
+        from ...context.reading import instruction_messages
 
-            room -= sum(stored_tokens(message, self._core.shared.counter) for message in instruction_messages(system))
-        if tools:
-            from ...context.measure import count_tools
-
-            tokens = count_tools(tools, self._core.shared.counter)
+        room, counter = self._budget.window_tokens, self._core.shared.counter
+        if request.system is not None:
+            room -= sum(stored_tokens(message, counter) for message in instruction_messages(request.system))
+        if request.tools:
+            tokens = count_tools(request.tools, counter)
             room -= tokens if self._budget.tools is None else min(tokens, self._budget.tools)
         return max(room, self._budget.request_tokens // MIN_HISTORY_PART)
 
