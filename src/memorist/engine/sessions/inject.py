@@ -18,7 +18,7 @@ from ...runtime import run_blocking
 from ...scope import Ns
 from ...values import Json
 from ..core import Core
-from ..derive.carried import DERIVED
+from ..derive.carried import based_on
 from ..facts.facts import Facts
 from ..recalling import Recalling, Spaces
 from ..state import State
@@ -131,12 +131,7 @@ class Basis(msgspec.Struct, frozen=True):
         """Return the output as a message that names its sources, so that forgetting one of them also deletes the
         message."""
         message = Message(role="assistant", content=text)
-        if not self.sources:
-            return message
-        trust = self.lowered(message.trust_level)
-        return msgspec.structs.replace(
-            message, metadata={DERIVED: list(self.sources)}, trust=None if trust == message.trust_level else trust
-        )
+        return based_on(message, self.sources, [self.trust] if self.trust else []) if self.sources else message
 
 
 class Output(msgspec.Struct, frozen=True):

@@ -148,9 +148,10 @@ class AsyncSession:
         self._should_persist = should_persist or worth_keeping
         self._on_turn_end = on_turn_end
         self._on_session_end = on_session_end
-        self._asked: tuple[str, Context] | None = None
         self._sent: Context | None = None
         """The last context, for comparison with the next one."""
+        self._asked = ""
+        """The input of the last context, until a turn contains it."""
         self._model: str | None = None
         """The model of the last reported usage, whose price determines the cost of a broken cache."""
         self._prefix: Prefix | None = None
@@ -267,7 +268,7 @@ class AsyncSession:
             scratchpad=scratchpad, layout=layout, stash=self._stash,
         )  # fmt: skip
         context = self._compared(await self._assemble(request))
-        self._asked = (input if isinstance(input, str) else "", context)
+        self._asked = input if isinstance(input, str) else ""
         return context
 
     async def child(
@@ -566,14 +567,11 @@ class AsyncSession:
 
     def _attached(self, message: Message) -> Message:
         """Return the user's message with its recalled items attached, so that later requests send the same bytes."""
-        if self._asked is None or message.role != "user":
+        if self._sent is None or message.role != "user" or not self._asked or message.text != self._asked:
             return message
-        asked, context = self._asked
-        if asked and message.text == asked:
-            # Attached only once: the same words later belong to another request.
-            self._asked = None
-            return context.attach(message)
-        return message
+        # Attached only once: the same words later belong to another request.
+        self._asked = ""
+        return self._sent.attach(message)
 
     def _check_open(self) -> None:
         if self._ended is not None:
