@@ -133,6 +133,7 @@ class AsyncSession:
         self.id = new_id()
         self._user = user or core.scope.user
         self._core = core.narrowed(core.scope.narrow(user=user)) if user else core
+        self._threads = self._core.part(Threads)
         self._agent = agent
         self._thread = new_id() if thread is None else thread
         self._is_stored: bool | None = False if thread is None else None
@@ -179,7 +180,7 @@ class AsyncSession:
         """
         if not await self._exists():
             ns, metadata = self._origin()
-            await self._core.part(Threads).create(ns, id=self.thread, metadata=metadata)
+            await self._threads.create(ns, id=self.thread, metadata=metadata)
             self._is_stored = True
         return self
 
@@ -313,12 +314,12 @@ class AsyncSession:
             raise UsageError("a child session needs a brief")
         # The child's thread names this one as its parent, so this one must exist first.
         await self.start()
-        own = await self._core.part(Threads).get(self.thread)
+        own = await self._threads.get(self.thread)
         ns = own.ns if own is not None else self._origin()[0]
         about = {"agent": agent} if agent else {}
-        thread = await self._core.part(Threads).create(ns, id=id or new_id(), metadata=about, parent=self.thread)
+        thread = await self._threads.create(ns, id=id or new_id(), metadata=about, parent=self.thread)
         # The key keeps the brief from being added twice if the caller repeats the call with the same id.
-        await self._core.part(Threads).append(
+        await self._threads.append(
             thread.id, {"role": "user", "content": brief, "pinned": True}, key=f"{thread.id}/brief"
         )
         return self._core.part(
@@ -344,11 +345,10 @@ class AsyncSession:
             >>> helper.result("There are six.").sources
             ('helper#1',)
         """
-        threads = self._core.part(Threads)
-        thread = await threads.get(self.thread)
+        thread = await self._threads.get(self.thread)
         if thread is None or PARENT not in thread.metadata:
             raise UsageError("this session is not a child; create one with session.child(brief)")
-        messages = await threads.messages(self.thread, MAX_SOURCES)
+        messages = await self._threads.messages(self.thread, MAX_SOURCES)
         return ChildResult(text, self.thread, tuple(message.id for message in messages))
 
     async def usage(self, reported: Reported, *, model: str | None = None) -> RequestReport:
@@ -378,7 +378,7 @@ class AsyncSession:
 
         self._model = model
         counted = msgspec.structs.asdict(read_usage(reported))
-        return await self._core.part(Threads).report(self.thread, counted, pieces=self._sent.pieces, model=model)
+        return await self._threads.report(self.thread, counted, pieces=self._sent.pieces, model=model)
 
     async def _assemble(self, request: Request) -> Context:
         """Assemble a context, and fold the thread before if it exceeds its token limit."""
@@ -425,9 +425,9 @@ class AsyncSession:
             ...     talk.state().messages
             2
         """
-        threads, exists = self._core.part(Threads), await self._exists()
-        past = await threads.summaries(self.thread) if exists else []
-        thread = await threads.get(self.thread) if exists else None
+        exists = await self._exists()
+        past = await self._threads.summaries(self.thread) if exists else []
+        thread = await self._threads.get(self.thread) if exists else None
         window = type(self._policy).__name__ if self._policy is not None else "SlidingWindow"
         return SessionState(
             self.id, self.thread, thread.length - thread.start if thread else 0, window, self._budget.total,
@@ -468,7 +468,7 @@ class AsyncSession:
     async def _exists(self) -> bool:
         """Return whether the thread exists. An id passed by the caller is looked up once."""
         if self._is_stored is None:
-            self._is_stored = await self._core.part(Threads).get(self.thread) is not None
+            self._is_stored = await self._threads.get(self.thread) is not None
         return self._is_stored
 
     def _origin(self) -> tuple[str, dict[str, Any]]:
@@ -484,13 +484,13 @@ class AsyncSession:
 
     async def _append(self, turn: Turn, keep: bool, key: str | None) -> list[MessageReceipt]:
         """Store a turn, and its thread if it is new, in one transaction."""
-        threads = Threads(self._core)
         messages = turn.messages if keep else [_passing(message) for message in turn.messages]
         key = key or f"{self.id}/{turn.number}"
         if await self._exists():
-            return await threads.append(self.thread, *messages, key=key)
+            return await self._threads.append(self.thread, *messages, key=key)
         ns, metadata = self._origin()
-        return await threads._append_new(threads._new(ns, None, self.thread, metadata, None), keyed(messages, key))
+        thread = self._threads._new(ns, None, self.thread, metadata, None)
+        return await self._threads._append_new(thread, keyed(messages, key))
 
     async def _conclude(self) -> Ended:
         """Archive the conversation, count its turns and derive memories from it."""
@@ -513,7 +513,7 @@ class AsyncSession:
 
     async def _in_hand(self) -> bool:
         """Return whether a worker holds a job for this thread."""
-        thread = await Threads(self._core).get(self.thread)
+        thread = await self._threads.get(self.thread)
         keys = [(queue, thread.ns, f"thread:{thread.id}") for queue in QUEUES] if thread is not None else []
         jobs = await self._core.get_many(Job, keys)
         return any(job is not None and job.status == "running" for job in jobs)
@@ -533,7 +533,7 @@ class AsyncSession:
         return max(room, self._budget.request_tokens // MIN_HISTORY_PART)
 
     async def _fold(self, room: int) -> None:
-        thread = await Threads(self._core).get(self.thread)
+        thread = await self._threads.get(self.thread)
         # The whole thread's tokens are an upper bound of its unfolded part, so short threads need no reading.
         if thread is not None and thread.tokens > self._compact[0] * room:
             await Folding(self._core).fold(
@@ -547,7 +547,7 @@ class AsyncSession:
 
     async def _archive(self) -> Summary | None:
         """Fold the older half of the conversation if it is long enough, and return the newest summary, if any."""
-        thread = await Threads(self._core).get(self.thread)
+        thread = await self._threads.get(self.thread)
         if thread is None or thread.tokens < MIN_ARCHIVED_TOKENS:
             return None
         folded = await Folding(self._core).fold(
