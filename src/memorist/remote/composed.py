@@ -12,7 +12,7 @@ from ..engine.working import Working, checked_fields, checked_template, fields_o
 from ..ports import Ttl
 from ..scope import Ns
 from ..values import Json, check_name
-from .tasks import RemoteTaskRun, run_task
+from .tasks import RemoteTaskRun
 
 
 async def _state_get(self: Any, key: str, default: object = None) -> object:
@@ -36,8 +36,9 @@ def _run(
     `state` is the first state of a new task.
     """
     check_name(task_id, "task id")
-    space = None if ns is None else self._core.scope.writable(ns)
-    return run_task(self._core, task_id, space, lease, keep, state, wait, kept_steps(keep))
+    space: Any = None if ns is None else self._core.scope.writable(ns)
+    kept_steps(keep)  # only checked here; the server interprets it
+    return RemoteTaskRun(self._core, task_id, space, lease, keep, state, wait)
 
 
 def _template(self: Any, template: type) -> object:
