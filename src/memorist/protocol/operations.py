@@ -178,6 +178,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *_noun(
         "memories",
         ("GET", "memories", "list", _LIST_ID),
+        ("POST", "memories/get", "get_many"),
         ("POST", "memories/search", "search", ("heavy", True)),
         ("GET", "memory", "get", _NONE_IS_MISSING),
         ("PATCH", "memory", "update", *_w("id", "ns")),
@@ -188,6 +189,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *_noun(
         "review",
         ("GET", "review", "list", _LIST_ID),
+        ("POST", "review/get", "get_many"),
         ("GET", "review/candidate", "get", _NONE_IS_MISSING),
         ("PATCH", "review/candidate", "edit", *_w("id", "ns")),
         ("POST", "review/approve", "approve", *_w("id", "ns")),
