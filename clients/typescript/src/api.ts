@@ -2795,7 +2795,7 @@ export class ProfileNoun {
    * Set a user's preference. It is stored as the fact `preference.<key>` and sent with every request.
    *
    * Args:
-   *     user: The user it is about. None means the user of this handle.
+   *     user: The user it is about. On a user's handle, you can leave it out.
    *     key: The name of the preference, such as `language`.
    *     value: A JSON value.
    *
@@ -2804,7 +2804,7 @@ export class ProfileNoun {
    *
    * Role: `writer`.
    */
-  setPreference(args: { user: string | null; key: string; value: unknown }, options: CallOptions = {}): Promise<Fact> {
+  setPreference(args: { user?: string | null; key: string; value: unknown }, options: CallOptions = {}): Promise<Fact> {
     return this.#http.call({"method": "PUT", "path": "/v1/profile/preference", "query": ["user", "key"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Fact>;
   }
 }
