@@ -479,8 +479,8 @@ _OWN_TYPES: Mapping[str, JsonMapping] = {
     # `recall` is a bool, namespaces, a `Recall` or items, and `profile` is a bool or lines. The engine distinguishes
     # them.
     "context": {"recall": _RECALLED, "profile": bool | str | list[str | ProfileLine]},
-    # In Python, the namespace or user may be left out and the next argument takes its place, so these accept more types there
-    # than over HTTP.
+    # In Python, the namespace or user may be left out and the next argument takes its place, so these accept more types
+    # there than over HTTP.
     "facts.set": {"key": str},
     "facts.correct": {"key": str},
     "facts.touch": {"key": str},
