@@ -59,7 +59,7 @@ from .records import (
     WorkingDocument,
 )
 from .scope import Namespace
-from .values import JsonObject, decode_json, encode_json
+from .values import JsonMapping, JsonObject, decode_json, encode_json
 
 Owner = Literal["ns", "thread", "fact", "event", "document", "record", "user", "task", "org"]
 """The owner that a row belongs to and is deleted with: its namespace, thread, fact, event, document, record, user or
@@ -294,15 +294,19 @@ def chunk_text(document: Document, chunk: Chunk) -> str:
 
 def _filtered_fields(record: Fact | Event | Learning) -> JsonObject:
     """Return the tags and the user's metadata of a memory, which filters of recall can use."""
-    # Reserved keys and the quote of a derived memory contain copies of other content.
-    fields = {
-        name: value for name, value in record.metadata.items() if name != "quote" and not name.startswith("memorist.")
-    }
+    fields = own_fields(record.metadata)
+    fields.pop("quote", None)  # a derived memory repeats its message there
     return {"tags": list(record.tags), **fields} if record.tags else fields
 
 
+def own_fields(fields: JsonMapping) -> JsonObject:
+    """Return the user's own fields, without reserved names, which may contain copies of other content and by which the
+    index marks its entries."""
+    return {name: value for name, value in fields.items() if not name.startswith("memorist.")}
+
+
 def _fact_entry(fact: Fact) -> Entry:
-    value = fact.value if isinstance(fact.value, dict) else {"value": fact.value}
+    value = own_fields(fact.value) if isinstance(fact.value, dict) else {"value": fact.value}
     return entry_of(
         fact, "fact", "", fact.id, role=None, trust=fact.trust, confidence=fact.confidence, source=fact.source,
         created_at=fact.updated_at, expires_at=index_end(fact),

@@ -173,6 +173,11 @@ class FindingTests:
         # A fact's value comes before a field of the same name in its metadata.
         assert await ada.recall("boat", kinds="fact", where={"value": "hull"}) == []
 
+    async def test_a_reserved_name_in_a_value_is_only_data(self, memory: Any) -> None:
+        await memory.facts.set(NS, "boat", {"name": "the boat Gull", "memorist.superseded": ["anything"]})
+        [hit] = await memory.recall("boat", namespaces=NS)
+        assert (hit.id, hit.superseded_by) == (f"{NS}/boat", None)
+
     async def test_a_fact_is_not_sent_beside_the_message_it_was_taken_from(self, memory: Any) -> None:
         said = ("My persimmon tree stands in Porto.", "The persimmon is pruned next Tuesday.", "The persimmon is ill.")
         await memory.threads.append("t", *said, create=NS)
