@@ -26,8 +26,8 @@ _HOMES = {
     "gate.policy": ("Gate", "Retention"),
     "gate.encryption": ("Encryption",),
     "engine.processors": (
-        "TtlGarbageCollector", "TokenLimiter", "Summarizer", "FactExtractor", "LearningExtractor", "VectorIndexer",
-        "Embedder", "Archiver", "Deduplicator", "Tidier",
+        "TtlGarbageCollector", "TokenLimiter", "Summarizer", "FactExtractor", "VectorIndexer", "Embedder",
+        "Archiver", "Deduplicator", "Tidier",
     ),
     "recall.hit": ("Hit",),
     "context.budget": ("TokenBudget",),
@@ -49,7 +49,7 @@ _HOMES = {
 }  # fmt: skip
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
-__all__ = sorted({*_HOME_OF, "__version__"} - {"Embedder", "LearningExtractor"})  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = sorted({*_HOME_OF, "__version__"} - {"Embedder"})  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:
@@ -80,7 +80,6 @@ if TYPE_CHECKING:
     from .engine.processors import Deduplicator as Deduplicator
     from .engine.processors import Embedder as Embedder
     from .engine.processors import FactExtractor as FactExtractor
-    from .engine.processors import LearningExtractor as LearningExtractor
     from .engine.processors import Summarizer as Summarizer
     from .engine.processors import Tidier as Tidier
     from .engine.processors import TokenLimiter as TokenLimiter

@@ -229,8 +229,3 @@ def _targets(module: str, node: ast.ImportFrom) -> set[str]:
         return set()
     named = {alias.name: ".".join([*home, alias.name]) for alias in node.names}
     return {target if target in GRAPH else ".".join(home) for target in named.values()}
-
-
-def test_two_processors_have_a_second_name() -> None:
-    assert memorist.Embedder is memorist.VectorIndexer
-    assert memorist.LearningExtractor is memorist.FactExtractor

@@ -428,8 +428,6 @@ class Tidier(Processor):
 
 Embedder = VectorIndexer
 """This is another name of `VectorIndexer`. Models that embed text have the type `memorist.types.Embedder`."""
-LearningExtractor = FactExtractor
-"""This is another name of `FactExtractor`, which extracts facts, events and learnings together."""
 
 PROCESSORS: dict[str, Callable[[], Processor]] = {
     "gc": TtlGarbageCollector,
