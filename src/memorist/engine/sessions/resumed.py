@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..core import Core
-from .session import AsyncSession
+from .session import AsyncSession, Turn
 
 
 class ResumedSession(AsyncSession):
@@ -21,6 +21,10 @@ class ResumedSession(AsyncSession):
         user: str | None = None,
         agent: str | None = None,
     ) -> None:
-        super().__init__(core, thread, user=user, agent=agent, should_persist=lambda turn: keep)
+        super().__init__(core, thread, user=user, agent=agent)
         # Session and number are the idempotency key of a turn, so a repeated request appends nothing twice.
         self.id, self._turns, self._persisted = id, turns, persisted
+        self._keep = keep
+
+    async def _is_kept(self, turn: Turn) -> bool:
+        return self._keep
