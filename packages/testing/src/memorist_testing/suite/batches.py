@@ -179,6 +179,15 @@ class BatchTests:
             assert await memory.events.list(ns=NS) == []
         assert [row.location for row in await memory.events.list(ns=NS)] == ["Porto"]
 
+    async def test_a_batch_loads_the_entities_it_has_invalidated(self, memory: Any) -> None:
+        await memory.entities.get("customer", "7", lambda id: "old")
+        async with memory.batch() as batch:
+            assert await batch.entities.get("customer", "7", lambda id: "new") == "old"
+            await batch.entities.invalidate("customer", "7")
+            assert await batch.entities.get("customer", "7", lambda id: "new") == "new"
+            assert await memory.entities.get("customer", "7", lambda id: "new") == "old"
+        assert await memory.entities.get("customer", "7", lambda id: "newest") == "newest"
+
     async def test_a_batch_reads_its_own_memories(self, memory: Any) -> None:
         ada = memory.scope(user="ada")
         await ada.facts.set(NS, "city", "Lisbon")
