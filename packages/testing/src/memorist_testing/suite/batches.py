@@ -168,6 +168,14 @@ class BatchTests:
             assert await memory.tasks.resume("import") is None
         assert (await memory.tasks.resume("import")).step == 2
 
+    async def test_a_checkpoint_saved_and_deleted_in_one_batch_is_not_there(self, memory: Any) -> None:
+        async with memory.batch() as batch:
+            await batch.tasks.save({"task_id": "import", "step": 1, "state": {"at": 1}})
+            await batch.tasks.delete("import")
+            assert await batch.tasks.resume("import") is None
+        assert await memory.tasks.resume("import") is None
+        assert await memory.tasks.list() == []
+
     async def test_a_batch_reads_its_own_events(self, memory: Any) -> None:
         async with memory.batch() as batch:
             event = await batch.events.add("Ada meets Bo", starts_at="2026-03-01T10:00:00Z", ns=NS)
