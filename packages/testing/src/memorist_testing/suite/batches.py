@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from memorist.errors import Conflict
+from memorist.errors import Conflict, Forbidden
 from memorist.testing.clock import FakeClock
 
 NS = "user:ada"
@@ -89,6 +89,29 @@ class BatchTests:
         thread = await memory.threads.get("new")
         assert (thread.title, thread.metadata, thread.length) == ("More plans", {"open": True}, 2)
         assert [message.text for message in await memory.threads.messages("old")] == ["two"]
+
+    async def test_a_thread_forked_in_a_batch_can_be_continued_there(self, memory: Any) -> None:
+        await memory.threads.append("talk", "one", "two", create=NS)
+        async with memory.batch() as batch:
+            fork = await batch.threads.fork("talk", 1)
+            await batch.threads.append(fork.id, "three")
+            assert [message.text for message in await batch.threads.messages(fork.id)] == ["one", "three"]
+        assert [message.text for message in await memory.threads.messages(fork.id)] == ["one", "three"]
+
+    async def test_a_narrower_handle_of_a_batch_keeps_its_scope(self, memory: Any) -> None:
+        async with memory.batch() as batch:
+            ada = batch.scope(user="ada")
+            await ada.facts.set("city", "Lisbon")
+            await ada.events.add("Ada meets Bo", starts_at="2026-03-01T10:00:00Z")
+            assert (await ada.facts.get("city")).value == "Lisbon"
+            await batch.facts.set("global", "opens", 9)
+        assert (await memory.facts.get(NS, "city")).value == "Lisbon"
+        assert (await memory.facts.get("global", "opens")).value == 9
+        assert [event.ns for event in await memory.events.list(ns=NS)] == [NS]
+        with pytest.raises(Forbidden):
+            async with memory.batch() as batch:
+                await batch.scope(user="ada").facts.set("user:bob", "city", "Porto")
+        assert await memory.facts.get("user:bob", "city") is None
 
     async def test_a_thread_deleted_in_a_batch_is_gone_for_its_reads(self, memory: Any) -> None:
         await memory.threads.append("talk", "one", "two", create=NS)
