@@ -79,9 +79,9 @@ def _init(self: Any, core: RemoteCore, template: type | None = None) -> None:
 
 
 _NAMED = {"threads.create": "id", "threads.fork": "new_id", "documents.add": "id"}
-"""Operations for which the client generates an id if none is passed, and the argument that it is passed as. A retry then
-does not create a second record, and a batch can refer to the record that it creates. A document with a `source` does
-not need one, because the source is its identity."""
+"""Operations for which the client generates an id if none is passed, and the argument that the id is passed as. A retry
+then does not create a second record, and a batch can refer to the record that it creates. A document with a `source`
+does not need one, because the source is its identity."""
 
 
 def _method(operation: Operation) -> Callable[..., Coroutine[object, None, object]]:
