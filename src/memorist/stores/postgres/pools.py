@@ -163,7 +163,7 @@ class _LoopScheduler(AsyncScheduler):
             with runtime.cancellable():
                 return await wait_timeout(seconds)
 
-        self._event.wait_timeout = wait  # type: ignore[method-assign]
+        self._event.wait_timeout = wait  # type: ignore[method-assign, assignment]
 
 
 class Pools:
