@@ -44,6 +44,8 @@ def test_a_policy_may_be_the_first_thing_in_a_new_file(memorist: Memorist) -> No
 def test_shredding_says_that_a_key_was_destroyed(memorist: Memorist, tmp_path: Path) -> None:
     keys = ("--key-file", str(tmp_path / "keys.json"))
     memorist(*keys, "facts", "set", "user:ada", "city", "Lisbon")
+    preview = memorist(*keys, "forget", "--user", "ada", "--shred", "--preview")
+    assert "1 key would be destroyed" in preview.out
     done = memorist(*keys, "forget", "--user", "ada", "--shred", "--yes")
     assert "1 key was destroyed" in done.out
 

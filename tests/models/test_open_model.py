@@ -2,10 +2,14 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from memorist import FactExtractor, Memory
 from memorist.errors import ModelError, UsageError
 from memorist.models import DEFAULT_MODEL, Completion, Model, iterate, open_model
 from memorist.models.base import parse_json
@@ -205,3 +209,43 @@ def test_strictness_is_recognised() -> None:
     assert is_strict(closed)
     assert not is_strict({**closed, "required": []})
     assert not is_strict({"type": "array", "items": {"type": "object", "properties": {}}})
+
+
+class Part:
+    """A model, embedder, reranker and counter in one, which notes when somebody closes it."""
+
+    name = "part"
+    dimensions = 2
+    blocking = True
+
+    def __init__(self) -> None:
+        self.is_closed = False
+
+    async def complete(self, messages: Any, **options: Any) -> Completion:
+        return Completion('{"operations": []}', data={"operations": []})
+
+    async def stream(self, messages: Any, **options: Any) -> AsyncIterator[str]:
+        yield ""
+
+    def embed(self, texts: Sequence[str]) -> Any:
+        return np.ones((len(texts), 2))
+
+    def rerank(self, query: str, texts: Sequence[str]) -> list[float]:
+        return [1.0] * len(texts)
+
+    def count(self, text: str) -> int:
+        return len(text)
+
+    async def close(self) -> None:
+        self.is_closed = True
+
+
+def test_closing_a_memory_leaves_the_parts_open_that_it_was_given(tmp_path: Path) -> None:
+    part = Part()
+    options: dict[str, Any] = {"model": part, "embedder": part, "reranker": part, "counter": part}
+    with Memory(tmp_path / "memory.db", **options) as memory:
+        memory.threads.append("talk", "My name is Grace.", create="user:ada")
+        memory.jobs.drain()
+        memory.recall("Grace", namespaces="user:ada")
+        memory.process(FactExtractor(part))
+    assert not part.is_closed

@@ -6,8 +6,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 from uuid import uuid4
 
@@ -19,7 +20,7 @@ from memorist.loop_runtime import AsyncRuntime
 from memorist.messages.message import Message
 from memorist.records import Fact, StateEntry, Thread
 from memorist.runtime import BlockingRuntime, run_blocking
-from memorist.stores.base import Append, Delete, DeleteRange, Expect, Increment, Put, Scan
+from memorist.stores.base import Append, Change, Delete, DeleteRange, Expect, Increment, Load, Put, Scan
 from memorist.stores.postgres import PostgresStore
 from memorist_testing.samples import NOW, WHEN, append, entry, fact, job, thread
 from tests.postgres.turns import proxied
@@ -315,10 +316,26 @@ def test_creating_the_same_row_at_once_succeeds_once(make: Any, org: str) -> Non
         assert sum(threads.map(create, range(8))) == 1
 
 
+def test_a_row_that_appears_after_it_was_expected_absent_is_not_replaced(
+    postgres_url: str, make: Any, org: str
+) -> None:
+    store = make()
+    creation = [
+        Expect(Fact, (org, "global", "k"), 0),
+        Increment(entry(org, "gate", 1)),  # waits here for the lock
+        Load(fact(org, value="second", version=1)),
+    ]
+    with waits_at_gate(postgres_url, store, org, creation) as late:
+        run_blocking(store.apply([Put(fact(org, value="first"))], now=NOW))
+    with pytest.raises(Conflict):
+        late.result(60)
+    row = run_blocking(store.get(Fact, (org, "global", "k"), now=NOW))
+    assert row is not None and row.value == "first"
+
+
 def test_a_row_that_appears_after_it_was_expected_absent_is_not_deleted(postgres_url: str, make: Any, org: str) -> None:
     """As when two callers create one thread at once, and each first removes the remains of an expired one."""
     store = make()
-    run_blocking(store.apply([Put(entry(org, "gate", 0))], now=NOW))
     creation = [
         Expect(Thread, (org, "t"), 0),
         Increment(entry(org, "gate", 1)),  # waits here for the lock
@@ -327,18 +344,26 @@ def test_a_row_that_appears_after_it_was_expected_absent_is_not_deleted(postgres
         Put(thread(org)),
         append(org, "second"),
     ]
-    with psycopg.connect(postgres_url) as gate, ThreadPoolExecutor(1) as threads:
-        gate.execute("SELECT 1 FROM memorist.state WHERE org = %s FOR UPDATE", (org,))
-        late = threads.submit(lambda: run_blocking(store.apply(creation, now=NOW)))
-        with psycopg.connect(postgres_url, autocommit=True) as watcher:
-            waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%state AS t%'"
-            wait_for(lambda: watcher.execute(waits).fetchone() != (0,), lambda: "nobody waits", 60)
+    with waits_at_gate(postgres_url, store, org, creation) as late:
         run_blocking(store.apply([Put(thread(org)), append(org, "first")], now=NOW))
-        gate.rollback()
-        with pytest.raises(Conflict):
-            late.result(60)
+    with pytest.raises(Conflict):
+        late.result(60)
     rows = run_blocking(store.scan(Scan(Message, (org, "t")), now=NOW))
     assert [row.text for row in rows] == ["first"]
+
+
+@contextmanager
+def waits_at_gate(url: str, store: PostgresStore, org: str, changes: Sequence[Change]) -> Iterator[Future[Any]]:
+    """Hold back changes at their increment of `gate` until the block ends."""
+    run_blocking(store.apply([Put(entry(org, "gate", 0))], now=NOW))
+    with psycopg.connect(url) as gate, ThreadPoolExecutor(1) as threads:
+        gate.execute("SELECT 1 FROM memorist.state WHERE org = %s FOR UPDATE", (org,))
+        late = threads.submit(lambda: run_blocking(store.apply(changes, now=NOW)))
+        with psycopg.connect(url, autocommit=True) as watcher:
+            waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%state AS t%'"
+            wait_for(lambda: watcher.execute(waits).fetchone() != (0,), lambda: "nobody waits", 60)
+        yield late
+        gate.rollback()
 
 
 def test_every_version_replaced_at_once_is_kept(make: Any, org: str) -> None:

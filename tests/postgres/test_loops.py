@@ -150,6 +150,32 @@ def test_loops_that_ended_leave_no_connections(
     asyncio.run(store.close())
 
 
+def test_a_pool_whose_loop_ends_just_as_it_has_work_ends_too(postgres_url: str, org: str) -> None:
+    store = PostgresStore(postgres_url, runtime=AsyncRuntime(), pool_size=1)
+
+    async def nothing() -> None: ...
+
+    async def leave(pauses: int) -> None:
+        await store.open()
+        await store.get(Thread, (org, "t"), now=NOW)
+        client = store._session.pools._homes.peek()
+        assert client is not None
+        await client._pool._sched.enter(60, nothing)
+        # `asyncio.run` cancels the tasks of the pool, and waits for them.
+        for _ in range(pauses):
+            await asyncio.sleep(0)
+
+    def many() -> None:
+        for pauses in range(5):
+            asyncio.run(leave(pauses))
+
+    thread = threading.Thread(target=many, daemon=True)
+    thread.start()
+    thread.join(WAIT_SECONDS)
+    assert not thread.is_alive(), "a loop waits for a task of the pool"
+    asyncio.run(store.close())
+
+
 def test_a_child_forked_while_a_loop_runs_has_a_pool_of_its_own(postgres_url: str, org: str) -> None:
     store = PostgresStore(postgres_url, runtime=AsyncRuntime(), pool_size=2)
 

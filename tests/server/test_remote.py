@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import httpx
 import msgspec
 import pytest
 
-from memorist import FactExtractor, Memory, TokenLimiter, TtlGarbageCollector
+from memorist import AsyncMemory, FactExtractor, Memory, TokenLimiter, TtlGarbageCollector
 from memorist.errors import Conflict, Forbidden, LeaseLost, Unsupported, UsageError
 from memorist.types import Turn
 
@@ -194,6 +195,23 @@ def test_the_awaited_twin_shares_the_server(server: Running, org: str, memory: M
     assert memory.facts.get(NS, "k") is not None
     with pytest.raises(UsageError):
         opened.facts.get(NS, "k")
+
+
+def test_one_memory_serves_event_loops_in_several_threads_and_one_after_the_other(server: Running, org: str) -> None:
+    memory = AsyncMemory(server.url, api_key=server.key(org=org))
+
+    async def count() -> None:
+        await asyncio.gather(*(memory.state.increment("n") for _ in range(10)))
+
+    with ThreadPoolExecutor(3) as threads:
+        for done in [threads.submit(asyncio.run, count()) for _ in range(6)]:
+            done.result(60)
+
+    async def check() -> None:
+        assert await memory.state.get("n") == 60
+        await memory.close()
+
+    asyncio.run(check())
 
 
 @pytest.mark.parametrize("to", ["openai", "anthropic", "markdown", "langgraph"])

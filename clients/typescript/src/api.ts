@@ -904,6 +904,16 @@ export type NewKey = {
 export type Step = {
   operation: string;
   arguments?: Record<string, unknown>;
+  scope?: Narrowed | null;
+};
+
+/** Describes how a handle on a server was narrowed. */
+export type Narrowed = {
+  org?: string | null;
+  user?: string | null;
+  actor?: string | null;
+  read?: string[] | null;
+  write?: string[] | null;
 };
 
 /** Holds the result of a batch. */

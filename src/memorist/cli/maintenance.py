@@ -184,11 +184,19 @@ def forget(
         if absent:
             click.echo(f"Nothing like that is stored in the org {cell(session.org)}. Use --org NAME for another one.")
         if erasure.shredded:
-            keys = "1 key was" if len(erasure.shredded) == 1 else f"{len(erasure.shredded)} keys were"
-            click.echo(f"{keys} destroyed. Copies of this user's data in backups and exports can no longer be read.")
+            _say_shredded(len(erasure.shredded), preview)
         if physical and not preview:
             _say_verified(erasure)
     return 1 if absent or erasure.verified is False else 0
+
+
+def _say_shredded(count: int, preview: bool) -> None:
+    keys = "1 key" if count == 1 else f"{count} keys"
+    if preview:
+        click.echo(f"{keys} would be destroyed.")
+        return
+    were = "was" if count == 1 else "were"
+    click.echo(f"{keys} {were} destroyed. Copies of this user's data in backups and exports can no longer be read.")
 
 
 def _say_verified(erasure: Erasure) -> None:

@@ -218,6 +218,11 @@ class Entities:
         source = self._source(type, load, ttl, stale)
         row = await self._leases.row(*key[1:])
         stats = self._state.stats
+        if row is not None and self._core.batch is not None and await self._core.get(CachedEntity, *key[1:]) is None:
+            # This batch has invalidated it. Others see that once the batch is committed, so nothing is cached until
+            # then.
+            stats.misses += 1
+            return cast(Json, await self._call(source.load, key[2]))
         if row is not None and row.status != "loading":
             if self._leases.is_fresh(row):
                 stats.hits += 1

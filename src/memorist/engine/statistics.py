@@ -2,13 +2,14 @@
 
 The indexer adds the entries it writes and subtracts those it replaces. `Core.apply` subtracts the entries that other
 writers delete, in the same transaction. Speakers' names cannot be subtracted, because others may have the same name.
-Instead, a job in the `count` queue makes a worker recount the namespace within about a minute.
+Instead, a job in the `count` queue makes a worker recount the namespace within about a minute. Nobody deletes entries
+that expire, so the indexer leaves such a job for each hour in which some do.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import msgspec
 
@@ -21,6 +22,8 @@ COUNT_QUEUE = "count"
 """The queue of namespaces that must be recounted."""
 RECOUNT_DELAY = timedelta(seconds=60)
 """The minimum time between two counts of a namespace; each count reads all its entries."""
+EXPIRY_SECONDS = 3600
+"""Entries that expire within the same period of this length are subtracted together, at its end."""
 MAX_SPEAKERS = 64
 MAX_STANDING_ENTRIES = 64
 """How many of a namespace's newest standing instructions are candidates for every request."""
@@ -130,6 +133,21 @@ def recount_jobs(changes: Sequence[Change], at: datetime) -> list[Change]:
             absent=True,
         )
         for _, (org, ns) in sorted(counted_rows(changes))
+    ]  # fmt: skip
+
+
+def expiry_jobs(org: str, ns: str, entries: Sequence[Entry], at: datetime) -> list[Change]:
+    """Return jobs that recount a namespace once these entries have expired."""
+    times = {int(entry.expires_at.timestamp()) // EXPIRY_SECONDS for entry in entries if entry.expires_at is not None}
+    return [
+        Put(
+            Job(
+                org=org, queue=COUNT_QUEUE, ns=ns, item=f"expired:{time}",
+                run_at=datetime.fromtimestamp((time + 1) * EXPIRY_SECONDS, UTC), created_at=at, updated_at=at,
+            ),
+            absent=True,
+        )
+        for time in sorted(times)
     ]  # fmt: skip
 
 

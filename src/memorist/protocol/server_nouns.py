@@ -27,6 +27,7 @@ from ..records import Summary
 from ..scope import Actor
 from ..values import JsonObject
 from .keys import NewKey, Role
+from .narrowing import Narrowed
 
 Keep = int | Literal["all", "latest"]
 
@@ -63,6 +64,8 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     operation: str
     arguments: JsonObject = {}
+    scope: Narrowed | None = None
+    """Narrows the rights of this operation only, like the header `Memorist-Scope` those of a request."""
 
 
 class Committed(msgspec.Struct, frozen=True):

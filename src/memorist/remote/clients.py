@@ -1,5 +1,6 @@
 """Implements the HTTP client of a remote memory, with the same coroutine methods over httpx's blocking and async
-clients.
+clients, of which every process and every event loop has its own, because a connection belongs to the loop that opened
+it.
 
 Every write has an idempotency key, so a request whose answer was lost can be retried without being carried out twice.
 """
@@ -10,7 +11,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import urlsplit
@@ -22,6 +23,7 @@ from ..errors import Forbidden, MemoristError, StoreTimeout, StoreUnavailable, U
 from ..extras import install_command
 from ..protocol.problems import Problem, error_of
 from ..runtime import Runtime
+from ..stores.homes import Homes
 from ..values import JsonObject
 
 try:
@@ -66,9 +68,12 @@ class Client:
         self._guard = threading.Lock()
         self._requests = 0
         self._closed = False
-        settings: JsonObject = {"base_url": url.rstrip("/"), "headers": headers, "timeout": TIMEOUT_SECONDS}
-        self._blocking = httpx.Client(**settings) if runtime.blocking else None
-        self._awaited = None if runtime.blocking else httpx.AsyncClient(**settings)
+        self._settings: JsonObject = {
+            "base_url": url.rstrip("/"), "headers": headers, "timeout": TIMEOUT_SECONDS,
+            # Shared, because it takes httpx longer to load the certificates than to send a request.
+            "verify": httpx.create_ssl_context(),
+        }  # fmt: skip
+        self._homes = Homes[Any](runtime, self._open_http, self._close_http)
 
     async def send(
         self, method: str, path: str, *, query: Mapping[str, str], body: bytes | None, headers: Mapping[str, str],
@@ -109,12 +114,20 @@ class Client:
     ) -> tuple[int, Answer]:
         more = {"params": dict(query), "content": body, "headers": dict(headers)}
         with self._request():
-            if self._blocking is not None:
-                reply = self._blocking.request(method, path, **more)  # type: ignore[arg-type]  # a dict of options
-            else:
-                assert self._awaited is not None
-                reply = await self._awaited.request(method, path, **more)  # type: ignore[arg-type]  # a dict of options
+            reply = await self._on_client(lambda http: http.request(method, path, **more))
             return reply.status_code, Answer(reply.content, reply.headers)
+
+    async def _on_client(self, request: Callable[[Any], Any]) -> httpx.Response:
+        """Send a request with the client of this process and event loop."""
+        reply: httpx.Response = await self._homes.use(lambda http: self._runtime.resolve(request(http)))
+        return reply
+
+    async def _open_http(self) -> Any:
+        client_type = httpx.Client if self._runtime.blocking else httpx.AsyncClient
+        return client_type(**self._settings)
+
+    async def _close_http(self, http: Any) -> None:
+        await self._runtime.resolve(http.close() if self._runtime.blocking else http.aclose())
 
     @contextmanager
     def _request(self) -> Iterator[None]:
@@ -161,11 +174,8 @@ class Client:
         """Stream a long body to the server. It is not retried."""
         more: Any = {"headers": dict(headers), "params": dict(query or {}), "timeout": None}
         try:
-            if self._blocking is not None:
-                reply = self._blocking.post(path, content=pieces, **more)
-            else:
-                assert self._awaited is not None
-                reply = await self._awaited.post(path, content=_asynchronous(pieces), **more)
+            content = pieces if self._runtime.blocking else _asynchronous(pieces)
+            reply = await self._on_client(lambda http: http.post(path, content=content, **more))
         except httpx.HTTPError as cause:
             raise self._lost(True, StoreUnavailable, "broke the connection") from cause
         answer = Answer(reply.content, reply.headers)
@@ -176,15 +186,15 @@ class Client:
     async def _parts(self, method: str, path: str, headers: Mapping[str, str]) -> AsyncIterator[bytes]:
         more: Any = {"headers": dict(headers), "timeout": httpx.Timeout(TIMEOUT_SECONDS, read=STREAM_SECONDS)}
         try:
-            if self._blocking is not None:
-                with self._blocking.stream(method, path, **more) as reply, self._open(reply):
+            http = await self._homes.clients()
+            if self._runtime.blocking:
+                with http.stream(method, path, **more) as reply, self._open(reply):
                     if reply.status_code >= 400:
                         raise error_from(reply.status_code, Answer(reply.read(), reply.headers))
                     for part in reply.iter_bytes():
                         yield part
                 return
-            assert self._awaited is not None
-            async with self._awaited.stream(method, path, **more) as reply:
+            async with http.stream(method, path, **more) as reply:
                 with self._open(reply):
                     if reply.status_code >= 400:
                         raise error_from(reply.status_code, Answer(await reply.aread(), reply.headers))
@@ -228,10 +238,7 @@ class Client:
         until = time.monotonic() + CLOSE_SECONDS
         while self._requests and time.monotonic() < until:
             await self._runtime.sleep(0.005)
-        if self._blocking is not None:
-            self._blocking.close()
-        elif self._awaited is not None:
-            await self._awaited.aclose()
+        await self._homes.close()
 
 
 def _seconds(header: str | None) -> float:

@@ -134,17 +134,34 @@ class RemoteScope(Scope, frozen=True):
         names = [name for name, asked in (("read", read), ("write", write)) if asked is not None]
         return RemoteScope(**msgspec.structs.asdict(narrowed), named=tuple(dict.fromkeys((*self.named, *names))))
 
+    def narrowed(self) -> Narrowed:
+        """Return what a request says of this scope."""
+        return Narrowed(
+            org=None if self.org == "default" else self.org, user=self.user,
+            actor=None if self.actor == "user" else self.actor,
+            read=list(self.read) if self.read or "read" in self.named else None,
+            write=list(self.write) if self.write or "write" in self.named else None,
+        )  # fmt: skip
+
 
 class RemoteCore:
     """Represents one handle on a server. Its rights are those of its API key, and it can only be narrowed further."""
 
-    def __init__(self, shared: RemoteShared, scope: RemoteScope, batch: list[object] | None = None) -> None:
+    def __init__(
+        self,
+        shared: RemoteShared,
+        scope: RemoteScope,
+        batch: list[object] | None = None,
+        batch_scope: RemoteScope | None = None,
+    ) -> None:
         self.shared = shared
         self.runtime = shared.runtime
         self.scope = scope
         self.org = scope.org
         self.batch = batch
         """The operations collected for one commit, or None outside a batch."""
+        self.batch_scope = batch_scope or scope
+        """The scope of the request that commits the batch. An operation of a narrower handle names its own."""
 
     def at(self) -> datetime:
         """Return the current time on this machine."""
@@ -152,14 +169,7 @@ class RemoteCore:
 
     def headers(self) -> dict[str, str]:
         """Return the request headers, which contain the narrowed scope and the trace context."""
-        scope = self.scope
-        narrowed = Narrowed(
-            org=None if scope.org == "default" else scope.org, user=scope.user,
-            actor=None if scope.actor == "user" else scope.actor,
-            read=list(scope.read) if scope.read or "read" in scope.named else None,
-            write=list(scope.write) if scope.write or "write" in scope.named else None,
-        )  # fmt: skip
-        return {**narrowed.header(), **self.shared.events.headers()}
+        return {**self.scope.narrowed().header(), **self.shared.events.headers()}
 
     async def call(self, name: str, template: type | None = None, /, **arguments: object) -> Any:
         """Call one operation by its name, such as `facts.set`. A working document is returned as its `template`."""
@@ -179,7 +189,11 @@ class RemoteCore:
 
     def narrowed(self, scope: RemoteScope) -> RemoteCore:
         """Return a handle with a narrower scope."""
-        return RemoteCore(self.shared, scope, self.batch)
+        return RemoteCore(self.shared, scope, self.batch, self.batch_scope)
+
+    def committed(self) -> RemoteCore:
+        """Return this handle without its open batch."""
+        return self if self.batch is None else RemoteCore(self.shared, self.scope)
 
     def batched(self) -> RemoteCore:
         """Return a handle that collects its writes for one commit."""

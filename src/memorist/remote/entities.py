@@ -30,6 +30,9 @@ class RemoteEntities(Entities):
         self._core.scope.whole_org("the entity cache")
         key = (self._core.org, check_name(type, "entity type"), check_name(str(id), "entity id"))
         source = self._source(type, load, ttl, stale)
+        if self._is_invalidated(key):
+            self._state.stats.misses += 1
+            return await self._call(source.load, key[2])
         view = await self._remote.call("entity_cache.look", type=type, id=key[2])
         stats: EntityStats = self._state.stats
         if view is not None and view.fresh:
@@ -48,11 +51,20 @@ class RemoteEntities(Entities):
         self._core.scope.whole_org("the entity cache")
         check_name(type, "entity type")
         fields = {"type": type} if id is None else {"type": type, "id": check_name(str(id), "entity id")}
-        return int(await self._remote.call("entity_cache.invalidate", **fields) or 0)
+        remote = cast("RemoteCore", self._core)
+        return int(await remote.call("entity_cache.invalidate", **fields) or 0)
 
     @property
     def _remote(self) -> RemoteCore:
-        return cast("RemoteCore", self._core)
+        # The cache is read and written at once, even inside a batch.
+        return cast("RemoteCore", self._core).committed()
+
+    def _is_invalidated(self, key: tuple[str, str, str]) -> bool:
+        """Return whether this batch has invalidated an entity. Others see that once it is committed, so nothing is
+        cached until then."""
+        steps = cast("list[Any]", self._core.batch or [])
+        removed = [step["arguments"] for step in steps if step["operation"] == "entity_cache.invalidate"]
+        return any(each["type"] == key[1] and each.get("id", key[2]) == key[2] for each in removed)
 
     async def _load_once(self, key: tuple[str, str, str], source: _Source) -> Any:
         pause = 0.005

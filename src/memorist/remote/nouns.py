@@ -78,9 +78,10 @@ def _init(self: Any, core: RemoteCore, template: type | None = None) -> None:
     self._template = template
 
 
-_NAMED = ("threads.create", "documents.add")
-"""Operations for which the client generates an `id` if none is passed, so that a retry does not create a second record.
-A document with a `source` does not need one, because the source is its identity."""
+_NAMED = {"threads.create": "id", "threads.fork": "new_id", "documents.add": "id"}
+"""Operations for which the client generates an id if none is passed, and the argument that the id is passed as. A retry
+then does not create a second record, and a batch can refer to the record that it creates. A document with a `source`
+does not need one, because the source is its identity."""
 
 
 def _method(operation: Operation) -> Callable[..., Coroutine[object, None, object]]:
@@ -93,9 +94,9 @@ def _method(operation: Operation) -> Callable[..., Coroutine[object, None, objec
         _leave_first_out(signature, bound.arguments)
         if operation.name == "documents.add":
             bound.arguments |= with_file_bytes(bound.arguments)
-        is_named = bound.arguments.get("id") is not None or bound.arguments.get("source") is not None
-        if operation.name in _NAMED and not is_named:
-            bound.arguments["id"] = new_id()
+        name = _NAMED.get(operation.name)
+        if name and bound.arguments.get(name) is None and bound.arguments.get("source") is None:
+            bound.arguments[name] = new_id()
         return await request(self._core, operation, bound.arguments, self._template)
 
     return call
@@ -197,7 +198,9 @@ async def _collect(core: RemoteCore, operation: Operation, options: JsonMapping)
             arguments |= plain(value)
         elif parameter.kind == "many" or parameter.required or not _is_default(value, parameter.default):
             arguments[name] = _checked(parameter, plain(_wired(parameter, value)))
-    step = {"operation": operation.name, "arguments": arguments}
+    step: JsonObject = {"operation": operation.name, "arguments": arguments}
+    if core.scope != core.batch_scope:
+        step["scope"] = msgspec.to_builtins(core.scope.narrowed())
     record = provisional(operation, options, core) if operation.writes else None
     if record is None:
         # Only the store knows the result of a read, or the number of rows that a write affects.
@@ -210,7 +213,7 @@ async def _collect(core: RemoteCore, operation: Operation, options: JsonMapping)
 
 async def _tried(core: RemoteCore, step: JsonMapping) -> object:
     """Return the result of an operation as if the writes of the batch so far were committed."""
-    direct = type(core)(core.shared, core.scope)
+    direct = type(core)(core.shared, core.batch_scope)
     return await direct.call("batches.read", operations=list(core.batch or ()), last=step)
 
 

@@ -31,6 +31,11 @@ def narrow(memory: AsyncMemory, key: ApiKey, header: str) -> AsyncMemory:
         asked = msgspec.convert(strict_json(header.encode()), Narrowed)
     except (msgspec.DecodeError, RecursionError) as wrong:
         raise InvalidValue(f"the header {NARROWED} is a JSON object with user, read and write: {wrong}") from None
+    return narrow_to(memory, key, asked)
+
+
+def narrow_to(memory: AsyncMemory, key: ApiKey, asked: Narrowed) -> AsyncMemory:
+    """Return the memory with the rights that a request, or one operation of a batch, asks for."""
     if asked.actor is not None and asked.actor != key.actor:
         raise Forbidden("a request cannot change the actor of its key; use a key that was created for that actor")
     if asked.org is not None and asked.org != key.org:

@@ -71,6 +71,11 @@ class Homes(Generic[C]):
             if self.closed and not home.calls:
                 await self._close(home)
 
+    async def clients(self) -> C:
+        """Return the clients of this process and event loop, which are created on first use."""
+        home = self._homes.get(self._runtime.home()) or await self._settle()
+        return home.clients
+
     def peek(self) -> C | None:
         """Return the clients of this process and event loop, if there are any."""
         home = self._homes.get(self._runtime.home())

@@ -36,6 +36,7 @@ from memorist.stores.base import Put
 from memorist.testing import FakeClock
 
 CANARY = "xq-canary"
+NS = "user:ada"
 Fill = Callable[..., Coroutine[Any, Any, None]]
 MakeEntry = Callable[..., Entry]
 
@@ -174,6 +175,21 @@ async def test_messages_of_a_forgotten_thread_count_as_forgotten(core: Core) -> 
     await Forgetting(core).forget(thread="t")
     assert await forgotten(core, await resolve(core, ["t#1"]))
     assert not await forgotten(core, await resolve(core, ["other#1"]))
+
+
+@pytest.mark.parametrize("target", [{"user": "ada"}, {"thread": "t"}, {"message": "t#1"}, {"fact": (NS, "city")}])
+async def test_a_forgetting_asked_for_again_reports_what_the_interrupted_one_left(
+    core: Core, target: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await Threads(core).append("t", "We met in Porto.", "And in Faro.", create=NS)
+    await Facts(core).set(NS, "city", "Lisbon")
+    expected = (await Forgetting(core).forget(**target, preview=True)).counts
+    with monkeypatch.context() as patched:
+        patched.setattr(core.store, "apply", _dies_after(core.store.apply, 1))  # after the write-ahead job
+        with pytest.raises(KeyboardInterrupt):
+            await Forgetting(core).forget(**target)
+    assert (await Forgetting(core).forget(**target)).counts == expected
+    assert await core.scan(Job, "forget") == []
 
 
 async def test_a_forgetting_broken_off_is_finished_by_the_next(

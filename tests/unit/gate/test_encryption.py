@@ -121,8 +121,10 @@ def test_shredding_makes_every_copy_unreadable(folder: Path) -> None:
         fill(memory, "bea", "quokkameadow")
         memory.export(folder / "all.jsonl")
         shutil.copytree(folder / "store", folder / "backup")
+        preview = memory.forget(user="ada", shred=True, preview=True)
         erasure = memory.forget(user="ada", shred=True)
         assert erasure.complete and len(erasure.shredded) == 1
+        assert preview.shredded == erasure.shredded and memory.forget(user="bea", preview=True).shredded == []
         assert memory.facts.get("user:bea", "pet").value == "old quokkameadow"
     keys = Encryption(folder / "keys.json")
     with Memory(folder / "backup" / "memory.db", worker=False, embedder=None, encryption=keys) as backup:

@@ -46,7 +46,7 @@ from ..core import Core
 from ..facts.facts import FORGOTTEN
 from ..gating import policy_of
 from ..index_jobs import index_job, job_end, ready_job
-from ..statistics import count_entries, replaced_entries
+from ..statistics import count_entries, expiry_jobs, replaced_entries
 
 BATCH_ENTRIES = 500
 FIRST_BATCH_ENTRIES = 64
@@ -391,6 +391,7 @@ class Indexer:
             )
             changes.append(Put(counted))
             changes += [Put(index_job(core.org, ns, ns, at, queue), absent=True) for queue in _sweeps(entries)]
+            changes += expiry_jobs(core.org, ns, entries, at)
         # Loaded, because a Put would keep the time of the entry before: a fact set again is as new as its last version.
         changes += [Load(entry) for entry in entries]
         fresh = {entry.row_key for entry in entries}

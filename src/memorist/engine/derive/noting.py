@@ -39,6 +39,7 @@ from .retracting import ended_learning
 
 if TYPE_CHECKING:
     from ...extract.extracted import LearningType
+    from ...extract.extraction import Extraction, Verdict
 
 M = TypeVar("M", Fact, Event, Learning)
 MAX_SOURCES = 8
@@ -46,6 +47,14 @@ MAX_SOURCES = 8
 REJECTED_BEFORE = "was rejected before, from the same message"
 CONFIRMED_SHARE = 0.3
 """How much of the remaining doubt is removed when the same statement is made again."""
+
+
+async def verdict_on(core: Core, extraction: Extraction, note: Note, trust: str) -> Verdict:
+    """Return the application's verdict on a note."""
+    if callable(extraction.admit):
+        # In another thread, because it may ask a service, and the event loop must not wait for that.
+        return await core.runtime.offload(extraction.verdict, note, trust)
+    return extraction.verdict(note, trust)
 
 
 class Source(msgspec.Struct, frozen=True):

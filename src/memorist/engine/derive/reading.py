@@ -31,7 +31,7 @@ from ..gating import policy_of
 from ..learnings import Learnings, learning_id
 from ..threads.receipts import may_ask_to_forget
 from .fact_changes import FactChanges
-from .noting import Noting, Source
+from .noting import Noting, Source, verdict_on
 from .progress import BatchResult
 from .retracting import Items, Retracting, stated_time
 
@@ -193,7 +193,8 @@ class Reading:
         verdict, reason = admission.verdict, admission.reason
         if verdict == "active" and self._extraction is not None:
             # The gate comes first: what the policy refuses or holds, the application's rules cannot admit.
-            verdict, reason = self._extraction.verdict(note, message.author_trust), "the application asks for review"
+            verdict = await verdict_on(self._core, self._extraction, note, message.author_trust)
+            reason = "the application asks for review"
         if verdict == "review":
             await noting.propose(note, Source(message.id, stated_time(message, self._core.at())), reason)
         return verdict != "active"

@@ -46,7 +46,7 @@ from ..core import Core
 from ..gating import policy_of
 from ..memories import Remembered, newest_memories
 from .limits import OverLimit, count_tokens, next_day, tokens_today
-from .noting import Noting, Outcome, Source
+from .noting import Noting, Outcome, Source, verdict_on
 from .retracting import stated_time
 
 MAX_CONSIDERED = 400
@@ -133,7 +133,9 @@ class Writer:
             return
         # The gate comes first: what the policy refuses or holds, the application's rules cannot admit.
         admission = await self._judged(noting, typed)
-        verdict = self._extraction.verdict(typed, source.trust) if admission.verdict == "active" else admission.verdict
+        verdict = admission.verdict
+        if verdict == "active":
+            verdict = await verdict_on(self._core, self._extraction, typed, source.trust)
         if verdict == "refuse" and admission.classes:
             refuse(admission.reason, "")  # without its text, which is the personal data that the gate refuses
         elif verdict == "refuse":

@@ -6,6 +6,7 @@ calls `resume`, which finishes such jobs.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -59,7 +60,7 @@ class Erasure(msgspec.Struct, frozen=True):
     """This is True for a preview: nothing was deleted, and the counts say what would be deleted."""
     shredded: list[str] = []
     """These are the ids of the destroyed keys. A check has shown that content encrypted with them can no longer be
-    read."""
+    read. In a preview, they are those that would be destroyed."""
     complete: bool = True
     """This is False if derived data is left in a namespace that this handle may not write."""
 
@@ -97,17 +98,20 @@ class Forgetting:
         if len(named) != 1:
             raise UsageError("pass exactly one of user=, thread=, message=, fact= or source=")
         encryption = self._encryption(user) if shred else None
-        if not preview:
-            await self.resume()
+        # Before `resume`, because a thread that an interrupted erasure had begun to delete is not found afterwards.
         root = await self._root(*named[0])
         if preview:
             eraser = Eraser(self._core.batched())  # nobody commits this batch
             complete = await eraser.erase(root, lambda counts: ())
-            return Erasure(_option(root), eraser.counts, 0, preview=True, complete=complete)
+            keys = [] if encryption is None else encryption.key_ids(self._core.org, root.ns)
+            return Erasure(_option(root), eraser.counts, 0, preview=True, shredded=keys, complete=complete)
+        resumed = await self._resume()
         job = self._job(root, physical)
         # The Delete makes this batch count as a deletion, which succeeds on a full disk.
         await self._core.apply(Delete(Job, job.row_key), Put(job))
         erasure = await self._erase(job)
+        for earlier in (report for other, report in resumed if other == root):
+            erasure = _combined(earlier, erasure)
         if encryption is None:
             return erasure
         from ...gate.encryption import destroy_and_prove
@@ -127,6 +131,9 @@ class Forgetting:
 
     async def resume(self) -> list[Erasure]:
         """Finish the erasures that earlier processes started, each with the rights of the handle that requested it."""
+        return [erasure for _, erasure in await self._resume()]
+
+    async def _resume(self) -> list[tuple[Ref, Erasure]]:
         done = []
         scope = self._core.scope
         for job in await self._core.scan(Job, FORGET_QUEUE):
@@ -138,7 +145,7 @@ class Forgetting:
             elif scope.user is None or job.ns == scope.own():
                 user = job.ns.removeprefix("user:") if job.ns.startswith("user:") else None
                 asked = Forgetting(self._core.narrowed(scope.narrow(user=user)) if user else self._core)
-                done.append(await asked._erase(job))
+                done.append((msgspec.convert(job.payload["root"], Ref), await asked._erase(job)))
         return done
 
     async def _root(self, option: str, value: Any) -> Ref:
@@ -219,6 +226,18 @@ class Forgetting:
     async def _scrub(self, job: Key) -> None:
         await own_files(self._core).scrub()
         await self._core.apply(Delete(Job, job))
+
+
+def _combined(earlier: Erasure, erasure: Erasure) -> Erasure:
+    """Return the report of an erasure together with that of an interrupted erasure of the same thing, which had to be
+    finished first and has left little or nothing to delete."""
+    is_earlier = not erasure.counts and earlier.physical == erasure.physical
+    return msgspec.structs.replace(
+        earlier if is_earlier else erasure,
+        counts=dict(sorted((Counter(earlier.counts) + Counter(erasure.counts)).items())),
+        tombstones=max(earlier.tombstones, erasure.tombstones),
+        complete=erasure.complete,
+    )
 
 
 def _option(root: Ref) -> str:

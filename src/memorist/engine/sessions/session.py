@@ -146,7 +146,7 @@ class AsyncSession:
         self._stash = stash
         self._isolated = isolated
         """Whether the session's contexts leave out the profile and recall only items that are explicitly requested."""
-        self._should_persist = should_persist or worth_keeping
+        self._should_persist = should_persist
         self._on_turn_end = on_turn_end
         self._on_session_end = on_session_end
         self._sent: Context | None = None
@@ -208,7 +208,7 @@ class AsyncSession:
         """
         self._check_open()
         turn = Turn(await self._turn_messages(spoken_messages(messages)), self._turns + 1)
-        keep = bool(self._should_persist(turn))
+        keep = await self._is_kept(turn)
         receipts = await self._append(turn, keep, key)
         self._is_stored = True
         # The number grows only after the append, so a turn that is added again after an error has the same key.
@@ -217,6 +217,14 @@ class AsyncSession:
         if self._on_turn_end is not None:
             await self._core.runtime.resolve(self._on_turn_end(turn))
         return receipts
+
+    async def _is_kept(self, turn: Turn) -> bool:
+        """Return whether facts and learnings are derived from a turn."""
+        if self._should_persist is None:
+            return worth_keeping(turn)
+        runtime = self._core.runtime
+        # In another thread, because it may ask a model, and the event loop must not wait for that.
+        return bool(await runtime.resolve(await runtime.offload(self._should_persist, turn)))
 
     async def context(
         self,

@@ -11,6 +11,7 @@ from ...protocol.keys import ApiKey
 from ...protocol.operations import BY_NAME, COLLECTED, Operation
 from ...protocol.server_nouns import Committed, Step
 from ..calls import answer_data, call_from
+from ..narrowing import narrow_to
 from ..nouns import noun_of
 from .asked import ServerNoun
 
@@ -30,7 +31,7 @@ class Batches(ServerNoun, server_nouns.Batches):
         # This batch is never committed. It only lets the last operation see the writes of the others.
         batch = self._core.batched().facade()
         await collected(batch, operations, self._key)
-        return answer_data(asked, await _called(batch, asked, last))
+        return answer_data(asked, await _called(batch, asked, last, self._key))
 
     async def again(self, call: str, operations: Sequence[Step], **rest: object) -> Committed:
         """Return the answer to a commit whose idempotency key was used before."""
@@ -46,7 +47,7 @@ async def collected(batch: object, steps: Sequence[Step], key: ApiKey) -> list[o
         operation = checked(step, key)
         if not operation.writes:
             raise InvalidValue(f"{operation.name} is not a write; a batch commits writes")
-        results.append(answer_data(operation, await _called(batch, operation, step)))
+        results.append(answer_data(operation, await _called(batch, operation, step, key)))
     return results
 
 
@@ -64,7 +65,9 @@ def checked(step: Step, key: ApiKey) -> Operation:
     return operation
 
 
-async def _called(batch: Any, operation: Operation, step: Step) -> Any:
+async def _called(batch: Any, operation: Operation, step: Step, key: ApiKey) -> Any:
+    if step.scope is not None:
+        batch = narrow_to(batch, key, step.scope)
     call = call_from(operation, step.arguments)
     noun = batch.entities if operation.noun == "entity_cache" else noun_of(batch, operation.noun)
     return await getattr(noun, operation.call)(*call.args, **call.options)

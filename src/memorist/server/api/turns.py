@@ -10,6 +10,7 @@ from typing import Any, Literal
 import msgspec
 
 from ...engine.derive.folding import Folding
+from ...engine.sessions.resumed import ResumedSession
 from ...engine.sessions.session import AsyncSession, Ended
 from ...engine.threads.receipts import MessageReceipt
 from ...errors import InvalidValue, NotFound
@@ -120,10 +121,9 @@ class Turns(ServerNoun, server_nouns.Turns):
         """Return a session at a given turn, under the id that the client gave it."""
         if number < 1:
             raise InvalidValue("turns are numbered from 1")
-        running = AsyncSession(self._core, thread, user=user, agent=agent, should_persist=lambda turn: keep)
-        # Session and number are the idempotency key of a turn, so a repeated request appends nothing twice.
-        running.id, running._turns, running._persisted = session, number - 1, persisted
-        return running
+        return ResumedSession(
+            self._core, thread, id=session, turns=number - 1, persisted=persisted, keep=keep, user=user, agent=agent
+        )
 
     async def _carrying(self, messages: list[Message], carried: Carried) -> list[Message]:
         """Verify with the HMAC that this server created the recalled memory, and return the messages with it stored in

@@ -112,17 +112,23 @@ class Plan:
         record_type = type(change.record)
         row = codec(record_type).encode(change.record)
         sql, cells = write_statements(record_type), row_cells(record_type, row, put_cells(record_type))
-        # A row that does not exist cannot be locked, so the Expect alone would let two writers through. With `fresh`,
-        # the INSERT of the second waits until the first commits, and then fails because the row exists.
-        fresh = (record_type, change.record.row_key) in self._absent
-        # A second Put of the row in this batch replaces the batch's own row, so only the first one is `fresh`.
-        self._absent.discard((record_type, change.record.row_key))
+        fresh = self._is_first_write(change.record)
         text = sql.put
         if change.absent or fresh:
             text = sql.ensure if change.absent else sql.fresh
             if can_expire(record_type):
                 cells.append(self._now)
         self._step(index, Step(text, cells, _formats(sql.put_binary, cells)), stored_reader(record_type))
+
+    def _is_first_write(self, record: Record) -> bool:
+        """Return whether this write creates a row that an Expect of this batch found to be absent."""
+        # A row that does not exist cannot be locked, so the Expect alone would let two writers through. With `fresh`,
+        # the INSERT of the second waits until the first commits, and then fails because the row exists.
+        row = (type(record), record.row_key)
+        is_first = row in self._absent
+        # What this batch does with the row after that concerns its own row.
+        self._absent.discard(row)
+        return is_first
 
     def _delete(self, index: int, change: Delete) -> None:
         sql, cells = write_statements(change.kind).delete, [cell(value) for value in change.key]
@@ -141,7 +147,12 @@ class Plan:
         # An import brings its own history, so the trigger must not add the rows that it replaces.
         if record_type.table.history:
             self._step(index, Step(LOADING, [b"on"]))
-        self._step(index, Step(sql.load, cells, _formats(sql.binary, cells)), lambda reply: None)
+        text = sql.load
+        if self._is_first_write(record):
+            text = sql.fresh_load
+            if can_expire(record_type):
+                cells.append(self._now)
+        self._step(index, Step(text, cells, _formats(sql.binary, cells)), lambda reply: None)
         if record_type.table.history:
             self._step(index, Step(LOADING, [b"off"]))
 

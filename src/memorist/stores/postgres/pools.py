@@ -22,6 +22,7 @@ from typing import Any
 import psycopg
 from psycopg_pool import AsyncConnectionPool, ConnectionPool, PoolClosed, PoolTimeout
 from psycopg_pool.pool_async import StopWorker
+from psycopg_pool.sched_async import AsyncScheduler
 
 from ...errors import StoreTimeout, StoreUnavailable
 from ...runtime import Runtime, run_blocking
@@ -129,12 +130,16 @@ def _stepped(function: Callable[[Any], Any]) -> Callable[[Any], None]:
 
 
 class _LoopPool(AsyncConnectionPool[Any]):
-    """Extends psycopg's pool, so that its workers also end if they are cancelled while connecting. psycopg's own
-    workers log the cancellation and go on, and a loop that ends without `close` would wait for them forever."""
+    """Extends psycopg's pool, so that all its tasks end if they are cancelled. psycopg's own workers log a cancellation
+    while they connect and go on, and a loop that ends without `close` would wait for them forever."""
 
     def __init__(self, runtime: Runtime, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._runtime = runtime
+
+    def _start_workers(self) -> None:
+        self._sched = _LoopScheduler(self._runtime)
+        super()._start_workers()
 
     async def worker(self, q: Any) -> None:  # type: ignore[override]  # psycopg calls it on the instance
         while not isinstance(task := await q.get(), StopWorker):
@@ -144,6 +149,21 @@ class _LoopPool(AsyncConnectionPool[Any]):
                     await task.run()
             except Exception as error:
                 _log.warning("a task of the connection pool failed (%s)", type(error).__name__)
+
+
+class _LoopScheduler(AsyncScheduler):
+    """Extends psycopg's scheduler, so that it also ends if it is cancelled just as it is given something to do. Python
+    3.11's `wait_for` drops that cancellation, and the scheduler would sleep for minutes before it looks again."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        super().__init__()
+        wait_timeout = self._event.wait_timeout
+
+        async def wait(seconds: float) -> bool:
+            with runtime.cancellable():
+                return await wait_timeout(seconds)
+
+        self._event.wait_timeout = wait  # type: ignore[method-assign, assignment]
 
 
 class Pools:

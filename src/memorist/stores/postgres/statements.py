@@ -13,8 +13,8 @@ from ..codec import codec
 
 
 class Writes(NamedTuple):
-    """Holds the fixed write statements of one table. Their parameters are the row (its `put_cells`, except for
-    `load`), its checksum if the table has one, and, for `ensure` and `fresh`, the time if rows expire."""
+    """Holds the fixed write statements of one table. Their parameters are the row (its `put_cells`, except for the
+    loads), its checksum if the table has one, and, for `ensure` and the fresh ones, the time if rows expire."""
 
     put: bytes
     """Inserts or updates the row."""
@@ -24,6 +24,8 @@ class Writes(NamedTuple):
     """Does the same for a row that an Expect found to be absent. It raises a serialization failure if another
     transaction has created the row."""
     load: bytes
+    fresh_load: bytes
+    """Does the same as `load` for a row that an Expect found to be absent, like `fresh`."""
     delete: bytes
     delete_expired: bytes
     """Deletes the row if it has expired. It also needs the time if rows expire."""
@@ -94,30 +96,37 @@ def write_statements(record_type: type[Record]) -> Writes:
     back = ", ".join(_q(name) if name in names else "0" for name in ("version", "created_at"))
     insert, conflict = _insert(record_type, inserted), f"ON CONFLICT ({column_list(key)}) DO UPDATE SET"
     put = f"{insert} {conflict} {_set(record_type, updated)}"
-    # If the condition of DO UPDATE is false, RETURNING returns no row, which shows that a live row existed.
     ensure = f"{put} WHERE t.expires_at <= {now}" if can_expire(record_type) else f"{insert} ON CONFLICT DO NOTHING"
     match = key_match(record_type)
     expired = f"expires_at <= ${len(key) + 1}" if can_expire(record_type) else "false"
-    # ON CONFLICT sees rows that were committed after this transaction began, so `ensure` finds the row that the Expect
-    # could not lock. The serialization failure makes `Session.run` send the batch again, and its Expect then reports
-    # the conflict.
-    fresh = (
-        f"WITH w AS ({ensure} RETURNING {back}) SELECT * FROM w "
-        f"UNION ALL SELECT memorist.lost_race(), 0 WHERE NOT EXISTS (SELECT FROM w)"
-    )
     # A load stores every column as it is. A table whose columns are all in the key has nothing to update.
-    load = f"{_insert(record_type, parameters)} "
-    load += f"{conflict} {_set(record_type, replaced)}" if replaced else "ON CONFLICT DO NOTHING"
+    loaded = _insert(record_type, parameters)
+    load = f"{loaded} {conflict} {_set(record_type, replaced)}" if replaced else f"{loaded} ON CONFLICT DO NOTHING"
+    time = f"${len(names) + bool(record_type.table.checksum) + 1}"
+    if_expired = f"{load} WHERE t.expires_at <= {time}"
+    first_load = if_expired if can_expire(record_type) else f"{loaded} ON CONFLICT DO NOTHING"
     return Writes(
         put=f"{put} RETURNING {back}".encode(),
         ensure=f"{ensure} RETURNING {back}".encode(),
-        fresh=fresh.encode(),
+        fresh=_fresh(ensure, back).encode(),
         load=load.encode(),
+        fresh_load=_fresh(first_load, "0, 0").encode(),
         delete=f"DELETE FROM {table(record_type)} WHERE {match}".encode(),
         delete_expired=f"DELETE FROM {table(record_type)} WHERE {match} AND {expired}".encode(),
         expect=_expect(record_type, match).encode(),
         binary=_binary(record_type, range(len(columns))),
         put_binary=_binary(record_type, put_cells(record_type)),
+    )
+
+
+def _fresh(insert: str, back: str) -> str:
+    """Return an insert that fails if a live row is there."""
+    # If the condition of DO UPDATE is false, RETURNING returns no row, which shows that a live row existed. ON CONFLICT
+    # sees rows that were committed after this transaction began, so it finds the row that the Expect could not lock.
+    # The serialization failure makes `Session.run` send the batch again, and its Expect then reports the conflict.
+    return (
+        f"WITH w AS ({insert} RETURNING {back}) SELECT * FROM w "
+        f"UNION ALL SELECT memorist.lost_race(), 0 WHERE NOT EXISTS (SELECT FROM w)"
     )
 
 

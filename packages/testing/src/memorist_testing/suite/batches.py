@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from memorist.errors import Conflict
+from memorist.errors import Conflict, Forbidden
 from memorist.testing.clock import FakeClock
 
 NS = "user:ada"
@@ -90,6 +90,29 @@ class BatchTests:
         assert (thread.title, thread.metadata, thread.length) == ("More plans", {"open": True}, 2)
         assert [message.text for message in await memory.threads.messages("old")] == ["two"]
 
+    async def test_a_thread_forked_in_a_batch_can_be_continued_there(self, memory: Any) -> None:
+        await memory.threads.append("talk", "one", "two", create=NS)
+        async with memory.batch() as batch:
+            fork = await batch.threads.fork("talk", 1)
+            await batch.threads.append(fork.id, "three")
+            assert [message.text for message in await batch.threads.messages(fork.id)] == ["one", "three"]
+        assert [message.text for message in await memory.threads.messages(fork.id)] == ["one", "three"]
+
+    async def test_a_narrower_handle_of_a_batch_keeps_its_scope(self, memory: Any) -> None:
+        async with memory.batch() as batch:
+            ada = batch.scope(user="ada")
+            await ada.facts.set("city", "Lisbon")
+            await ada.events.add("Ada meets Bo", starts_at="2026-03-01T10:00:00Z")
+            assert (await ada.facts.get("city")).value == "Lisbon"
+            await batch.facts.set("global", "opens", 9)
+        assert (await memory.facts.get(NS, "city")).value == "Lisbon"
+        assert (await memory.facts.get("global", "opens")).value == 9
+        assert [event.ns for event in await memory.events.list(ns=NS)] == [NS]
+        with pytest.raises(Forbidden):
+            async with memory.batch() as batch:
+                await batch.scope(user="ada").facts.set("user:bob", "city", "Porto")
+        assert await memory.facts.get("user:bob", "city") is None
+
     async def test_a_thread_deleted_in_a_batch_is_gone_for_its_reads(self, memory: Any) -> None:
         await memory.threads.append("talk", "one", "two", create=NS)
         async with memory.batch() as batch:
@@ -168,6 +191,14 @@ class BatchTests:
             assert await memory.tasks.resume("import") is None
         assert (await memory.tasks.resume("import")).step == 2
 
+    async def test_a_checkpoint_saved_and_deleted_in_one_batch_is_not_there(self, memory: Any) -> None:
+        async with memory.batch() as batch:
+            await batch.tasks.save({"task_id": "import", "step": 1, "state": {"at": 1}})
+            await batch.tasks.delete("import")
+            assert await batch.tasks.resume("import") is None
+        assert await memory.tasks.resume("import") is None
+        assert await memory.tasks.list() == []
+
     async def test_a_batch_reads_its_own_events(self, memory: Any) -> None:
         async with memory.batch() as batch:
             event = await batch.events.add("Ada meets Bo", starts_at="2026-03-01T10:00:00Z", ns=NS)
@@ -178,6 +209,15 @@ class BatchTests:
             assert [row.id for row in await batch.events.list(ns=NS)] == [event.id]
             assert await memory.events.list(ns=NS) == []
         assert [row.location for row in await memory.events.list(ns=NS)] == ["Porto"]
+
+    async def test_a_batch_loads_the_entities_it_has_invalidated(self, memory: Any) -> None:
+        await memory.entities.get("customer", "7", lambda id: "old")
+        async with memory.batch() as batch:
+            assert await batch.entities.get("customer", "7", lambda id: "new") == "old"
+            await batch.entities.invalidate("customer", "7")
+            assert await batch.entities.get("customer", "7", lambda id: "new") == "new"
+            assert await memory.entities.get("customer", "7", lambda id: "new") == "old"
+        assert await memory.entities.get("customer", "7", lambda id: "newest") == "newest"
 
     async def test_a_batch_reads_its_own_memories(self, memory: Any) -> None:
         ada = memory.scope(user="ada")

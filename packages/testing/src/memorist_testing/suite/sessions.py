@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from memorist.errors import Conflict, UsageError
+from memorist.ids import new_id
 from memorist.testing.clock import FakeClock
 
 SAID = "The zebra-striped kayak is under the pier."
@@ -124,6 +126,50 @@ class SessionTests:
             await talk.context("Which city?")
             assert 0 < len(rows) <= reads_alone
             assert sum(rows) <= rows_alone
+
+    async def test_calls_for_one_user_cost_the_same_however_many_users_there_are(
+        self, memory: Any, store_below: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        ada = memory.scope(user="ada")
+
+        async def converse() -> None:
+            async with memory.session(new_id(), user="ada") as talk:
+                await talk.add("Some more.", "Noted.")
+
+        calls: dict[str, Callable[[], Any]] = {
+            "context": lambda: ada.context("Which city?", thread="talk"),
+            "recall": lambda: ada.recall("Which city?"),
+            "profile": lambda: memory.profile.get("ada"),
+            "append": lambda: memory.threads.append("talk", "Some more."),
+            "facts.set": lambda: memory.facts.set("user:ada", "city", "Lisbon"),
+            "facts.list": lambda: ada.facts.list(),
+            "memories.search": lambda: ada.memories.search("city"),
+            "session": converse,
+        }
+        await memory.threads.append("talk", SAID, create="user:ada")
+        rows = _count_rows_read(store_below, monkeypatch)
+
+        async def costs() -> dict[str, tuple[int, int]]:
+            measured = {}
+            for name, call in calls.items():
+                await memory.jobs.drain()
+                await call()
+                rows.clear()
+                await call()
+                measured[name] = len(rows), sum(rows)
+            return measured
+
+        alone = await costs()
+        for number in range(30):
+            await memory.facts.set(f"user:other{number}", "city", "Porto")
+        among_many = await costs()
+        # Less than one read or row for each of the others; Ada's own threads have grown by a few messages.
+        more = {name: (alone[name], cost) for name, cost in among_many.items() if _is_more(cost, alone[name])}
+        assert more == {}
+
+
+def _is_more(costs: tuple[int, int], before: tuple[int, int]) -> bool:
+    return costs[0] >= before[0] + 30 or costs[1] >= before[1] + 30
 
 
 def _count_rows_read(store: Any, monkeypatch: pytest.MonkeyPatch) -> list[int]:

@@ -44,6 +44,18 @@ class StatisticsTests:
         await memory.facts.reject(NS, "pet")
         assert await indexed(memory, clock) == 0
 
+    async def test_what_has_expired_counts_no_more(self, memory: Any, clock: FakeClock) -> None:
+        await memory.facts.set_many(NS, {"pet": "a cat", "job": "nurse"})
+        await memory.facts.set(NS, "city", "Lisbon", ttl=1000)
+        await memory.threads.create(NS, id="talk", ttl=5000)
+        await memory.threads.append("talk", "We met in Porto.", "And in Faro.")
+        assert await indexed(memory, clock) == 5
+        clock.advance(3600)
+        assert await indexed(memory, clock) == 4
+        clock.advance(7200)
+        await memory.process("gc")
+        assert await indexed(memory, clock) == 2
+
     async def test_deleted_entries_are_subtracted_in_the_same_commit(self, memory: Any, clock: FakeClock) -> None:
         await memory.documents.add(NS, "The lease ends in May.", id="lease")
         await memory.threads.append("talk", "We met in Porto.", "And in Faro.", "The sun shone.", create=NS)
