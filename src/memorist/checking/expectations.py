@@ -12,6 +12,7 @@ import msgspec
 
 from ..context.budget import SECTIONS
 from ..errors import InvalidValue, NotFound
+from ..messages.message import split_message_id
 from ..values import JsonMapping
 from .cases import Case
 from .request import Asked, Part, mentions, plain, shorten
@@ -167,7 +168,7 @@ def _sees_nothing_of(asked: Asked, other: object) -> Iterator[Failure]:
     telling = [text for text in texts if len(text) >= MIN_TELLING_CHARACTERS and plain(text) not in own]
     parts = [
         part for part in asked.parts
-        if part.source.startswith(f"{namespace}/") or part.source.rpartition("#")[0] in threads
+        if part.source.startswith(f"{namespace}/") or (split_message_id(part.source) or ('', 0))[0] in threads
         or any(plain(text) in plain(part.text) for text in telling)
     ]  # fmt: skip
     if parts:

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from ..errors import UsageError
-from ..messages.message import Message
+from ..messages.message import Message, split_message_id
 from ..recall.hit import DERIVED
 from ..records import as_dict
 from .fence import MEMORY_NOTE, fence, label
@@ -79,13 +79,14 @@ class MemoryItem(msgspec.Struct, frozen=True):
     @property
     def thread(self) -> str:
         """This is the thread of a message."""
-        return self.source.rpartition("#")[0] if self.kind == "message" else ""
+        parts = split_message_id(self.source) if self.kind == "message" else None
+        return "" if parts is None else parts[0]
 
     @property
     def seq(self) -> int:
         """This is the sequence number of a message in its thread, or 0 for anything else."""
-        number = self.source.rpartition("#")[2]
-        return int(number) if self.kind == "message" and number.isdecimal() else 0
+        parts = split_message_id(self.source) if self.kind == "message" else None
+        return 0 if parts is None else parts[1]
 
     def head(self, year: str = "") -> str:
         """Return the line above this item's group. It contains the date (without its year if that equals `year`),

@@ -15,7 +15,7 @@ from typing import Any, cast
 import msgspec
 
 from ..errors import Unsupported
-from ..kinds import FINDABLE, RECORDS, index_end
+from ..kinds import FINDABLE, RECORDS, index_end, key_in_namespace
 from ..ports import to_micros
 from ..records import SUPERSEDED, Entry, EventVersion, Fact, FactVersion, Key, Learning, Record
 from ..stores.base import Change, ChangeResult, EntryFilter, R, Scan, Store
@@ -199,9 +199,12 @@ async def mark_as_then(past: Core, entries: Sequence[Entry]) -> list[Entry]:
         fact = entry.metadata.get(SUPERSEDED)
         if fact is not None:
             if fact not in states:
-                ns, _, key = fact.partition("/")
-                held = await past.get(Fact, ns, key)
-                states[fact] = [*await past.scan(FactVersion, ns, key), *([] if held is None else [held])]
+                # A fact marks only the statements in its own namespace.
+                key = key_in_namespace(entry.ns, fact)
+                current = await past.get(Fact, entry.ns, key)
+                states[fact] = [
+                    *await past.scan(FactVersion, entry.ns, key), *([] if current is None else [current])
+                ]  # fmt: skip
             if not _superseded(states[fact], entry.id):
                 metadata = {name: value for name, value in entry.metadata.items() if name != SUPERSEDED}
                 entry = msgspec.structs.replace(entry, metadata=metadata)

@@ -10,7 +10,6 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from memorist.filters import Filter, parse_filter
-from memorist.kinds import FINDABLE
 from memorist.ports import TokenCounter, to_datetime, to_micros
 from memorist.recall.embedding import Embedding
 from memorist.recall.index_cache import IndexCache
@@ -22,6 +21,9 @@ from memorist.recall.vectors import Nearest, VectorIndex, decode
 from memorist.records import SUPERSEDED, Entry, Key, NamespaceStats, Record
 from memorist.runtime import Runtime
 from memorist.stores.base import EntryFilter, SearchesText, SearchesVectors, Store
+
+from ..kinds import FINDABLE
+from ..messages.message import message_id
 
 KINDS = tuple(FINDABLE)
 MIN_CANDIDATES = 40
@@ -386,7 +388,7 @@ def slim(kind: str, parent: str, id: str) -> ShortKey:
 
 def whole(key: ShortKey) -> tuple[str, str, str]:
     """Return the kind, parent and id of a key that `slim` created."""
-    return ("message", key.rpartition("#")[0], key) if isinstance(key, str) else key
+    return key if isinstance(key, tuple) else ("message", message_id(key)[0], key)
 
 
 def _short(entry: Entry) -> ShortKey:
@@ -403,7 +405,7 @@ def _neighbours(ns: str, keys: Iterable[Key]) -> list[Key]:
     beside: list[Key] = []
     for kind, parent, id in keys:
         if kind == "message":
-            seq = int(str(id).rpartition("#")[2])
+            _, seq = message_id(str(id))
             beside += [(ns, kind, parent, f"{parent}#{seq + step}") for step in NEIGHBOUR_OFFSETS if seq + step > 0]
     return beside
 

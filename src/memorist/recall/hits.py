@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ..errors import ModelError
-from ..kinds import FINDABLE, fact_phrase
-from ..messages.message import Message
+from ..kinds import FINDABLE, fact_phrase, key_in_namespace
+from ..messages.message import Message, split_message_id
 from ..records import SUPERSEDED, Chunk, Fact, FactVersion
 from .hit import Hit, Reason
 from .reranking import MAX_RERANKED_TEXTS, Reranking, Verdict
@@ -144,11 +144,14 @@ class Hits:
     async def _replaced(self, rows: Sequence[Row]) -> dict[str, str]:
         """Return the replacements of superseded hits, by the fact's id: its current text, or the statement that
         retracted it."""
-        ids = dict.fromkeys(id for row in rows if (id := row.entry.metadata.get(SUPERSEDED)) is not None)
-        keys = [id.partition("/")[::2] for id in ids]
-        facts = await self._reader.get_many(Fact, keys) if keys else []
+        # A fact marks only the statements in its own namespace.
+        keys = {
+            id: (row.entry.ns, key_in_namespace(row.entry.ns, id)) for row in rows
+            if (id := row.entry.metadata.get(SUPERSEDED)) is not None
+        }  # fmt: skip
+        facts = await self._reader.get_many(Fact, list(keys.values())) if keys else []
         out = {}
-        for id, key, fact in zip(ids, keys, facts, strict=True):
+        for (id, key), fact in zip(keys.items(), facts, strict=True):
             if fact is not None:
                 out[id] = present_value(fact)
             elif retraction := await self._retraction(*key):
@@ -160,8 +163,8 @@ class Hits:
         last = await self._reader.scan(FactVersion, ns, key, reverse=True, limit=1)
         if not last or last[0].status != "retracted" or last[0].source is None:
             return None
-        thread, _, seq = last[0].source.rpartition("#")
-        message = await self._reader.get(Message, thread, int(seq))
+        parts = split_message_id(last[0].source)
+        message = None if parts is None else await self._reader.get(Message, *parts)
         return None if message is None else f"{quote_start(message.text)} ({last[0].updated_at.date().isoformat()})"
 
     async def _with_texts(self, ranked: Sequence[Row]) -> list[Row]:

@@ -22,7 +22,7 @@ from ...filters import parse_filter
 from ...gate.passing import mask_text, mask_values
 from ...gate.policy import Gate
 from ...kinds import FINDABLE, Kind, chunk_text, entry_of
-from ...messages.message import Message
+from ...messages.message import Message, split_message_id
 from ...messages.privacy import open_text
 from ...records import (
     SUPERSEDED,
@@ -329,8 +329,9 @@ class Indexer:
         in the plan.
         """
         source_ids = dict.fromkeys(id for version in old for id in version.sources)
-        keys = [(fact.ns, "message", id.rpartition("#")[0], id) for id in source_ids]
-        entries = await self._core.get_many(Entry, [key for key in keys if key[2]])
+        parts = {id: split_message_id(id) for id in source_ids}
+        keys = [(fact.ns, "message", thread_seq[0], id) for id, thread_seq in parts.items() if thread_seq is not None]
+        entries = await self._core.get_many(Entry, keys)
         plan.touched += [marked for entry in entries if entry and (marked := _marked(entry, fact.id, true)) is not None]
         # The messages of this batch have no stored entries yet, and no later job would mark them.
         for position, draft in enumerate(plan.drafts):

@@ -21,6 +21,7 @@ from ...gate.admission import Admission
 from ...gate.passing import Tally
 from ...ids import digest
 from ...kinds import parse_refs
+from ...messages.message import split_message_id
 from ...records import Candidate, Event, Fact, FactVersion, Learning, Link, Ref, Tombstone
 from ...scope import Scope
 from ...stores.base import Change, Expect, Put
@@ -382,12 +383,11 @@ def said_later(fact: Fact, source: Source) -> bool:
     """Return whether a fact was stated later than a statement. Within a thread, this compares message numbers;
     otherwise it compares times.
     """
-    thread, _, number = source.message.rpartition("#")
-    other, _, later = (fact.source or "").rpartition("#")
+    statement, other = split_message_id(source.message), split_message_id(fact.source or "")
     # Numbers are exact where clocks are not: messages of one batch of an import may all have the same time. They say
     # nothing about a value that a person set by hand, although it may name the message as its source.
-    if fact.actor == "processor" and thread == other and number.isdecimal() and later.isdecimal():
-        return int(later) > int(number)
+    if fact.actor == "processor" and statement is not None and other is not None and statement[0] == other[0]:
+        return other[1] > statement[1]
     return fact.updated_at > source.stated_at
 
 

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from ...extract.keys import slug
 from ...kinds import message_ref
-from ...messages.message import Message, text_parts
+from ...messages.message import Message, split_message_id, text_parts
 from ...records import Entry, Event, Fact, FactVersion, Learning, Link, Ref, view_of
 from ...stores.base import Change, Delete, EntryFilter, Expect, Load, Put
 from ..core import Core
@@ -266,8 +266,8 @@ async def messages_about(
     out: list[str] = []
     near: list[str] = []
     for hit in hits:
-        thread, _, seq = hit.id.rpartition("#")
-        behind = asked.seq - int(seq) if thread == asked.thread else None
+        parts = split_message_id(hit.id)
+        behind = asked.seq - parts[1] if parts is not None and parts[0] == asked.thread else None
         if behind is not None and behind <= 0:
             continue
         shared = len(request_terms & terms(hit.text))
