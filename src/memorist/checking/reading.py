@@ -92,7 +92,7 @@ def _read_data(path: Path) -> object:
         raise InvalidValue(f"{path.name} is not YAML: {problem}") from problem
 
 
-def _convert(path: Path, fields: Any) -> Case:
+def _convert(path: Path, fields: object) -> Case:
     if isinstance(fields, Case):
         return msgspec.structs.replace(fields, file=str(path))
     if not isinstance(fields, Mapping):

@@ -176,7 +176,7 @@ def _refuse_awaitables(name: str, call: Callable[..., object]) -> Callable[[Sequ
     return guarded
 
 
-def _drop(awaitable: Awaitable[Any]) -> None:
+def _drop(awaitable: Awaitable[object]) -> None:
     close = getattr(awaitable, "close", None)
     if callable(close):
         close()

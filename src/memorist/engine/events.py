@@ -361,7 +361,7 @@ class Events(MemoryNoun[Event]):
             "location": record.location,
         }  # fmt: skip
 
-    async def _change(self, ns: str, id: str, *, reason: str | None = None, **fields: Any) -> Event:
+    async def _change(self, ns: str, id: str, *, reason: str | None = None, **fields: object) -> Event:
         starts_at, ends_at = fields.pop("valid_from", None), fields.pop("valid_until", None)
         changed = self._checked(starts_at=starts_at, ends_at=ends_at, **fields)
         return await self._update(ns, id, "update", changed, reason)

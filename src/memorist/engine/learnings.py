@@ -459,7 +459,7 @@ class Learnings(MemoryNoun[Learning]):
             "metadata": _without_previous(record.metadata),
         }  # fmt: skip
 
-    async def _change(self, ns: str, id: str, *, reason: str | None = None, **fields: Any) -> Learning:
+    async def _change(self, ns: str, id: str, *, reason: str | None = None, **fields: object) -> Learning:
         changed = self._checked(content=fields.pop("text", None), **fields)
         return await self._update(ns, id, changed, reason)
 

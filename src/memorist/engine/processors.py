@@ -573,7 +573,7 @@ def _folded(key: str) -> str:
     return re.sub(r"[\W_]+", "", key).casefold()
 
 
-def _folded_value(value: Any) -> bytes:
+def _folded_value(value: object) -> bytes:
     from ..values import fingerprint_json
 
     return fingerprint_json(" ".join(value.split()).casefold() if isinstance(value, str) else value)

@@ -31,7 +31,7 @@ DELETED = "deleted"
 """The status of a deleted memory in its history."""
 
 
-def _check_sentence(text: Any) -> str:
+def _check_sentence(text: object) -> str:
     return check_text(text, "text", limit=MAX_TEXT_CHARACTERS)
 
 

@@ -106,7 +106,7 @@ def as_messages(value: object) -> list[JsonObject]:
     )
 
 
-def _fields(value: Any) -> JsonObject | None:
+def _fields(value: object) -> JsonObject | None:
     if not isinstance(value, Built) or not isinstance(value.arguments, Mapping):
         return None
     fields = dict(value.arguments)

@@ -214,7 +214,7 @@ async def _tried(core: RemoteCore, step: JsonMapping) -> object:
 
 
 def _put_argument(
-    parameter: Parameter, value: Any, query: dict[str, str], body: JsonObject, headers: dict[str, str]
+    parameter: Parameter, value: object, query: dict[str, str], body: JsonObject, headers: dict[str, str]
 ) -> None:
     if parameter.location == "header":
         if value is not None:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -103,7 +103,7 @@ class RemoteExporting:
     def __init__(self, core: RemoteCore) -> None:
         self._core = core
 
-    async def export(self, path: str | os.PathLike[str], **options: Any) -> Transfer:
+    async def export(self, path: str | os.PathLike[str], **options: object) -> Transfer:
         """Write the same file or folder as a local export would, then delete the copy."""
         import memorist
 
