@@ -7,7 +7,7 @@ transaction. Read this module first, then `facts/facts.py` for a noun, and `stor
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from datetime import datetime
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypedDict, TypeVar, Unpack, cast
@@ -291,6 +291,20 @@ class Core:
         _check_keys(overlay.changes)
         if overlay.changes:
             await self.apply_guarded(overlay.changes, overlay.relied_on)
+
+    @property
+    def collected(self) -> list[Change]:
+        """These are the changes that the open batch has collected so far; outside a batch there are none."""
+        return [] if self.batch is None else self.batch.changes
+
+    async def together(self, work: Callable[[Core], Awaitable[T]]) -> T:
+        """Commit everything that some work writes at once: with the open batch, or in a batch of its own."""
+        if self.batch is not None:
+            return await work(self)
+        batch = self.batched()
+        result = await work(batch)
+        await self.commit(batch)
+        return result
 
     def watch_thread(self, id: str, ns: str) -> None:
         """Make the open batch fail on commit if the thread is in another namespace by then."""

@@ -6,8 +6,9 @@ update or deletion here calls their methods, so the history, lineage and audit t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from itertools import pairwise
 from operator import attrgetter
 from typing import Any, Literal, TypeVar, cast
@@ -296,17 +297,7 @@ class Memories:
             if approved is None:
                 record = await noun(core)._undo(versions, approved=False)
                 return None if record is None else remembered(record, core.at())
-            # One commit for both: the candidate returns to the queue only if its memory is undone.
-            batch = core if core.batch is not None else core.batched()
-            record = await noun(batch)._undo(versions, approved=True)
-            await batch.apply(
-                Expect(Candidate, approved.row_key, approved.version),
-                Put(msgspec.structs.replace(approved, approved_as=None, updated_at=core.at())),
-                audit(core, "undo", "candidate", f"{space}/{approved.id}"),
-            )
-            if batch is core:
-                return None if record is None else remembered(record, core.at())
-            await core.commit(batch)
+            await core.together(partial(_undo_approval, noun, versions, approved))
             return await self.get(f"{kind}:{key}", ns=space)
         raise NotFound(f"no memory {id!r}", namespace=space)
 
@@ -438,6 +429,21 @@ class Memories:
                     break
                 cursor = reference(rows[-1]).key
         return items
+
+
+async def _undo_approval(
+    noun: type[MemoryNoun[Any]], versions: Sequence[MemoryRecord], candidate: Candidate, batch: Core
+) -> None:
+    """Undo a memory that was approved, and return its candidate to the queue.
+
+    Both are changes of one batch, so the candidate waits again only if its memory is undone.
+    """
+    await noun(batch)._undo(versions, approved=True)
+    await batch.apply(
+        Expect(Candidate, candidate.row_key, candidate.version),
+        Put(msgspec.structs.replace(candidate, approved_as=None, updated_at=batch.at())),
+        audit(batch, "undo", "candidate", f"{candidate.ns}/{candidate.id}"),
+    )
 
 
 def noun_of(core: Core, kind: str) -> MemoryNoun[Any]:

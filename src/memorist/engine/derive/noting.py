@@ -97,7 +97,7 @@ class Noting:
     @property
     def changes(self) -> list[Change]:
         """These are the changes from the notes so far."""
-        return [] if self.core.batch is None else list(self.core.batch.changes)
+        return list(self.core.collected)
 
     async def note(self, note: Note, source: Source) -> None:
         """Carry out one note. A note that cannot be stored is refused, and affects no other note."""

@@ -232,8 +232,7 @@ class Reading:
 
     async def _learn(self, wishes: Items, batch: Core) -> None:
         """Store what the user prefers, with the trust and the time of their own words."""
-        assert batch.batch is not None
-        changes, stored = batch.batch.changes, set[str]()
+        changes, stored = batch.collected, set[str]()
         for item, message in wishes:
             id, begin = learning_id(str(item.value)), len(changes)
             if id in stored:  # a preference that a batch repeats counts once

@@ -92,7 +92,7 @@ class Retracting:
         core, ns = self._core, self._ns
         before = await self._message_meant(item, message)
         await self._cancel_events(item, message, "" if before is None else before.id)
-        changes = [*changes, *(self._batch.batch.changes if self._batch.batch else ())]
+        changes = [*changes, *self._batch.collected]
         if before is not None:
             marked = [before.id]
         elif item.is_everything:

@@ -610,14 +610,9 @@ class Facts(MemoryNoun[Fact]):
         core = self._core
         space, key = core.scope.resolve_writable(ns, key)
         check_name(key, "fact key")
-        if core.batch is not None:
-            return await self._undo_request(space, key)
 
         async def attempt() -> Sequence[Fact | None]:
-            # A new batch for each attempt: the request is undone in one commit, or not at all.
-            batch = core.batched()
-            facts = await Facts(batch)._undo_request(space, key)
-            await core.commit(batch)
+            facts = await core.together(lambda batch: Facts(batch)._undo_request(space, key))
             return await core.get_many(Fact, [(space, fact.key) for fact in facts])
 
         return [fact for fact in await core.retry(attempt) if fact is not None]
