@@ -81,7 +81,7 @@ def _joined(first: object, second: object) -> object:
     return [*_parts(first), *_parts(second)]
 
 
-def _parts(content: Any) -> list[Any]:
+def _parts(content: Any) -> list[object]:
     return [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
 
 

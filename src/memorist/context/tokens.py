@@ -208,7 +208,7 @@ def _takes(function: Callable[..., object], name: str) -> bool:
     return any(parameter.name == name or parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
 
 
-def _tokenizer_name(tokenizer: object) -> str:
+def _tokenizer_name(tokenizer: Any) -> str:
     """Return a name that identifies the vocabulary, so that counts from another tokenizer are not reused."""
     name = getattr(tokenizer, "name_or_path", None) or getattr(tokenizer, "name", None)
     if isinstance(name, str) and name:

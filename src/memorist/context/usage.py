@@ -141,7 +141,7 @@ def _usage(fields: JsonMapping, whole: str, output: str, cached: object, written
     return Usage(_number(fields.get(whole)), _number(fields.get(output)), _number(cached), _number(written))
 
 
-def _fields(value: object) -> JsonMapping:
+def _fields(value: Any) -> JsonMapping:
     if isinstance(value, Mapping):
         return value
     if hasattr(value, "model_dump"):

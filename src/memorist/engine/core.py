@@ -117,7 +117,7 @@ class Core:
         return self._get_opening(record_type, key)
 
     async def _get_message(self, key: Key) -> Any:
-        message: Any = await self._get_opening(Message, key)
+        message: object = await self._get_opening(Message, key)
         return (await self._whole([message]))[0]
 
     async def _whole(self, rows: list[Any]) -> list[Any]:

@@ -9,7 +9,7 @@ immediately.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import cast
 
 import msgspec
 
@@ -56,7 +56,7 @@ class Overlay:
         self._cleared: dict[str, list[DeleteRange]] = {}
         """Ranges in the underlying store that the batch deletes, by table."""
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         # Searches, claims and the like are answered by the store itself: they know only what is committed.
         return getattr(self.below, name)
 

@@ -494,7 +494,7 @@ async def collect_uploads(core: Core) -> int:
     return total
 
 
-def _as_put(item: Any, ttl: Any, absent: bool) -> RecordPut:
+def _as_put(item: object, ttl: Any, absent: bool) -> RecordPut:
     if isinstance(item, RecordPut):
         return item
     if not isinstance(item, tuple | list) or len(item) != 2:
@@ -511,7 +511,7 @@ def _encoded(data: object) -> tuple[str, bytes]:
     return "json", json_bytes(data, "data", MAX_RECORD_BYTES)
 
 
-def _decoded(form: str, data: bytes) -> Any:
+def _decoded(form: str, data: bytes) -> object:
     return data if form == "bytes" else decode_json(data)
 
 

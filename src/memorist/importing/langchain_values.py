@@ -43,7 +43,7 @@ class Built(msgspec.Struct, frozen=True):
     arguments: Any
 
 
-def loaded(kind: Any, data: Any) -> object:
+def loaded(kind: object, data: Any) -> object:
     """Decode a value from its type and bytes. Raises ValueError if it cannot be decoded safely."""
     if kind == "null" or data is None:
         return None
@@ -145,7 +145,7 @@ def _call(call: JsonMapping) -> JsonObject:
     return {"id": str(call.get("id") or ""), "type": "function", "function": function}
 
 
-def plain(value: object) -> Any:
+def plain(value: object) -> object:
     """Return a value as JSON data. An object becomes its arguments, and bytes and other types become the name of their
     type."""
     if isinstance(value, Built):

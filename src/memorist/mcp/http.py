@@ -105,7 +105,7 @@ class Endpoint:
 def _limited(server: Host, request: Request, key: ApiKey) -> Callable[[Work, bool], Coroutine[object, None, object]]:
     """Run a request under the limits of the API: the rate limit of its key, and the number of concurrent requests."""
 
-    async def run(work: Work, heavy: bool) -> Any:
+    async def run(work: Work, heavy: bool) -> object:
         if heavy:
             server.limited(request, key, heavy=True)
         return await server.beside(work)

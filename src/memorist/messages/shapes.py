@@ -47,7 +47,7 @@ def _extra(extra: Mapping[str, object], flaws: list[str]) -> JsonObject:
     return fields
 
 
-def _calls(calls: object, flaws: list[str]) -> list[Any]:
+def _calls(calls: object, flaws: list[str]) -> list[object]:
     if not isinstance(calls, list | tuple):
         flaws.append("tool_calls is not a list")
         calls = [calls]

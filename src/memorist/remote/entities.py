@@ -54,7 +54,7 @@ class RemoteEntities(Entities):
     def _remote(self) -> RemoteCore:
         return cast("RemoteCore", self._core)
 
-    async def _load_once(self, key: tuple[str, str, str], source: _Source) -> Any:
+    async def _load_once(self, key: tuple[str, str, str], source: _Source) -> object:
         pause = 0.005
         while True:
             view = await self._remote.call("entity_cache.lease", type=key[1], id=key[2])
@@ -65,7 +65,7 @@ class RemoteEntities(Entities):
             await self._core.runtime.sleep(pause)
             pause = min(0.25, pause * 1.5)
 
-    async def _load_under(self, key: tuple[str, str, str], owner: str, source: _Source) -> Any:
+    async def _load_under(self, key: tuple[str, str, str], owner: str, source: _Source) -> object:
         office, lease = self._state, {"type": key[1], "id": key[2], "owner": owner}
         office.stats.loads += 1
         try:

@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 class RemoteTaskRun(AsyncTaskRun):
     """Represents a task while this worker runs it, over a remote memory."""
 
-    _kept_as: Keep | None = None
+    kept_as: Keep | None = None
     """This is the `keep` argument as the caller passed it. The server interprets it."""
 
     async def __aenter__(self) -> Self:
         held: Held = await self._acquire(
             lambda: self._remote.call(
                 "leases.take", task_id=self.task_id, owner=self._owner, ns=self._ns,
-                lease=self._lease.total_seconds(), keep=self._kept_as,
+                lease=self._lease.total_seconds(), keep=self.kept_as,
             )
         )  # fmt: skip
         self._saved = self._as_saved(held, dict.fromkeys(held.completed))
@@ -80,7 +80,7 @@ class RemoteTaskRun(AsyncTaskRun):
         try:
             held = await self._remote.call(
                 "leases.save", **self._lease_fields(), step=step, done=done, effects=list(self._effects or ()),
-                finish=fields.get("status") == "done", lease=self._lease.total_seconds(), keep=self._kept_as, **sent,
+                finish=fields.get("status") == "done", lease=self._lease.total_seconds(), keep=self.kept_as, **sent,
             )  # fmt: skip
         except BaseException:
             change_back(self.state, replaced, extend or {})
@@ -123,5 +123,5 @@ def run_task(
     if core.batch is not None:
         raise UsageError("a task cannot run inside a batch; use task.batch() inside the task")
     run = RemoteTaskRun(cast("Core", core), task_id, cast(str, ns), lease, kept_steps, state, wait)
-    run._kept_as = keep
+    run.kept_as = keep
     return run

@@ -791,7 +791,7 @@ class Facts(MemoryNoun[Fact]):
         """
         core = self._core
         changed_at = at or core.at()
-        fields: dict[str, Any] = {} if status in ("rejected", "ended") else {"value": None}
+        fields: dict[str, object] = {} if status in ("rejected", "ended") else {"value": None}
         if status == "ended":
             fields["valid_until"] = until or changed_at
         if source is not None:

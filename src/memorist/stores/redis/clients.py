@@ -34,7 +34,7 @@ _FOR_SERVERS = ("connection_class", "host", "port")
 
 
 class _Pool(redis.ConnectionPool):
-    def get_connection(self, *args: object, **options: object) -> Any:
+    def get_connection(self, *args: Any, **options: Any) -> Any:
         try:
             return super().get_connection(*args, **options)
         except (RedisError, OSError) as error:
