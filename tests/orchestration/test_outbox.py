@@ -287,19 +287,19 @@ async def test_indexing_is_tried_again_for_as_long_as_it_fails(
 ) -> None:
     from memorist.engine.derive.indexing import Indexer
 
-    finished = Indexer._finished
+    finished = Indexer._finish_entries
 
     async def breaks(self: Any, *given: Any) -> Any:
         raise ValueError
 
-    monkeypatch.setattr(Indexer, "_finished", breaks)
+    monkeypatch.setattr(Indexer, "_finish_entries", breaks)
     thread, receipts = await said(memory, "I live in Lisbon.")
     for _ in range(3 * MAX_ATTEMPTS):
         await outbox(memory).drain()
         clock.advance(400)
     assert await do(memory.jobs.dead()) == []
     assert any("jobs in index failed" in one and "ValueError" in one for one in (await do(memory.doctor())).problems)
-    monkeypatch.setattr(Indexer, "_finished", finished)
+    monkeypatch.setattr(Indexer, "_finish_entries", finished)
     await do(memory.threads.append(thread.id, "And I work as a nurse."))
     await outbox(memory).drain()
     assert (await location(memory)).value == "Lisbon"

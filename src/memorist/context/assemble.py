@@ -264,7 +264,10 @@ class _Assembly:
         while True:
             rounds -= 1
             plan, summary = self._plan(self._capped(self.room - spent - _tokens(memory)))
-            statements, left = self._statements_in(plan.keep, summary, lines), self._left(spent, plan, summary)
+            statements, left = (
+                self._statements_in(plan.keep, summary, lines),
+                self._count_tokens_left(spent, plan, summary),
+            )
             wasted = left - ceiling >= MIN_CUT_TOKENS and any(fate.for_room for fate in fates)
             if statements.agrees(fates) and not wasted:
                 return plan, summary, memory, fates
@@ -291,7 +294,7 @@ class _Assembly:
             plan = msgspec.structs.replace(plan, keep=without_repeated(plan.keep, self.counter))
         if not self.items:
             return plan, summary, None, []
-        left = self._left(spent, plan, summary) - (0 if spent or summary else LEAD_TOKENS)
+        left = self._count_tokens_left(spent, plan, summary) - (0 if spent or summary else LEAD_TOKENS)
         if self.parts.fold_tokens is not None and self.budget.memory is None:
             self.staying = min(left, self._staying_ceiling(self.parts.fold_tokens, plan, summary))
             self.offered = best_items(self.items, self.staying, self.counter.count)
@@ -318,7 +321,7 @@ class _Assembly:
     def _statements_in(self, window: Sequence[Unit], summary: Message | None, lines: Sequence[ProfileLine]) -> Said:
         return Said((*self.head, *window, *self.parts.input), lines, summary)
 
-    def _left(self, spent: int, plan: Plan, summary: Message | None) -> int:
+    def _count_tokens_left(self, spent: int, plan: Plan, summary: Message | None) -> int:
         """Return the tokens left for recalled items after the profile, the planned history and the summary, capped at
         the ceiling of the memory section."""
         left = self.room - spent - self.head_tokens - total_tokens(plan.keep) - _tokens(summary)
@@ -406,12 +409,12 @@ class _Assembly:
             else:
                 raise self._over({"pinned": tokens})
         if len(dropped) > len(plan.drop):
-            about = self._refitted(about, keep, summary, tokens)
+            about = self._refit_items(about, keep, summary, tokens)
             dropped.sort(key=_position)
             plan = msgspec.structs.replace(plan, keep=tuple(keep), drop=tuple(dropped))
         return self._context(plan, summary, about, lead, always, tokens)
 
-    def _refitted(
+    def _refit_items(
         self, about: _Remembered, keep: Sequence[Unit], summary: Message | None, history_tokens: int
     ) -> _Remembered:
         """Return the recalled items, which are chosen again if some are no longer duplicates because units were

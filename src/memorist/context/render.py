@@ -92,7 +92,7 @@ def response_items(messages: Sequence[Message], *, lasting: Collection[Message] 
     messages, instructions and pinned messages stay in front of it.
     """
     last = _last_compaction(messages, "openai")
-    before = [] if last is None else _surviving(messages[:last], lasting)
+    before = [] if last is None else _find_surviving(messages[:last], lasting)
     items = [item for message in before for item in message.responses()]
     return [*items, *after_compaction([item for message in messages[last or 0 :] for item in message.responses()])]
 
@@ -131,7 +131,7 @@ def _from_compaction(messages: Sequence[Message], lasting: Collection[Message]) 
     end = last + 1
     while end < len(messages) and carries_results(messages[end]):
         end += 1
-    return [*messages[last:end], *_surviving(messages[:last], lasting), *messages[end:]]
+    return [*messages[last:end], *_find_surviving(messages[:last], lasting), *messages[end:]]
 
 
 def _last_compaction(messages: Sequence[Message], provider: Provider) -> int | None:
@@ -143,7 +143,7 @@ def _last_compaction(messages: Sequence[Message], provider: Provider) -> int | N
     return None
 
 
-def _surviving(messages: Sequence[Message], lasting: Collection[Message]) -> list[Message]:
+def _find_surviving(messages: Sequence[Message], lasting: Collection[Message]) -> list[Message]:
     """Return the messages before a compaction that are still sent, keeping calls together with their results."""
     groups: list[list[Message]] = []
     for message in messages:
@@ -214,7 +214,7 @@ def transcript(messages: Iterable[Message]) -> str:
     return "\n\n".join(line for message in messages for line in _lines(message))
 
 
-def _quoted(text: str) -> str:
+def _quote_labels(text: str) -> str:
     """Quote lines such as `Assistant:`, so that they cannot be mistaken for another speaker's turn."""
     return _SPEAKER.sub("> ", text)
 
@@ -224,14 +224,14 @@ def _lines(message: Message) -> list[str]:
     results = message.tool_results
     speaker = message.name or message.role.capitalize()
     if results and message.role == "tool":
-        return [f"Tool: {_quoted(message.text)}"]
+        return [f"Tool: {_quote_labels(message.text)}"]
     for result in results:
-        lines.append(f"Tool: {_quoted(text_of(result.content))}")
+        lines.append(f"Tool: {_quote_labels(text_of(result.content))}")
     text = (
         text_of([block for block in message.content if block.get("type") != "tool_result"]) if results else message.text
     )
     if text:
-        lines.append(f"{speaker}: {_quoted(text)}")
+        lines.append(f"{speaker}: {_quote_labels(text)}")
     lines += [f"{speaker} calls {call.name}({_arguments(call.arguments)})" for call in message.tool_calls]
     return lines
 

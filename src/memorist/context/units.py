@@ -215,9 +215,9 @@ class Grouper:
             self._pending.clear()
             last = carriers[-1].position
             return [self._unit((message, *(c.message for c in carriers)), position, last, exchange=True)]
-        return self._mended(message, calls, position)
+        return self._repair_exchange(message, calls, position)
 
-    def _mended(self, message: Message, calls: list[ToolCall], position: int) -> list[Unit]:
+    def _repair_exchange(self, message: Message, calls: list[ToolCall], position: int) -> list[Unit]:
         """Repair an exchange whose results are missing, duplicated, misplaced or mixed with other text."""
         message, names = _distinct_ids(message, calls)
         first: dict[str, list[_Carrier]] = {}

@@ -127,7 +127,7 @@ class Learnings(MemoryNoun[Learning]):
         async def attempt() -> Learning:
             # Read first: if a source is forgotten after this line, the commit fails and the next attempt sees it.
             held = await guard(self._core, new.sources)
-            if held.forgotten or (self._core.scope.actor != "user" and await self._refused(new)):
+            if held.forgotten or (self._core.scope.actor != "user" and await self._is_refused(new)):
                 return msgspec.structs.replace(new, status="rejected")
             fresh = new
             old = await self._core.get(Learning, fresh.ns, fresh.id)
@@ -135,12 +135,12 @@ class Learnings(MemoryNoun[Learning]):
                 # The learning with this id was reworded since, so the content needs an id of its own.
                 fresh = msgspec.structs.replace(new, id=learning_id(f"{new.id} {new.content}", new.subject))
                 old = await self._core.get(Learning, fresh.ns, fresh.id)
-            learning = fresh if old is None else _again(old, fresh)
+            learning = fresh if old is None else _confirm(old, fresh)
             if old is not None and old.status == DELETED:
                 learning = _with_previous(fresh, old)
             changes = self._changes(learning, old, "add" if old is None else "reinforce", held.sources)
             if new.type == "correction":
-                changes += await self._contradicted(learning, corrects)
+                changes += await self._contradiction_changes(learning, corrects)
             results = await self._core.apply(*changes, *held.changes)
             return results.written(learning)
 
@@ -251,7 +251,7 @@ class Learnings(MemoryNoun[Learning]):
             >>> memory.learnings.reinforce(learning.id, user="ada").confidence
             0.6
         """
-        return await self._move(id, user, "reinforce", _surer)
+        return await self._move(id, user, "reinforce", _raise_confidence)
 
     async def weaken(self, id: str, *, user: str | None = None) -> Learning:
         """Lower the confidence of a learning that proved wrong, and return the learning.
@@ -382,7 +382,7 @@ class Learnings(MemoryNoun[Learning]):
 
         return await self._core.retry(attempt)
 
-    async def _refused(self, new: Learning) -> bool:
+    async def _is_refused(self, new: Learning) -> bool:
         marks = [self._tombstone(new, source).row_key[1:] for source in new.sources or ("",)]
         return any(await self._core.get_many(Tombstone, marks))
 
@@ -422,7 +422,7 @@ class Learnings(MemoryNoun[Learning]):
         expected = Expect(Learning, learning.row_key, 0 if old is None else old.version)
         return [expected, *written_changes(self._core, learning, action, sources)]
 
-    async def _contradicted(self, correction: Learning, named: str | None) -> list[Change]:
+    async def _contradiction_changes(self, correction: Learning, named: str | None) -> list[Change]:
         terms = content_terms(correction.content)
         changes: list[Change] = []
         for row in await self._core.scan(Learning, correction.ns):
@@ -655,11 +655,11 @@ def content_terms(content: str) -> frozenset[str]:
     """Return the stemmed content words of a learning, except overly common ones."""
     from ..recall.analyze import tokens
 
-    return frozenset(term for term in tokens(content) if term not in _generic())
+    return frozenset(term for term in tokens(content) if term not in _generic_words())
 
 
 @cache
-def _generic() -> frozenset[str]:
+def _generic_words() -> frozenset[str]:
     """Return words that are too common to show that two learnings are about the same subject."""
     from ..languages import rules
 
@@ -671,11 +671,11 @@ def _same_thing(terms: frozenset[str], other: frozenset[str]) -> bool:
     return shorter > 0 and len(terms & other) >= MIN_SAME_SIMILARITY * shorter
 
 
-def _surer(confidence: float) -> float:
+def _raise_confidence(confidence: float) -> float:
     return confidence + REINFORCED_DOUBT * (1 - confidence)
 
 
-def _again(old: Learning, new: Learning) -> Learning:
+def _confirm(old: Learning, new: Learning) -> Learning:
     confidence = max(old.confidence, new.confidence)
     # A learning whose time is over holds again without an end, unless the new statement says until when.
     is_over = has_lapsed(old, new.updated_at)
@@ -684,7 +684,7 @@ def _again(old: Learning, new: Learning) -> Learning:
         valid_from=new.valid_from or old.valid_from,
         valid_until=new.valid_until if is_over else new.valid_until or old.valid_until,
         scope=new.scope if new.scope == "standing" else old.scope,
-        confidence=_surer(confidence),
+        confidence=_raise_confidence(confidence),
         sources=tuple(dict.fromkeys((*old.sources, *new.sources))),
         status="active",
         updated_at=max(old.updated_at, new.updated_at),

@@ -293,7 +293,7 @@ class Memories:
             versions = await noun(core)._versions(space, key)
             if not versions:
                 continue
-            approved = await self._approved(space, f"{kind}:{key}", versions[-1])
+            approved = await self._find_approval(space, f"{kind}:{key}", versions[-1])
             if approved is None:
                 record = await noun(core)._undo(versions, approved=False)
                 return None if record is None else remembered(record, core.at())
@@ -311,7 +311,7 @@ class Memories:
                 return record
         return None
 
-    async def _approved(self, ns: str, id: str, last: MemoryRecord) -> Candidate | None:
+    async def _find_approval(self, ns: str, id: str, last: MemoryRecord) -> Candidate | None:
         """Return the candidate whose approval was the last change to a memory, or None if something else changed it."""
         candidates = await self._core.scan(Candidate, ns, where=parse_filter({"approved_as": id}))
         fits = [candidate for candidate in candidates if _is_result(candidate, last)]

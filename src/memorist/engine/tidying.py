@@ -142,7 +142,7 @@ class Plans:
         )  # fmt: skip
         if limit is not None:
             await count_tokens(self._core, answer.usage.input_tokens + answer.usage.output_tokens)
-        return _checked(answer, shown, by_id)
+        return _check_proposals(answer, shown, by_id)
 
     async def apply(self, plan: Plan) -> Plan:
         """Carry out a plan in one transaction, and return the applied plan.
@@ -314,7 +314,9 @@ class AsyncPlan:
         return await self._plans.undo(self.plan.id, ns=self.plan.ns)
 
 
-def _checked(answer: Completion, shown: Sequence[Known], by_id: dict[str, Known]) -> tuple[list[Proposal], list[str]]:
+def _check_proposals(
+    answer: Completion, shown: Sequence[Known], by_id: dict[str, Known]
+) -> tuple[list[Proposal], list[str]]:
     """Return the proposals in a model's answer that pass the checks, and why the others were refused."""
     from ..extract.writer.tidying import Proposal, check_proposal
 

@@ -273,7 +273,7 @@ class Candidates:
         if vectors is None or scoped.embedder is None or scoped.vectors is not None:
             return before, []
         near = await self._search_vectors(scoped, scoped.embedder, vectors, count, results)
-        results.spread.append(await call(_sampled, scoped.sample, vectors))
+        results.spread.append(await call(_sample_cosines, scoped.sample, vectors))
         return near + before, []
 
     async def _search_vectors(
@@ -304,7 +304,7 @@ class Candidates:
                 continue
             if isinstance(index, list):
                 keys += await self._search_vectors(scoped, name, vectors, count, results)
-                results.earlier[name][1].append(await call(_sampled, index, vectors))
+                results.earlier[name][1].append(await call(_sample_cosines, index, vectors))
             elif len(index):
                 near, spread, dated = await call(_nearest, index, vectors, count, self._only, self._query)
                 results.earlier[name][1].append(spread)
@@ -467,7 +467,7 @@ def _by_embedder(entries: Sequence[Entry], present: str | None) -> dict[str, lis
     return out
 
 
-def _sampled(sample: Sequence[bytes], vectors: Vectors) -> Spread:
+def _sample_cosines(sample: Sequence[bytes], vectors: Vectors) -> Spread:
     """Return the number, mean and standard deviation of cosines in a namespace, estimated from a sample of its
     vectors."""
     import numpy as np

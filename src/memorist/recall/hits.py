@@ -70,7 +70,7 @@ class Hits:
         reranker = self._reader.shared.reranker
         if reranker is not None:
             most = max(most, MAX_RERANKED_TEXTS)
-        ranked = _merged(pools, rankings, wanted)
+        ranked = _merge_pools(pools, rankings, wanted)
         words = self._word_vectors(pools[0].query) if documents else None
         if words is None:
             rows = await self._with_texts(chosen(ranked, last, most))
@@ -82,7 +82,7 @@ class Hits:
         rows = without_repeats(rows)
         verdict = None
         if reranker is not None and len(rows) > 1:
-            rows, verdict = await self._reranked(reranker, pools[0].query, rows)
+            rows, verdict = await self._rerank(reranker, pools[0].query, rows)
         if wanted.max_tokens is None:
             rows = (rows if wanted.bare else merge_chunks(rows))[wanted.offset : last]
         else:
@@ -100,7 +100,7 @@ class Hits:
         embedder = self._reader.shared.embedder
         return embedder.word_vectors if embedder is not None and query.language == "english" else None
 
-    async def _reranked(self, reranker: Reranking, query: Query, rows: list[Row]) -> tuple[list[Row], Verdict]:
+    async def _rerank(self, reranker: Reranking, query: Query, rows: list[Row]) -> tuple[list[Row], Verdict]:
         """Return the best candidates of a ranking in the reranker's order.
 
         Each rank keeps its score, so that scores stay comparable.
@@ -130,7 +130,7 @@ class Hits:
         rows: Sequence[Row],
         verdict: Verdict | None,
     ) -> list[Hit]:
-        replaced = await self._replaced(rows)
+        replaced = await self._find_replacements(rows)
         hits = [
             _hit(
                 self._reader.org, row,
@@ -141,7 +141,7 @@ class Hits:
         ]  # fmt: skip
         return sorted(hits, key=lambda hit: (-hit.score, hit.superseded_by is not None))
 
-    async def _replaced(self, rows: Sequence[Row]) -> dict[str, str]:
+    async def _find_replacements(self, rows: Sequence[Row]) -> dict[str, str]:
         """Return the replacements of superseded hits, by the fact's id: its current text, or the statement that
         retracted it."""
         # A fact marks only the statements in its own namespace.
@@ -214,7 +214,7 @@ def _by_sentences(question: str, rows: list[Row], words: WordVectors, most: int)
     return out
 
 
-def _merged(pools: Sequence[Pool], rankings: Sequence[Ranking], wanted: Wanted) -> Iterator[Row]:
+def _merge_pools(pools: Sequence[Pool], rankings: Sequence[Ranking], wanted: Wanted) -> Iterator[Row]:
     """Yield the candidates of all pools, best first and without repetitions. Scores of pools other than the first are
     reduced."""
     if len(pools) == 1:

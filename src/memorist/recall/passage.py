@@ -69,9 +69,9 @@ def passage(
     room = max_tokens - 2 * count(CUT) - 1
     order = sorted(range(len(pieces)), key=lambda index: (-worth[index], index))
     for index in order[:8]:
-        first, last = _grown(index, worth, costs, room)
+        first, last = _grow_run(index, worth, costs, room)
         while last >= first:
-            cut = _written(text, pieces, first, last, max_tokens, count)
+            cut = _write_run(text, pieces, first, last, max_tokens, count)
             if cut:
                 return cut
             first, last = (first + 1, last) if index > first and worth[first] <= worth[last] else (first, last - 1)
@@ -83,7 +83,7 @@ def _read(text: str, terms: Sequence[str], count: Callable[[str], int]) -> Read:
     return pieces, _worth(pieces, terms), [count(piece.text) + 1 for piece in pieces]
 
 
-def _grown(index: int, worth: Sequence[float], costs: Sequence[int], room: int) -> tuple[int, int]:
+def _grow_run(index: int, worth: Sequence[float], costs: Sequence[int], room: int) -> tuple[int, int]:
     """Return the first and last piece of the run that grows from a piece while it fits. At each step, the better
     neighbour is added, or the following one if both are equally good."""
     first = last = index
@@ -101,7 +101,7 @@ def _grown(index: int, worth: Sequence[float], costs: Sequence[int], room: int) 
             spent += costs[first]
 
 
-def _written(
+def _write_run(
     text: str, pieces: Sequence[_Piece], first: int, last: int, max_tokens: int, count: Callable[[str], int]
 ) -> str:
     """Return the text of a run, with its heading and table header if they fit, or "" if the run alone does not fit."""
@@ -152,7 +152,7 @@ def sentences(text: str) -> list[str]:
 def alone(text: str, number: int) -> str:
     """Return one of the `sentences` of a text, by its index, with its heading, its table header and marks where text is
     left out."""
-    return _written(text, _pieces(text), number, number, len(text) + 1, len)
+    return _write_run(text, _pieces(text), number, number, len(text) + 1, len)
 
 
 def _pieces(text: str) -> list[_Piece]:

@@ -154,7 +154,7 @@ def rank(pool: Pool, weights: Weights | None = None) -> Ranking:
     lift = newest_first(pool, raw) + replacements_first(pool, raw)
     raw = raw + lift
     related, score = calibrate(pool, values, raw, weights)
-    order, connected = _order(pool, raw), _connected(pool, values)
+    order, connected = _order(pool, raw), _find_connected(pool, values)
     is_related = related >= weights.floors["question"]
     special = _passages(pool) | _of_a_time(pool, values)
     above = ((score >= weights.floors["hit"]) & is_related) | special
@@ -167,7 +167,7 @@ def rank(pool: Pool, weights: Weights | None = None) -> Ranking:
     return Ranking(order, raw, score, np.column_stack([parts, lift]), [*names, "newest"], connected, findable, above)
 
 
-def _connected(pool: Pool, values: Mapping[str, Floats]) -> Flags:
+def _find_connected(pool: Pool, values: Mapping[str, Floats]) -> Flags:
     """Return which candidates share a word with the question, are near it in meaning, or are from a time that it
     names."""
     zero = np.zeros(len(pool.entries))

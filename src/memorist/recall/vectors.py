@@ -272,13 +272,13 @@ def _top(scores: Floats, limit: int) -> NDArray[np.int64]:
     """Return the indices of the highest scores, best first."""
     if limit >= len(scores):
         return np.argsort(-scores, kind="stable")
-    likely = _likely(scores, limit) if len(scores) > 2 * _SPREAD_ROWS else None
+    likely = _find_likely(scores, limit) if len(scores) > 2 * _SPREAD_ROWS else None
     some = np.argpartition(-(scores if likely is None else scores[likely]), limit - 1)[:limit]
     some = np.sort(some if likely is None else likely[some])
     return some[np.argsort(-scores[some], kind="stable")]
 
 
-def _likely(scores: Floats, limit: int) -> NDArray[np.int64] | None:
+def _find_likely(scores: Floats, limit: int) -> NDArray[np.int64] | None:
     """Return the indices of scores above a threshold estimated from a sample. They include all of the best
     ones, and there are a few times as many as `limit`. Comparing a million scores with one number takes a tenth of the
     time needed to partition them.

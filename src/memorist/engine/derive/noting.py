@@ -162,8 +162,8 @@ class Noting:
             updated_at=source.stated_at, metadata={"quote": note.quote},
         )  # fmt: skip
         if current is not None and (note.op == "update" or same_value(current.value, note.value)):
-            fact = _updated(fact, current, note, source)
-        if await facts._refused(fact) is not None:
+            fact = _update_fact(fact, current, note, source)
+        if await facts._find_refused(fact) is not None:
             self._refuse(note, REJECTED_BEFORE)
             return
         if await self._is_old_news(key, current, source):
@@ -350,7 +350,7 @@ def _period(note: Note, start: datetime | None, end: datetime | None) -> tuple[d
     return start, None if start is not None and end is not None and end < start else end
 
 
-def _updated(fact: Fact, current: Fact, note: Note, source: Source) -> Fact:
+def _update_fact(fact: Fact, current: Fact, note: Note, source: Source) -> Fact:
     """Return the new version of a fact, with what the note leaves as it was."""
     fact = msgspec.structs.replace(fact, tags=current.tags, metadata={**current.metadata, **fact.metadata})
     if note.reason != "changed":

@@ -407,7 +407,7 @@ class Waiting:
         deadline = None if timeout is None else monotonic() + timeout
         outbox, tries = Outbox(self._core.shared, self._core.org), 0
         while True:
-            settled = await self._settled(many)
+            settled = await self._settle_receipts(many)
             open_ = [receipt for receipt in settled if receipt.derived == "pending" or not receipt.indexed]
             if not open_ or (deadline is not None and monotonic() >= deadline):
                 return settled
@@ -417,7 +417,7 @@ class Waiting:
                 return settled
             # Nothing is waiting any more: another worker has finished, or given up, since the receipts were read.
             if not sum(queue.waiting for queue in await Jobs(self._core).backlog()):
-                return await self._settled(many)
+                return await self._settle_receipts(many)
             # Another worker is doing it, or it waits for its next attempt.
             tries += 1
             await self._core.runtime.sleep(pause(tries, first=0.01, longest=0.2))
@@ -428,7 +428,7 @@ class Waiting:
         jobs = [job for job in await Jobs(self._core)._jobs(QUEUES) if job.item in items and job.status != "dead"]
         return bool(jobs) and all(job.status == "ready" and job.error for job in jobs)
 
-    async def _settled(self, receipts: Sequence[MessageReceipt]) -> list[MessageReceipt]:
+    async def _settle_receipts(self, receipts: Sequence[MessageReceipt]) -> list[MessageReceipt]:
         states = {
             thread: await receipt_states(self._core, thread)
             for thread in {receipt.message.thread for receipt in receipts}

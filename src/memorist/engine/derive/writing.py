@@ -127,12 +127,12 @@ class Writer:
         def refuse(reason: str, text: str) -> None:
             noting.outcome.refused.append(Refused(reason=reason, text=text, message=note.turn + 1))
 
-        typed = self._typed(note)
+        typed = self._convert_note(note)
         if isinstance(typed, str):
             refuse(typed, note.text)
             return
         # The gate comes first: what the policy refuses or holds, the application's rules cannot admit.
-        admission = await self._judged(noting, typed)
+        admission = await self._judge_note(noting, typed)
         verdict = self._extraction.verdict(typed, source.trust) if admission.verdict == "active" else admission.verdict
         if verdict == "refuse" and admission.classes:
             refuse(admission.reason, "")  # without its text, which is the personal data that the gate refuses
@@ -144,7 +144,7 @@ class Writer:
         else:
             await noting.note(typed, source)
 
-    async def _judged(self, noting: Noting, note: Note) -> Admission:
+    async def _judge_note(self, noting: Noting, note: Note) -> Admission:
         """Return the gate's verdict on a note, and count the notes that it holds for review or refuses."""
         if note.op not in ("add", "update"):
             return Admission()
@@ -154,7 +154,7 @@ class Writer:
         await noting.count(admission)
         return admission
 
-    def _typed(self, note: Note) -> Note | str:
+    def _convert_note(self, note: Note) -> Note | str:
         """Return the note, with its value converted to the type of its field if its key belongs to a schema, or a
         description of the problem.
         """
@@ -187,8 +187,8 @@ class Writer:
                 name = self._model.name
                 problem = f"the model {name!r} gave no list of operations, asked twice"
                 raise ModelError(problem, reason="invalid: no operations", retryable=False, status=None, model=name)
-            return _checked(decoded, request)
-        notes, refusals = _checked(decoded, request)
+            return _check_notes(decoded, request)
+        notes, refusals = _check_notes(decoded, request)
         repairable = [refusal for refusal in refusals if refusal.reason.startswith(REPAIRABLE)]
         is_hopeless = answer.stop == "length" or repeats_itself(answer.text) or (request.brief and not notes)
         if not repairable or is_hopeless:  # it would only run on again
@@ -202,7 +202,7 @@ class Writer:
             return notes, refusals
         if decoded is None:
             return notes, refusals
-        more, still_refused = _checked(decoded, request, taken=notes)
+        more, still_refused = _check_notes(decoded, request, taken=notes)
         # An item that the model withdraws instead of repairing it stays refused, for the reason it had at first.
         withdrawn = repairable[len(more) + len(still_refused) :]
         others = [refusal for refusal in refusals if refusal not in repairable]
@@ -348,7 +348,7 @@ def _worth_reading(turns: Sequence[Turn], context: Sequence[Turn]) -> bool:
     return any(turn.citable and turn.text.strip() and (asked or not is_small_talk(turn.text)) for turn in turns)
 
 
-def _checked(
+def _check_notes(
     decoded: tuple[list[Operation], list[Refused]], request: Request, *, taken: Sequence[Note] = ()
 ) -> tuple[list[Note], list[Refused]]:
     operations, malformed = decoded

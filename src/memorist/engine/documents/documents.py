@@ -98,7 +98,7 @@ class Documents:
 
         async def attempt() -> tuple[Document, bool]:
             old = await self._core.get(Document, new.ns, new.id)
-            if old is not None and not again and _same(old, new):
+            if old is not None and not again and _is_same(old, new):
                 return old, False
             # Chunks change only together with their document, whose version the commit expects.
             had = await self._core.scan(Chunk, new.ns, new.id)
@@ -359,7 +359,7 @@ def _part(piece: Piece, repeats: dict[str, int]) -> str:
     return name if repeats[name] == 1 else f"{name}-{repeats[name]}"
 
 
-def _same(old: Document, new: Document) -> bool:
+def _is_same(old: Document, new: Document) -> bool:
     return (old.digest, old.title, old.source, fingerprint_json(old.metadata)) == (
         new.digest,
         new.title,

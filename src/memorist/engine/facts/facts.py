@@ -142,7 +142,7 @@ class Facts(MemoryNoun[Fact]):
     async def _write(self, fact: Fact, expects: Sequence[Change], held: Guard | None = None) -> Fact:
         # The user may state a rejected value again; others may not bring it back from the same source.
         if self._core.scope.actor != "user":
-            refused = await self._refused(fact)
+            refused = await self._find_refused(fact)
             if refused is not None:
                 return refused
         changes = self._changes(fact) if held is None else [*self._changes(fact, sources=held.sources), *held.changes]
@@ -727,14 +727,14 @@ class Facts(MemoryNoun[Fact]):
         """Return the fact and all that must be committed with it; see `written_changes`."""
         return written_changes(self._core, fact, action, sources)
 
-    async def _refused(self, fact: Fact) -> Fact | None:
+    async def _find_refused(self, fact: Fact) -> Fact | None:
         """Return the stored version if the new value must not be written, because a tombstone says that it was
         rejected, corrected or forgotten when it came from the same source (or from no source).
         """
         return (await self._refused_of([fact])).get(0)
 
     async def _refused_of(self, facts: Sequence[Fact]) -> dict[int, Fact]:
-        """Do the same as `_refused` for several facts, by index. Values that may be written are left out."""
+        """Do the same as `_find_refused` for several facts, by index. Values that may be written are left out."""
         owners = [index for index, fact in enumerate(facts) for _ in fact.sources or (None,)]
         keys = [("fact", value_fingerprint(fact, source)) for fact in facts for source in fact.sources or (None,)]
         tombstones = await self._core.get_many(Tombstone, keys)

@@ -102,12 +102,12 @@ class Threads:
         if there is not None and new:
             raise taken(thread.id)
         if there is not None and there.ns != thread.ns:
-            raise _elsewhere(thread.id)
+            raise _elsewhere_error(thread.id)
         if is_named:
             core.watch_thread(thread.id, thread.ns)
             thread, numbers = await numbered(core, thread)
         expected = [Expect(Thread, thread.row_key, 0)] if new else []
-        changes = [Put(thread, absent=True), *numbers, *self._outliving(thread)]
+        changes = [Put(thread, absent=True), *numbers, *self._ownership_changes(thread)]
         stored = (await core.apply(*also, *expected, *changes)).stored(thread)
         return there or _replace(thread, version=stored.version)
 
@@ -246,7 +246,7 @@ class Threads:
                 thread = await self._core.get(Thread, asked.id)
                 if thread is not None:  # another writer was quicker
                     if thread.ns != asked.ns:
-                        raise _elsewhere(asked.id) from conflict
+                        raise _elsewhere_error(asked.id) from conflict
                     return await self._appending.append(asked.id, asked.ns, keyed_messages, expect)
                 # Anything else may succeed the next time, such as a race with a thread that was created and deleted
                 # meanwhile.
@@ -870,7 +870,7 @@ class Threads:
             raise _no_thread(id, self._core.moment)
         return thread
 
-    def _outliving(self, thread: Thread) -> list[Change]:
+    def _ownership_changes(self, thread: Thread) -> list[Change]:
         """Return the ownership link of an expiring thread, so that forgetting its user also deletes everything derived
         from it.
         """
@@ -882,7 +882,7 @@ class Threads:
         """Create a thread with a given id, and delete the remains of an expired thread with that id."""
         asked, changes = await fresh(self._core, asked)
         try:
-            await self._core.apply(*also, *changes, *self._outliving(asked))
+            await self._core.apply(*also, *changes, *self._ownership_changes(asked))
         except Conflict as conflict:
             return await self._existing(asked, new, conflict, is_guarded=bool(also))
         # `fresh` deletes the row of an expired thread before it writes this one, so versions begin again.
@@ -897,7 +897,7 @@ class Threads:
         if new:
             raise taken(asked.id) from conflict
         if thread.ns != asked.ns:
-            raise _elsewhere(asked.id)
+            raise _elsewhere_error(asked.id)
         return thread
 
     async def _delete_before(self, thread: Thread, seq: int) -> int:
@@ -981,7 +981,7 @@ def _as_pieces(request: Iterable[object]) -> list[Piece]:
         raise UsageError(f"pieces must come from a context: {wrong}") from wrong
 
 
-def _elsewhere(id: str) -> Conflict:
+def _elsewhere_error(id: str) -> Conflict:
     return Conflict(f"thread {id!r} exists in another namespace; choose another id")
 
 

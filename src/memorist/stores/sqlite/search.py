@@ -78,15 +78,17 @@ def search_text(
     match = " OR ".join(f'"{term}"' for term in coded(org, ns, " ".join(terms)).split())
     if only.beyond_kinds:
         # Filters on metadata run in Python. The generator decodes only as many rows as it takes to reach the limit.
-        ranked = (entry for entry in _live(cursor.execute(_FIND_RANKED, (match, org, ns)), now) if only.allows(entry))
+        ranked = (
+            entry for entry in _live_entries(cursor.execute(_FIND_RANKED, (match, org, ns)), now) if only.allows(entry)
+        )
         return list(islice(ranked, limit))
     if only.kinds is None:
-        return list(_live(cursor.execute(_FIND, (match, limit, org, ns)), now))
+        return list(_live_entries(cursor.execute(_FIND, (match, limit, org, ns)), now))
     sql = _FIND_KINDS.replace("{kinds}", ", ".join("?" * len(only.kinds)))
-    return list(_live(cursor.execute(sql, (match, org, ns, *only.kinds, limit)), now))
+    return list(_live_entries(cursor.execute(sql, (match, org, ns, *only.kinds, limit)), now))
 
 
-def _live(rows: Iterable[Row], now: int) -> Iterator[Entry]:
+def _live_entries(rows: Iterable[Row], now: int) -> Iterator[Entry]:
     entry_codec, expires = codec(Entry), codec(Entry).position_of["expires_at"]
     return (entry_codec.decode(row) for row in rows if live(row[expires], now))
 
