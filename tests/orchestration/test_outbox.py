@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from memorist import Conflict, InvalidValue, ModelError
-from memorist.engine.derive.deriving import Deriver, permanent
+from memorist.engine.derive.deriving import Deriver, is_permanent
 from memorist.engine.derive.outbox import MAX_ATTEMPTS, Outbox
 from memorist.engine.derive.reading import Reading
 from memorist.engine.index_jobs import index_job
@@ -417,8 +417,8 @@ async def test_deriving_twice_changes_nothing(memory: Any, run: Run) -> None:
 
 
 def test_permanent_errors_are_told_from_passing_ones() -> None:
-    assert permanent(ModelError("bad", retryable=False))
-    assert permanent(ModelError("too long", retryable=False, status=400))
-    assert not permanent(ModelError("down", retryable=True))
-    assert not permanent(ModelError("the key has expired", retryable=False, status=401))
-    assert not permanent(ValueError("other"))
+    assert is_permanent(ModelError("bad", retryable=False))
+    assert is_permanent(ModelError("too long", retryable=False, status=400))
+    assert not is_permanent(ModelError("down", retryable=True))
+    assert not is_permanent(ModelError("the key has expired", retryable=False, status=401))
+    assert not is_permanent(ValueError("other"))

@@ -43,7 +43,7 @@ CORRECTED_CONFIDENCE = 0.5
 MIN_SAME_SIMILARITY = 0.5
 PREVIOUS_KEY = "_before"
 """The metadata key that contains the earlier versions of a learning, oldest first, for its history and `as_of`."""
-MAX_PREVIOUS = 20
+MAX_PREVIOUS_VERSIONS = 20
 
 
 def _check_content(content: str) -> str:
@@ -633,7 +633,9 @@ def _with_previous(learning: Learning, old: Learning) -> Learning:
         earlier.append(msgspec.to_builtins(before))
     if not earlier:
         return learning
-    return msgspec.structs.replace(learning, metadata={**learning.metadata, PREVIOUS_KEY: earlier[-MAX_PREVIOUS:]})
+    return msgspec.structs.replace(
+        learning, metadata={**learning.metadata, PREVIOUS_KEY: earlier[-MAX_PREVIOUS_VERSIONS:]}
+    )
 
 
 def _unless_deleted(learning: Learning | None) -> Learning | None:

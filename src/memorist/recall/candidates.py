@@ -45,7 +45,7 @@ COUNT_GROWTH = 1.1
 MAX_CACHED_COUNTS = 50_000
 R = TypeVar("R", bound=Record)
 ShortKey = str | tuple[str, str, str]
-"""A compact key of an entry in an index in RAM; see `slim`."""
+"""A compact key of an entry in an index in RAM; see `shorten_key`."""
 
 
 class Scoped(msgspec.Struct):
@@ -75,7 +75,7 @@ class Scoped(msgspec.Struct):
 
     def drop(self, key: Key) -> None:
         """Remove a deleted entry. The key begins with the namespace."""
-        short = slim(str(key[1]), str(key[2]), str(key[3]))
+        short = shorten_key(str(key[1]), str(key[2]), str(key[3]))
         for vectors in (self.vectors, *self.earlier.values()):
             if isinstance(vectors, VectorIndex):
                 vectors.remove([short])
@@ -230,7 +230,7 @@ class Candidates:
     ) -> list[Key]:
         chosen = select_terms(terms, frequency, entries)
         if scoped.lexical is not None:
-            keys: list[Key] = [(scoped.ns, *whole(key)) for key, _ in scoped.lexical.search(terms, count)]
+            keys: list[Key] = [(scoped.ns, *restore_key(key)) for key, _ in scoped.lexical.search(terms, count)]
             await self._add(dict.fromkeys(keys, scoped), results)
             return [key[1:] for key in keys if key in results.entries]
         store = self._reader.store
@@ -381,18 +381,18 @@ class Candidates:
         scoped.stamp = stats.stamp
 
 
-def slim(kind: str, parent: str, id: str) -> ShortKey:
+def shorten_key(kind: str, parent: str, id: str) -> ShortKey:
     """Return a compact key of an entry for the index in RAM, because a message's id already contains its thread."""
     return id if kind == "message" else (kind, parent, id)
 
 
-def whole(key: ShortKey) -> tuple[str, str, str]:
-    """Return the kind, parent and id of a key that `slim` created."""
+def restore_key(key: ShortKey) -> tuple[str, str, str]:
+    """Return the kind, parent and id of a key that `shorten_key` created."""
     return key if isinstance(key, tuple) else ("message", message_id(key)[0], key)
 
 
 def _short(entry: Entry) -> ShortKey:
-    return slim(entry.kind, entry.parent, entry.id)
+    return shorten_key(entry.kind, entry.parent, entry.id)
 
 
 def _replacements(entries: Iterable[Entry]) -> list[Key]:
@@ -422,11 +422,11 @@ def _nearest(
     for start, end in query.dates:
         within = index.between(start, end)
         both = within if mask is None or within is None else within & mask
-        dated.update((whole(key), None) for key in index.search(vectors[0], MAX_DATED_ENTRIES, mask=both).keys)
+        dated.update((restore_key(key), None) for key in index.search(vectors[0], MAX_DATED_ENTRIES, mask=both).keys)
     first: Nearest[ShortKey] = index.search(vectors[0], count, mask=mask)
-    near: dict[Key, None] = dict.fromkeys(whole(key) for key in first.keys)
+    near: dict[Key, None] = dict.fromkeys(restore_key(key) for key in first.keys)
     for vector in vectors[1:]:
-        near.update((whole(key), None) for key in index.search(vector, count // 2, mask=mask).keys)
+        near.update((restore_key(key), None) for key in index.search(vector, count // 2, mask=mask).keys)
     return list(near), (len(index), first.mean, first.std), list(dated)
 
 

@@ -151,14 +151,14 @@ class Deriver:
         try:
             result = await self._read(thread, messages, mark)
         except ModelError as problem:
-            if not permanent(problem):
+            if not is_permanent(problem):
                 raise
             own = [message for message in messages if message.role == "user" and message.text.strip()]
             if len(own) > 1:
                 # Nobody knows which message the model cannot read, so they are read again, one at a time.
                 return Step(job=job, alone=len(messages))
             result = await self._read(thread, messages, mark, by_rules=True)
-            letters = await self._dead_letter(job, own, why(problem))
+            letters = await self._dead_letter(job, own, failure_reason(problem))
             failed = [*failed, *(message.seq for message in own)]
         changes = [
             # Claiming raises the version, so if the lease ended and another worker has the job now, only that worker
@@ -208,9 +208,9 @@ class Deriver:
             try:
                 result.add(await self._read(thread, [message], mark))
             except ModelError as problem:
-                if not permanent(problem):
+                if not is_permanent(problem):
                     raise
-                left, error = [*left, message.seq], why(problem)
+                left, error = [*left, message.seq], failure_reason(problem)
         changes: list[Change] = [Expect(Job, job.row_key, job.version), *guards, *result.changes]
         if left:
             dead = msgspec.structs.replace(
@@ -305,14 +305,14 @@ def subject_of(thread: Thread) -> str:
     return f"user:{user}" if isinstance(user, str) and user and not thread.ns.startswith("user:") else thread.ns
 
 
-def permanent(problem: Exception) -> bool:
+def is_permanent(problem: Exception) -> bool:
     """Return whether retrying is pointless because the model answered but its answer is unusable."""
     if getattr(problem, "status", None) in UNAVAILABLE_STATUS:
         return False
     return isinstance(problem, ModelError) and getattr(problem, "retryable", True) is False
 
 
-def why(problem: Exception) -> str:
+def failure_reason(problem: Exception) -> str:
     """Return the reason why a job or a message failed.
 
     For a foreign error, only its type is returned, because its text may contain content.

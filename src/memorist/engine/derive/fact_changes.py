@@ -19,8 +19,8 @@ from ...records import Fact, FactVersion
 from ...stores.base import Change, Expect
 from ..core import Core
 from ..facts.facts import Facts
-from ..facts.timeline import spliced
-from .noting import MAX_SOURCES, Source, said_later, same_value, surer
+from ..facts.timeline import splice_versions
+from .noting import MAX_SOURCES, Source, raise_confidence, said_later, same_value
 from .progress import BatchResult
 from .retracting import facts_asked_about, stated_time
 
@@ -116,7 +116,7 @@ class FactChanges:
     async def _past_changes(self, current: Fact | None, drafts: Sequence[Fact]) -> list[Change]:
         """Return changes that insert older values into the history, each at its own time."""
         first = drafts[0]
-        changes = await spliced(self._core, current, drafts, first.ns, first.key, before=True)
+        changes = await splice_versions(self._core, current, drafts, first.ns, first.key, before=True)
         if not changes:
             return []
         # Without the fact itself and its index job: what was true in the past is not indexed as a fact.
@@ -179,7 +179,9 @@ def _merge_facts(old: Fact | None, new: Fact) -> Fact:
     is_evidence = not set(new.sources) <= set(old.sources)
     return msgspec.structs.replace(
         new,
-        confidence=surer(old.confidence, new.confidence) if is_evidence else max(old.confidence, new.confidence),
+        confidence=raise_confidence(old.confidence, new.confidence)
+        if is_evidence
+        else max(old.confidence, new.confidence),
         sources=tuple(dict.fromkeys([*old.sources, *new.sources]))[-MAX_SOURCES:],
         expires_at=old.expires_at,
     )

@@ -30,7 +30,7 @@ from ..audit import audit
 from ..core import Core
 from ..events import Events, event_key
 from ..facts.facts import RESTORED, Facts, key_about
-from ..facts.timeline import spliced
+from ..facts.timeline import splice_versions
 from ..forgetting.guard import value_fingerprint
 from ..gating import counter_changes
 from ..learnings import Learnings, learning_id
@@ -169,7 +169,7 @@ class Noting:
         if await self._is_old_news(key, current, source):
             # It goes into the history at its own time. Without its first two changes, because the fact itself and its
             # index entry stay as they are.
-            history = await spliced(core, current, [fact], self._ns, key, before=True)
+            history = await splice_versions(core, current, [fact], self._ns, key, before=True)
             if history:
                 await core.apply(*history, *facts._changes(fact, "derive")[2:])
             return
@@ -211,7 +211,7 @@ class Noting:
         fact = msgspec.structs.replace(
             current,
             sources=(*current.sources, source.message)[-MAX_SOURCES:],
-            confidence=surer(current.confidence, note.confidence),
+            confidence=raise_confidence(current.confidence, note.confidence),
             text=current.text or note.text,
         )
         await self.core.apply(Expect(Fact, fact.row_key, current.version), *Facts(self.core)._changes(fact, "confirm"))
@@ -412,7 +412,7 @@ def same_value(value: object, other: object) -> bool:
     return fingerprint_json(value) == fingerprint_json(other)
 
 
-def surer(old: float, new: float) -> float:
+def raise_confidence(old: float, new: float) -> float:
     """Return how certain a statement is once it has been made again."""
     surest = max(old, new)
     return round(surest + CONFIRMED_SHARE * (1 - surest), 4)

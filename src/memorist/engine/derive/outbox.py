@@ -32,7 +32,7 @@ from ..index_jobs import job_end, ready_job
 from ..shared import Shared
 from ..statistics import COUNT_QUEUE, recount
 from ..threads.receipts import MessageReceipt, receipt_states
-from .deriving import REREAD, Deriver, permanent, why
+from .deriving import REREAD, Deriver, failure_reason, is_permanent
 from .indexing import Indexer
 from .limits import OverLimit
 
@@ -191,19 +191,19 @@ class Outbox:
         return Deriver(core, self._model, self._lease)
 
     async def _failed(self, core: Core, job: Job, problem: Exception) -> str:
-        reason = why(problem)
+        reason = failure_reason(problem)
         if isinstance(problem, OverLimit):
             # The model may be asked again tomorrow; until then the messages wait.
             wait = to_micros(problem.until) - core.now()
             await self._release(core, job, reason, delay=wait, attempts=job.attempts - 1)
             return "waiting"
-        is_unreachable = isinstance(problem, ModelError) and not permanent(problem)
+        is_unreachable = isinstance(problem, ModelError) and not is_permanent(problem)
         if is_unreachable and job.queue == "derive":
             # On a conflict, the job is retried anyway.
             with suppress(Conflict):
                 await self._deriver(core).stand_in(job)
         waits = is_unreachable or job.queue in ("index", COUNT_QUEUE)
-        if not waits and (permanent(problem) or job.attempts >= MAX_ATTEMPTS):
+        if not waits and (is_permanent(problem) or job.attempts >= MAX_ATTEMPTS):
             # An unexpected error was caused by a message and would recur with each append, so that message is skipped.
             await self._give_up(core, job, reason, skip=not isinstance(problem, MemoristError))
             return "dead"

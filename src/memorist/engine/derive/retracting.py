@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Items = Sequence[tuple["Extracted", Message]]
 """What the rules have extracted, each item with the message that contains it."""
 
-MAX_MARKED = 12
+MAX_MARKED_MESSAGES = 12
 """The maximum number of messages that one request marks."""
 MIN_SHARE = 0.5
 """The share of a request's words that a message must contain to be considered related to it."""
@@ -43,7 +43,7 @@ RECENT_MESSAGES = 8
 """People often ask to forget something that was just discussed, so a message right before a request only has to share a
 word with it."""
 SEARCHED_MESSAGES = 40
-MAX_MARKED_BY_ALL = 1000
+MAX_OWN_MARKED_MESSAGES = 1000
 """The maximum number of messages that a request to forget everything marks, newest first."""
 MAX_BEFORE = 24
 """How many earlier messages in the thread to search for the one that "forget this" refers to."""
@@ -277,7 +277,7 @@ async def messages_about(
             near += [hit.id] if shared else []
         elif hit.score >= MIN_SCORE and shared >= MIN_SHARE * len(request_terms):
             out.append(hit.id)
-    return [*near, *out][:MAX_MARKED]
+    return [*near, *out][:MAX_MARKED_MESSAGES]
 
 
 async def own_messages(core: Core, ns: str, asked: Message) -> list[str]:
@@ -286,10 +286,10 @@ async def own_messages(core: Core, ns: str, asked: Message) -> list[str]:
     written = [
         (entry.created_at, entry.id) for entry in entries if entry.role == "user" and entry.parent != asked.thread
     ]
-    before = await core.scan(Message, asked.thread, before=(asked.seq,), reverse=True, limit=MAX_MARKED_BY_ALL)
+    before = await core.scan(Message, asked.thread, before=(asked.seq,), reverse=True, limit=MAX_OWN_MARKED_MESSAGES)
     newest = [message.id for message in before if message.role == "user"]
     newest += [id for _, id in sorted(written, reverse=True)]
-    return newest[:MAX_MARKED_BY_ALL]
+    return newest[:MAX_OWN_MARKED_MESSAGES]
 
 
 def request_changes(

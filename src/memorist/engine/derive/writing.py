@@ -49,7 +49,7 @@ from .limits import OverLimit, count_tokens, next_day, tokens_today
 from .noting import Noting, Outcome, Source
 from .retracting import stated_time
 
-MAX_CONSIDERED = 400
+MAX_CONSIDERED_MEMORIES = 400
 """How many memories of each kind to compare with the messages."""
 TOKENS_PER_MESSAGE = 170
 BASE_TOKENS = 900
@@ -311,7 +311,7 @@ class Writer:
         """Return at most `MAX_KNOWN` memories that the messages may be about, the most closely related first."""
         from ...recall.analyze import tokens
 
-        items = await newest_memories(self._core, ns, MAX_CONSIDERED)
+        items = await newest_memories(self._core, ns, MAX_CONSIDERED_MEMORIES)
         items = [item for item in items if item.status == "active" and item.key != INSTRUCTIONS_KEY]
         spoken_tokens = frozenset(token for text in texts for token in tokens(text))
         ranked = sorted(

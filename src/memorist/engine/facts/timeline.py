@@ -20,7 +20,7 @@ from ..versions import version_as
 _replace = msgspec.structs.replace
 
 
-async def spliced(
+async def splice_versions(
     core: Core, current: Fact | None, new: Sequence[Fact], ns: str, key: str, *, before: bool = False
 ) -> list[Change]:
     """Return the changes that insert versions of a fact into its history, each at its `updated_at`.

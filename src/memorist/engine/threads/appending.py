@@ -25,7 +25,7 @@ from ..derive.carried import bare, carried, carried_links
 from ..forgetting.guard import guard
 from ..gating import count_refusal, masked_kinds, policy_of
 from ..index_jobs import index_job
-from .edits import another_length, taken
+from .edits import another_length, taken_error
 from .numbering import fresh
 from .receipts import MessageReceipt, may_ask_to_forget, receipt_states
 
@@ -139,7 +139,7 @@ class Appending:
         if asked is None:
             return None, []
         if await self._core.get(Thread, asked.id) is not None:
-            raise taken(asked.id)
+            raise taken_error(asked.id)
         return await fresh(self._core, asked)
 
     def stamped(self, thread: str, unstamped: Given, at: datetime, gate: Gate | None = None) -> Message:

@@ -120,19 +120,19 @@ class ThreadEdits:
         """
         core = self._core
         if await core.get(Thread, fork.id) is not None:
-            raise taken(fork.id)
+            raise taken_error(fork.id)
         try:
             copied = await core.retry(lambda: self._copy_thread(source, last, fork, is_prefix_shared))
         except Conflict as conflict:
             if await core.get(Thread, fork.id) is None:
                 raise
-            raise taken(fork.id) from conflict
+            raise taken_error(fork.id) from conflict
         return _replace(copied, version=1)
 
     async def _copy_thread(self, source: Thread, last: int, fork: Thread, is_prefix_shared: bool) -> Thread:
         core, after, tokens, length = self._core, 0, 0, 0
         if await core.get(Thread, fork.id) is not None:
-            raise taken(fork.id)
+            raise taken_error(fork.id)
         # Read the guards before the row: if the source is forgotten after this line, every commit below is refused.
         guards = await epochs(core, thread_ref(source.id))
         if await core.get(Thread, source.id) is None:
@@ -286,7 +286,7 @@ def _bare_block(block: Any) -> JsonObject:
     return {"type": "text", "text": REDACTED_TEXT}
 
 
-def taken(id: str) -> Conflict:
+def taken_error(id: str) -> Conflict:
     """Return the error for an id that is already taken."""
     return Conflict(f"thread {id!r} exists already; choose another id", final=True)
 

@@ -31,7 +31,7 @@ from ..removal import part_deletions
 from ..results import Results
 from .appending import MAX_CACHED_THREADS, Appending, Keyed, keyed
 from .attributing import SummaryLine, attribute_lines
-from .edits import ThreadEdits, another_version, checked_roles, child_link, sorted_threads, taken
+from .edits import ThreadEdits, another_version, checked_roles, child_link, sorted_threads, taken_error
 from .numbering import fresh, numbered, numbering_changes, used_before
 from .parts import release_parts
 from .receipts import MessageReceipt
@@ -100,7 +100,7 @@ class Threads:
         numbers: list[Change] = []
         there = await core.get(Thread, thread.id) if is_named else None
         if there is not None and new:
-            raise taken(thread.id)
+            raise taken_error(thread.id)
         if there is not None and there.ns != thread.ns:
             raise _elsewhere_error(thread.id)
         if is_named:
@@ -119,7 +119,7 @@ class Threads:
         await self._to_change(parent)
         there = await core.get(Thread, child.id)
         if there is not None and there.metadata.get(PARENT) != parent:
-            raise taken(child.id)
+            raise taken_error(child.id)
         child = _replace(child, metadata={**child.metadata, PARENT: parent})
         return await self._create(child, is_named, new, [*guards, Put(child_link(core, parent, child.id))])
 
@@ -528,7 +528,7 @@ class Threads:
         # A fork keeps the numbers of its source, and an earlier thread with this id may have given them to other
         # messages.
         if new_id is not None and await used_before(self._core, new_id):
-            raise taken(new_id)
+            raise taken_error(new_id)
         return await ThreadEdits(self._core).fork(source, last, fork, is_prefix_shared=share == "prefix")
 
     async def stash(
@@ -895,7 +895,7 @@ class Threads:
         if thread is None:  # it expired or was deleted meanwhile
             return await self._create_with_id(asked, new)
         if new:
-            raise taken(asked.id) from conflict
+            raise taken_error(asked.id) from conflict
         if thread.ns != asked.ns:
             raise _elsewhere_error(asked.id)
         return thread

@@ -30,9 +30,9 @@ from ..homes import Homes
 from .options import Options
 from .pipeline import Exchange, Failed, Lost, Reply, State, Step
 
-LOOK_SECONDS = 1.0
+CONNECTION_LOOK_SECONDS = 1.0
 """The time that a caller waits for a connection before it checks whether the server refuses new ones."""
-_PROBE = [Step(b"SELECT 1", ())]
+_PROBE_STEPS = [Step(b"SELECT 1", ())]
 _log = logging.getLogger("memorist.postgres")
 
 
@@ -110,7 +110,7 @@ class Client:
         until = time.monotonic() + options.statement_timeout
         while True:
             try:
-                connection: _Pooled = await self._runtime.resolve(self._pool.getconn(LOOK_SECONDS))
+                connection: _Pooled = await self._runtime.resolve(self._pool.getconn(CONNECTION_LOOK_SECONDS))
                 return connection
             except PoolClosed as closed:
                 raise _closed_error(options) from closed
@@ -139,7 +139,7 @@ class Client:
 
     async def _check(self, connection: _Pooled) -> None:
         if connection.state.may_be_dead():
-            await self._exchange(connection, _PROBE, False, self._options.connect_timeout)
+            await self._exchange(connection, _PROBE_STEPS, False, self._options.connect_timeout)
 
 
 def _stepped(function: Callable[[_Pooled], Coroutine[object, None, None]]) -> Callable[[_Pooled], None]:

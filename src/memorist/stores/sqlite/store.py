@@ -56,7 +56,7 @@ from .rows import Reader
 from .search import search_text, term_counts
 from .statements import column_names, many_sql, scan_sql, statements
 
-_DUE = (
+_DUE_JOBS_SQL = (
     "SELECT {columns} FROM jobs WHERE queue = ? AND status = ? AND {when} <= ? {org} "
     "ORDER BY run_at, org, ns, item LIMIT ?"
 )
@@ -330,7 +330,7 @@ class SqliteStore:
         def due(cursor: apsw.Cursor) -> list[Job]:
             rows: list[Row] = []
             for status, when in (("ready", "run_at"), ("running", "leased_until")):
-                sql = _DUE.format(columns=columns, when=when, org=scope)
+                sql = _DUE_JOBS_SQL.format(columns=columns, when=when, org=scope)
                 rows += cursor.execute(sql, [queue, status, now, *extra, limit]).fetchall()
             jobs: list[Job] = [codec(Job).decode(row) for row in rows]
             return sorted(jobs, key=lambda job: (job.run_at, job.row_key))[:limit]
