@@ -236,6 +236,7 @@ class _Assembly:
         ceiling = self.budget.input
         if ceiling is not None and self.input_tokens > ceiling:
             raise self._over({}, f"the input takes {self.input_tokens} tokens; its limit in the budget is {ceiling}")
+        # Checked before anything is chosen, so that the error names the parts that can never fit.
         if self.room < 0:
             raise self._over({})
         if self.pinned > self._capped(self.room):
@@ -259,6 +260,8 @@ class _Assembly:
         """
         if not self.items:
             return *self._plan(self._capped(self.room - spent)), None, []
+        # What is in the history need not be recalled, and what is recalled takes room from the history. A second round
+        # only moves items that the first one freed, so more rounds would change little.
         ceiling, memory, fates = self._first_memory(spent, lines)
         rounds = MAX_ROUNDS if needs_of(self.policy).slides else 1
         while True:
@@ -294,6 +297,7 @@ class _Assembly:
             plan = msgspec.structs.replace(plan, keep=without_repeated(plan.keep, self.counter))
         if not self.items:
             return plan, summary, None, []
+        # Without a profile or a summary, the history may need a note in front, and its window is already fixed here.
         left = self._count_tokens_left(spent, plan, summary) - (0 if spent or summary else LEAD_TOKENS)
         if self.parts.fold_tokens is not None and self.budget.memory is None:
             self.staying = min(left, self._staying_ceiling(self.parts.fold_tokens, plan, summary))
@@ -350,6 +354,8 @@ class _Assembly:
             message = text_message("user", render_memory(retained), self.counter)
             if (message.tokens or 0) <= ceiling:
                 return message, [*fates, *double]
+            # Fences and headings cost tokens that the items' own counts do not include. The least relevant item gives
+            # way.
             last = max(index for index, fate in enumerate(fates) if fate.fate != "dropped")
             fates[last] = Fate(items[last], fates[last].tokens, "dropped", NO_ROOM)
 
@@ -364,6 +370,7 @@ class _Assembly:
         """Return the history that will be sent. This is exact for a sliding window; otherwise it is the newest units
         that fit."""
         room = self._capped(room + self.pinned)
+        # Other policies may call a model or a search, so their plan is made once, when the room is known.
         if needs_of(self.policy).slides:
             return self._plan(room)[0].keep
         return newest_that_fit(self.units, room - self.head_tokens, "")[0]

@@ -67,6 +67,8 @@ def _merged(messages: Iterable[JsonObject]) -> list[JsonObject]:
 
 
 def _may_merge(last: JsonMapping, message: JsonMapping) -> bool:
+    # Text after a call would separate it from its results, so the earlier message may not have calls. Other fields,
+    # such as a name, must be equal.
     if message["role"] not in _MERGED_ROLES:
         return False
     own = {name: value for name, value in message.items() if name not in ("content", "tool_calls")}
@@ -91,6 +93,7 @@ def response_items(messages: Sequence[Message], *, lasting: Collection[Message] 
     OpenAI's last compaction item replaces the items before it, which would otherwise be billed again. The `lasting`
     messages, instructions and pinned messages stay in front of it.
     """
+    # An item from before the compaction is not refused, but it is billed again, since the compaction contains it.
     last = _last_compaction(messages, "openai")
     before = [] if last is None else _find_surviving(messages[:last], lasting)
     items = [item for message in before for item in message.responses()]
@@ -129,6 +132,7 @@ def _from_compaction(messages: Sequence[Message], lasting: Collection[Message]) 
     if last is None:
         return messages
     end = last + 1
+    # The results of the compacted turn's calls must stay directly after it, or Anthropic refuses them.
     while end < len(messages) and carries_results(messages[end]):
         end += 1
     return [*messages[last:end], *_find_surviving(messages[:last], lasting), *messages[end:]]
@@ -138,6 +142,7 @@ def _last_compaction(messages: Sequence[Message], provider: Provider) -> int | N
     """Return the index of the last message with a compaction item from this provider, or None."""
     for index in range(len(messages) - 1, -1, -1):
         message = messages[index]
+        # A plain text cannot contain a compaction, and most messages of a long thread are plain texts.
         if type(message.content) is not str and compacted_by(message) == provider:
             return index
     return None
@@ -168,6 +173,8 @@ def _renamed(blocks: list[JsonObject], names: dict[str, str], seen: set[str]) ->
     out: list[JsonObject] = []
     for block in blocks:
         if block["type"] == "tool_use":
+            # Anthropic accepts few characters in ids and refuses an id that occurs twice in a request, whereas ids of
+            # imported threads may come from any provider. Results are renamed with the call that precedes them.
             new = _ID_CHARACTERS.sub("_", str(block.get("id", "")))
             number = len(seen)
             while new in seen or new != block.get("id"):
@@ -186,6 +193,7 @@ def _renamed(blocks: list[JsonObject], names: dict[str, str], seen: set[str]) ->
 
 
 def _results_first(blocks: list[Any]) -> list[object]:
+    # Anthropic refuses a turn in which anything stands between a call and its results.
     results = [block for block in blocks if block["type"] == "tool_result"]
     if not results or len(results) == len(blocks):
         return blocks
@@ -202,6 +210,7 @@ def _trim_prefill(blocks: list[Any]) -> None:
 def fill(template: str, sections: Mapping[str, str]) -> str:
     """Fill in the sections of a template. Other braces, and braces inside the sections, stay unchanged."""
 
+    # One pass over the template: what a section contains is never searched for placeholders itself.
     def section(match: re.Match[str]) -> str:
         name = match.group(1)
         return sections[_ALIASES.get(name, name)]

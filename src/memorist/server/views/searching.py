@@ -66,6 +66,7 @@ async def search(handle: AsyncMemory, asked: Search) -> Row:
 async def _search_hits(own: AsyncMemory, asked: Search, top_k: int) -> list[Hit]:
     hits = await own.recall(
         asked.query, namespaces=asked.namespaces, kinds=asked.kinds, after=asked.after, before=asked.before,
+        # Recall has no filter on trust, so more hits are fetched than are shown, and the others are left out here.
         top_k=top_k if not asked.trusts else 100,
     )  # fmt: skip
     return [hit for hit in hits if not asked.trusts or hit.trust in asked.trusts][:top_k]
@@ -115,6 +116,7 @@ def _reason(rank: int, asked: WhyNot) -> str:
 async def _hidden(own: AsyncMemory, asked: WhyNot) -> str | None:
     """Return the filter that excludes the item, by repeating the search without each filter in turn."""
     loosened = {"kinds": "kind", "trusts": "trust", "namespaces": "namespace"}
+    # One filter at a time, so that the answer names the one that has to change.
     for field, name in loosened.items():
         if getattr(asked, field):
             hits = await _search_hits(own, msgspec.structs.replace(asked, **{field: None}), MAX_SEARCHED_HITS)
