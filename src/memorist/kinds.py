@@ -537,4 +537,5 @@ def owned_by(owner: str) -> list[type[Record]]:
 def source_of(kind: str, ns: str, id: str) -> str:
     """Return the id of a hit in the form that `sources` use, from its kind, its namespace and its id, which may lack
     the namespace."""
-    return f"{ns}/{id}" if kind in ("learning", "event") else id
+    # The id of a fact's hit contains the namespace, because facts have no id of their own.
+    return f"{ns}/{id}" if kind != "fact" and any(kind == memory.name for memory in MEMORIES) else id

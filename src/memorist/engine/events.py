@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, ClassVar, Literal
 
@@ -400,6 +400,18 @@ class Events(MemoryNoun[Event]):
 
     async def _put_back(self, record: Event) -> None:
         await self._update(record.ns, record.id, "update", {name: getattr(record, name) for name in _RESTORED})
+
+    async def _end_named(self, ns: str, is_named: Callable[[str, Sequence[str]], bool], request: str) -> list[str]:
+        events = [
+            event for event in await self._core.scan(Event, ns)
+            if event.status != "cancelled" and is_named(event.text, event.sources)
+        ]  # fmt: skip
+        for event in events:
+            cancelled = msgspec.structs.replace(
+                event, status="cancelled", reason="asked to forget", sources=(*event.sources, request)
+            )
+            await self._replace(event, cancelled, "cancel")
+        return [event.id for event in events]
 
     async def _unforget(self, ns: str, id: str) -> Event | None:
         event = await self._core.get(Event, ns, id)

@@ -15,9 +15,9 @@ from typing import Any, cast
 import msgspec
 
 from ..errors import Unsupported
-from ..kinds import FINDABLE, RECORDS, index_end, key_in_namespace
+from ..kinds import MEMORIES, RECORDS, index_end, key_in_namespace
 from ..ports import to_micros
-from ..records import SUPERSEDED, Entry, EventVersion, Fact, FactVersion, Key, Learning, Record
+from ..records import SUPERSEDED, Entry, Fact, FactVersion, Key, Learning, Record
 from ..stores.base import Change, ChangeResult, EntryFilter, R, Scan, Store
 from ..values import fingerprint_json
 from .core import Core
@@ -33,11 +33,10 @@ _HISTORIES: dict[str, type[Record]] = {
 """The records of old versions, by table name."""
 _BEGINS = {
     "messages": "created_at", "threads": "created_at", "summaries": "created_at", "learnings": "created_at",
-    "documents": "updated_at", "working": "updated_at", "fact_versions": "updated_at", "event_versions": "updated_at",
+    "documents": "updated_at", "working": "updated_at",
+    **dict.fromkeys((record.table.name for record in _HISTORIES.values()), "updated_at"),
 }  # fmt: skip
 """By table: the column that says since when a row has had its current values."""
-VERSIONED_KINDS = ("fact", "event", "learning")
-"""The kinds whose index entries do not cover earlier versions."""
 PAGE_ROWS = 500
 
 
@@ -109,9 +108,9 @@ class Past:
 
     def _lives(self, version: Record) -> bool:
         expires: datetime | None = getattr(version, "expires_at", None)
-        ended = (isinstance(version, FactVersion) and version.status != "active") or (
-            isinstance(version, EventVersion) and version.status == DELETED
-        )
+        status = getattr(version, "status", None)
+        # A fact that is not active has ended. Versions of other kinds end only by being deleted.
+        ended = status == DELETED or (isinstance(version, FactVersion) and status != "active")
         return not ended and (expires is None or to_micros(expires) > self._now)
 
     async def _scan_replayed(self, scan: Scan[R], history: type[Record]) -> list[R]:
@@ -168,9 +167,9 @@ async def changed_drafts(past: Core, ns: str, only: EntryFilter) -> list[Draft]:
     """Return a namespace's records that were different at that time, as index entries without terms."""
     present = Core(past.shared, past.scope)
     drafts: list[Draft] = []
-    for name in VERSIONED_KINDS:
-        kind = FINDABLE[name]
-        if only.kinds is not None and name not in only.kinds:
+    # Only memories have earlier versions, which their index entries do not cover.
+    for kind in MEMORIES:
+        if only.kinds is not None and kind.name not in only.kinds:
             continue
         rows = await past.scan(kind.record, ns)
         current = await present.get_many(kind.record, [row.row_key[1:] for row in rows])

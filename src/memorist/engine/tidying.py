@@ -99,7 +99,7 @@ class Plans:
     async def _make_plan(self, ns: str, model: Model | None) -> Plan:
         # Imported here: the languages that the checks read take longer to load than everything else.
         from ..extract.writer.tidying import MAX_MEMORIES, find_duplicates
-        from .derive.writing import as_known
+        from .derive.noting import as_known
 
         items = await Memories(self._core).list(ns=ns)
         active = [item for item in items if item.status == "active"]

@@ -114,6 +114,14 @@ class MemoryNoun(ABC, Generic[M]):
     async def _put_back(self, record: M) -> None:
         """Restore a memory as it was before a plan was applied."""
 
+    async def _end_named(self, ns: str, is_named: Callable[[str, Sequence[str]], bool], request: str) -> list[str]:
+        """End the memories that a request to forget names, and return their ids.
+
+        `is_named` decides by a memory's text and its sources, and `request` is the id of the message. The rules end
+        facts and learnings themselves, because they need to see them earlier.
+        """
+        return []
+
     @abstractmethod
     async def _unforget(self, ns: str, id: str) -> M | None:
         """Bring back a memory that a request to forget has ended, or return None if this kind has none."""

@@ -21,7 +21,7 @@ from ...errors import Conflict, ModelError
 from ...filters import parse_filter
 from ...gate.passing import mask_text, mask_values
 from ...gate.policy import Gate
-from ...kinds import FINDABLE, Kind, chunk_text, entry_of
+from ...kinds import FINDABLE, MEMORIES, Kind, chunk_text, entry_of
 from ...messages.message import Message, split_message_id
 from ...messages.privacy import open_text
 from ...records import (
@@ -538,7 +538,7 @@ def _sweeps(entries: Sequence[Entry]) -> list[str]:
     return [
         "embed",
         *(["dedup"] if "fact" in kinds else []),
-        *(["tidy"] if kinds & {"fact", "event", "learning"} else []),
+        *(["tidy"] if not kinds.isdisjoint(kind.name for kind in MEMORIES) else []),
     ]
 
 

@@ -16,7 +16,8 @@ import msgspec
 from ...errors import InvalidValue
 from ...extract.keys import slug, table_key
 from ...extract.writer.answer import Refused
-from ...extract.writer.checks import EXCLUSIVE_KEYS, Note
+from ...extract.writer.checks import EXCLUSIVE_KEYS, SENSITIVE_KEYS, Note
+from ...extract.writer.request import Known
 from ...gate.admission import Admission
 from ...gate.passing import Tally
 from ...ids import digest
@@ -377,6 +378,16 @@ def _exclusive(key: str) -> bool:
     """Return whether a person can have only one such fact at a time, or whether the key is a single field of an
     application's schema."""
     return key in EXCLUSIVE_KEYS or "." in key
+
+
+def as_known(item: Remembered) -> Known:
+    """Return a memory as a model is shown it."""
+    root = (item.key or "").split(".")[0].split("@")[0]
+    return Known(
+        id=item.id, kind=item.kind, text=item.text, subject=item.subject, key=item.key, value=item.value,
+        since=item.valid_from, stated_at=item.updated_at, status=item.type if item.kind == "event" else None,
+        sensitive=root in SENSITIVE_KEYS,
+    )  # fmt: skip
 
 
 def said_later(fact: Fact, source: Source) -> bool:

@@ -10,20 +10,20 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from msgspec.structs import replace
 
 from ...extract.keys import slug
-from ...kinds import message_ref
+from ...kinds import MEMORIES, MemoryRecord, message_ref
 from ...messages.message import Message, split_message_id, text_parts
-from ...records import Entry, Event, Fact, FactVersion, Learning, Link, Ref, view_of
+from ...records import Entry, Fact, FactVersion, Learning, Link, Ref, view_of
 from ...stores.base import Change, Delete, EntryFilter, Expect, Load, Put
 from ..core import Core
-from ..events import Events
 from ..facts.facts import FORGOTTEN
 from ..index_jobs import index_job
 from ..learnings import content_terms
+from ..memories import NOUNS
 from .progress import BatchResult
 
 if TYPE_CHECKING:
@@ -86,12 +86,12 @@ class Retracting:
         return wishes
 
     async def record(self, item: Extracted, message: Message, changes: Sequence[Change]) -> list[Change]:
-        """Cancel the events that a request names, and return its record, which marks the messages that mention its
+        """End the other memories that a request names, and return its record, which marks the messages that mention its
         subject. `changes` are those that the other statements and requests of the batch have made to facts so far.
         """
         core, ns = self._core, self._ns
         before = await self._message_meant(item, message)
-        await self._cancel_events(item, message, "" if before is None else before.id)
+        await self._end_others(item, message, "" if before is None else before.id)
         changes = [*changes, *self._batch.collected]
         if before is not None:
             marked = [before.id]
@@ -123,16 +123,15 @@ class Retracting:
         """Return the message that "forget this" refers to, or None if the request itself says what to forget."""
         return None if item.value else await message_before(self._core, message)
 
-    async def _cancel_events(self, item: Extracted, message: Message, source: str) -> None:
-        """Cancel the events that a request names, so that they are not recalled."""
-        for event in await self._batch.scan(Event, self._ns):
-            named = _names_memory(item, event.text, source in event.sources)
-            if named and event.status != "cancelled":
-                cancelled = replace(
-                    event, status="cancelled", reason="asked to forget", sources=(*event.sources, message.id)
-                )
-                await Events(self._batch)._replace(event, cancelled, "cancel")
-                self._note(message, f"{self._ns}/{event.id}")
+    async def _end_others(self, item: Extracted, message: Message, source: str) -> None:
+        """End the memories of all other kinds that a request names, so that they are not recalled."""
+
+        def is_named(text: str, sources: Sequence[str]) -> bool:
+            return _names_memory(item, text, source in sources)
+
+        for noun in NOUNS.values():
+            for id in await noun(self._batch)._end_named(self._ns, is_named, message.id):
+                self._note(message, f"{self._ns}/{id}")
 
     def _note(self, message: Message, id: str) -> None:
         self._result.forgotten.setdefault(str(message.seq), []).append(id)
@@ -228,16 +227,16 @@ async def sources_that_stay(core: Core, ns: str, changes: Sequence[Change]) -> f
     """Return the ids of messages behind current facts, learnings and events, except messages behind any that `changes`
     ends.
     """
-    stored: list[Fact | Learning | Event] = [
-        *await core.scan(Fact, ns), *await core.scan(Learning, ns), *await core.scan(Event, ns)
-    ]  # fmt: skip
-    rows: dict[tuple[type, object], Fact | Learning | Event] = {(type(row), row.row_key): row for row in stored}
+    rows: dict[tuple[type, object], MemoryRecord] = {}
+    for kind in MEMORIES:
+        stored = cast("list[MemoryRecord]", await core.scan(kind.record, ns))
+        rows.update({(type(row), row.row_key): row for row in stored})
     ended: set[str] = set()
     for change in changes:
         record = change.record if isinstance(change, Put | Load) else None
-        if isinstance(record, Fact | Learning | Event) and record.status in ("retracted", "cancelled"):
+        if isinstance(record, MemoryRecord) and record.status in ("retracted", "cancelled"):
             ended.update(record.sources)
-        elif isinstance(record, Fact | Learning | Event) and not isinstance(record, FactVersion):
+        elif isinstance(record, MemoryRecord) and not isinstance(record, FactVersion):
             rows[type(record), record.row_key] = record
     current = {source for row in rows.values() if row.status in CURRENT for source in row.sources}
     return frozenset(current - ended)

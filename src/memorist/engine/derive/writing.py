@@ -28,7 +28,6 @@ from ...extract.writer.request import (
     MAX_KNOWN,
     MAX_MESSAGES,
     MAX_NEW_CHARACTERS,
-    Known,
     Request,
     Turn,
     make_request,
@@ -46,7 +45,7 @@ from ..core import Core
 from ..gating import policy_of
 from ..memories import Remembered, newest_memories
 from .limits import OverLimit, count_tokens, next_day, tokens_today
-from .noting import Noting, Outcome, Source
+from .noting import Noting, Outcome, Source, as_known
 from .retracting import stated_time
 
 MAX_CONSIDERED_MEMORIES = 400
@@ -328,16 +327,6 @@ def _relation(item: Remembered, words: frozenset[str], tokens: Callable[[str], I
     shared = len(own & words) / (1 + len(own) ** 0.5)
     root = (item.key or "").split(".")[0]
     return float(shared) + (0.3 if root in EXCLUSIVE_KEYS | SENSITIVE_KEYS else 0.0)
-
-
-def as_known(item: Remembered) -> Known:
-    """Return a memory as a model is shown it."""
-    root = (item.key or "").split(".")[0].split("@")[0]
-    return Known(
-        id=item.id, kind=item.kind, text=item.text, subject=item.subject, key=item.key, value=item.value,
-        since=item.valid_from, stated_at=item.updated_at, status=item.type if item.kind == "event" else None,
-        sensitive=root in SENSITIVE_KEYS,
-    )  # fmt: skip
 
 
 def _worth_reading(turns: Sequence[Turn], context: Sequence[Turn]) -> bool:
