@@ -44,7 +44,7 @@ def openai_messages(messages: Iterable[Message], *, merge: bool = False) -> list
             out.extend(sent for sent in sent_openai(message) if _says_something(sent))
     if not is_plain:
         refuse(openai_problems(out), "OpenAI")
-    return _merged(out) if merge else out
+    return _merge_neighbours(out) if merge else out
 
 
 def _says_something(message: JsonMapping) -> bool:
@@ -54,12 +54,12 @@ def _says_something(message: JsonMapping) -> bool:
     return any(message.get(name) for name in ("content", "tool_calls", "refusal", "audio", "function_call"))
 
 
-def _merged(messages: Iterable[JsonObject]) -> list[JsonObject]:
+def _merge_neighbours(messages: Iterable[JsonObject]) -> list[JsonObject]:
     out: list[JsonObject] = []
     role = None
     for message in messages:
         if message["role"] == role and _may_merge(out[-1], message):
-            out[-1] = {**message, "content": _joined(out[-1].get("content"), message.get("content"))}
+            out[-1] = {**message, "content": _join_contents(out[-1].get("content"), message.get("content"))}
         else:
             out.append(message)
             role = message["role"]
@@ -75,7 +75,7 @@ def _may_merge(last: JsonMapping, message: JsonMapping) -> bool:
     return own == {name: value for name, value in last.items() if name != "content"}
 
 
-def _joined(first: object, second: object) -> object:
+def _join_contents(first: object, second: object) -> object:
     if not first or not second:
         return first or second
     if isinstance(first, str) and isinstance(second, str):
@@ -111,7 +111,7 @@ def anthropic_messages(messages: Sequence[Message], *, lasting: Collection[Messa
     seen: set[str] = set()
     for message in _from_compaction(messages, lasting):
         role, blocks = sent_anthropic(message)
-        blocks = _renamed(blocks, names, seen)
+        blocks = _rename_calls(blocks, names, seen)
         if not blocks:
             continue
         if out and out[-1]["role"] == role:
@@ -169,7 +169,7 @@ def _end_in_words(blocks: list[Any]) -> None:
         blocks.pop()
 
 
-def _renamed(blocks: list[JsonObject], names: dict[str, str], seen: set[str]) -> list[JsonObject]:
+def _rename_calls(blocks: list[JsonObject], names: dict[str, str], seen: set[str]) -> list[JsonObject]:
     out: list[JsonObject] = []
     for block in blocks:
         if block["type"] == "tool_use":

@@ -114,7 +114,7 @@ class Learnings(MemoryNoun[Learning]):
             >>> ada.learnings.add("Prefers tea", type="preference").content
             'Prefers tea'
         """
-        fields = self._checked(
+        fields = self._check_fields(
             valid_from=valid_from, valid_until=valid_until, scope=scope, tags=tags, metadata=metadata
         )
         new = self._new(content, type, confidence, source, self._ns(user), subject, **fields)
@@ -227,7 +227,7 @@ class Learnings(MemoryNoun[Learning]):
             >>> memory.learnings.update(learning.id, content="Prefers green tea", user="ada").content
             'Prefers green tea'
         """
-        changed = self._checked(
+        changed = self._check_fields(
             content=content, type=type, confidence=confidence, valid_from=valid_from, valid_until=valid_until,
             tags=tags, metadata=metadata,
         )  # fmt: skip
@@ -341,7 +341,7 @@ class Learnings(MemoryNoun[Learning]):
         subject: str | None = None,
         **fields: Any,
     ) -> Learning:
-        fields |= self._checked(type=type, confidence=confidence, subject=subject)
+        fields |= self._check_fields(type=type, confidence=confidence, subject=subject)
         at, scope = self._core.at(), self._core.scope
         return Learning(
             org=scope.org,
@@ -452,7 +452,7 @@ class Learnings(MemoryNoun[Learning]):
         return [] if learning is None else _versions_of(learning)
 
     @staticmethod
-    def _shown(record: Learning, now: datetime) -> dict[str, Any]:
+    def _shown_fields(record: Learning, now: datetime) -> dict[str, Any]:
         return {
             "text": record.content, "type": record.type, "valid_from": record.valid_from,
             "valid_until": record.valid_until, "status": present_status(record, now),
@@ -460,7 +460,7 @@ class Learnings(MemoryNoun[Learning]):
         }  # fmt: skip
 
     async def _change(self, ns: str, id: str, *, reason: str | None = None, **fields: object) -> Learning:
-        changed = self._checked(content=fields.pop("text", None), **fields)
+        changed = self._check_fields(content=fields.pop("text", None), **fields)
         return await self._update(ns, id, changed, reason)
 
     async def _delete(self, ns: str, id: str, *, history: bool = True) -> bool:

@@ -466,7 +466,7 @@ def remembered(record: MemoryRecord, now: datetime, *, status: str | None = None
     registered = kind_of(record)
     assert registered.ref is not None
     kind = cast("MemoryKind", registered.name)
-    fields = dict(zip(_SAME_FIELDS, _same_values(record), strict=True)) | NOUNS[kind]._shown(record, now)
+    fields = dict(zip(_SAME_FIELDS, _same_values(record), strict=True)) | NOUNS[kind]._shown_fields(record, now)
     if status is not None:
         fields["status"] = status
     return Remembered(id=f"{kind}:{registered.ref(record).key}", kind=kind, namespace=record.ns, **fields)

@@ -156,7 +156,7 @@ class VectorIndexer(Processor):
         done, maker, changed = await _index(core), index_version(core).maker, 0
         async for stats in _changed_spaces(core, "embed", maker):
             changed += await self.reindex(core, stats.ns, progress)
-        await _swept(core, "embed", maker)
+        await _record_sweep(core, "embed", maker)
         notes = ("no embedder: recall is lexical",) if core.shared.embedder is None else ()
         return Report(self.name, done, changed, notes=notes)
 
@@ -369,7 +369,7 @@ class Deduplicator(Processor):
             seen, changed = seen + looked, changed + merged
             if progress is not None:
                 progress(self.name, looked)
-        await _swept(core, "dedup")
+        await _record_sweep(core, "dedup")
         return Report(self.name, seen, changed)
 
     async def _namespace(self, core: Core, stats: NamespaceStats) -> tuple[int, int]:
@@ -422,7 +422,7 @@ class Tidier(Processor):
             if progress is not None:
                 progress(self.name, len(plan.versions))
         if not self._dry_run:
-            await _swept(core, "tidy")
+            await _record_sweep(core, "tidy")
         return Report(self.name, seen, changed, notes=tuple(notes))
 
 
@@ -534,7 +534,7 @@ async def _changed_spaces(core: Core, queue: str, maker: str | None = None) -> A
             yield stats
 
 
-async def _swept(core: Core, queue: str, maker: str | None = None) -> None:
+async def _record_sweep(core: Core, queue: str, maker: str | None = None) -> None:
     """Record that a full run over all namespaces has finished, so that later runs follow the jobs."""
     whole = await core.get(Sweep, "", queue)
     if whole is None or whole.maker != maker:

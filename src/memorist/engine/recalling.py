@@ -90,7 +90,7 @@ class Recalling:
             )  # fmt: skip
         _check_counts(top_k, offset, max_tokens, min_score)
         self._core.shared.limits.check_hits(top_k + offset)
-        asked = self._until_then(_asked(kinds, after, before, where))
+        asked = self._until_then(_entry_filter(kinds, after, before, where))
         if not isinstance(query, str):
             raise UsageError("a query is text")
         self._check_model(expand, hops)
@@ -107,8 +107,8 @@ class Recalling:
                 hits = await Hits(self._past or self._core).of(pools, here) if pools else []
             if view is not None:
                 shared = Core(self._core.shared, view)
-                there = shared if self._past is None else core_at(shared, self._past.at())
-                theirs = await self._of_shared(there, query, namespaces, asked, here, vector)
+                shared_core = shared if self._past is None else core_at(shared, self._past.at())
+                theirs = await self._of_shared(shared_core, query, namespaces, asked, here, vector)
                 hits = self._together(hits, theirs, wanted)
         if events.listening:
             events.emit("recall", self._core.org, {"characters": len(query), "hits": len(hits)})
@@ -125,7 +125,7 @@ class Recalling:
     ) -> None:
         """Raise an error for options that `recall` would refuse."""
         _check_counts(0 if top_k is None else top_k, 0, None, min_score)
-        _asked(kinds, None, None, where)
+        _entry_filter(kinds, None, None, where)
         self._split_spaces(namespaces)
 
     # -- a shared org
@@ -140,12 +140,12 @@ class Recalling:
         vector: Sequence[float] | None,
     ) -> list[Hit]:
         """Return hits from the namespaces of the shared org that this handle may read."""
-        there = Recalling(core)
+        shared_recalling = Recalling(core)
         many = [namespaces] if isinstance(namespaces, str | Namespace) else namespaces
         readable = (
             None if many is None else [space for space in many if _is_prefix(space) or core.scope.may_read(str(space))]
         )
-        pool = await there.pool(query, namespaces=readable, asked=asked, top_k=wanted.top_k, vector=vector)
+        pool = await shared_recalling.pool(query, namespaces=readable, asked=asked, top_k=wanted.top_k, vector=vector)
         with replica_reads():
             return [] if pool is None else await Hits(core).of([pool], wanted)
 
@@ -434,7 +434,7 @@ def _is_prefix(ns: str | Namespace) -> bool:
     return isinstance(ns, str) and ns.endswith("*")
 
 
-def _asked(
+def _entry_filter(
     kinds: Sequence[str] | str | None, after: When | None, before: When | None, where: Where | None
 ) -> EntryFilter:
     chosen = None if kinds is None else tuple([kinds] if isinstance(kinds, str) else as_list(kinds, "kinds"))

@@ -414,9 +414,9 @@ class Records:
         if row.upload is not None:
             await self._core.apply(DeleteRange(RecordPiece, (*row.row_key, row.upload)))
         stored_record = await self._core.get(StoredRecord, row.ns, row.key)
-        there = None if stored_record is None else await self._load_data(stored_record)
+        existing = None if stored_record is None else await self._load_data(stored_record)
         # It existed at the time of the put, even if it was deleted since.
-        return _replace(there if there is not None else _record(row, None), existed=True)
+        return _replace(existing if existing is not None else _record(row, None), existed=True)
 
     async def _abandon(self, heads: Sequence[StoredRecord]) -> None:
         for head in heads:
@@ -561,8 +561,11 @@ def _without_older(row: StoredRecord) -> list[Change]:
     """Return changes that delete the pieces of data that a row replaces."""
     if row.upload is None:
         return [DeleteRange(RecordPiece, row.row_key)]
-    mine = (row.upload,)
-    return [DeleteRange(RecordPiece, row.row_key, before=mine), DeleteRange(RecordPiece, row.row_key, after=mine)]
+    own_prefix = (row.upload,)
+    return [
+        DeleteRange(RecordPiece, row.row_key, before=own_prefix),
+        DeleteRange(RecordPiece, row.row_key, after=own_prefix),
+    ]
 
 
 def _piece(head: StoredRecord, number: int, data: bytes) -> RecordPiece:

@@ -67,7 +67,7 @@ class MemoryNoun(ABC, Generic[M]):
     def __init__(self, core: Core) -> None:
         self._core = core
 
-    def _checked(self, **fields: object) -> dict[str, Any]:
+    def _check_fields(self, **fields: object) -> dict[str, Any]:
         """Return the fields that a caller has passed, as they are stored. Those that are None were left out."""
         return {
             name: check(value) if (check := self._checks.get(name) or _CHECKS.get(name)) else value
@@ -88,7 +88,7 @@ class MemoryNoun(ABC, Generic[M]):
 
     @staticmethod
     @abstractmethod
-    def _shown(record: M, now: datetime) -> dict[str, Any]:
+    def _shown_fields(record: M, now: datetime) -> dict[str, Any]:
         """Return the fields of a `Remembered` that this kind names or fills differently from its record."""
 
     @abstractmethod

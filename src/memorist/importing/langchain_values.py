@@ -49,7 +49,7 @@ def loaded(kind: object, data: Any) -> object:
         return None
     raw = data.encode() if isinstance(data, str) else bytes(data)
     if kind == "json":
-        return _revived(decoded(raw))
+        return _revive(decoded(raw))
     if kind == "msgpack":
         return _unpacked(raw, 0)
     if kind in ("bytes", "bytearray"):
@@ -83,16 +83,16 @@ def _unpacked(data: bytes, depth: int) -> object:
         raise ValueError("it is not MessagePack, or damaged") from cause
 
 
-def _revived(value: object) -> object:
+def _revive(value: object) -> object:
     """Return the value with `lc` objects as `Built`. Earlier versions wrote classes as such JSON objects."""
     if isinstance(value, list):
-        return [_revived(item) for item in value]
+        return [_revive(item) for item in value]
     if not isinstance(value, Mapping):
         return value
     id = value.get("id")
     if value.get("lc") in (1, 2) and isinstance(id, list) and id and all(isinstance(part, str) for part in id):
-        return Built(".".join(id[:-1]), id[-1], _revived(value.get("kwargs", value.get("args"))))
-    return {name: _revived(item) for name, item in value.items()}
+        return Built(".".join(id[:-1]), id[-1], _revive(value.get("kwargs", value.get("args"))))
+    return {name: _revive(item) for name, item in value.items()}
 
 
 def as_messages(value: object) -> list[JsonObject]:

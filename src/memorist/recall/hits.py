@@ -175,10 +175,10 @@ class Hits:
         for kind in {row.entry.kind for row in ranked}:
             findable = FINDABLE[kind].findable
             assert findable is not None
-            mine = [(number, row) for number, row in enumerate(ranked) if row.entry.kind == kind]
-            keys = [findable.key(row.entry.ns, row.entry.parent, row.entry.seq, row.entry.id) for _, row in mine]
+            candidates = [(number, row) for number, row in enumerate(ranked) if row.entry.kind == kind]
+            keys = [findable.key(row.entry.ns, row.entry.parent, row.entry.seq, row.entry.id) for _, row in candidates]
             records = await self._reader.get_many(FINDABLE[kind].record, keys)
-            for (number, row), record in zip(mine, records, strict=True):
+            for (number, row), record in zip(candidates, records, strict=True):
                 if record is not None:
                     chunk = record if isinstance(record, Chunk) else None
                     heading, page = (chunk.heading or "", chunk.page) if chunk else ("", None)

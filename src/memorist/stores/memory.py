@@ -168,10 +168,12 @@ class MemoryStore:
         if isinstance(change, DeleteRange):
             rows = self._rows(change.kind)
             # A list, because each write changes the sorted keys that the iterator reads.
-            doomed = list(rows.keys_between(Scan(change.kind, change.prefix, after=change.after, before=change.before)))
-            for key in doomed:
+            deleted_keys = list(
+                rows.keys_between(Scan(change.kind, change.prefix, after=change.after, before=change.before))
+            )
+            for key in deleted_keys:
                 self._write(rows, key, None, undo)
-            return len(doomed)
+            return len(deleted_keys)
         if isinstance(change, Increment):
             return self._increment(change.record, now, undo)
         return self._expect(change, now)

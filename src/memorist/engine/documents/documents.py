@@ -79,16 +79,16 @@ class Documents:
         space, text = self._core.scope.resolve_writable(ns, text)
         if isinstance(text, str):
             new = self._new(space, text, title, source, metadata, id, ttl)
-            return (await self._stored(new, again=ttl is not None))[0]
+            return (await self._store(new, again=ttl is not None))[0]
         # Parsing a long PDF takes seconds, and must not block an event loop.
         file = await self._core.runtime.offload(read_document, text, source)
         if isinstance(text, os.PathLike) and source is None:
             source = os.fspath(text)
         title = title or file.title or (source and os.path.basename(source)) or None
         new = self._new(space, file.text, title, source, metadata, id, ttl)
-        return (await self._stored(new, again=ttl is not None, file=file))[0]
+        return (await self._store(new, again=ttl is not None, file=file))[0]
 
-    async def _stored(self, new: Document, *, again: bool, file: ReadableFile | None = None) -> tuple[Document, bool]:
+    async def _store(self, new: Document, *, again: bool, file: ReadableFile | None = None) -> tuple[Document, bool]:
         """Store a document.
 
         Return the document, and whether it was written. An unchanged document is written only with `again`.

@@ -111,7 +111,7 @@ class Facts(MemoryNoun[Fact]):
         """
         core = self._core
         space, name, value = core.scope.resolve_writable(ns, key, value)
-        fields = self._checked(
+        fields = self._check_fields(
             text=text, subject=subject, valid_from=valid_from, valid_until=valid_until, scope=scope, tags=tags,
             metadata=metadata,
         )  # fmt: skip
@@ -281,7 +281,7 @@ class Facts(MemoryNoun[Fact]):
         check_name(key, "fact key")
         check_reason(reason)
         encode_json(value)
-        changed = self._checked(
+        changed = self._check_fields(
             value=value, text=text, valid_from=valid_from, valid_until=valid_until, tags=tags, metadata=metadata,
             confidence=confidence,
         )  # fmt: skip
@@ -684,10 +684,10 @@ class Facts(MemoryNoun[Fact]):
         while page := await core.store.scan(Scan(Fact, (core.org,), after=after, limit=PAGE_ROWS), now=0):
             now = core.now()
             dead = [fact for fact in page if fact.expires_at is not None and to_micros(fact.expires_at) <= now]
-            mine = [fact for fact in dead if core.scope.may_write(fact.ns)]
-            if mine:
-                await core.apply(*(Delete(Fact, fact.row_key) for fact in mine))
-            total += len(mine)
+            own_facts = [fact for fact in dead if core.scope.may_write(fact.ns)]
+            if own_facts:
+                await core.apply(*(Delete(Fact, fact.row_key) for fact in own_facts))
+            total += len(own_facts)
             after = (page[-1].ns, page[-1].key)
         return total
 
@@ -822,7 +822,7 @@ class Facts(MemoryNoun[Fact]):
     # -- as one of several kinds of memories
 
     @staticmethod
-    def _shown(record: Fact, now: datetime) -> dict[str, Any]:
+    def _shown_fields(record: Fact, now: datetime) -> dict[str, Any]:
         return {
             "text": fact_text(record), "key": record.key, "value": record.value, "valid_from": record.valid_from,
             "valid_until": record.valid_until, "status": present_status(record, now),

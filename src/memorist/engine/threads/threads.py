@@ -98,10 +98,10 @@ class Threads:
         if is_named and core.batch is None:
             return await self._create_with_id(thread, new, also)
         numbers: list[Change] = []
-        there = await core.get(Thread, thread.id) if is_named else None
-        if there is not None and new:
+        existing = await core.get(Thread, thread.id) if is_named else None
+        if existing is not None and new:
             raise taken_error(thread.id)
-        if there is not None and there.ns != thread.ns:
+        if existing is not None and existing.ns != thread.ns:
             raise _elsewhere_error(thread.id)
         if is_named:
             core.watch_thread(thread.id, thread.ns)
@@ -109,7 +109,7 @@ class Threads:
         expected = [Expect(Thread, thread.row_key, 0)] if new else []
         changes = [Put(thread, absent=True), *numbers, *self._ownership_changes(thread)]
         stored = (await core.apply(*also, *expected, *changes)).stored(thread)
-        return there or _replace(thread, version=stored.version)
+        return existing or _replace(thread, version=stored.version)
 
     async def _create_child(self, parent: str, child: Thread, is_named: bool, new: bool) -> Thread:
         """Create a thread together with the link by which forgetting its parent reaches it."""
@@ -117,8 +117,8 @@ class Threads:
         # Read before the parent: if that is forgotten after this line, the commit is refused.
         guards = await epochs(core, thread_ref(parent))
         await self._to_change(parent)
-        there = await core.get(Thread, child.id)
-        if there is not None and there.metadata.get(PARENT) != parent:
+        existing = await core.get(Thread, child.id)
+        if existing is not None and existing.metadata.get(PARENT) != parent:
             raise taken_error(child.id)
         child = _replace(child, metadata={**child.metadata, PARENT: parent})
         return await self._create(child, is_named, new, [*guards, Put(child_link(core, parent, child.id))])
@@ -671,10 +671,10 @@ class Threads:
         if before is not None:
             return await self._delete_before(thread, self._sequence_number(id, before))
         seqs = list(dict.fromkeys(self._sequence_number(id, message) for message in as_list(ids, "ids")))
-        doomed = await self._core.get_many(Message, [(id, seq) for seq in seqs])
+        deleted = await self._core.get_many(Message, [(id, seq) for seq in seqs])
         gone = [Delete(Message, (self._core.org, id, seq)) for seq in seqs]
         results = await self._remove(thread, seqs, gone, guards)
-        await release_parts(self._core, id, [message for message in doomed if message is not None])
+        await release_parts(self._core, id, [message for message in deleted if message is not None])
         return sum(results.existed(change) for change in gone)
 
     async def _remove(
@@ -908,14 +908,14 @@ class Threads:
             # An append since the last page has raised the version that `_still` expects.
             if last:
                 thread = await self._to_change(thread.id)
-            doomed = await core.scan(Message, thread.id, after=(last,), before=(seq,), limit=BATCH_MESSAGES)
-            if not doomed:
+            deleted = await core.scan(Message, thread.id, after=(last,), before=(seq,), limit=BATCH_MESSAGES)
+            if not deleted:
                 return total
-            first, last = last, doomed[-1].seq
+            first, last = last, deleted[-1].seq
             span = DeleteRange(Message, (core.org, thread.id), after=(first,), before=(last + 1,))
-            await self._remove(thread, [message.seq for message in doomed], [span], guards)
-            await release_parts(core, thread.id, doomed)
-            total += len(doomed)
+            await self._remove(thread, [message.seq for message in deleted], [span], guards)
+            await release_parts(core, thread.id, deleted)
+            total += len(deleted)
 
     @staticmethod
     def _sequence_number(thread: str, position: Place) -> int:

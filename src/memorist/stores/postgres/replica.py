@@ -118,9 +118,9 @@ class ReplicatedSession(Session):
     async def _check(self) -> None:
         """Refuse a server that is not a standby of the primary, because log positions of two systems cannot be
         compared."""
-        mine = (await super().run([Step(_IDENTITY_SQL, ())], repeatable=True))[0].rows[0]
+        primary = (await super().run([Step(_IDENTITY_SQL, ())], repeatable=True))[0].rows[0]
         theirs = (await self._standby.query(_IDENTITY_SQL))[0]
-        if mine[:2] != theirs[:2]:
+        if primary[:2] != theirs[:2]:
             raise UsageError("read_url= is not a replica of this database; leave it out, or name a standby of it")
         self._checked = True
 
