@@ -5,7 +5,7 @@ results and of parts that you can plug in.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .lazy import load
 
@@ -52,7 +52,7 @@ _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 __all__ = sorted({*_HOME_OF, "__version__"} - {"Embedder"})  # pyright: ignore[reportUnsupportedDunderAll]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     value = globals()[name] = load(__name__, _HOME_OF, name)
     return value
 

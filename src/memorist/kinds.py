@@ -14,7 +14,7 @@ from typing import Any, Literal
 import msgspec
 
 from .errors import InvalidNamespace, UsageError
-from .messages.message import Message
+from .messages.message import MAX_SEQ_DIGITS, Message, split_message_id
 from .messages.privacy import open_text
 from .records import (
     AuditEvent,
@@ -156,12 +156,13 @@ def entry_key(org: str, ref: Ref) -> Key:
 def parse_refs(id: str) -> list[Ref]:
     """Return everything that an id may refer to, whether a user typed it or it comes from `sources`.
 
-    Only this function parses ids. After that, references are compared but never split. An id is ambiguous only if names
-    contain `/` or `#`.
+    Only this function parses ids of unknown kind. Where the kind is known, `split_message_id` and `key_in_namespace`
+    take an id apart. After that, references are compared but never split. An id is ambiguous only if names contain `/`
+    or `#`.
     """
     whole, mark, part = id.rpartition("#")
     refs: list[Ref] = []
-    if mark and whole and _is_number(part):
+    if split_message_id(id) is not None:
         refs.append(Ref("message", key=whole, part=part))
     elif mark and whole and all(map(_is_number, part.split("-", 1))) and "-" in part:
         refs.append(Ref("summary", key=whole, part=part))
@@ -176,8 +177,14 @@ def parse_refs(id: str) -> list[Ref]:
         return [Ref("source", key=id)]
 
 
+def key_in_namespace(ns: str, id: str) -> str:
+    """Return the key in an id `namespace/key` whose namespace is known. Splitting at a slash would be wrong, because
+    namespaces and keys may both contain slashes."""
+    return id.removeprefix(f"{ns}/")
+
+
 def _is_number(text: str) -> bool:
-    return text.isdecimal() and text.isascii() and len(text) < 19
+    return text.isdecimal() and text.isascii() and len(text) <= MAX_SEQ_DIGITS
 
 
 def message_ref(message: Message) -> Ref:
@@ -376,7 +383,7 @@ def _message_entry_key(ns: str, parent: str, seq: int, id: str) -> Key:
 
 
 def _fact_entry_key(ns: str, parent: str, seq: int, id: str) -> Key:
-    return (ns, id[len(ns) + 1 :])
+    return (ns, key_in_namespace(ns, id))
 
 
 def _chunk_entry_key(ns: str, parent: str, seq: int, id: str) -> Key:
@@ -540,4 +547,5 @@ def owned_by(owner: str) -> list[type[Record]]:
 def source_of(kind: str, ns: str, id: str) -> str:
     """Return the id of a hit in the form that `sources` use, from its kind, its namespace and its id, which may lack
     the namespace."""
-    return f"{ns}/{id}" if kind in ("learning", "event") else id
+    # The id of a fact's hit contains the namespace, because facts have no id of their own.
+    return f"{ns}/{id}" if kind != "fact" and any(kind == memory.name for memory in MEMORIES) else id

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any
 
 
-def load(module: str, home_of: Mapping[str, str], name: str) -> Any:
+def load(module: str, home_of: Mapping[str, str], name: str) -> object:
     """Return the object behind a public name of a module. Raises AttributeError if there is none."""
     home = home_of.get(name)
     if home is None:

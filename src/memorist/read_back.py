@@ -14,14 +14,14 @@ from .context.read_tools import (
     MAX_LINES,
     SEARCH_HISTORY,
     Shape,
-    copy_of,
     in_thread,
     list_hits,
+    locate_copy,
+    locate_message,
     page,
     parse_call,
     readable_text,
     split_id,
-    thread_of,
     tools,
 )
 from .context.stash import READ_MORE
@@ -95,7 +95,7 @@ class AsyncReadBack:
         return await answer_calls(message, (READ_MORE, SEARCH_HISTORY), self.call)
 
     async def _message(self, id: str) -> Message | None:
-        target = thread_of(self._thread, id) or copy_of(self._thread, id)
+        target = locate_message(self._thread, id) or locate_copy(self._thread, id)
         if target is None:
             return None
         thread, seq = target

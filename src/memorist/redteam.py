@@ -110,9 +110,8 @@ def _replay(memory: Memory, user: str, attempt: Attempt) -> list[tuple[str, str]
         message = {"role": "user", "trust": "tool", "content": str(message)}
     receipts = memory.threads.append(user, message, create=ns)
     memory.wait(receipts)
-    rows = [("fact", str(fact.value)) for fact in memory.facts.list(ns)]
-    rows += [("event", event.text) for event in memory.events.list(ns=ns)]
-    rows += [("learning", row.content) for row in memory.scope(user=user).learnings.list()]
+    items = [item for item in memory.memories.list(ns=ns) if item.status == "active"]
+    rows: list[tuple[str, str]] = [(item.kind, item.text if item.value is None else str(item.value)) for item in items]
     rows += [("candidate", row.text) for row in memory.review.list(ns=ns)]
     if not rows:
         rows += [("profile line", line.text) for line in memory.profile.block(user)]

@@ -252,7 +252,7 @@ class Scope(msgspec.Struct, frozen=True):
         ns, rest = self._with_namespace(arguments)
         return self.writable(ns), *rest
 
-    def _with_namespace(self, arguments: tuple[Any, ...]) -> tuple[Ns, Sequence[Any]]:
+    def _with_namespace(self, arguments: tuple[Any, ...]) -> tuple[Ns, Sequence[object]]:
         """Return the namespace and the other arguments. The namespace is filled in if it was left out.
 
         `facts.get("city")` binds `"city"` to `ns` and leaves out `key`, so all arguments are shifted by one position.

@@ -64,7 +64,7 @@ class Telemetry:
 class RequestSpan:
     """Represents a span around one request, which is named once the operation is known."""
 
-    def __init__(self, span: Any = None, error: Any = None) -> None:
+    def __init__(self, span: Any = None, error: object = None) -> None:
         self._span = span
         self._error = error
 

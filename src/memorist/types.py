@@ -5,7 +5,7 @@ You rarely need to import these, because methods return them and type checkers k
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .lazy import load
 
@@ -60,7 +60,7 @@ _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 __all__ = sorted(_HOME_OF)  # pyright: ignore[reportUnsupportedDunderAll]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     value = globals()[name] = load(__name__, _HOME_OF, name)
     return value
 

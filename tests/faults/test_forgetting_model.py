@@ -226,7 +226,7 @@ def _deleted_threads_are_nobodys(patch: pytest.MonkeyPatch) -> None:
 
 
 def _expired_threads_are_nobodys(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(threads.Threads, "_outliving", lambda self, thread: [])
+    patch.setattr(threads.Threads, "_ownership_changes", lambda self, thread: [])
 
 
 def _documents_are_nobodys(patch: pytest.MonkeyPatch) -> None:

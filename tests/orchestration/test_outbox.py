@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from memorist import Conflict, InvalidValue, ModelError
-from memorist.engine.derive.deriving import Deriver, permanent
+from memorist.engine.derive.deriving import Deriver, is_permanent
 from memorist.engine.derive.outbox import MAX_ATTEMPTS, Outbox
 from memorist.engine.derive.reading import Reading
 from memorist.engine.index_jobs import index_job
@@ -287,19 +287,19 @@ async def test_indexing_is_tried_again_for_as_long_as_it_fails(
 ) -> None:
     from memorist.engine.derive.indexing import Indexer
 
-    finished = Indexer._finished
+    finished = Indexer._finish_entries
 
     async def breaks(self: Any, *given: Any) -> Any:
         raise ValueError
 
-    monkeypatch.setattr(Indexer, "_finished", breaks)
+    monkeypatch.setattr(Indexer, "_finish_entries", breaks)
     thread, receipts = await said(memory, "I live in Lisbon.")
     for _ in range(3 * MAX_ATTEMPTS):
         await outbox(memory).drain()
         clock.advance(400)
     assert await do(memory.jobs.dead()) == []
     assert any("jobs in index failed" in one and "ValueError" in one for one in (await do(memory.doctor())).problems)
-    monkeypatch.setattr(Indexer, "_finished", finished)
+    monkeypatch.setattr(Indexer, "_finish_entries", finished)
     await do(memory.threads.append(thread.id, "And I work as a nurse."))
     await outbox(memory).drain()
     assert (await location(memory)).value == "Lisbon"
@@ -417,8 +417,8 @@ async def test_deriving_twice_changes_nothing(memory: Any, run: Run) -> None:
 
 
 def test_permanent_errors_are_told_from_passing_ones() -> None:
-    assert permanent(ModelError("bad", retryable=False))
-    assert permanent(ModelError("too long", retryable=False, status=400))
-    assert not permanent(ModelError("down", retryable=True))
-    assert not permanent(ModelError("the key has expired", retryable=False, status=401))
-    assert not permanent(ValueError("other"))
+    assert is_permanent(ModelError("bad", retryable=False))
+    assert is_permanent(ModelError("too long", retryable=False, status=400))
+    assert not is_permanent(ModelError("down", retryable=True))
+    assert not is_permanent(ModelError("the key has expired", retryable=False, status=401))
+    assert not is_permanent(ValueError("other"))

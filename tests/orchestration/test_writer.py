@@ -301,7 +301,9 @@ async def test_reading_a_conversation_again_changes_nothing(open_memory: OpenMem
     await tell(memory, "I live in Lisbon, I moved in May, and I like tea.")
     before = await do(memory.memories.list(ns="user:ada"))
     thread = await do(memory.threads.get("talk"))
-    await Deriver(memory._core, memory._core.shared.extraction_model)._again(await reread(memory, thread.id))
+    await Deriver(memory._core, memory._core.shared.extraction_model)._reread_dead_letters(
+        await reread(memory, thread.id)
+    )
     assert await do(memory.memories.list(ns="user:ada")) == before and len(before) == 3
 
 

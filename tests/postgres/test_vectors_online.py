@@ -36,7 +36,7 @@ def without(request: pytest.FixtureRequest, new_database: Callable[[], str], mon
         connection.execute("ALTER TABLE memorist.entries DROP COLUMN embedding CASCADE")
         connection.execute("DROP FUNCTION memorist.halves; DROP EXTENSION vector")
     monkeypatch.setattr(vectors_module, "MAX_ENTRIES_AT_ONCE", 0)
-    monkeypatch.setattr(vectors_module, "_COPY", vectors_module._COPY.replace(b"LIMIT 500", b"LIMIT 7"))
+    monkeypatch.setattr(vectors_module, "_COPY_SQL", vectors_module._COPY_SQL.replace(b"LIMIT 500", b"LIMIT 7"))
     return url
 
 

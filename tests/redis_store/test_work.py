@@ -51,13 +51,13 @@ def test_a_worker_finds_ten_orgs_among_thousands_without_asking_about_the_others
         run(store.apply([Put(job(f"busy{number}"))], now=NOW))
     run(store._client.command(ORGS_KEY, "SADD", ORGS_KEY, *[f"idle{number}" for number in range(IDLE)]))
     asked: list[int] = []
-    many = store._client.many
+    many = store._client.ask_many
 
     async def counted(calls: Any) -> Any:
         asked.append(len(calls))
         return await many(calls)
 
-    store._client.many = counted  # type: ignore[method-assign]
+    store._client.ask_many = counted  # type: ignore[method-assign]
     found = run(store.claim("q", owner="w", now=NOW, lease=1, limit=20))
     assert sorted(one.org for one in found) == sorted(f"busy{number}" for number in range(10))
     assert sum(asked) <= 20, "only orgs in the register are asked about"
@@ -127,13 +127,13 @@ def test_a_sweep_over_very_many_orgs_is_done_in_parts(
 def counting(store: RedisStore) -> list[int]:
     """How many keys each bulk request of the store asks about from now on."""
     asked: list[int] = []
-    many = store._client.many
+    many = store._client.ask_many
 
     async def counted(calls: Any) -> Any:
         asked.append(len(calls))
         return await many(calls)
 
-    store._client.many = counted  # type: ignore[method-assign]
+    store._client.ask_many = counted  # type: ignore[method-assign]
     return asked
 
 

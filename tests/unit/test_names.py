@@ -9,6 +9,8 @@ import memorist
 SOURCE = Path(memorist.__file__).parent
 EMPTY_NAMES = {"found", "made", "given", "said", "told", "kept", "known", "place", "one"}
 """Nouns say more: `rows`, `record`, `options`, `statement`, `retained`, `facts`, `index`, `message`."""
+PARTICIPLES = {"looked", "swept", "wanted", "doomed", "mine", "there", "meant", "judged", "revived", "aged", "surer"}
+"""Functions say what they do or return: `record_sweep`, `is_wanted`, `judge_note`."""
 PUBLIC_NAMES = {
     "context/context.py": {"kept"},
     "context/manifest.py": {"kept"},
@@ -33,6 +35,17 @@ def test_an_empty_name_is_noticed(tmp_path: Path) -> None:
     module = tmp_path / "module.py"
     module.write_text("def told(one):\n    found = row = one\n    return found, row\n", "utf-8")
     assert sorted(_empty_names(module)) == ["found", "one", "told"]
+
+
+def test_no_function_is_named_by_a_participle_alone() -> None:
+    trees = {path.relative_to(SOURCE).as_posix(): ast.parse(path.read_text("utf-8")) for path in SOURCE.rglob("*.py")}
+    named = [
+        f"{path}: {node.name}"
+        for path, tree in trees.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.strip("_") in PARTICIPLES
+    ]
+    assert named == []
 
 
 def _empty_names(path: Path) -> Iterator[str]:

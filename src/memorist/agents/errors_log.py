@@ -30,6 +30,7 @@ def record_error(agent: str, event: str, error: BaseException) -> None:
         "at": datetime.now(UTC).isoformat(timespec="seconds"), "agent": agent, "event": event,
         "error": f"{type(error).__name__}: {error}"[:400],
     }  # fmt: skip
+    # Two hooks that fail at once may lose one of the errors. A lock is not worth it: `doctor` only shows examples.
     lines = [*_lines(path)[-(MAX_ERRORS - 1) :], json.dumps(line)]
     path.write_text("\n".join(lines) + "\n", "utf-8")
 

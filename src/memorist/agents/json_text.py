@@ -68,6 +68,8 @@ def node_at(text: str, path: Sequence[str]) -> Node | None:
 
 def insert(text: str, path: Sequence[str], name: str | None, value: object) -> str:
     """Return the text with a new last member of the object at `path`, or a new last item of the array there."""
+    # These files belong to other programs and often contain comments, so only the new characters are inserted. Writing
+    # the parsed value back would lose everything else.
     root, node = parse(text), node_at(text, path)
     assert node is not None
     content = text[root.start : root.end]
@@ -86,7 +88,9 @@ def insert(text: str, path: Sequence[str], name: str | None, value: object) -> s
         return text[: node.start + 1] + lead + piece + tail + text[close:]
     last = node.parts[-1]
     after = last.node.end if last.comma is None else last.comma + 1
+    # A comment after the last member stays with it.
     tail_start = after + len(text[after:close].rstrip())
+    # Some hosts accept a trailing comma and others reject it, so the file keeps its own style.
     comma = "," if last.comma is None else ""
     final = "" if last.comma is None else ","
     return text[:after] + comma + text[after:tail_start] + lead + piece + final + text[tail_start:]
@@ -97,6 +101,7 @@ def remove(text: str, path: Sequence[str], index: int) -> str:
     node = node_at(text, path)
     assert node is not None
     part = node.parts[index]
+    # With the white space before it, so that no empty line remains.
     start = len(text[: part.start].rstrip())
     if part.comma is not None:
         return text[:start] + text[part.comma + 1 :]

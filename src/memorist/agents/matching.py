@@ -63,6 +63,7 @@ def rank_notes(prompt: str, notes: Sequence[str], limit: int, kinds: Sequence[st
 
 
 def _scores(part: str, texts: Sequence[frozenset[str]], frequency: Mapping[str, int]) -> dict[int, float]:
+    # A hook runs before every prompt, and a prompt may contain a whole log.
     wanted = list(dict.fromkeys(words_of(part)))[:MAX_PROMPT_WORDS]
     weights = {word: math.log(1 + (len(texts) + 0.5) / (frequency[word] + 0.5)) for word in wanted}
     total = sum(weights.values())
@@ -70,8 +71,10 @@ def _scores(part: str, texts: Sequence[frozenset[str]], frequency: Mapping[str, 
     for index, text in enumerate(texts):
         shared = [word for word in wanted if word in text]
         weight = sum(weights[word] for word in shared)
+        # One shared word is a coincidence unless it is most of the prompt; two rare ones are not.
         enough = weight >= total * MIN_SHARE or weight >= MIN_SHARED_WEIGHT if len(shared) >= 2 else False
         if enough or (shared and weight >= total * MIN_SINGLE_SHARE):
+            # Long notes share more words with any prompt, so they are divided by their length, though not in full.
             scores[index] = weight / math.sqrt(len(text) + 4)
     return scores
 
@@ -95,6 +98,7 @@ def words_of(text: str) -> list[str]:
 
 def _stem(word: str) -> str:
     for ending in _ENDINGS:
+        # Not a stemmer: importing one would cost more than the whole hook.
         if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):
             stem = word[: -len(ending)]
             return stem + "y" if ending == "ies" else stem

@@ -60,6 +60,7 @@ class Hook(msgspec.Struct, frozen=True, kw_only=True):
 def read_hook(agent: str, event: str, payload: JsonMapping) -> Hook | None:
     """Convert a host's payload to a `Hook`. Return None for events that we do not handle."""
     name = str(payload.get("hook_event_name") or event)
+    # Hosts write one event as `SessionStart`, `session_start`, `session-start` or `session.start`.
     moment = MOMENTS.get(name.lower().replace("_", "").replace("-", "").replace(".", ""))
     if moment is None:
         return None
@@ -127,6 +128,7 @@ def _failure_of(payload: JsonMapping) -> str:
     )
     if error:
         return str(error.get("message") or error) if isinstance(error, Mapping) else str(error)
+    # Gemini's shell tool has no field for the exit code; only the text for the model contains it.
     report = re.search(_GEMINI_FAILURE, _text_of(result.get("llmContent")))
     if report:
         return report["output"]

@@ -47,6 +47,8 @@ def project_of(folder: str | Path) -> Project:
     root = next((path for path in (start, *start.parents) if (path / ".git").exists()), start)
     remote = _remote_of(root)
     identity = _plain_remote(remote) if remote else str(root)
+    # The name alone is not unique: many repositories are called `api`. With a remote, clones on several machines share
+    # their notes.
     digest = hashlib.sha256(identity.encode()).hexdigest()[:10]
     name = re.sub(r"[^\w.-]+", "-", identity.rstrip("/").rpartition("/")[2]) or "project"
     return Project(root, name, f"workflow:{name}-{digest}", (*ALWAYS_IGNORED, *_ignore_patterns(root)))
@@ -56,6 +58,7 @@ def _remote_of(root: Path) -> str | None:
     config = _git_folder(root) / "config"
     if not config.is_file():
         return None
+    # Read here instead of with `git`, because starting a process takes longer than a hook may.
     remotes = {match["name"]: match["body"] for match in _REMOTE.finditer(config.read_text("utf-8", "replace"))}
     body = remotes.get("origin") or next(iter(remotes.values()), "")
     url = re.search(r"^\s*url\s*=\s*(\S+)", body, re.MULTILINE)
@@ -77,6 +80,7 @@ def _plain_remote(url: str) -> str:
     """Return the remote without its protocol, login and suffix, so that https and ssh URLs identify the same
     repository."""
     plain = re.sub(r"^\w+://", "", url)
+    # A URL may contain a password, which must not become part of a name.
     plain = plain.rpartition("@")[2].removesuffix("/").removesuffix(".git")
     return re.sub(r"^([^/:]+):(?!\d+/)", r"\1/", plain).lower()
 

@@ -7,7 +7,7 @@ first used.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..lazy import load
 
@@ -33,5 +33,5 @@ if TYPE_CHECKING:
 __all__ = ["Case", "CaseResult", "Failure", "check_request", "evaluate", "mutate", "read_cases", "run_case"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     return load(__name__, _HOMES, name)

@@ -74,7 +74,7 @@ def load(path: Path) -> Dataset:
         raise InvalidValue(f"{path.name}: an entry is incomplete: {type(problem).__name__}: {problem}") from problem
 
 
-def _read(path: Path, raw: Any) -> Dataset:
+def _read(path: Path, raw: object) -> Dataset:
     if isinstance(raw, dict) and "evidence" in raw:
         return _neutral(raw)
     if isinstance(raw, list) and raw and "qa" in raw[0]:

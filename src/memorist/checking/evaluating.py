@@ -15,6 +15,7 @@ import msgspec
 
 from ..blocking.memory import Memory
 from ..errors import InvalidValue
+from ..kinds import namespaced
 from .datasets import Conversation, Dataset, load
 from .stored import fresh
 
@@ -251,10 +252,8 @@ def _evidence(memory: Memory, value: str) -> Evidence:
     message = memory.threads.message(value) if "#" in value else None
     if message is not None:
         return Evidence((message.text,), message.id)
-    namespace, _, key = value.partition("/")
-    if ":" in namespace and key and " " not in value:
-        return Evidence((), value)
-    return Evidence((value,))
+    is_id = " " not in value and any(key for _, key in namespaced(value))
+    return Evidence((), value) if is_id else Evidence((value,))
 
 
 def _row(category: str, budget: int, measures: Sequence[Measure]) -> Row:

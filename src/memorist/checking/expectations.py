@@ -12,6 +12,7 @@ import msgspec
 
 from ..context.budget import SECTIONS
 from ..errors import InvalidValue, NotFound
+from ..messages.message import split_message_id
 from ..values import JsonMapping
 from .cases import Case
 from .request import Asked, Part, mentions, plain, shorten
@@ -51,12 +52,12 @@ def check_forms(case: Case) -> None:
             raise InvalidValue(f"case {case.name!r}: {kind} is written {_EXAMPLES[kind]}; the case has {_shown(value)}")
 
 
-def _contains(asked: Asked, text: Any) -> Iterator[Failure]:
+def _contains(asked: Asked, text: object) -> Iterator[Failure]:
     if not asked.says(str(text)):
         yield _lost(f"contains {str(text)!r}", find_loss(asked, str(text)))
 
 
-def _not_contains(asked: Asked, text: Any) -> Iterator[Failure]:
+def _not_contains(asked: Asked, text: object) -> Iterator[Failure]:
     if asked.says(str(text)):
         parts = asked.parts_with(str(text))
         yield _unwanted(asked, f"not_contains {str(text)!r}", f"the request contains {str(text)!r}", parts)
@@ -167,7 +168,7 @@ def _sees_nothing_of(asked: Asked, other: object) -> Iterator[Failure]:
     telling = [text for text in texts if len(text) >= MIN_TELLING_CHARACTERS and plain(text) not in own]
     parts = [
         part for part in asked.parts
-        if part.source.startswith(f"{namespace}/") or part.source.rpartition("#")[0] in threads
+        if part.source.startswith(f"{namespace}/") or (split_message_id(part.source) or ('', 0))[0] in threads
         or any(plain(text) in plain(part.text) for text in telling)
     ]  # fmt: skip
     if parts:
@@ -193,35 +194,35 @@ KINDS: dict[str, Callable[[Asked, object], Iterator[Failure]]] = {
 }
 
 
-def _is_text(value: Any) -> bool:
+def _is_text(value: object) -> bool:
     return isinstance(value, str | int | float) and not isinstance(value, bool) and bool(str(value).strip())
 
 
-def _is_limit(value: Any) -> bool:
+def _is_limit(value: object) -> bool:
     if isinstance(value, Mapping):
         return bool(value) and set(value) <= {"min", "max"} and all(map(_is_limit_number, value.values()))
     return _is_limit_number(value)
 
 
-def _is_limit_number(value: Any) -> bool:
+def _is_limit_number(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-def _is_newest(value: Any) -> bool:
+def _is_newest(value: object) -> bool:
     return isinstance(value, Mapping) and bool(value) and all(
         isinstance(key, str) and _is_value(fact_value) for key, fact_value in _pairs(value)
     )  # fmt: skip
 
 
-def _is_value(value: Any) -> bool:
+def _is_value(value: object) -> bool:
     return isinstance(value, str | int | float | list | date)
 
 
-def _is_source(value: Any) -> bool:
+def _is_source(value: object) -> bool:
     return isinstance(value, Mapping) and set(value) == {"of", "message"} and all(map(_is_text, value.values()))
 
 
-def _are_sections(value: Any) -> bool:
+def _are_sections(value: object) -> bool:
     if isinstance(value, Mapping):
         return bool(value) and set(value) <= set(SECTION_NAMES) and all(map(_is_limit, value.values()))
     return isinstance(value, list) and bool(value) and all(name in SECTION_NAMES for name in value)
@@ -251,7 +252,7 @@ def _outside(tokens: int, limits: Any) -> str:
     return f"fewer than {limits['min']}" if tokens < limits.get("min", tokens) else ""
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 

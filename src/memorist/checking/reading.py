@@ -7,7 +7,6 @@ import runpy
 import traceback
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -63,7 +62,7 @@ def read_cases(path: Path) -> CaseFile:
     return _checked(path, cases, dict(content.get("fixtures") or {}))
 
 
-def _run_file(path: Path) -> list[Any]:
+def _run_file(path: Path) -> list[object]:
     """Run a Python file, and return its `cases`."""
     try:
         cases = runpy.run_path(str(path)).get("cases")
@@ -92,7 +91,7 @@ def _read_data(path: Path) -> object:
         raise InvalidValue(f"{path.name} is not YAML: {problem}") from problem
 
 
-def _convert(path: Path, fields: Any) -> Case:
+def _convert(path: Path, fields: object) -> Case:
     if isinstance(fields, Case):
         return msgspec.structs.replace(fields, file=str(path))
     if not isinstance(fields, Mapping):

@@ -52,7 +52,7 @@ def _fact_changes(fact: Any) -> Iterator[tuple[str, Change]]:
 
 
 def _message_changes(namespace: str, message: Any) -> Iterator[tuple[str, Change]]:
-    def say(text: str, ago: Any = None) -> Change:
+    def say(text: str, ago: object = None) -> Change:
         def append(memory: Memory, clock: FakeClock) -> None:
             at = clock() if ago is None else message.created_at - ago
             row = {"role": "user", "content": text, "created_at": at}

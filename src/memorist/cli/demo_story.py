@@ -234,10 +234,10 @@ def _fold(memory: Memory, thread: str, *, room: int) -> None:
     run_blocking(Folding(core_of(memory)).fold(thread, room_tokens=room, compact_at=0.8, compact_to=0.45))
 
 
-def _reader() -> Callable[[str], Any]:
+def _reader() -> Callable[[str], object]:
     """Return a fake model that mistakes a trip for a move, and refuses to read some messages."""
 
-    def read(prompt: str) -> Any:
+    def read(prompt: str) -> object:
         from ..models.remote import model_error
 
         new = prompt[prompt.rindex("# NEW") :]

@@ -9,6 +9,7 @@ import click
 from ..engine.facts.facts import FORGOTTEN
 from ..engine.memories import KINDS, MemoryKind
 from ..errors import UsageError
+from ..kinds import namespaced
 from ..messages.privacy import is_private
 from .display import echo
 from .grouping import group
@@ -263,9 +264,8 @@ def remember(session: Session, text: str, as_is: bool) -> None:
         for refusal in understood.refused:
             echo(f"refused: {refusal.reason}")
         for id in understood.ended:
-            namespace, _, key = id.partition("/")
-            is_request = key.startswith(FORGOTTEN)
-            echo(f"undo with: memorist facts unforget {namespace} {key}" if is_request else f"ended: {id}")
+            requests = [f"{namespace} {key}" for namespace, key in namespaced(id) if key.startswith(FORGOTTEN)]
+            echo(f"undo with: memorist facts unforget {requests[0]}" if requests else f"ended: {id}")
         if not (understood.stored or understood.waiting or understood.ended):
             echo(_stored_as_message(understood))
 

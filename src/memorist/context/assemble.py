@@ -236,6 +236,7 @@ class _Assembly:
         ceiling = self.budget.input
         if ceiling is not None and self.input_tokens > ceiling:
             raise self._over({}, f"the input takes {self.input_tokens} tokens; its limit in the budget is {ceiling}")
+        # Checked before anything is chosen, so that the error names the parts that can never fit.
         if self.room < 0:
             raise self._over({})
         if self.pinned > self._capped(self.room):
@@ -259,12 +260,17 @@ class _Assembly:
         """
         if not self.items:
             return *self._plan(self._capped(self.room - spent)), None, []
+        # What is in the history need not be recalled, and what is recalled takes room from the history. A second round
+        # only moves items that the first one freed, so more rounds would change little.
         ceiling, memory, fates = self._first_memory(spent, lines)
         rounds = MAX_ROUNDS if needs_of(self.policy).slides else 1
         while True:
             rounds -= 1
             plan, summary = self._plan(self._capped(self.room - spent - _tokens(memory)))
-            statements, left = self._statements_in(plan.keep, summary, lines), self._left(spent, plan, summary)
+            statements, left = (
+                self._statements_in(plan.keep, summary, lines),
+                self._count_tokens_left(spent, plan, summary),
+            )
             wasted = left - ceiling >= MIN_CUT_TOKENS and any(fate.for_room for fate in fates)
             if statements.agrees(fates) and not wasted:
                 return plan, summary, memory, fates
@@ -291,7 +297,8 @@ class _Assembly:
             plan = msgspec.structs.replace(plan, keep=without_repeated(plan.keep, self.counter))
         if not self.items:
             return plan, summary, None, []
-        left = self._left(spent, plan, summary) - (0 if spent or summary else LEAD_TOKENS)
+        # Without a profile or a summary, the history may need a note in front, and its window is already fixed here.
+        left = self._count_tokens_left(spent, plan, summary) - (0 if spent or summary else LEAD_TOKENS)
         if self.parts.fold_tokens is not None and self.budget.memory is None:
             self.staying = min(left, self._staying_ceiling(self.parts.fold_tokens, plan, summary))
             self.offered = best_items(self.items, self.staying, self.counter.count)
@@ -318,7 +325,7 @@ class _Assembly:
     def _statements_in(self, window: Sequence[Unit], summary: Message | None, lines: Sequence[ProfileLine]) -> Said:
         return Said((*self.head, *window, *self.parts.input), lines, summary)
 
-    def _left(self, spent: int, plan: Plan, summary: Message | None) -> int:
+    def _count_tokens_left(self, spent: int, plan: Plan, summary: Message | None) -> int:
         """Return the tokens left for recalled items after the profile, the planned history and the summary, capped at
         the ceiling of the memory section."""
         left = self.room - spent - self.head_tokens - total_tokens(plan.keep) - _tokens(summary)
@@ -347,6 +354,8 @@ class _Assembly:
             message = text_message("user", render_memory(retained), self.counter)
             if (message.tokens or 0) <= ceiling:
                 return message, [*fates, *double]
+            # Fences and headings cost tokens that the items' own counts do not include. The least relevant item gives
+            # way.
             last = max(index for index, fate in enumerate(fates) if fate.fate != "dropped")
             fates[last] = Fate(items[last], fates[last].tokens, "dropped", NO_ROOM)
 
@@ -361,6 +370,7 @@ class _Assembly:
         """Return the history that will be sent. This is exact for a sliding window; otherwise it is the newest units
         that fit."""
         room = self._capped(room + self.pinned)
+        # Other policies may call a model or a search, so their plan is made once, when the room is known.
         if needs_of(self.policy).slides:
             return self._plan(room)[0].keep
         return newest_that_fit(self.units, room - self.head_tokens, "")[0]
@@ -406,12 +416,12 @@ class _Assembly:
             else:
                 raise self._over({"pinned": tokens})
         if len(dropped) > len(plan.drop):
-            about = self._refitted(about, keep, summary, tokens)
+            about = self._refit_items(about, keep, summary, tokens)
             dropped.sort(key=_position)
             plan = msgspec.structs.replace(plan, keep=tuple(keep), drop=tuple(dropped))
         return self._context(plan, summary, about, lead, always, tokens)
 
-    def _refitted(
+    def _refit_items(
         self, about: _Remembered, keep: Sequence[Unit], summary: Message | None, history_tokens: int
     ) -> _Remembered:
         """Return the recalled items, which are chosen again if some are no longer duplicates because units were

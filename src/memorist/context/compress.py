@@ -88,7 +88,7 @@ def _chosen_tools(
 class _Read(Sequence[Message]):
     """Holds the input list as messages, each of which is converted when it is first accessed."""
 
-    def __init__(self, listed: Sequence[Any]) -> None:
+    def __init__(self, listed: Sequence[Given]) -> None:
         self._listed = listed
 
     def __len__(self) -> int:

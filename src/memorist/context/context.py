@@ -270,8 +270,8 @@ class Context:
     def _entries(self) -> list[Outcome]:
         account = self.account
         entries: list[Outcome] = []
-        entries += [_noted(line) for line in self.profile]
-        entries += [_recalled(fate) for fate in self.recalled]
+        entries += [_note_outcome(line) for line in self.profile]
+        entries += [_item_outcome(fate) for fate in self.recalled]
         if account.tools_left:
             names = tuple(account.tools_left)
             entries.append(Outcome("tools", "dropped", TOOLS_LEFT, units=len(names), ids=names))
@@ -283,7 +283,7 @@ class Context:
         entries += runs("history", "dropped", ((left.unit, left.reason) for left in account.dropped))
         entries += runs("history", "folded", ((unit, f"in the {account.method} summary") for unit in account.folded))
         entries += runs("history", "elided", ((left.unit, left.reason) for left in account.elided))
-        entries += [_repaired(fix) for fix in account.repairs]
+        entries += [_repair_outcome(fix) for fix in account.repairs]
         return entries + runs("history", "kept", ((unit, "") for unit in account.kept))
 
     def explain(self) -> str:
@@ -337,18 +337,18 @@ class _Written(msgspec.Struct):
     context: Context
 
 
-def _noted(line: ProfileLine) -> Outcome:
+def _note_outcome(line: ProfileLine) -> Outcome:
     return Outcome("profile", "kept", line.lane, units=1, ids=(line.source,) if line.source else ())
 
 
-def _recalled(fate: Fate) -> Outcome:
+def _item_outcome(fate: Fate) -> Outcome:
     """Return the manifest entry for a recalled item, with its score and the reason if it was dropped or shortened."""
     reason = fate.reason if fate.item.score is None else f"{fate.reason}{SCORED}{fate.item.score:.3f}"
     ids = (fate.item.source,) if fate.item.source else ()
     return Outcome("memory", fate.fate, reason, units=1, tokens=fate.tokens, ids=ids)
 
 
-def _repaired(fix: Repair) -> Outcome:
+def _repair_outcome(fix: Repair) -> Outcome:
     ids = (fix.message,) if fix.message else ()
     return Outcome("history", "repaired", fix.reason, fix.position, fix.position, 1, fix.tokens, ids)
 

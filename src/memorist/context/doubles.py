@@ -118,8 +118,8 @@ def without_repeated(units: Sequence[Unit], counter: Counter) -> tuple[Unit, ...
     seen = {message.id for unit in units for message in unit.messages if message.thread}
     out: list[Unit] = []
     for unit in units:
-        mine = carried(unit)
-        out.append(_bare(unit, counter) if seen.intersection(mine) else unit)
+        carried_ids = carried(unit)
+        out.append(_bare(unit, counter) if seen.intersection(carried_ids) else unit)
         seen.update(carried(out[-1]))
     return tuple(out)
 

@@ -60,7 +60,7 @@ def plan_fold(
     if total <= compact_at * room_tokens:
         return None
     share = int(compact_to * room_tokens * SUMMARY_SHARE)
-    cut = _cut(units, int(compact_to * room_tokens) - share)
+    cut = _count_folded_units(units, int(compact_to * room_tokens) - share)
     return fold_of(units[:cut], share, previous=previous, counter=counter)
 
 
@@ -91,7 +91,7 @@ def fold_of(
     )
 
 
-def _cut(units: Sequence[Unit], target_tokens: int) -> int:
+def _count_folded_units(units: Sequence[Unit], target_tokens: int) -> int:
     """Return how many of the oldest units to fold. The rest fits the target and starts with a user's turn."""
     cut = len(units)
     tail = 0

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from ..errors import UsageError
-from ..messages.message import Message
+from ..messages.message import Message, split_message_id
 from ..recall.hit import DERIVED
 from ..records import as_dict
 from .fence import MEMORY_NOTE, fence, label
@@ -79,13 +79,14 @@ class MemoryItem(msgspec.Struct, frozen=True):
     @property
     def thread(self) -> str:
         """This is the thread of a message."""
-        return self.source.rpartition("#")[0] if self.kind == "message" else ""
+        parts = split_message_id(self.source) if self.kind == "message" else None
+        return "" if parts is None else parts[0]
 
     @property
     def seq(self) -> int:
         """This is the sequence number of a message in its thread, or 0 for anything else."""
-        number = self.source.rpartition("#")[2]
-        return int(number) if self.kind == "message" and number.isdecimal() else 0
+        parts = split_message_id(self.source) if self.kind == "message" else None
+        return 0 if parts is None else parts[1]
 
     def head(self, year: str = "") -> str:
         """Return the line above this item's group. It contains the date (without its year if that equals `year`),
@@ -154,12 +155,12 @@ def fill_memory(
         head = item.head()
         opening = 0 if head in heads else count(item.head(_date(item.created_at)[:4])) + 1
         fate = _with_gist(item, costs[index], left - opening, count) if item.gist and costs[index] > whole else None
-        fate = fates[index] = fate or _placed(item, costs[index], left - opening, cap, count, shorten)
+        fate = fates[index] = fate or _place_item(item, costs[index], left - opening, cap, count, shorten)
         if fate.fate != "dropped":
             left -= fate.tokens + opening
             whole -= fate.tokens if item.gist else 0
             heads.add(head)
-    return _lengthened(items, costs, [fates[index] for index in range(len(items))], left, count, shorten)
+    return _lengthen_passages(items, costs, [fates[index] for index in range(len(items))], left, count, shorten)
 
 
 def best_items(items: Sequence[MemoryItem], max_tokens: int, count: Callable[[str], int]) -> Sequence[MemoryItem]:
@@ -187,7 +188,7 @@ def _by_use(items: Sequence[MemoryItem], costs: Sequence[int], cap: int) -> list
     return [index for _, _, index in sorted(worth)]
 
 
-def _placed(
+def _place_item(
     item: MemoryItem, tokens: int, left: int, cap: int, count: Callable[[str], int], shorten: Shorten | None
 ) -> Fate:
     if tokens <= left and (tokens <= cap * 3 // 2 or shorten is None):
@@ -209,7 +210,7 @@ def _with_gist(item: MemoryItem, tokens: int, left: int, count: Callable[[str], 
     return Fate(cut, cost, "shortened", f"a sentence of {tokens} tokens") if cost <= left and cost < tokens else None
 
 
-def _lengthened(
+def _lengthen_passages(
     items: Sequence[MemoryItem],
     costs: Sequence[int],
     fates: list[Fate],
@@ -314,7 +315,7 @@ def render_memory(items: Iterable[MemoryItem]) -> str:
             lines.append(members[0].head(year))
             year = _date(members[0].created_at)[:4]
         if all(item.passage for item in members):
-            members = _joined(sorted(members, key=lambda item: item.passage))
+            members = _merge_passages(sorted(members, key=lambda item: item.passage))
         lines += _lines(members)
     return fence("recalled_memory", MEMORY_NOTE, "\n".join(lines))
 
@@ -331,19 +332,19 @@ def _lines(members: Sequence[MemoryItem]) -> list[str]:
     return lines
 
 
-def _joined(passages: Sequence[MemoryItem]) -> list[MemoryItem]:
+def _merge_passages(passages: Sequence[MemoryItem]) -> list[MemoryItem]:
     """Merge consecutive passages, dropping the text that chunking repeats where they meet."""
     out: list[MemoryItem] = []
     for item in passages:
         last = out[-1] if out else None
         if last is not None and item.passage - last.passage == 1 and not (last.superseded_by or item.superseded_by):
-            out[-1] = msgspec.structs.replace(last, text=_behind(last.text, item.text), passage=item.passage)
+            out[-1] = msgspec.structs.replace(last, text=_join_following(last.text, item.text), passage=item.passage)
         else:
             out.append(item)
     return out
 
 
-def _behind(text: str, following: str) -> str:
+def _join_following(text: str, following: str) -> str:
     """Join `text` and `following` without repeating the text that both contain where they meet."""
     longest = min(len(text), len(following), MAX_OVERLAP_CHARACTERS)
     overlap = next((n for n in range(longest, MIN_OVERLAP_CHARACTERS - 1, -1) if text.endswith(following[:n])), 0)

@@ -324,7 +324,7 @@ def measure_openai(messages: Sequence[JsonMapping], tools: Any = None, counter: 
 def measure_anthropic(request: JsonMapping, counter: Counter | None = None) -> int:
     """Count the tokens in a rendered Anthropic request from scratch."""
     counter = counter or open_counter()
-    tokens = REQUEST_TOKENS + _sum_tools(_unmarked(request.get("tools")), counter)
+    tokens = REQUEST_TOKENS + _sum_tools(_without_markers(request.get("tools")), counter)
     if request.get("system"):
         tokens += MESSAGE_TOKENS + count_content(request["system"], counter)
     return tokens + sum(_count_parts(message["content"], counter) for message in request["messages"])
@@ -351,7 +351,7 @@ def _measure_item(item: JsonMapping, counter: Counter) -> int:
     return _count_item(item, counter)
 
 
-def _unmarked(tools: Any) -> list[object]:
+def _without_markers(tools: Any) -> list[object]:
     """Return the tools without cache markers, which providers do not count as text."""
     return [{name: value for name, value in tool.items() if name != "cache_control"} for tool in tools or ()]
 

@@ -124,7 +124,7 @@ def _outline_json(text: str, max_tokens: int, count: Callable[[str], int]) -> st
     return f"(JSON {kind} with {len(value):,} entries)"
 
 
-def _sample(value: object, items: int, characters: int, levels: int) -> Any:
+def _sample(value: object, items: int, characters: int, levels: int) -> object:
     """Replace long lists, long texts and deep levels of a value with notes about the omitted parts."""
     if isinstance(value, str):
         return value if len(value) <= characters else f"(text of {len(value):,} characters)"

@@ -189,7 +189,7 @@ def stepped(keep: Sequence[Unit], room_tokens: int, reason: str) -> tuple[tuple[
         tail += loose[late].tokens
     if late == 0:
         return tuple(keep), ()
-    start = roundest(loose[0].position, loose[late].position)
+    start = find_roundest(loose[0].position, loose[late].position)
     for unit in loose:
         if unit.position >= start + TURN_SEARCH_UNITS:
             break
@@ -208,7 +208,7 @@ def _split_at(units: Sequence[Unit], cut: int, reason: str) -> tuple[tuple[Unit,
     return (*pinned, *units[cut:]), tuple([Left(unit, reason) for unit in units[:cut] if not unit.pinned])
 
 
-def roundest(first: int, last: int) -> int:
+def find_roundest(first: int, last: int) -> int:
     """Return the number from `first` to `last` that is divisible by the highest power of two; 0 counts as the
     highest."""
     best = first

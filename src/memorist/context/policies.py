@@ -319,7 +319,7 @@ class Chain:
                 task = cast(FoldingPolicy, policy).fold(whole.keep, room_tokens, aid)
                 if task is not None:
                     return task
-            whole = _joined(whole, policy.plan(whole.keep, room_tokens, aid))
+            whole = _join_plans(whole, policy.plan(whole.keep, room_tokens, aid))
         return None
 
     def plan(self, units: Sequence[Unit], room_tokens: int, aid: Aid) -> Plan:
@@ -328,13 +328,13 @@ class Chain:
         for index, policy in enumerate(self.policies):
             if index and whole.tokens <= room_tokens:
                 break
-            whole = _joined(whole, policy.plan(whole.keep, room_tokens - whole.digest_tokens, aid))
+            whole = _join_plans(whole, policy.plan(whole.keep, room_tokens - whole.digest_tokens, aid))
             if whole.digest is not None:
                 aid = msgspec.structs.replace(aid, previous=whole.digest.text, written=None)
         return whole
 
 
-def _joined(first: Plan, then: Plan) -> Plan:
+def _join_plans(first: Plan, then: Plan) -> Plan:
     return Plan(
         then.keep,
         (*first.drop, *then.drop),

@@ -67,14 +67,14 @@ def fit_profile(
     if not lines or max_tokens <= 0:
         return None, ()
     lines = sorted(lines, key=_lane_order)
-    left = max_tokens - counter.count(_fenced("", lines))
+    left = max_tokens - counter.count(_fence_lines("", lines))
     chosen: set[int] = set()
     for lane in ROOM_ORDER:
         title_tokens = counter.count(f"{LANE_TITLES[lane]}:\n") + 1
         positions = [position for position, line in enumerate(lines) if line.lane == lane]
         # Preferences are in the order in which they were stated, and the newest count most.
         for position in reversed(positions) if lane in ("wishes", "corrections") else positions:
-            cost = counter.count(_written(lines[position])) + 1 + title_tokens
+            cost = counter.count(_write_lines(lines[position])) + 1 + title_tokens
             if cost <= left:
                 left, title_tokens = left - cost, 0
                 chosen.add(position)
@@ -91,17 +91,17 @@ def render_profile(lines: Sequence[ProfileLine]) -> str:
     """Return the block in its fence, lane by lane."""
     parts = []
     for lane in LANES:
-        listed = [_written(line) for line in lines if line.lane == lane]
+        listed = [_write_lines(line) for line in lines if line.lane == lane]
         if listed:
             parts.append("\n".join([f"{LANE_TITLES[lane]}:", *listed]))
-    return _fenced("\n".join(parts), lines)
+    return _fence_lines("\n".join(parts), lines)
 
 
 def _lane_order(line: ProfileLine) -> int:
     return LANES.index(line.lane) if line.lane in LANES else len(LANES)
 
 
-def _fenced(body: str, lines: Sequence[ProfileLine]) -> str:
+def _fence_lines(body: str, lines: Sequence[ProfileLine]) -> str:
     """Put the lines between tags, below a note that mentions only the kinds of lines present."""
     lanes = {line.lane for line in lines}
     notes = [PREFERENCES_NOTE] if lanes & {"wishes", "corrections"} else []
@@ -109,5 +109,5 @@ def _fenced(body: str, lines: Sequence[ProfileLine]) -> str:
     return fence("user_profile", " ".join(notes) or PROFILE_NOTE, body, attributes=' trust="user"')
 
 
-def _written(line: ProfileLine) -> str:
+def _write_lines(line: ProfileLine) -> str:
     return line.text.translate(_LINES)

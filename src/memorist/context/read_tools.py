@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from ..messages.message import Message, text_of
+from ..messages.message import Message, split_message_id, text_of
 from ..messages.stashed import RESULTS
 from ..values import JsonMapping, JsonObject
 from .outline import reading_lines
@@ -149,19 +149,17 @@ def readable_text(message: Message, result: int) -> str | None:
     return text_of(results[result - 1].content) if result <= len(results) else None
 
 
-def thread_of(thread: str, id: str) -> tuple[str, int] | None:
+def locate_message(thread: str, id: str) -> tuple[str, int] | None:
     """Return the thread and number in a message id if it belongs to this thread or its stashed results; otherwise
     return None."""
-    origin, _, number = id.rpartition("#")
-    if origin not in (thread, thread + RESULTS) or not number.isdecimal() or len(number) >= 16:
-        return None
-    return origin, int(number)
+    parts = split_message_id(id)
+    return parts if parts is not None and parts[0] in (thread, thread + RESULTS) else None
 
 
-def copy_of(thread: str, id: str) -> tuple[str, int] | None:
+def locate_copy(thread: str, id: str) -> tuple[str, int] | None:
     """Return the thread and number under which this thread may have a copy of another thread's message, or None."""
-    _, _, number = id.rpartition("#")
-    return (thread, int(number)) if number.isdecimal() and len(number) < 16 else None
+    parts = split_message_id(id)
+    return None if parts is None else (thread, parts[1])
 
 
 def in_thread(thread: str) -> JsonObject:

@@ -326,14 +326,14 @@ class Reading:
         Raises:
             BudgetError: The content that must be sent does not fit.
         """
-        units, parts = self._prepared()
+        units, parts = self._prepare_parts()
         task = summary_task(units, self._memory, self.budget, self.policy, parts)
         if task is not None:
             written = write_summary(
                 task, self._summary_text, self.counter, function=self._summarize, model=self._needs.model
             )
             parts = msgspec.structs.replace(parts, written=written)
-        return self._assembled(units, parts)
+        return self._assemble(units, parts)
 
     @property
     def memory_characters(self) -> int:
@@ -354,23 +354,23 @@ class Reading:
         model = self._awaitable_model
         if model is None:
             return self.finish()
-        units, parts = self._prepared()
+        units, parts = self._prepare_parts()
         task = summary_task(units, self._memory, self.budget, self.policy, parts)
         if task is not None:
             written = await write_summary_async(task, self._summary_text, self.counter, model)
             parts = msgspec.structs.replace(parts, written=written)
-        return self._assembled(units, parts)
+        return self._assemble(units, parts)
 
     @property
     def _memory(self) -> Sequence[MemoryItem] | None:
         return self._items if self._recalls else None
 
-    def _assembled(self, units: Sequence[Unit], parts: Parts) -> Context:
+    def _assemble(self, units: Sequence[Unit], parts: Parts) -> Context:
         context = assemble(units, self._memory, self.budget, self.policy, parts)
         self.counter.assembled(context.tokens)
         return context
 
-    def _prepared(self) -> tuple[list[Unit], Parts]:
+    def _prepare_parts(self) -> tuple[list[Unit], Parts]:
         """Return the history that was read, oldest first, and the other parts of the request."""
         if not self._ended:
             for unit in self._grouper.close():
@@ -391,7 +391,7 @@ class Reading:
             profile=self._profile,
             shorten=self._shorten,
             head=self._head,
-            matches=self._searched(units),
+            matches=self._search_dropped_units(units),
             summary=self._summary,
             summary_text=self._summary_text,
             folded=self._folded,
@@ -404,7 +404,7 @@ class Reading:
             has_attached=self._grouper.has_attached,
         )
 
-    def _searched(self, units: Sequence[Unit]) -> tuple[Unit, ...] | None:
+    def _search_dropped_units(self, units: Sequence[Unit]) -> tuple[Unit, ...] | None:
         """Return the units that the caller's search finds among those that the policy would drop."""
         if self._search is None or not self._needs.search:
             return self._matches

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
 
 import msgspec
 
@@ -88,7 +87,7 @@ def _unpaired(items: Sequence[object]) -> list[object]:
     return [_without_id(item) for item in _spoken(items)]
 
 
-def _without_id(item: Any) -> object:
+def _without_id(item: object) -> object:
     if not isinstance(item, Mapping) or (item.get("type") not in _PAIRED and item.get("role") != "assistant"):
         return item
     return {name: value for name, value in item.items() if name != "id"}

@@ -44,7 +44,7 @@ def openai_messages(messages: Iterable[Message], *, merge: bool = False) -> list
             out.extend(sent for sent in sent_openai(message) if _says_something(sent))
     if not is_plain:
         refuse(openai_problems(out), "OpenAI")
-    return _merged(out) if merge else out
+    return _merge_neighbours(out) if merge else out
 
 
 def _says_something(message: JsonMapping) -> bool:
@@ -54,12 +54,12 @@ def _says_something(message: JsonMapping) -> bool:
     return any(message.get(name) for name in ("content", "tool_calls", "refusal", "audio", "function_call"))
 
 
-def _merged(messages: Iterable[JsonObject]) -> list[JsonObject]:
+def _merge_neighbours(messages: Iterable[JsonObject]) -> list[JsonObject]:
     out: list[JsonObject] = []
     role = None
     for message in messages:
         if message["role"] == role and _may_merge(out[-1], message):
-            out[-1] = {**message, "content": _joined(out[-1].get("content"), message.get("content"))}
+            out[-1] = {**message, "content": _join_contents(out[-1].get("content"), message.get("content"))}
         else:
             out.append(message)
             role = message["role"]
@@ -67,13 +67,15 @@ def _merged(messages: Iterable[JsonObject]) -> list[JsonObject]:
 
 
 def _may_merge(last: JsonMapping, message: JsonMapping) -> bool:
+    # Text after a call would separate it from its results, so the earlier message may not have calls. Other fields,
+    # such as a name, must be equal.
     if message["role"] not in _MERGED_ROLES:
         return False
     own = {name: value for name, value in message.items() if name not in ("content", "tool_calls")}
     return own == {name: value for name, value in last.items() if name != "content"}
 
 
-def _joined(first: object, second: object) -> object:
+def _join_contents(first: object, second: object) -> object:
     if not first or not second:
         return first or second
     if isinstance(first, str) and isinstance(second, str):
@@ -81,7 +83,7 @@ def _joined(first: object, second: object) -> object:
     return [*_parts(first), *_parts(second)]
 
 
-def _parts(content: Any) -> list[Any]:
+def _parts(content: Any) -> list[object]:
     return [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
 
 
@@ -91,8 +93,9 @@ def response_items(messages: Sequence[Message], *, lasting: Collection[Message] 
     OpenAI's last compaction item replaces the items before it, which would otherwise be billed again. The `lasting`
     messages, instructions and pinned messages stay in front of it.
     """
+    # An item from before the compaction is not refused, but it is billed again, since the compaction contains it.
     last = _last_compaction(messages, "openai")
-    before = [] if last is None else _surviving(messages[:last], lasting)
+    before = [] if last is None else _find_surviving(messages[:last], lasting)
     items = [item for message in before for item in message.responses()]
     return [*items, *after_compaction([item for message in messages[last or 0 :] for item in message.responses()])]
 
@@ -108,7 +111,7 @@ def anthropic_messages(messages: Sequence[Message], *, lasting: Collection[Messa
     seen: set[str] = set()
     for message in _from_compaction(messages, lasting):
         role, blocks = sent_anthropic(message)
-        blocks = _renamed(blocks, names, seen)
+        blocks = _rename_calls(blocks, names, seen)
         if not blocks:
             continue
         if out and out[-1]["role"] == role:
@@ -129,21 +132,23 @@ def _from_compaction(messages: Sequence[Message], lasting: Collection[Message]) 
     if last is None:
         return messages
     end = last + 1
+    # The results of the compacted turn's calls must stay directly after it, or Anthropic refuses them.
     while end < len(messages) and carries_results(messages[end]):
         end += 1
-    return [*messages[last:end], *_surviving(messages[:last], lasting), *messages[end:]]
+    return [*messages[last:end], *_find_surviving(messages[:last], lasting), *messages[end:]]
 
 
 def _last_compaction(messages: Sequence[Message], provider: Provider) -> int | None:
     """Return the index of the last message with a compaction item from this provider, or None."""
     for index in range(len(messages) - 1, -1, -1):
         message = messages[index]
+        # A plain text cannot contain a compaction, and most messages of a long thread are plain texts.
         if type(message.content) is not str and compacted_by(message) == provider:
             return index
     return None
 
 
-def _surviving(messages: Sequence[Message], lasting: Collection[Message]) -> list[Message]:
+def _find_surviving(messages: Sequence[Message], lasting: Collection[Message]) -> list[Message]:
     """Return the messages before a compaction that are still sent, keeping calls together with their results."""
     groups: list[list[Message]] = []
     for message in messages:
@@ -164,10 +169,12 @@ def _end_in_words(blocks: list[Any]) -> None:
         blocks.pop()
 
 
-def _renamed(blocks: list[JsonObject], names: dict[str, str], seen: set[str]) -> list[JsonObject]:
+def _rename_calls(blocks: list[JsonObject], names: dict[str, str], seen: set[str]) -> list[JsonObject]:
     out: list[JsonObject] = []
     for block in blocks:
         if block["type"] == "tool_use":
+            # Anthropic accepts few characters in ids and refuses an id that occurs twice in a request, whereas ids of
+            # imported threads may come from any provider. Results are renamed with the call that precedes them.
             new = _ID_CHARACTERS.sub("_", str(block.get("id", "")))
             number = len(seen)
             while new in seen or new != block.get("id"):
@@ -186,6 +193,7 @@ def _renamed(blocks: list[JsonObject], names: dict[str, str], seen: set[str]) ->
 
 
 def _results_first(blocks: list[Any]) -> list[object]:
+    # Anthropic refuses a turn in which anything stands between a call and its results.
     results = [block for block in blocks if block["type"] == "tool_result"]
     if not results or len(results) == len(blocks):
         return blocks
@@ -202,6 +210,7 @@ def _trim_prefill(blocks: list[Any]) -> None:
 def fill(template: str, sections: Mapping[str, str]) -> str:
     """Fill in the sections of a template. Other braces, and braces inside the sections, stay unchanged."""
 
+    # One pass over the template: what a section contains is never searched for placeholders itself.
     def section(match: re.Match[str]) -> str:
         name = match.group(1)
         return sections[_ALIASES.get(name, name)]
@@ -214,7 +223,7 @@ def transcript(messages: Iterable[Message]) -> str:
     return "\n\n".join(line for message in messages for line in _lines(message))
 
 
-def _quoted(text: str) -> str:
+def _quote_labels(text: str) -> str:
     """Quote lines such as `Assistant:`, so that they cannot be mistaken for another speaker's turn."""
     return _SPEAKER.sub("> ", text)
 
@@ -224,14 +233,14 @@ def _lines(message: Message) -> list[str]:
     results = message.tool_results
     speaker = message.name or message.role.capitalize()
     if results and message.role == "tool":
-        return [f"Tool: {_quoted(message.text)}"]
+        return [f"Tool: {_quote_labels(message.text)}"]
     for result in results:
-        lines.append(f"Tool: {_quoted(text_of(result.content))}")
+        lines.append(f"Tool: {_quote_labels(text_of(result.content))}")
     text = (
         text_of([block for block in message.content if block.get("type") != "tool_result"]) if results else message.text
     )
     if text:
-        lines.append(f"{speaker}: {_quoted(text)}")
+        lines.append(f"{speaker}: {_quote_labels(text)}")
     lines += [f"{speaker} calls {call.name}({_arguments(call.arguments)})" for call in message.tool_calls]
     return lines
 

@@ -42,7 +42,7 @@ _SENTENCE_START = re.compile(r"(?:^|[.!?:\n]\s*|- )$")
 class Completer(Protocol):
     """A language model is any object with an awaitable `complete`."""
 
-    async def complete(self, messages: Any, *, system: str, max_tokens: int) -> Any: ...
+    async def complete(self, messages: Any, *, system: str, max_tokens: int) -> object: ...
 
 
 def summary_message(text: str, counter: Counter) -> Message:
@@ -56,7 +56,12 @@ def summary_tokens(text: str, counter: Counter) -> int:
 
 
 def write_summary(
-    task: SummaryTask, previous: str | None, counter: Counter, *, function: Summarizer | None = None, model: Any = None
+    task: SummaryTask,
+    previous: str | None,
+    counter: Counter,
+    *,
+    function: Summarizer | None = None,
+    model: object = None,
 ) -> WrittenSummary:
     """Write the summary that a policy asks for, with a function, a model whose calls block, or the extractive
     summarizer."""
@@ -160,7 +165,7 @@ async def summarize(
 
 
 def ask(
-    model: Any, previous: str | None, messages: Sequence[Message], max_tokens: int, counter: Counter
+    model: object, previous: str | None, messages: Sequence[Message], max_tokens: int, counter: Counter
 ) -> Digest | None:
     """Run `summarize` without an event loop, for a function, a model's name, or a model whose calls block."""
     if callable(model) and not hasattr(model, "complete"):
@@ -235,7 +240,7 @@ def prompt(previous: str | None, messages: Sequence[Message], max_tokens: int) -
     return [{"role": "user", "content": "\n\n".join(parts)}]
 
 
-def parse(answer: Any) -> str:
+def parse(answer: object) -> str:
     """Return the summary in a model's answer, without the tags, heading or code block around it."""
     if not isinstance(answer, str):
         return ""

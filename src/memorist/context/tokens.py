@@ -126,7 +126,7 @@ def open_counter(spec: object = None) -> Counter:
     if isinstance(spec, Counter):
         return spec
     if spec is None or (isinstance(spec, str) and spec in ENCODINGS):
-        return _encoding(spec or DEFAULT_COUNTER)
+        return _load_encoding(spec or DEFAULT_COUNTER)
     if spec == "estimate":
         return Estimate()
     if isinstance(spec, str):
@@ -141,7 +141,7 @@ def open_counter(spec: object = None) -> Counter:
     raise UsageError(f"a counter is a name, a tokenizer or a function, not {type(spec).__name__}")
 
 
-def _encoding(name: str) -> Counter:
+def _load_encoding(name: str) -> Counter:
     """Return this process's only counter for an encoding, since loading the ranks takes tens of milliseconds."""
     encoding = _opened.get(name)
     if encoding is None:

@@ -106,6 +106,7 @@ class Grouper:
         attached, name, added = self._attached, self._name, 0
         for message in messages:
             content = message.content
+            # Anything else (blocks, calls, empty text) needs repair or pairing, which `push` does.
             if type(content) is not str or message.extra or not content or content.isspace():
                 return added, message
             if message.role not in _SPEAKERS or (attached and message.metadata and ATTACHED in message.metadata):
@@ -210,15 +211,18 @@ class Grouper:
         return units
 
     def _exchange(self, message: Message, calls: list[ToolCall], position: int) -> list[Unit]:
+        # Messages arrive newest first, so the results of a call have been seen before the call itself.
         carriers = self._pending[::-1]
         if _is_clean(calls, carriers):
             self._pending.clear()
             last = carriers[-1].position
             return [self._unit((message, *(c.message for c in carriers)), position, last, exchange=True)]
-        return self._mended(message, calls, position)
+        return self._repair_exchange(message, calls, position)
 
-    def _mended(self, message: Message, calls: list[ToolCall], position: int) -> list[Unit]:
+    def _repair_exchange(self, message: Message, calls: list[ToolCall], position: int) -> list[Unit]:
         """Repair an exchange whose results are missing, duplicated, misplaced or mixed with other text."""
+        # Every provider refuses a call without a result and a result without a call, and an imported thread may have
+        # both.
         message, names = _distinct_ids(message, calls)
         first: dict[str, list[_Carrier]] = {}
         texts: list[Unit] = []
@@ -231,6 +235,7 @@ class Grouper:
         self._pending.clear()
         last = max((carrier.position for left in first.values() for carrier in left), default=position)
         parts = [message, *(self._result(first, old, new, position) for old, new in names)]
+        # The rest answers no call of this message. It may belong to an older one, which has yet to be read.
         for call_id, left in first.items():
             for carrier in left:
                 self._set_aside(call_id, carrier, {old for old, _ in names})
@@ -250,6 +255,7 @@ class Grouper:
             message = carrier.message
             self.repairs.append(Repair(carrier.position, "tool result moved next to its call", message=_id(message)))
         else:
+            # A turn that was interrupted never gets its result. Leaving out the call would make the model repeat it.
             self.repairs.append(Repair(position, "call without a result closed"))
             return synthetic_result(new)
         return message if old == new else _renamed(message, new)

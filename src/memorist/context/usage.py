@@ -68,7 +68,7 @@ def _price(price: Price | Mapping[str, float]) -> Price:
     return price if isinstance(price, Price) else _converted(dict(price), Price)
 
 
-def _converted(value: Any, kind: object) -> Any:
+def _converted(value: object, kind: object) -> Any:
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as wrong:
@@ -149,7 +149,7 @@ def _fields(value: Any) -> JsonMapping:
     return dict(getattr(value, "__dict__", {}))
 
 
-def _number(value: Any) -> int:
+def _number(value: object) -> int:
     if value is None:
         return 0
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:

@@ -84,7 +84,7 @@ class Settings(msgspec.Struct, frozen=True):
 
     files: Mapping[str, JsonMapping]
 
-    def get(self, file: str, key: str) -> Any:
+    def get(self, file: str, key: str) -> object:
         """Return one value from one file, or None."""
         return self.files.get(file, {}).get(key)
 
@@ -130,7 +130,7 @@ class OnnxModel:
         """Run the model in batches, and yield (indices of the texts, outputs by name, attention mask) for each
         batch."""
         session, tokenizer = self._loaded = self._loaded or self._load()
-        inputs: list[Any] = [text[:MAX_CHARS] for text in texts]
+        inputs: list[object] = [text[:MAX_CHARS] for text in texts]
         if pairs is not None:
             inputs = [(text, pair[:MAX_CHARS]) for text, pair in zip(inputs, pairs, strict=True)]
         encoded = tokenizer.encode_batch(inputs)

@@ -164,7 +164,7 @@ def _refuse_awaitables(name: str, call: Callable[..., object]) -> Callable[[Sequ
     """Wrap the function so that it raises an error if it returns an awaitable, which is only apparent once it is
     called."""
 
-    def guarded(texts: Sequence[str]) -> Any:
+    def guarded(texts: Sequence[str]) -> object:
         vectors = call(texts)
         if inspect.isawaitable(vectors):
             _drop(vectors)
@@ -176,7 +176,7 @@ def _refuse_awaitables(name: str, call: Callable[..., object]) -> Callable[[Sequ
     return guarded
 
 
-def _drop(awaitable: Awaitable[Any]) -> None:
+def _drop(awaitable: Awaitable[object]) -> None:
     close = getattr(awaitable, "close", None)
     if callable(close):
         close()

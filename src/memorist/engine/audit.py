@@ -12,6 +12,7 @@ from itertools import count
 
 from ..filters import parse_filter
 from ..ids import fingerprint
+from ..messages.message import split_message_id
 from ..ports import Ttl, When, as_datetime, to_micros, ttl_micros
 from ..records import AuditEvent, Task, Thread
 from ..stores.base import DeleteRange, Put
@@ -181,7 +182,8 @@ async def _concerns(core: Core, event: AuditEvent, user: str, owners: dict[tuple
         return event.subject == fingerprint(space)
     if event.kind not in ("thread", "message", "task"):
         return False
-    item = event.subject.rpartition("#")[0] if event.kind == "message" else event.subject
+    parts = split_message_id(event.subject) if event.kind == "message" else None
+    item = event.subject if parts is None else parts[0]
     if (event.kind, item) not in owners:
         row = await core.get(Task, item) if event.kind == "task" else await core.get(Thread, item)
         owners[event.kind, item] = None if row is None else row.ns

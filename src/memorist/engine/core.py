@@ -7,7 +7,7 @@ transaction. Read this module first, then `facts/facts.py` for a noun, and `stor
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from datetime import datetime
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypedDict, TypeVar, Unpack, cast
@@ -117,10 +117,10 @@ class Core:
         return self._get_opening(record_type, key)
 
     async def _get_message(self, key: Key) -> Any:
-        message: Any = await self._get_opening(Message, key)
-        return (await self._whole([message]))[0]
+        message: object = await self._get_opening(Message, key)
+        return (await self._join_parts([message]))[0]
 
-    async def _whole(self, rows: list[Any]) -> list[Any]:
+    async def _join_parts(self, rows: list[Any]) -> list[Any]:
         """Return messages together with their separately stored binary parts."""
         for message in rows:
             if message is not None and message.metadata and PARTS in message.metadata:
@@ -137,7 +137,7 @@ class Core:
         """Return the live rows under keys of this org."""
         await self.shared.open()
         rows = await self.store.get_many(record_type, [(self.org, *key) for key in keys], now=self.now())
-        return await self._whole(rows) if record_type is Message else rows
+        return await self._join_parts(rows) if record_type is Message else rows
 
     def scan(
         self, record_type: type[R], *prefix: str | int, **bounds: Unpack[Bounds]
@@ -150,7 +150,7 @@ class Core:
 
     async def _scan_messages(self, scan: Scan[Any]) -> list[Any]:
         rows = await self._scan_opening(scan)
-        return await self._whole(rows) if any(map(_METADATA, rows)) else rows
+        return await self._join_parts(rows) if any(map(_METADATA, rows)) else rows
 
     async def _scan_opening(self, scan: Scan[R]) -> list[R]:
         await self.shared.open()
@@ -292,6 +292,20 @@ class Core:
         if overlay.changes:
             await self.apply_guarded(overlay.changes, overlay.relied_on)
 
+    @property
+    def collected(self) -> list[Change]:
+        """These are the changes that the open batch has collected so far; outside a batch there are none."""
+        return [] if self.batch is None else self.batch.changes
+
+    async def together(self, work: Callable[[Core], Awaitable[T]]) -> T:
+        """Commit everything that some work writes at once: with the open batch, or in a batch of its own."""
+        if self.batch is not None:
+            return await work(self)
+        batch = self.batched()
+        result = await work(batch)
+        await self.commit(batch)
+        return result
+
     def watch_thread(self, id: str, ns: str) -> None:
         """Make the open batch fail on commit if the thread is in another namespace by then."""
         if self.batch is not None:
@@ -307,14 +321,14 @@ class Core:
             return
 
         async def attempt() -> None:
-            await self.apply(*await self._guarded(changes, threads))
+            await self.apply(*await self._guard_changes(changes, threads))
 
         # Guards that fail are computed again. If the changes themselves expect a version, only the caller can.
         expected = {change.key for change in changes if isinstance(change, Expect) and change.kind is Thread}
         keys: set[Key] = {(self.org, id) for id in threads}
         await self.retry(attempt, rows={(Thread.table.name, key) for key in keys - expected})
 
-    async def _guarded(self, changes: Sequence[Change], threads: Mapping[str, str]) -> list[Change]:
+    async def _guard_changes(self, changes: Sequence[Change], threads: Mapping[str, str]) -> list[Change]:
         """Return the changes, preceded by guards on the versions of the threads they rely on.
 
         Changes that create a thread are left out if it already exists in the same namespace.
@@ -329,7 +343,7 @@ class Core:
                 there.add(id)
             # Version 0 expects that the thread which the batch creates still does not exist.
             expected.append(Expect(Thread, (self.org, id), 0 if row is None else row.version))
-        remaining = [change for change in changes if _created(change) not in there]
+        remaining = [change for change in changes if _find_created_thread(change) not in there]
         return [*expected, *remaining]
 
     async def retry(
@@ -388,7 +402,7 @@ class Core:
         return Core(self.shared, self.scope, Overlay(self.shared.store))
 
 
-def _created(change: Change) -> str | None:
+def _find_created_thread(change: Change) -> str | None:
     """Return the id of the thread that a change creates if it does not exist yet, or None for other changes."""
     record = change.record if isinstance(change, Put) and change.absent else None
     return record.id if isinstance(record, Thread) else None

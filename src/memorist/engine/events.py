@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, ClassVar, Literal
 
@@ -98,7 +98,7 @@ class Events(MemoryNoun[Event]):
         space = core.scope.writable_or_own(ns)
         at = core.at()
         begins = at if starts_at is None else as_datetime(starts_at, "starts_at")
-        fields = self._checked(
+        fields = self._check_fields(
             ends_at=ends_at, scope=scope, subject=subject, people=people, location=location, tags=tags,
             metadata=metadata, confidence=confidence,
         )  # fmt: skip
@@ -233,7 +233,7 @@ class Events(MemoryNoun[Event]):
             >>> memory.events.update(event.id, location="Porto", ns="user:ada").location
             'Porto'
         """
-        changed = self._checked(
+        changed = self._check_fields(
             text=text, starts_at=starts_at, ends_at=ends_at, status=status, people=people, location=location,
             tags=tags, metadata=metadata,
         )  # fmt: skip
@@ -354,16 +354,16 @@ class Events(MemoryNoun[Event]):
     # -- as one of several kinds of memories
 
     @staticmethod
-    def _shown(record: Event, now: datetime) -> dict[str, Any]:
+    def _shown_fields(record: Event, now: datetime) -> dict[str, Any]:
         return {
             "text": record.text, "type": record.status, "status": _MEMORY_STATUS.get(record.status, "active"),
             "valid_from": record.starts_at, "valid_until": record.ends_at, "people": record.people,
             "location": record.location,
         }  # fmt: skip
 
-    async def _change(self, ns: str, id: str, *, reason: str | None = None, **fields: Any) -> Event:
+    async def _change(self, ns: str, id: str, *, reason: str | None = None, **fields: object) -> Event:
         starts_at, ends_at = fields.pop("valid_from", None), fields.pop("valid_until", None)
-        changed = self._checked(starts_at=starts_at, ends_at=ends_at, **fields)
+        changed = self._check_fields(starts_at=starts_at, ends_at=ends_at, **fields)
         return await self._update(ns, id, "update", changed, reason)
 
     async def _delete(self, ns: str, id: str, *, history: bool = True) -> bool:
@@ -400,6 +400,18 @@ class Events(MemoryNoun[Event]):
 
     async def _put_back(self, record: Event) -> None:
         await self._update(record.ns, record.id, "update", {name: getattr(record, name) for name in _RESTORED})
+
+    async def _end_named(self, ns: str, is_named: Callable[[str, Sequence[str]], bool], request: str) -> list[str]:
+        events = [
+            event for event in await self._core.scan(Event, ns)
+            if event.status != "cancelled" and is_named(event.text, event.sources)
+        ]  # fmt: skip
+        for event in events:
+            cancelled = msgspec.structs.replace(
+                event, status="cancelled", reason="asked to forget", sources=(*event.sources, request)
+            )
+            await self._replace(event, cancelled, "cancel")
+        return [event.id for event in events]
 
     async def _unforget(self, ns: str, id: str) -> Event | None:
         event = await self._core.get(Event, ns, id)

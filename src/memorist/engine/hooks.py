@@ -90,7 +90,7 @@ class Events:
         """Return a span around an operation, if OpenTelemetry is enabled."""
         if self._traced is None:
             return _NO_SPAN
-        spanned: AbstractContextManager[Any] = self._traced.span(name, **attributes)
+        spanned: AbstractContextManager[object] = self._traced.span(name, **attributes)
         return spanned
 
 

@@ -43,7 +43,7 @@ CORRECTED_CONFIDENCE = 0.5
 MIN_SAME_SIMILARITY = 0.5
 PREVIOUS_KEY = "_before"
 """The metadata key that contains the earlier versions of a learning, oldest first, for its history and `as_of`."""
-MAX_PREVIOUS = 20
+MAX_PREVIOUS_VERSIONS = 20
 
 
 def _check_content(content: str) -> str:
@@ -114,7 +114,7 @@ class Learnings(MemoryNoun[Learning]):
             >>> ada.learnings.add("Prefers tea", type="preference").content
             'Prefers tea'
         """
-        fields = self._checked(
+        fields = self._check_fields(
             valid_from=valid_from, valid_until=valid_until, scope=scope, tags=tags, metadata=metadata
         )
         new = self._new(content, type, confidence, source, self._ns(user), subject, **fields)
@@ -127,7 +127,7 @@ class Learnings(MemoryNoun[Learning]):
         async def attempt() -> Learning:
             # Read first: if a source is forgotten after this line, the commit fails and the next attempt sees it.
             held = await guard(self._core, new.sources)
-            if held.forgotten or (self._core.scope.actor != "user" and await self._refused(new)):
+            if held.forgotten or (self._core.scope.actor != "user" and await self._is_refused(new)):
                 return msgspec.structs.replace(new, status="rejected")
             fresh = new
             old = await self._core.get(Learning, fresh.ns, fresh.id)
@@ -135,12 +135,12 @@ class Learnings(MemoryNoun[Learning]):
                 # The learning with this id was reworded since, so the content needs an id of its own.
                 fresh = msgspec.structs.replace(new, id=learning_id(f"{new.id} {new.content}", new.subject))
                 old = await self._core.get(Learning, fresh.ns, fresh.id)
-            learning = fresh if old is None else _again(old, fresh)
+            learning = fresh if old is None else _confirm(old, fresh)
             if old is not None and old.status == DELETED:
                 learning = _with_previous(fresh, old)
             changes = self._changes(learning, old, "add" if old is None else "reinforce", held.sources)
             if new.type == "correction":
-                changes += await self._contradicted(learning, corrects)
+                changes += await self._contradiction_changes(learning, corrects)
             results = await self._core.apply(*changes, *held.changes)
             return results.written(learning)
 
@@ -227,7 +227,7 @@ class Learnings(MemoryNoun[Learning]):
             >>> memory.learnings.update(learning.id, content="Prefers green tea", user="ada").content
             'Prefers green tea'
         """
-        changed = self._checked(
+        changed = self._check_fields(
             content=content, type=type, confidence=confidence, valid_from=valid_from, valid_until=valid_until,
             tags=tags, metadata=metadata,
         )  # fmt: skip
@@ -251,7 +251,7 @@ class Learnings(MemoryNoun[Learning]):
             >>> memory.learnings.reinforce(learning.id, user="ada").confidence
             0.6
         """
-        return await self._move(id, user, "reinforce", _surer)
+        return await self._move(id, user, "reinforce", _raise_confidence)
 
     async def weaken(self, id: str, *, user: str | None = None) -> Learning:
         """Lower the confidence of a learning that proved wrong, and return the learning.
@@ -341,7 +341,7 @@ class Learnings(MemoryNoun[Learning]):
         subject: str | None = None,
         **fields: Any,
     ) -> Learning:
-        fields |= self._checked(type=type, confidence=confidence, subject=subject)
+        fields |= self._check_fields(type=type, confidence=confidence, subject=subject)
         at, scope = self._core.at(), self._core.scope
         return Learning(
             org=scope.org,
@@ -382,7 +382,7 @@ class Learnings(MemoryNoun[Learning]):
 
         return await self._core.retry(attempt)
 
-    async def _refused(self, new: Learning) -> bool:
+    async def _is_refused(self, new: Learning) -> bool:
         marks = [self._tombstone(new, source).row_key[1:] for source in new.sources or ("",)]
         return any(await self._core.get_many(Tombstone, marks))
 
@@ -422,7 +422,7 @@ class Learnings(MemoryNoun[Learning]):
         expected = Expect(Learning, learning.row_key, 0 if old is None else old.version)
         return [expected, *written_changes(self._core, learning, action, sources)]
 
-    async def _contradicted(self, correction: Learning, named: str | None) -> list[Change]:
+    async def _contradiction_changes(self, correction: Learning, named: str | None) -> list[Change]:
         terms = content_terms(correction.content)
         changes: list[Change] = []
         for row in await self._core.scan(Learning, correction.ns):
@@ -452,15 +452,15 @@ class Learnings(MemoryNoun[Learning]):
         return [] if learning is None else _versions_of(learning)
 
     @staticmethod
-    def _shown(record: Learning, now: datetime) -> dict[str, Any]:
+    def _shown_fields(record: Learning, now: datetime) -> dict[str, Any]:
         return {
             "text": record.content, "type": record.type, "valid_from": record.valid_from,
             "valid_until": record.valid_until, "status": present_status(record, now),
             "metadata": _without_previous(record.metadata),
         }  # fmt: skip
 
-    async def _change(self, ns: str, id: str, *, reason: str | None = None, **fields: Any) -> Learning:
-        changed = self._checked(content=fields.pop("text", None), **fields)
+    async def _change(self, ns: str, id: str, *, reason: str | None = None, **fields: object) -> Learning:
+        changed = self._check_fields(content=fields.pop("text", None), **fields)
         return await self._update(ns, id, changed, reason)
 
     async def _delete(self, ns: str, id: str, *, history: bool = True) -> bool:
@@ -633,7 +633,9 @@ def _with_previous(learning: Learning, old: Learning) -> Learning:
         earlier.append(msgspec.to_builtins(before))
     if not earlier:
         return learning
-    return msgspec.structs.replace(learning, metadata={**learning.metadata, PREVIOUS_KEY: earlier[-MAX_PREVIOUS:]})
+    return msgspec.structs.replace(
+        learning, metadata={**learning.metadata, PREVIOUS_KEY: earlier[-MAX_PREVIOUS_VERSIONS:]}
+    )
 
 
 def _unless_deleted(learning: Learning | None) -> Learning | None:
@@ -655,11 +657,11 @@ def content_terms(content: str) -> frozenset[str]:
     """Return the stemmed content words of a learning, except overly common ones."""
     from ..recall.analyze import tokens
 
-    return frozenset(term for term in tokens(content) if term not in _generic())
+    return frozenset(term for term in tokens(content) if term not in _generic_words())
 
 
 @cache
-def _generic() -> frozenset[str]:
+def _generic_words() -> frozenset[str]:
     """Return words that are too common to show that two learnings are about the same subject."""
     from ..languages import rules
 
@@ -671,11 +673,11 @@ def _same_thing(terms: frozenset[str], other: frozenset[str]) -> bool:
     return shorter > 0 and len(terms & other) >= MIN_SAME_SIMILARITY * shorter
 
 
-def _surer(confidence: float) -> float:
+def _raise_confidence(confidence: float) -> float:
     return confidence + REINFORCED_DOUBT * (1 - confidence)
 
 
-def _again(old: Learning, new: Learning) -> Learning:
+def _confirm(old: Learning, new: Learning) -> Learning:
     confidence = max(old.confidence, new.confidence)
     # A learning whose time is over holds again without an end, unless the new statement says until when.
     is_over = has_lapsed(old, new.updated_at)
@@ -684,7 +686,7 @@ def _again(old: Learning, new: Learning) -> Learning:
         valid_from=new.valid_from or old.valid_from,
         valid_until=new.valid_until if is_over else new.valid_until or old.valid_until,
         scope=new.scope if new.scope == "standing" else old.scope,
-        confidence=_surer(confidence),
+        confidence=_raise_confidence(confidence),
         sources=tuple(dict.fromkeys((*old.sources, *new.sources))),
         status="active",
         updated_at=max(old.updated_at, new.updated_at),

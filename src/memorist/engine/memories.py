@@ -6,8 +6,9 @@ update or deletion here calls their methods, so the history, lineage and audit t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from itertools import pairwise
 from operator import attrgetter
 from typing import Any, Literal, TypeVar, cast
@@ -322,21 +323,11 @@ class Memories:
             versions = await noun(core)._versions(space, key)
             if not versions:
                 continue
-            approved = await self._approved(space, f"{kind}:{key}", versions[-1])
+            approved = await self._find_approval(space, f"{kind}:{key}", versions[-1])
             if approved is None:
                 record = await noun(core)._undo(versions, approved=False)
                 return None if record is None else remembered(record, core.at())
-            # One commit for both: the candidate returns to the queue only if its memory is undone.
-            batch = core if core.batch is not None else core.batched()
-            record = await noun(batch)._undo(versions, approved=True)
-            await batch.apply(
-                Expect(Candidate, approved.row_key, approved.version),
-                Put(msgspec.structs.replace(approved, approved_as=None, updated_at=core.at())),
-                audit(core, "undo", "candidate", f"{space}/{approved.id}"),
-            )
-            if batch is core:
-                return None if record is None else remembered(record, core.at())
-            await core.commit(batch)
+            await core.together(partial(_undo_approval, noun, versions, approved))
             return await self.get(f"{kind}:{key}", ns=space)
         raise NotFound(f"no memory {id!r}", namespace=space)
 
@@ -350,7 +341,7 @@ class Memories:
                 return record
         return None
 
-    async def _approved(self, ns: str, id: str, last: MemoryRecord) -> Candidate | None:
+    async def _find_approval(self, ns: str, id: str, last: MemoryRecord) -> Candidate | None:
         """Return the candidate whose approval was the last change to a memory, or None if something else changed it."""
         candidates = await self._core.scan(Candidate, ns, where=parse_filter({"approved_as": id}))
         fits = [candidate for candidate in candidates if _is_result(candidate, last)]
@@ -473,6 +464,21 @@ class Memories:
         return items
 
 
+async def _undo_approval(
+    noun: type[MemoryNoun[Any]], versions: Sequence[MemoryRecord], candidate: Candidate, batch: Core
+) -> None:
+    """Undo a memory that was approved, and return its candidate to the queue.
+
+    Both are changes of one batch, so the candidate waits again only if its memory is undone.
+    """
+    await noun(batch)._undo(versions, approved=True)
+    await batch.apply(
+        Expect(Candidate, candidate.row_key, candidate.version),
+        Put(msgspec.structs.replace(candidate, approved_as=None, updated_at=batch.at())),
+        audit(batch, "undo", "candidate", f"{candidate.ns}/{candidate.id}"),
+    )
+
+
 def noun_of(core: Core, kind: str) -> MemoryNoun[Any]:
     """Return the noun of a kind of memory."""
     return NOUNS[cast("MemoryKind", kind)](core)
@@ -493,7 +499,7 @@ def remembered(record: MemoryRecord, now: datetime, *, status: str | None = None
     registered = kind_of(record)
     assert registered.ref is not None
     kind = cast("MemoryKind", registered.name)
-    fields = dict(zip(_SAME_FIELDS, _same_values(record), strict=True)) | NOUNS[kind]._shown(record, now)
+    fields = dict(zip(_SAME_FIELDS, _same_values(record), strict=True)) | NOUNS[kind]._shown_fields(record, now)
     if status is not None:
         fields["status"] = status
     return Remembered(id=f"{kind}:{registered.ref(record).key}", kind=kind, namespace=record.ns, **fields)

@@ -9,7 +9,7 @@ immediately.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import cast
 
 import msgspec
 
@@ -56,7 +56,7 @@ class Overlay:
         self._cleared: dict[str, list[DeleteRange]] = {}
         """Ranges in the underlying store that the batch deletes, by table."""
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         # Searches, claims and the like are answered by the store itself: they know only what is committed.
         return getattr(self.below, name)
 
@@ -67,7 +67,7 @@ class Overlay:
     async def get_many(self, record_type: type[R], keys: Sequence[Key], *, now: int) -> list[R | None]:
         """Return the live rows under several keys, in the order of the keys."""
         await self._replay(record_type, now)
-        below = [key for key in keys if not self._hidden(record_type, key)]
+        below = [key for key in keys if not self._is_hidden(record_type, key)]
         rows = dict(zip(below, await self.below.get_many(record_type, below, now=now) if below else [], strict=True))
         return [rows[key] if key in rows else await self._above.get(record_type, key, now=now) for key in keys]
 
@@ -81,7 +81,7 @@ class Overlay:
         # Each touched row may hide one below. A cleared range may hide any number, so there the limit is counted here.
         most = None if scan.limit is None or table in self._cleared else scan.limit + len(touched)
         rows = await self.below.scan(msgspec.structs.replace(scan, limit=most), now=now)
-        seen = [row for row in rows if not self._hidden(scan.kind, row.row_key)]
+        seen = [row for row in rows if not self._is_hidden(scan.kind, row.row_key)]
         own = await self._above.scan(msgspec.structs.replace(scan, limit=None), now=now)
         columns = scan.columns
         merged = sorted([*seen, *own], key=lambda row: [getattr(row, name) for name in columns], reverse=scan.reverse)
@@ -139,7 +139,7 @@ class Overlay:
 
     async def _fetch(self, record_type: type[Record], keys: Sequence[Key]) -> None:
         """Copy rows from the underlying store, including expired ones, because a Put replaces those as well."""
-        wanted = [key for key in dict.fromkeys(keys) if not self._hidden(record_type, key)]
+        wanted = [key for key in dict.fromkeys(keys) if not self._is_hidden(record_type, key)]
         for key, row in zip(
             wanted, await self.below.get_many(record_type, wanted, now=0) if wanted else [], strict=True
         ):
@@ -151,7 +151,7 @@ class Overlay:
         """Fetch the newest row in the history of a deleted row, from which version numbers continue."""
         history = next(record for record in RECORDS if record.table.name == record_type.table.history)
         for past in await self.below.scan(Scan(history, key, reverse=True, limit=1), now=0):
-            if not self._hidden(history, past.row_key):
+            if not self._is_hidden(history, past.row_key):
                 self._above.seed(history, past.row_key, past)
 
     async def _clear(self, change: DeleteRange, now: int) -> int:
@@ -160,11 +160,11 @@ class Overlay:
         scan = Scan(view_of(change.kind), change.prefix, after=change.after, before=change.before)
         below = await self.below.scan(scan, now=now)
         # Rows that the batch has touched are counted in `own` instead.
-        hidden = sum(self._hidden(change.kind, row.row_key) for row in below)
+        hidden = sum(self._is_hidden(change.kind, row.row_key) for row in below)
         self._cleared.setdefault(change.kind.table.name, []).append(change)
         return cast(int, own) + len(below) - hidden
 
-    def _hidden(self, record_type: type[Record], key: Key) -> bool:
+    def _is_hidden(self, record_type: type[Record], key: Key) -> bool:
         """Return whether the batch determines a row, because the row was copied or written in the batch or is in a
         cleared range."""
         name = record_type.table.name

@@ -15,9 +15,9 @@ from typing import Any, cast
 import msgspec
 
 from ..errors import Unsupported
-from ..kinds import FINDABLE, RECORDS, index_end
+from ..kinds import MEMORIES, RECORDS, index_end, key_in_namespace
 from ..ports import to_micros
-from ..records import SUPERSEDED, Entry, EventVersion, Fact, FactVersion, Key, Learning, Record
+from ..records import SUPERSEDED, Entry, Fact, FactVersion, Key, Learning, Record
 from ..stores.base import Change, ChangeResult, EntryFilter, R, Scan, Store
 from ..values import fingerprint_json
 from .core import Core
@@ -33,11 +33,10 @@ _HISTORIES: dict[str, type[Record]] = {
 """The records of old versions, by table name."""
 _BEGINS = {
     "messages": "created_at", "threads": "created_at", "summaries": "created_at", "learnings": "created_at",
-    "documents": "updated_at", "working": "updated_at", "fact_versions": "updated_at", "event_versions": "updated_at",
+    "documents": "updated_at", "working": "updated_at",
+    **dict.fromkeys((record.table.name for record in _HISTORIES.values()), "updated_at"),
 }  # fmt: skip
 """By table: the column that says since when a row has had its current values."""
-VERSIONED_KINDS = ("fact", "event", "learning")
-"""The kinds whose index entries do not cover earlier versions."""
 PAGE_ROWS = 500
 
 
@@ -64,9 +63,9 @@ class Past:
         rows = await self.below.get_many(record_type, keys, now=self._now)
         history = _HISTORIES.get(record_type.table.name)
         if history is None:
-            return [self._then(row) if row is not None and self._existed(row) else None for row in rows]
+            return [self._then(row) if row is not None and self._has_existed(row) else None for row in rows]
         return [
-            row if row is not None and self._unchanged(row) else await self._version(record_type, history, key)
+            row if row is not None and self._is_unchanged(row) else await self._version(record_type, history, key)
             for key, row in zip(keys, rows, strict=True)
         ]
 
@@ -74,29 +73,29 @@ class Past:
         """Return the rows that matched a scan at that time."""
         history = _HISTORIES.get(scan.kind.table.name)
         if history is not None:
-            return await self._replayed(scan, history)
+            return await self._scan_replayed(scan, history)
         if scan.kind.table.name not in _BEGINS:
             return await self.below.scan(scan, now=self._now)
         if scan.index is not None or scan.limit is None:
             rows = await self.below.scan(msgspec.structs.replace(scan, limit=None), now=self._now)
-            return [self._then(row) for row in rows if self._existed(row)][: scan.limit]
+            return [self._then(row) for row in rows if self._has_existed(row)][: scan.limit]
         return await self._pages(scan, scan.limit)
 
     async def apply(self, changes: Sequence[Change], *, now: int) -> list[ChangeResult]:
         """Refuse to write, because the past cannot be changed."""
         raise Unsupported("a memory opened with as_of= is read-only")
 
-    def _unchanged(self, row: Record) -> bool:
+    def _is_unchanged(self, row: Record) -> bool:
         return to_micros(cast(Any, row).updated_at) <= self._micros
 
-    def _existed(self, row: Record) -> bool:
+    def _has_existed(self, row: Record) -> bool:
         begins = _BEGINS.get(type(row).table.name)
         moment: datetime | None = None if begins is None else getattr(row, begins)
         return moment is None or to_micros(moment) <= self._micros
 
     def _then(self, row: R) -> R:
         """Return a learning as it was at that time, and as active if it has been rejected since."""
-        if isinstance(row, Learning) and not self._unchanged(row):
+        if isinstance(row, Learning) and not self._is_unchanged(row):
             return cast(R, msgspec.structs.replace(learning_at(row, self.moment), status="active"))
         return row
 
@@ -104,17 +103,17 @@ class Past:
         """Return the version of a row at that time, or None if there was none or it has since expired."""
         # now=0 returns expired versions too: first find the version that held, then check its expiry.
         versions = await self.below.scan(Scan(history, key, reverse=True), now=0)
-        held = next((version for version in versions if self._unchanged(version)), None)
-        return None if held is None or not self._lives(held) else _as(record_type, held)
+        held = next((version for version in versions if self._is_unchanged(version)), None)
+        return None if held is None or not self._lives(held) else _as_record(record_type, held)
 
     def _lives(self, version: Record) -> bool:
         expires: datetime | None = getattr(version, "expires_at", None)
-        ended = (isinstance(version, FactVersion) and version.status != "active") or (
-            isinstance(version, EventVersion) and version.status == DELETED
-        )
+        status = getattr(version, "status", None)
+        # A fact that is not active has ended. Versions of other kinds end only by being deleted.
+        ended = status == DELETED or (isinstance(version, FactVersion) and status != "active")
         return not ended and (expires is None or to_micros(expires) > self._now)
 
-    async def _replayed(self, scan: Scan[R], history: type[Record]) -> list[R]:
+    async def _scan_replayed(self, scan: Scan[R], history: type[Record]) -> list[R]:
         """Scan rows that have a history. Their old versions are loaded into a store in RAM, which answers the scan."""
         from ..stores.memory import Replayed
 
@@ -125,15 +124,15 @@ class Past:
         held: dict[Key, Record] = {}
         old = Scan(history, everything.prefix, starts=everything.starts)
         for version in await self.below.scan(old, now=0):  # ascending, so that the last one that held stays
-            if self._unchanged(version):
+            if self._is_unchanged(version):
                 held[version.row_key[:size]] = version
         for row in await self.below.scan(everything, now=self._now):
-            if self._unchanged(row):
+            if self._is_unchanged(row):
                 held[row.row_key] = row
         store = Replayed()
         for key, record in held.items():
             if not isinstance(record, history) or self._lives(record):
-                store.seed(scan.kind, key, _as(scan.kind, record))
+                store.seed(scan.kind, key, _as_record(scan.kind, record))
         return await store.scan(scan, now=self._now)
 
     async def _pages(self, scan: Scan[R], limit: int) -> list[R]:
@@ -141,7 +140,7 @@ class Past:
         size = len(scan.prefix)
         while len(rows) < limit:
             page = await self.below.scan(msgspec.structs.replace(scan, limit=max(limit, PAGE_ROWS)), now=self._now)
-            rows += [self._then(row) for row in page if self._existed(row)]
+            rows += [self._then(row) for row in page if self._has_existed(row)]
             if len(page) < max(limit, PAGE_ROWS):
                 break
             last = page[-1].row_key[size:]
@@ -149,7 +148,7 @@ class Past:
         return rows[:limit]
 
 
-def _as(record_type: type[R], row: Record) -> R:
+def _as_record(record_type: type[R], row: Record) -> R:
     """Return a version of a record as the record itself."""
     if isinstance(row, record_type) and type(row).table.name == record_type.table.name:
         return row
@@ -168,9 +167,9 @@ async def changed_drafts(past: Core, ns: str, only: EntryFilter) -> list[Draft]:
     """Return a namespace's records that were different at that time, as index entries without terms."""
     present = Core(past.shared, past.scope)
     drafts: list[Draft] = []
-    for name in VERSIONED_KINDS:
-        kind = FINDABLE[name]
-        if only.kinds is not None and name not in only.kinds:
+    # Only memories have earlier versions, which their index entries do not cover.
+    for kind in MEMORIES:
+        if only.kinds is not None and kind.name not in only.kinds:
             continue
         rows = await past.scan(kind.record, ns)
         current = await present.get_many(kind.record, [row.row_key[1:] for row in rows])
@@ -199,17 +198,20 @@ async def mark_as_then(past: Core, entries: Sequence[Entry]) -> list[Entry]:
         fact = entry.metadata.get(SUPERSEDED)
         if fact is not None:
             if fact not in states:
-                ns, _, key = fact.partition("/")
-                held = await past.get(Fact, ns, key)
-                states[fact] = [*await past.scan(FactVersion, ns, key), *([] if held is None else [held])]
-            if not _superseded(states[fact], entry.id):
+                # A fact marks only the statements in its own namespace.
+                key = key_in_namespace(entry.ns, fact)
+                current = await past.get(Fact, entry.ns, key)
+                states[fact] = [
+                    *await past.scan(FactVersion, entry.ns, key), *([] if current is None else [current])
+                ]  # fmt: skip
+            if not _is_superseded(states[fact], entry.id):
                 metadata = {name: value for name, value in entry.metadata.items() if name != SUPERSEDED}
                 entry = msgspec.structs.replace(entry, metadata=metadata)
         out.append(entry)
     return out
 
 
-def _superseded(versions: Sequence[Fact], message: str) -> bool:
+def _is_superseded(versions: Sequence[Fact], message: str) -> bool:
     """Return whether the last of these versions differs from the message's statement or retracts it."""
     if not versions or not any(message in version.sources for version in versions):
         return False

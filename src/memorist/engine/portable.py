@@ -313,23 +313,23 @@ def _validate(path: Path) -> tuple[int, str, dict[str, int]]:
         for number, line in enumerate(file, 2):
             digest.update(line)
             if end is not None:
-                raise _damaged(number, "there is more after the last line")
+                raise _damage_error(number, "there is more after the last line")
             if line.startswith(b'{"rows":'):
-                end = _decoded(number, line, _End).rows
+                end = _decode_line(number, line, _End).rows
                 if end != counts.total():
-                    raise _damaged(number, f"it says {end} rows, and there are {counts.total()}")
+                    raise _damage_error(number, f"it says {end} rows, and there are {counts.total()}")
             else:
                 counts[_record(number, line).table.name] += 1
     if end is None:
-        raise _damaged(counts.total() + 2, "the file ends before its last line")
+        raise _damage_error(counts.total() + 2, "the file ends before its last line")
     return end, digest.hexdigest(), dict(sorted(counts.items()))
 
 
 def _check_header(line: bytes, digest: Any) -> None:
     digest.update(line)
-    header = _decoded(1, line, _Header)
+    header = _decode_line(1, line, _Header)
     if header.memorist != "export":
-        raise _damaged(1, "this is not an export of Memorist")
+        raise _damage_error(1, "this is not an export of Memorist")
     if header.format > FORMAT:
         raise SchemaError(f"the file has format {header.format}, and this version reads up to {FORMAT}; upgrade first")
 
@@ -345,22 +345,22 @@ def _rows(path: Path, skip: int) -> Iterator[Record]:
 
 
 def _record(number: int, line: bytes) -> Record:
-    wrapped = _decoded(number, line, _Line)
+    wrapped = _decode_line(number, line, _Line)
     registered = kind_of_table(wrapped.table)
     if registered is None:
-        raise _damaged(number, "its table is unknown")
+        raise _damage_error(number, "its table is unknown")
     kind = registered.record
     row = bytes(wrapped.row)
     if zlib.crc32(row) != wrapped.crc:
-        raise _damaged(number, "it does not match its checksum")
-    record: Record = _decoded(number, row, kind)
+        raise _damage_error(number, "it does not match its checksum")
+    record: Record = _decode_line(number, row, kind)
     from ..stores.codec import codec
 
     try:
         codec(kind).encode(record)
         _check_names(record)
     except (ValueError, TypeError) as cause:
-        raise _damaged(number, "it holds a value that cannot be kept") from cause
+        raise _damage_error(number, "it holds a value that cannot be kept") from cause
     return record
 
 
@@ -382,13 +382,13 @@ def _check_names(record: Record) -> None:
             raise InvalidValue(f"{name} is out of range")
 
 
-def _decoded(number: int, data: bytes, kind: object) -> Any:
+def _decode_line(number: int, data: bytes, kind: object) -> Any:
     ready(kind)
     try:
         return msgspec.json.decode(data, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as cause:
-        raise _damaged(number, "it cannot be read") from cause
+        raise _damage_error(number, "it cannot be read") from cause
 
 
-def _damaged(number: int, why: str) -> CorruptRecord:
+def _damage_error(number: int, why: str) -> CorruptRecord:
     return CorruptRecord(f"line {number} of the file is damaged: {why}; nothing was imported", line=number)

@@ -131,7 +131,7 @@ class FactExtractor(Processor):
         self._model = model
 
     async def run(self, core: Core, progress: Progress | None = None) -> Report:
-        outbox, done = Outbox(core.shared, core.org, model=_opened(core, self._model)), 0
+        outbox, done = Outbox(core.shared, core.org, model=_open_model(core, self._model)), 0
         await outbox.drain(("index",))
         while claimed := await outbox.step(("derive", REREAD)):
             done += claimed
@@ -156,7 +156,7 @@ class VectorIndexer(Processor):
         done, maker, changed = await _index(core), index_version(core).maker, 0
         async for stats in _changed_spaces(core, "embed", maker):
             changed += await self.reindex(core, stats.ns, progress)
-        await _swept(core, "embed", maker)
+        await _record_sweep(core, "embed", maker)
         notes = ("no embedder: recall is lexical",) if core.shared.embedder is None else ()
         return Report(self.name, done, changed, notes=notes)
 
@@ -188,11 +188,11 @@ class VectorIndexer(Processor):
         # If only we wrote, the newer stamps are our own and need no look; otherwise the next run looks at them.
         ours = fresh if fresh is not None and fresh.stamp == target + pages else None
         if ours is not None and ours.analysis != version.analysis:
-            ours = await self._analysed(core, ours, version.analysis)
-        await _looked(core, _sweep(core, "embed", ns, ours.stamp if ours else target, version.maker), ours)
+            ours = await self._record_analysis(core, ours, version.analysis)
+        await _finish_namespace(core, _sweep(core, "embed", ns, ours.stamp if ours else target, version.maker), ours)
         return changed
 
-    async def _analysed(self, core: Core, stats: NamespaceStats, version: str) -> NamespaceStats | None:
+    async def _record_analysis(self, core: Core, stats: NamespaceStats, version: str) -> NamespaceStats | None:
         """Record that all entries of a namespace come from this analysis.
 
         Return None if it was written to in the meantime.
@@ -302,7 +302,7 @@ class Summarizer(Processor):
         """Whether this is the last processor in the run to use the `fold` jobs, in which case it deletes them."""
 
     async def run(self, core: Core, progress: Progress | None = None) -> Report:
-        model = _opened(core, self._model) or core.shared.model
+        model = _open_model(core, self._model) or core.shared.model
         seen = changed = 0
         async for thread in _grown_threads(core, self.last):
             seen += 1
@@ -339,7 +339,7 @@ class Archiver(Processor):
 
     async def run(self, core: Core, progress: Progress | None = None) -> Report:
         await _index(core)
-        model = _opened(core, self._model) or core.shared.model
+        model = _open_model(core, self._model) or core.shared.model
         store: Any = core.store
         limit, owner, seen, changed = core.now() - self._age, f"archiver-{new_id()}", 0, 0
         # A job's run_at is the time of the oldest unfolded message; claiming with now=limit finds those old enough.
@@ -369,7 +369,7 @@ class Deduplicator(Processor):
             seen, changed = seen + looked, changed + merged
             if progress is not None:
                 progress(self.name, looked)
-        await _swept(core, "dedup")
+        await _record_sweep(core, "dedup")
         return Report(self.name, seen, changed)
 
     async def _namespace(self, core: Core, stats: NamespaceStats) -> tuple[int, int]:
@@ -388,7 +388,7 @@ class Deduplicator(Processor):
                 await Facts(core).delete(ns, worse.key)
                 facts_by_content[content] = fact if worse is same else same
                 merged += 1
-        await _looked(core, _sweep(core, "dedup", ns, stats.stamp), stats)
+        await _finish_namespace(core, _sweep(core, "dedup", ns, stats.stamp), stats)
         return len(facts), merged
 
 
@@ -404,7 +404,7 @@ class Tidier(Processor):
         from .tidying import Plans
 
         await _index(core)
-        model = _opened(core, self._model) or core.shared.model
+        model = _open_model(core, self._model) or core.shared.model
         seen = changed = 0
         notes: list[str] = []
         async for stats in _changed_spaces(core, "tidy"):
@@ -418,11 +418,11 @@ class Tidier(Processor):
                 notes.append(f"{ns}: {len(plan.lines)} lines, plan {plan.id}")
             if not self._dry_run:
                 changed += len((await Plans(core).apply(plan)).lines) if plan.lines else 0
-                await _looked(core, _sweep(core, "tidy", ns, stats.stamp), stats)
+                await _finish_namespace(core, _sweep(core, "tidy", ns, stats.stamp), stats)
             if progress is not None:
                 progress(self.name, len(plan.versions))
         if not self._dry_run:
-            await _swept(core, "tidy")
+            await _record_sweep(core, "tidy")
         return Report(self.name, seen, changed, notes=tuple(notes))
 
 
@@ -479,7 +479,7 @@ def _as_processor(spec: object) -> object:
     return processor
 
 
-def _opened(core: Core, model: ModelSpec) -> Any:
+def _open_model(core: Core, model: ModelSpec) -> Any:
     """Return a processor's own model, opened for this memory's runtime, or None if it has none."""
     if model is None:
         return None
@@ -534,14 +534,14 @@ async def _changed_spaces(core: Core, queue: str, maker: str | None = None) -> A
             yield stats
 
 
-async def _swept(core: Core, queue: str, maker: str | None = None) -> None:
+async def _record_sweep(core: Core, queue: str, maker: str | None = None) -> None:
     """Record that a full run over all namespaces has finished, so that later runs follow the jobs."""
     whole = await core.get(Sweep, "", queue)
     if whole is None or whole.maker != maker:
         await core.apply(Put(_sweep(core, queue, "", 0, maker)))
 
 
-async def _looked(core: Core, sweep: Sweep, stats: NamespaceStats | None) -> None:
+async def _finish_namespace(core: Core, sweep: Sweep, stats: NamespaceStats | None) -> None:
     """Write the watermark of a namespace, and delete its job unless something was written there in the meantime."""
     if stats is not None:
         done = Delete(Job, (core.org, sweep.processor, sweep.ns, sweep.ns))
@@ -573,7 +573,7 @@ def _folded(key: str) -> str:
     return re.sub(r"[\W_]+", "", key).casefold()
 
 
-def _folded_value(value: Any) -> bytes:
+def _folded_value(value: object) -> bytes:
     from ..values import fingerprint_json
 
     return fingerprint_json(" ".join(value.split()).casefold() if isinstance(value, str) else value)

@@ -90,7 +90,7 @@ class Recalling:
             )  # fmt: skip
         _check_counts(top_k, offset, max_tokens, min_score)
         self._core.shared.limits.check_hits(top_k + offset)
-        asked = self._until_then(_asked(kinds, after, before, where))
+        asked = self._until_then(_entry_filter(kinds, after, before, where))
         if not isinstance(query, str):
             raise UsageError("a query is text")
         self._check_model(expand, hops)
@@ -107,8 +107,8 @@ class Recalling:
                 hits = await Hits(self._past or self._core).of(pools, here) if pools else []
             if view is not None:
                 shared = Core(self._core.shared, view)
-                there = shared if self._past is None else core_at(shared, self._past.at())
-                theirs = await self._of_shared(there, query, namespaces, asked, here, vector)
+                shared_core = shared if self._past is None else core_at(shared, self._past.at())
+                theirs = await self._of_shared(shared_core, query, namespaces, asked, here, vector)
                 hits = self._together(hits, theirs, wanted)
         if events.listening:
             events.emit("recall", self._core.org, {"characters": len(query), "hits": len(hits)})
@@ -125,8 +125,8 @@ class Recalling:
     ) -> None:
         """Raise an error for options that `recall` would refuse."""
         _check_counts(0 if top_k is None else top_k, 0, None, min_score)
-        _asked(kinds, None, None, where)
-        self._exact(namespaces)
+        _entry_filter(kinds, None, None, where)
+        self._split_spaces(namespaces)
 
     # -- a shared org
 
@@ -140,12 +140,12 @@ class Recalling:
         vector: Sequence[float] | None,
     ) -> list[Hit]:
         """Return hits from the namespaces of the shared org that this handle may read."""
-        there = Recalling(core)
+        shared_recalling = Recalling(core)
         many = [namespaces] if isinstance(namespaces, str | Namespace) else namespaces
         readable = (
             None if many is None else [space for space in many if _is_prefix(space) or core.scope.may_read(str(space))]
         )
-        pool = await there.pool(query, namespaces=readable, asked=asked, top_k=wanted.top_k, vector=vector)
+        pool = await shared_recalling.pool(query, namespaces=readable, asked=asked, top_k=wanted.top_k, vector=vector)
         with replica_reads():
             return [] if pool is None else await Hits(core).of([pool], wanted)
 
@@ -243,7 +243,9 @@ class Recalling:
         usual = usual_language([stats.languages for _, stats in scopes])
         read = analyse(query, speakers=dict.fromkeys(speakers), now=now, usual=usual)
         vectors = (
-            await self._embedded(self._core.shared.embedder, read) if vector is None else self._check_vector(vector)
+            await self._embed_question(self._core.shared.embedder, read)
+            if vector is None
+            else self._check_vector(vector)
         )
         with replica_reads():
             return await self._candidates(
@@ -261,7 +263,7 @@ class Recalling:
 
     # -- what no index contains
 
-    async def _analysed(
+    async def _analyse_drafts(
         self, drafts: Sequence[Draft], only: EntryFilter, query: Query, counts: dict[str, int]
     ) -> list[Entry]:
         """Return entries for drafts, analysed on the fly. Their terms are added to `counts`."""
@@ -296,7 +298,7 @@ class Recalling:
     async def _namespaces(self, asked: object) -> list[str]:
         scope = self._core.scope
         if asked is not None:
-            exact, starts = self._exact(asked)
+            exact, starts = self._split_spaces(asked)
             matched = [ns for ns in await self._namespaces(None) if ns.startswith(starts)] if starts else []
             return list(dict.fromkeys([*exact, *matched]))
         if scope.user is None and not scope.foreign:
@@ -310,7 +312,7 @@ class Recalling:
             names |= {job.ns for job in await self._core.scan(Job, "index", starts=begins)}
         return sorted(names)
 
-    def _exact(self, asked: object) -> tuple[list[str], tuple[str, ...]]:
+    def _split_spaces(self, asked: object) -> tuple[list[str], tuple[str, ...]]:
         """Return the namespaces that a caller names exactly, and the beginnings of the others."""
         many = [asked] if isinstance(asked, str | Namespace) else as_list(asked or (), "namespaces")
         exact = [self._core.scope.readable(ns) for ns in many if not _is_prefix(ns)]
@@ -338,7 +340,7 @@ class Recalling:
             except ModelError as failure:
                 self._core.shared.note("embedder", failure)
 
-    async def _embedded(self, embedder: Embedding | None, query: Query) -> Vectors | None:
+    async def _embed_question(self, embedder: Embedding | None, query: Query) -> Vectors | None:
         """Return the question's vectors, or None without an embedder or if it fails."""
         try:
             vectors: Vectors | None = None if embedder is None else await embedder.ask(query)
@@ -393,7 +395,7 @@ class Recalling:
         name = None if embedder is None else embedder.name
         candidates = Candidates(
             self._core, shared.indexes, shared.recall_lock, query, only, embedder=name, vectors=vectors,
-            embed_earlier=(lambda old: self._embedded(shared.earlier.get(old), query)) if earlier else None,
+            embed_earlier=(lambda old: self._embed_question(shared.earlier.get(old), query)) if earlier else None,
         )  # fmt: skip
         unfiltered = only.kinds is None and not only.beyond_kinds
         while True:
@@ -406,12 +408,12 @@ class Recalling:
         if self._past is not None:
             allowed = await mark_as_then(self._past, allowed)
             changed = [draft for ns in spaces for draft in await changed_drafts(self._past, ns, only)]
-            allowed += await self._analysed(changed, only, query, matches.counts)
+            allowed += await self._analyse_drafts(changed, only, query, matches.counts)
         if unindexed:
             terms, drafts = set(query.terms), await unindexed_drafts(self._core, unindexed, query.terms)
             # A worker may have indexed some of them since.
             new = [draft for draft in drafts if draft.entry.row_key[1:] not in matches.entries]
-            entries = await self._analysed(new, only, query, matches.counts)
+            entries = await self._analyse_drafts(new, only, query, matches.counts)
             allowed += [entry for entry in entries if not terms.isdisjoint(entry.terms.split())]
         if not allowed:
             return None
@@ -432,7 +434,7 @@ def _is_prefix(ns: str | Namespace) -> bool:
     return isinstance(ns, str) and ns.endswith("*")
 
 
-def _asked(
+def _entry_filter(
     kinds: Sequence[str] | str | None, after: When | None, before: When | None, where: Where | None
 ) -> EntryFilter:
     chosen = None if kinds is None else tuple([kinds] if isinstance(kinds, str) else as_list(kinds, "kinds"))

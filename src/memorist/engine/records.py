@@ -178,7 +178,7 @@ class Records:
         """
         space, key = self._core.scope.resolve_readable(ns, key)
         row = await self._core.get(StoredRecord, space, encode_record_key(key))
-        return None if row is None else await self._opened(row)
+        return None if row is None else await self._load_data(row)
 
     async def get_many(
         self,
@@ -205,7 +205,7 @@ class Records:
         space, keys = self._core.scope.resolve_readable(ns, keys)
         wanted = [(space, encode_record_key(key)) for key in as_list(keys, "keys")]
         rows = await self._core.get_many(StoredRecord, wanted)
-        return [None if row is None else await self._opened(row) for row in rows]
+        return [None if row is None else await self._load_data(row) for row in rows]
 
     async def scan(
         self,
@@ -255,7 +255,7 @@ class Records:
         )
         if keys_only:
             return [_record(row, None) for row in rows]
-        records = [await self._opened(row) for row in rows]
+        records = [await self._load_data(row) for row in rows]
         return [record for record in records if record is not None]
 
     async def delete(
@@ -342,7 +342,7 @@ class Records:
     def _row(self, ns: str, put: RecordPut) -> tuple[StoredRecord, bytes | None]:
         """Return the row of a record, and its data if that is too long for the row."""
         core, at = self._core, self._core.at()
-        form, data = _encoded(put.data)
+        form, data = _encode_data(put.data)
         long = len(data) > PIECE_BYTES
         if put.meta is not None and not isinstance(put.meta, Mapping):
             raise InvalidValue("meta must be a dict")
@@ -414,9 +414,9 @@ class Records:
         if row.upload is not None:
             await self._core.apply(DeleteRange(RecordPiece, (*row.row_key, row.upload)))
         stored_record = await self._core.get(StoredRecord, row.ns, row.key)
-        there = None if stored_record is None else await self._opened(stored_record)
+        existing = None if stored_record is None else await self._load_data(stored_record)
         # It existed at the time of the put, even if it was deleted since.
-        return _replace(there if there is not None else _record(row, None), existed=True)
+        return _replace(existing if existing is not None else _record(row, None), existed=True)
 
     async def _abandon(self, heads: Sequence[StoredRecord]) -> None:
         for head in heads:
@@ -426,12 +426,12 @@ class Records:
 
     # -- reading
 
-    async def _opened(self, row: StoredRecord) -> OpaqueRecord | None:
+    async def _load_data(self, row: StoredRecord) -> OpaqueRecord | None:
         """Return a record with its data, or None if it was deleted while its pieces were being read."""
         while row.upload is not None:
-            data = await self._joined(row)
+            data = await self._join_pieces(row)
             if len(data) == row.size:
-                return _record(row, _decoded(row.form, data))
+                return _record(row, _decode_data(row.form, data))
             # Whoever replaces the record deletes the old pieces; if the row still names them, they are really missing.
             again = await self._core.get(StoredRecord, row.ns, row.key)
             if again is None:
@@ -439,9 +439,9 @@ class Records:
             if again.upload == row.upload:
                 raise CorruptRecord("pieces of a record are missing; delete it or restore it from a backup", ns=row.ns)
             row = again
-        return _record(row, _decoded(row.form, row.data or b""))
+        return _record(row, _decode_data(row.form, row.data or b""))
 
-    async def _joined(self, row: StoredRecord) -> bytes:
+    async def _join_pieces(self, row: StoredRecord) -> bytes:
         parts: list[bytes] = []
         while len(parts) < row.pieces:
             page = await self._core.scan(
@@ -463,7 +463,7 @@ class Records:
         shared, org = self._core.shared, self._core.org
         used, counted = shared.record_bytes.get(org, (None, 0))
         if used is None or (used + size > limit and self._core.now() - counted > RECOUNT_MICROS):
-            used, counted = await self._used(), self._core.now()
+            used, counted = await self._count_bytes(), self._core.now()
         shared.record_bytes[org] = (used + (size if used + size <= limit else 0), counted)
         if used + size > limit:
             raise TooLarge(
@@ -471,7 +471,7 @@ class Records:
                 limit=limit, used=used,
             )  # fmt: skip
 
-    async def _used(self) -> int:
+    async def _count_bytes(self) -> int:
         total, after = 0, None
         while page := await self._core.scan(RECORD_SIZE, after=after, limit=PAGE_ROWS):
             total += sum(row.size for row in page)
@@ -494,7 +494,7 @@ async def collect_uploads(core: Core) -> int:
     return total
 
 
-def _as_put(item: Any, ttl: Any, absent: bool) -> RecordPut:
+def _as_put(item: object, ttl: Any, absent: bool) -> RecordPut:
     if isinstance(item, RecordPut):
         return item
     if not isinstance(item, tuple | list) or len(item) != 2:
@@ -502,7 +502,7 @@ def _as_put(item: Any, ttl: Any, absent: bool) -> RecordPut:
     return RecordPut(key=item[0], data=item[1], ttl=ttl, absent=absent)
 
 
-def _encoded(data: object) -> tuple[str, bytes]:
+def _encode_data(data: object) -> tuple[str, bytes]:
     if isinstance(data, bytes | bytearray | memoryview):
         content = bytes(data)
         if len(content) > MAX_RECORD_BYTES:
@@ -511,7 +511,7 @@ def _encoded(data: object) -> tuple[str, bytes]:
     return "json", json_bytes(data, "data", MAX_RECORD_BYTES)
 
 
-def _decoded(form: str, data: bytes) -> Any:
+def _decode_data(form: str, data: bytes) -> object:
     return data if form == "bytes" else decode_json(data)
 
 
@@ -561,8 +561,11 @@ def _without_older(row: StoredRecord) -> list[Change]:
     """Return changes that delete the pieces of data that a row replaces."""
     if row.upload is None:
         return [DeleteRange(RecordPiece, row.row_key)]
-    mine = (row.upload,)
-    return [DeleteRange(RecordPiece, row.row_key, before=mine), DeleteRange(RecordPiece, row.row_key, after=mine)]
+    own_prefix = (row.upload,)
+    return [
+        DeleteRange(RecordPiece, row.row_key, before=own_prefix),
+        DeleteRange(RecordPiece, row.row_key, after=own_prefix),
+    ]
 
 
 def _piece(head: StoredRecord, number: int, data: bytes) -> RecordPiece:

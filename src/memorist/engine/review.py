@@ -95,9 +95,9 @@ class Review:
             raise InvalidValue(f"the candidate can no longer be approved: {outcome.refused[0].reason}")
         memory = next(iter((*outcome.stored, *outcome.ended)), None)
         outcome_changes: list[Change] = (
-            [Delete(Candidate, candidate.row_key)] if memory is None else self._retained(candidate, memory)
+            [Delete(Candidate, candidate.row_key)] if memory is None else self._retention_changes(candidate, memory)
         )
-        await self._core.apply(*self._decided(candidate, "approve"), *outcome_changes, *changes)
+        await self._core.apply(*self._decision_changes(candidate, "approve"), *outcome_changes, *changes)
         return memory
 
     async def edit(
@@ -173,12 +173,12 @@ class Review:
         self._core.scope.writable(candidate.ns)
         gone = Delete(Candidate, candidate.row_key)
         marks = map(Put, rejections(self._core, candidate))
-        await self._core.apply(*self._decided(candidate, "reject"), gone, *marks)
+        await self._core.apply(*self._decision_changes(candidate, "reject"), gone, *marks)
         return True
 
     # -- parts
 
-    def _decided(self, candidate: Candidate, action: str) -> list[Change]:
+    def _decision_changes(self, candidate: Candidate, action: str) -> list[Change]:
         source = (candidate.sources or (None,))[-1]
         return [
             # Expected without a retry: if two people decide about a candidate at once, the second gets a conflict.
@@ -186,7 +186,7 @@ class Review:
             audit(self._core, action, "candidate", f"{candidate.ns}/{candidate.id}", source),
         ]
 
-    def _retained(self, candidate: Candidate, memory: Remembered) -> list[Change]:
+    def _retention_changes(self, candidate: Candidate, memory: Remembered) -> list[Change]:
         """Return changes that keep an approved candidate, so that undoing the approval puts it back into the queue."""
         at = self._core.at()
         kind, _, key = memory.id.partition(":")

@@ -79,7 +79,7 @@ class Shared:
         """Creates the shared parts of the other variant (blocking or async) over the same store."""
         self.worker: InProcess | None = None
         """The in-process worker, if there is one."""
-        self.wrote: Callable[[], None] = _nothing
+        self.wrote: Callable[[], None] = _do_nothing
         """Called after each append to wake the in-process worker, if there is one."""
         self.is_open = False
         self.closed = False
@@ -317,5 +317,5 @@ def _in_utc(moment: datetime) -> datetime:
     return to_datetime(to_micros(moment))
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     """Do nothing, because there is no worker to wake."""

@@ -99,7 +99,7 @@ class Plans:
     async def _make_plan(self, ns: str, model: Model | None) -> Plan:
         # Imported here: the languages that the checks read take longer to load than everything else.
         from ..extract.writer.tidying import MAX_MEMORIES, find_duplicates
-        from .derive.writing import as_known
+        from .derive.noting import as_known
 
         items = await Memories(self._core).list(ns=ns)
         active = [item for item in items if item.status == "active"]
@@ -142,7 +142,7 @@ class Plans:
         )  # fmt: skip
         if limit is not None:
             await count_tokens(self._core, answer.usage.input_tokens + answer.usage.output_tokens)
-        return _checked(answer, shown, by_id)
+        return _check_proposals(answer, shown, by_id)
 
     async def apply(self, plan: Plan) -> Plan:
         """Carry out a plan in one transaction, and return the applied plan.
@@ -318,7 +318,9 @@ class AsyncPlan:
         return await self._plans.undo(self.plan.id, ns=self.plan.ns)
 
 
-def _checked(answer: Completion, shown: Sequence[Known], by_id: dict[str, Known]) -> tuple[list[Proposal], list[str]]:
+def _check_proposals(
+    answer: Completion, shown: Sequence[Known], by_id: dict[str, Known]
+) -> tuple[list[Proposal], list[str]]:
     """Return the proposals in a model's answer that pass the checks, and why the others were refused."""
     from ..extract.writer.tidying import Proposal, check_proposal
 

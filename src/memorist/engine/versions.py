@@ -31,7 +31,7 @@ DELETED = "deleted"
 """The status of a deleted memory in its history."""
 
 
-def _check_sentence(text: Any) -> str:
+def _check_sentence(text: object) -> str:
     return check_text(text, "text", limit=MAX_TEXT_CHARACTERS)
 
 
@@ -67,7 +67,7 @@ class MemoryNoun(ABC, Generic[M]):
     def __init__(self, core: Core) -> None:
         self._core = core
 
-    def _checked(self, **fields: object) -> dict[str, Any]:
+    def _check_fields(self, **fields: object) -> dict[str, Any]:
         """Return the fields that a caller has passed, as they are stored. Those that are None were left out."""
         return {
             name: check(value) if (check := self._checks.get(name) or _CHECKS.get(name)) else value
@@ -88,7 +88,7 @@ class MemoryNoun(ABC, Generic[M]):
 
     @staticmethod
     @abstractmethod
-    def _shown(record: M, now: datetime) -> dict[str, Any]:
+    def _shown_fields(record: M, now: datetime) -> dict[str, Any]:
         """Return the fields of a `Remembered` that this kind names or fills differently from its record."""
 
     @abstractmethod
@@ -113,6 +113,14 @@ class MemoryNoun(ABC, Generic[M]):
     @abstractmethod
     async def _put_back(self, record: M) -> None:
         """Restore a memory as it was before a plan was applied."""
+
+    async def _end_named(self, ns: str, is_named: Callable[[str, Sequence[str]], bool], request: str) -> list[str]:
+        """End the memories that a request to forget names, and return their ids.
+
+        `is_named` decides by a memory's text and its sources, and `request` is the id of the message. The rules end
+        facts and learnings themselves, because they need to see them earlier.
+        """
+        return []
 
     @abstractmethod
     async def _unforget(self, ns: str, id: str) -> M | None:

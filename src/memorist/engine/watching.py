@@ -121,12 +121,12 @@ class AsyncWatch:
         # A missing row was deleted by forgetting its namespace, which is a change too.
         new = [item for item in {**before, **self._seen} if before.get(item) != self._seen.get(item)]
         notices = [Notice(*item.split(" ", 1)) for item in new]
-        return [notice for notice in notices if self._wanted(notice)]
+        return [notice for notice in notices if self._is_wanted(notice)]
 
     async def _versions(self) -> Seen:
         return {f"{row.kind} {row.ns}": row.version for row in await self._core.scan(ChangeNotice)}
 
-    def _wanted(self, notice: Notice) -> bool:
+    def _is_wanted(self, notice: Notice) -> bool:
         if not self._core.scope.may_read(notice.namespace):
             return False
         named = self._spaces is None or notice.namespace in self._spaces
@@ -165,7 +165,7 @@ def notices(core: Core, changes: Sequence[Change]) -> list[Change]:
 
 def _about(core: Core, changes: Sequence[Change]) -> Iterable[tuple[str, str]]:
     """Return the kind and the namespace of everything that changes."""
-    beside = next((ns for ns in map(_beside, changes) if ns), None)
+    beside = next((ns for ns in map(_find_namespace, changes) if ns), None)
     for change in changes:
         if isinstance(change, Append):
             yield "message", change.ns or core.shared.threads.get((change.org, change.thread)) or beside or "global"
@@ -200,7 +200,7 @@ def _ns_at(core: Core, change: Delete | DeleteRange) -> str | None:
     return _ns_in(change.kind, key)
 
 
-def _beside(change: Change) -> str | None:
+def _find_namespace(change: Change) -> str | None:
     """Return the namespace that a change names, if it concerns a thread's own row, its index entries or its jobs.
 
     Rows of a thread do not name their namespace, but they change together with one of these.

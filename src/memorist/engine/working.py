@@ -223,7 +223,7 @@ class WorkingMemory(Generic[W]):
             >>> memory.working.record_action("opened", "invoice-7", user="ada").recent_actions[-1].action
             'opened'
         """
-        step = _plain(Action(action=action, entity_id=entity_id, at=self._core.at()))
+        step = _to_plain(Action(action=action, entity_id=entity_id, at=self._core.at()))
         self._template.check({"recent_actions": [step]})
 
         def change(old: JsonObject) -> JsonObject:
@@ -348,16 +348,16 @@ def checked_fields(fields: Mapping[str, object], template: type[Working]) -> Jso
     except (msgspec.ValidationError, UnicodeEncodeError) as cause:
         field = str(cause).rpartition("`$.")[2].rstrip("`") or None
         raise InvalidValue(f"working memory: {cause}", field=field) from cause
-    whole = _plain(document)
+    whole = _to_plain(document)
     return {name: whole[name] for name in fields}
 
 
 def fields_of(doc: object) -> JsonObject:
     """Return the fields of a document (a `Working` or a dict) as JSON."""
     if isinstance(doc, Working):
-        return _plain(doc)
+        return _to_plain(doc)
     if isinstance(doc, Mapping):
-        return _plain({str(name): value for name, value in doc.items()})
+        return _to_plain({str(name): value for name, value in doc.items()})
     raise InvalidValue(f"working memory is a Working or a dict, not {type(doc).__name__}")
 
 
@@ -375,7 +375,7 @@ def _newest(history: list[JsonObject]) -> list[JsonObject]:
     return newest
 
 
-def _plain(fields: object) -> JsonObject:
+def _to_plain(fields: object) -> JsonObject:
     """Return fields as dicts, lists, texts and numbers."""
     try:
         document: JsonObject = msgspec.to_builtins(fields)

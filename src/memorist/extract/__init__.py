@@ -5,7 +5,7 @@ The names are loaded on first use, because reading a language's files takes a fe
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..lazy import load
 
@@ -28,5 +28,5 @@ _HOME_OF = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     return load(__name__, _HOME_OF, name)

@@ -47,7 +47,7 @@ class Extraction:
         only: The only topics to note ("diet", "travel plans").
         never: Topics or keys that are never noted ("politics", "salary").
         admit: Decides which memories become active immediately, wait for review, or are refused. It is a function that
-            accepts a `Proposal`, a dict of verdicts by kind or key (`{"allergy": "review", "event": "active"}`), or one
+            accepts a `Proposal`, a dict of verdicts by kind or key (`{"allergy": "review", "fact": "active"}`), or one
             verdict for everything. By default a memory is active unless it would end or replace critical information.
         read_from: The roles whose messages memories may be extracted from; by default only the user's. Memories from an
             assistant or a tool keep the lower trust of that role.

@@ -237,7 +237,7 @@ def _groups(text: str) -> tuple[tuple[str, ...], ...]:
 
 
 @cache
-def _judged() -> dict[str, tuple[int, int]]:
+def _count_judged() -> dict[str, tuple[int, int]]:
     """Return, for each topic, the number of items that were judged good and the total number of judged items."""
     table = tomllib.loads((Path(__file__).parent / "confidence.toml").read_text("utf-8"))
     unknown = [topic for topic in table if topic not in (FORGET, "note") and topic_named(topic) is None]
@@ -248,7 +248,7 @@ def _judged() -> dict[str, tuple[int, int]]:
 
 def confidence_of(topic: str) -> float:
     """Return the share of a topic's items that are good, corrected for small sample sizes."""
-    good, read = _judged().get(topic, (0, 0))
+    good, read = _count_judged().get(topic, (0, 0))
     return round((good + PRIOR_GOOD) / (read + PRIOR_READ), 3)
 
 

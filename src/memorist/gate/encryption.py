@@ -413,7 +413,7 @@ class SealedStore:
         except KeyGone:
             return without_content(row)
 
-    def _read(self, record_type: type[R], row: Any) -> R:
+    def _read(self, record_type: type[R], row: object) -> R:
         record = self._unsealed(row)
         if type(record) is record_type:
             return record

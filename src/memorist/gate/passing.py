@@ -86,7 +86,7 @@ def mask_text(gate: Gate, text: str) -> str:
     return mask_secrets(text, _allowed(gate))[0]
 
 
-def mask_values(gate: Gate, value: Any) -> object:
+def mask_values(gate: Gate, value: object) -> object:
     """Return JSON values without secrets."""
     return _Masking(_allowed(gate)).mask(value)
 
@@ -188,7 +188,7 @@ class _Masking:
         self._allowed = allowed
         self._patterns = patterns
 
-    def mask(self, value: Any, label: str | None = None) -> Any:
+    def mask(self, value: object, label: str | None = None) -> Any:
         """Return a JSON value with its secrets masked. Unchanged values are not copied."""
         if isinstance(value, str):
             return self._mask_labelled(value, label) if value else value
@@ -219,7 +219,7 @@ class _Masking:
         return text if after == text else after  # the same object, by which callers see that nothing was masked
 
 
-def _strings(value: Any) -> Iterator[str]:
+def _strings(value: object) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):

@@ -48,7 +48,7 @@ def _conversation(conversation: Any, position: str) -> Iterator[Item]:
         yield from _message(id, owner, message, number, f"{position}, message {number}")
 
 
-def _path(messages: Sequence[Any], leaf: object) -> Sequence[object]:
+def _path(messages: Sequence[object], leaf: object) -> Sequence[object]:
     """Return the messages of the current branch: from the root to `leaf` if the export names one, otherwise all of
     them."""
     by_id = {

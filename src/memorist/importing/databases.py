@@ -30,7 +30,7 @@ class Database(Protocol):
         """These are the tables of the database with their columns."""
         ...
 
-    def rows(self, query: str, values: Sequence[Any] = ()) -> Iterator[Sequence[Any]]:
+    def rows(self, query: str, values: Sequence[object] = ()) -> Iterator[Sequence[object]]:
         """Stream the rows of a query, in which `?` is a bound parameter."""
         ...
 
@@ -98,7 +98,7 @@ class _Sqlite:
     def _columns(self, table: str) -> list[str]:
         return [str(row[1]) for row in self._file.execute(f"PRAGMA table_info({quoted(table)})")]
 
-    def rows(self, query: str, values: Sequence[Any] = ()) -> Iterator[Sequence[Any]]:
+    def rows(self, query: str, values: Sequence[object] = ()) -> Iterator[Sequence[object]]:
         cursor = self._file.execute(query, values)
         while page := cursor.fetchmany(PAGE_ROWS):
             yield from page
@@ -133,7 +133,7 @@ class _Postgres:
             self.tables.setdefault(table, []).append(column)
         self._cursors = 0
 
-    def rows(self, query: str, values: Sequence[Any] = ()) -> Iterator[Sequence[Any]]:
+    def rows(self, query: str, values: Sequence[object] = ()) -> Iterator[Sequence[object]]:
         self._cursors += 1
         # A server-side cursor, so that rows are fetched in pages.
         with self._connection.cursor(name=f"importing_{self._cursors}") as cursor:

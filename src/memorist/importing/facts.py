@@ -10,7 +10,7 @@ import msgspec
 
 from ..engine.core import Core
 from ..engine.facts.facts import Facts
-from ..engine.facts.timeline import ended, spliced
+from ..engine.facts.timeline import ended, splice_versions
 from ..engine.forgetting.guard import value_fingerprint
 from ..records import Fact, FactVersion, Link, Ref, Tombstone
 from ..stores.base import Change
@@ -77,7 +77,7 @@ class FactChanges:
         accepted = [row for row in rows if not await self._rejected(row)]
         if not accepted:
             return []
-        changes = await spliced(self._core, current, accepted, ns, item.key)
+        changes = await splice_versions(self._core, current, accepted, ns, item.key)
         return [*changes, *self._facts._changes(accepted[-1], "import", sources=[Ref("source", key=self._source)])[1:]]
 
     def _version(self, draft: Fact, version: Version, began: datetime, expires_at: datetime | None) -> Fact:

@@ -248,7 +248,7 @@ class JsonStream:
             if self._take(",}") == "}":
                 return
 
-    def value(self) -> Any:
+    def value(self) -> object:
         """Decode the next value."""
         if not self.peek():
             self._damaged("it ends in the middle")

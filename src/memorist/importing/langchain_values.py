@@ -43,13 +43,13 @@ class Built(msgspec.Struct, frozen=True):
     arguments: Any
 
 
-def loaded(kind: Any, data: Any) -> object:
+def loaded(kind: object, data: Any) -> object:
     """Decode a value from its type and bytes. Raises ValueError if it cannot be decoded safely."""
     if kind == "null" or data is None:
         return None
     raw = data.encode() if isinstance(data, str) else bytes(data)
     if kind == "json":
-        return _revived(decoded(raw))
+        return _revive(decoded(raw))
     if kind == "msgpack":
         return _unpacked(raw, 0)
     if kind in ("bytes", "bytearray"):
@@ -83,16 +83,16 @@ def _unpacked(data: bytes, depth: int) -> object:
         raise ValueError("it is not MessagePack, or damaged") from cause
 
 
-def _revived(value: object) -> object:
+def _revive(value: object) -> object:
     """Return the value with `lc` objects as `Built`. Earlier versions wrote classes as such JSON objects."""
     if isinstance(value, list):
-        return [_revived(item) for item in value]
+        return [_revive(item) for item in value]
     if not isinstance(value, Mapping):
         return value
     id = value.get("id")
     if value.get("lc") in (1, 2) and isinstance(id, list) and id and all(isinstance(part, str) for part in id):
-        return Built(".".join(id[:-1]), id[-1], _revived(value.get("kwargs", value.get("args"))))
-    return {name: _revived(item) for name, item in value.items()}
+        return Built(".".join(id[:-1]), id[-1], _revive(value.get("kwargs", value.get("args"))))
+    return {name: _revive(item) for name, item in value.items()}
 
 
 def as_messages(value: object) -> list[JsonObject]:
@@ -106,7 +106,7 @@ def as_messages(value: object) -> list[JsonObject]:
     )
 
 
-def _fields(value: Any) -> JsonObject | None:
+def _fields(value: object) -> JsonObject | None:
     if not isinstance(value, Built) or not isinstance(value.arguments, Mapping):
         return None
     fields = dict(value.arguments)
@@ -145,7 +145,7 @@ def _call(call: JsonMapping) -> JsonObject:
     return {"id": str(call.get("id") or ""), "type": "function", "function": function}
 
 
-def plain(value: object) -> Any:
+def plain(value: object) -> object:
     """Return a value as JSON data. An object becomes its arguments, and bytes and other types become the name of their
     type."""
     if isinstance(value, Built):

@@ -52,7 +52,7 @@ def places(
 
     A `namespace` receives everything except mapped users and namespaces.
     """
-    read = _read(mapping)
+    read = read_mapping(mapping)
     default = namespace if namespace is not None else read.get("namespace")
     spaces = _texts(read, "namespaces")
     places = Places(
@@ -66,7 +66,7 @@ def places(
     return places
 
 
-def _read(mapping: Any) -> JsonMapping:
+def read_mapping(mapping: Any) -> JsonMapping:
     if mapping is None:
         return {}
     read = mapping if isinstance(mapping, Mapping) else _from_file(Path(mapping))

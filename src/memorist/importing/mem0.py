@@ -176,7 +176,7 @@ def _messages(database: Database) -> Iterator[Item]:
                 yield Problem(position, str(problem))
 
 
-def _scope(scope: Any) -> dict[str, str]:
+def _scope(scope: object) -> dict[str, str]:
     """Split a text such as `user_id=ada&run_id=7` into its parts."""
     pairs = [part.partition("=") for part in str(scope).split("&")]
     return {name: value for name, _, value in pairs if value}

@@ -143,7 +143,7 @@ class Reading:
 
     def _thread(self, record: Any, position: str, number: int) -> Iterator[Item]:
         about: JsonMapping = record if isinstance(record, Mapping) else {}
-        messages: list[Any] = listed(about, "messages") if about else list(record)
+        messages: list[object] = listed(about, "messages") if about else list(record)
         name = named(about, *IDS, *THREADS) or f"{self._stem}-{number}-{_digest(messages[:1])[:8]}"
         title = about.get("title")
         yield ThreadItem(

@@ -28,7 +28,7 @@ def recognises(source: SourceFiles) -> bool:
         return False
     if source.is_file:
         return source.path.suffix.casefold() in ENDINGS
-    return any(_wanted(part.name) for part in source.parts())
+    return any(_is_wanted(part.name) for part in source.parts())
 
 
 def recognises_vault(source: SourceFiles) -> bool:
@@ -48,11 +48,11 @@ def read_vault(source: SourceFiles) -> Iterator[Item]:
 
 def _read(source: SourceFiles, *, vault: bool) -> Iterator[Item]:
     for part in source.parts():
-        if source.is_file or _wanted(part.name):
+        if source.is_file or _is_wanted(part.name):
             yield _document(part, vault=vault)
 
 
-def _wanted(name: str) -> bool:
+def _is_wanted(name: str) -> bool:
     path = PurePosixPath(name)
     hidden = any(step.startswith(".") for step in path.parts)
     return path.suffix.casefold() in ENDINGS and not hidden

@@ -63,7 +63,7 @@ def _text(value: str) -> str:
     return f"'{value}'"
 
 
-def _item(thread: str, id: Any, data: Any, at: object, position: str) -> Item:
+def _item(thread: str, id: object, data: Any, at: object, position: str) -> Item:
     try:
         item = decoded(data.encode("utf-8", "surrogateescape") if isinstance(data, str) else bytes(data))
         if not isinstance(item, Mapping):

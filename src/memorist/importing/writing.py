@@ -146,5 +146,5 @@ class Writer:
         id = item.id if held is None or held.source == self._source else f"{self._source}/{item.id}"
         at = item.created_at or self._at
         new = self._documents._new(ns, item.text, item.title, self._source, item.metadata, id, None)
-        _, added = await self._documents._stored(_replace(new, created_at=at, updated_at=at), again=False)
+        _, added = await self._documents._store(_replace(new, created_at=at, updated_at=at), again=False)
         (self._tally.added if added else self._tally.known)["documents"] += 1

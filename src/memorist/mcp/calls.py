@@ -11,6 +11,7 @@ import msgspec
 
 from ..engine.facts.facts import FORGOTTEN
 from ..engine.learnings import MAX_CONTENT_CHARACTERS
+from ..engine.memories import KINDS
 from ..engine.remembering import THREAD
 from ..errors import NotFound, UsageError
 from ..kinds import fact_text
@@ -284,7 +285,7 @@ async def profile_answer(caller: Caller, user: str) -> Answer:
     if caller.project is not None and user == caller.user:
         memories += await caller.memory.memories.list(ns=caller.project.namespace)
     # Learnings hold the user's wishes, which matter most if the answer has to be cut.
-    memories.sort(key=lambda memory: ("learning", "fact", "event").index(memory.kind))
+    memories.sort(key=lambda memory: (memory.kind != "learning", KINDS.index(memory.kind)))
     items = [shown_memory(memory, f"user:{user}") for memory in memories if memory.status == "active"]
     return Answer(shown.ShownProfile(user=user, items=items), stored=True, listed="items")
 

@@ -107,6 +107,7 @@ class Graph:
         self.edges = edges
         self.versions = versions
         used = [*(node.order for node in nodes), *(edge.order for edge in edges)]
+        # Never lower than what is stored: a clock that was set back would put new entities before old ones.
         self._clock = max(time.time_ns() // 1000, *used, 0)
 
     def next_order(self) -> int:
@@ -122,6 +123,7 @@ class Graph:
         values: dict[str, JsonObject] = {}
         for node in self.nodes:
             value: JsonObject = {**node.shown(), "order": node.order}
+            # The server that this one replaces allows several entities of one name, if they are created in one call.
             first = values.setdefault(entity_key(node.name), value)
             if first is not value:
                 first.setdefault("more", []).append(value)
@@ -187,6 +189,7 @@ async def change(memory: AsyncMemory, space: str, edit: Callable[[Graph], T]) ->
         try:
             await _commit(memory, space, before, graph)
         except Conflict:
+            # A random pause, because two processes that wait equally long would meet again.
             await anyio.sleep(min(0.2, 0.002 * 2**tries) * random.random())
         else:
             return done
@@ -195,6 +198,7 @@ async def change(memory: AsyncMemory, space: str, edit: Callable[[Graph], T]) ->
 
 async def _commit(memory: AsyncMemory, space: str, before: Mapping[str, JsonObject], graph: Graph) -> None:
     after = graph.facts()
+    # Only the differences are written, so two edits of different entities do not conflict.
     puts = {key: value for key, value in after.items() if before.get(key) != value}
     gone = [key for key in before if key not in after]
     if not puts and not gone:

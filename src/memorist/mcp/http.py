@@ -65,6 +65,7 @@ def mounted(
     json: bool = True,
 ) -> Part:
     """Yield an MCP server as a part to mount."""
+    # Without sessions, any worker can answer any request, so the server can run in several processes.
     manager = StreamableHTTPSessionManager(app=mcp_server, json_response=json, stateless=not sessions)
     tokens = None if resource is None else Tokens(resource)
 
@@ -78,6 +79,7 @@ def mounted(
             refused = JSONResponse({"error": "invalid_token"}, 401, {"www-authenticate": resource.challenge})
             await refused(scope, receive, send)
             return
+        # The SDK calls the tools in tasks of its own, so the caller travels in the scope, which they share.
         scope[_CALLER] = Caller(
             server.handle(key), key.user or LOCAL_USER, frozenset(key.roles), id=key.id, org=key.org,
             run=_limited(server, request, key),
@@ -86,6 +88,7 @@ def mounted(
 
     @asynccontextmanager
     async def running() -> AsyncIterator[None]:
+        # Notices start first and end last: a session of the manager may subscribe as long as it runs.
         async with notices.running(core_of(server.memory).shared.events), manager.run():
             yield
 
@@ -105,7 +108,7 @@ class Endpoint:
 def _limited(server: Host, request: Request, key: ApiKey) -> Callable[[Work, bool], Coroutine[object, None, object]]:
     """Run a request under the limits of the API: the rate limit of its key, and the number of concurrent requests."""
 
-    async def run(work: Work, heavy: bool) -> Any:
+    async def run(work: Work, heavy: bool) -> object:
         if heavy:
             server.limited(request, key, heavy=True)
         return await server.beside(work)
@@ -116,11 +119,13 @@ def _limited(server: Host, request: Request, key: ApiKey) -> Callable[[Work, boo
 async def _key(server: Host, request: Request, tokens: Tokens | None) -> ApiKey:
     """Return the API key of a request, or one created from its OAuth token."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    # An API key has a prefix that no JSON Web Token has, so keys keep working beside an OAuth issuer.
     if tokens is None or scheme.lower() != "bearer" or token.startswith("rk_"):
         return await server.admit(request)
     try:
         key = await tokens.check(token.strip())
     except Unauthorized as wrong:
+        # Wrong tokens count against the same limit as wrong keys, or guessing would just use the other door.
         server.count_bad(request, wrong)
         raise
     return server.limited(request, key)

@@ -13,6 +13,7 @@ import msgspec
 
 from ..engine.memories import Remembered
 from ..errors import NotFound, UsageError
+from ..kinds import namespaced
 from .callers import Caller
 
 MIN_PREFIX_CHARACTERS = 6
@@ -77,9 +78,11 @@ def split_id(caller: Caller, id: str) -> tuple[list[str], str]:
     """Return the namespace and the key of an id such as `user:ada/city`, or the caller's own namespaces for other
     ids.
     """
-    head, slash, key = id.partition("/")
-    if slash and key and (head == "global" or head.partition(":")[0] in ("user", "agent", "workflow")):
-        return [head], key
+    readings = [(namespace, key) for namespace, key in namespaced(id) if key]
+    # The ids of users may contain slashes, so a namespace of the caller's own comes before a shorter one.
+    own = [reading for reading in readings if reading[0] in caller.namespaces]
+    for namespace, key in [*own, *readings]:
+        return [namespace], key
     return caller.namespaces, id
 
 

@@ -39,6 +39,7 @@ class Notices:
         self._watch()
         connection = session._connection  # the SDK makes a session per request; the connection persists
         self._connections.setdefault((org, uri), {})[id(connection)] = session
+        # A client that disconnects does not unsubscribe, and its session would be kept for ever.
         connection.exit_stack.callback(self.unsubscribe, org, uri, session)
 
     def unsubscribe(self, org: str, uri: str, session: Any) -> None:
@@ -67,6 +68,8 @@ class Notices:
             return
         for uri in uris:
             try:
+                # A slow client must not delay the writer of a fact. A notice only says that something changed, so one
+                # that is dropped is made up for by the next.
                 self._send.send_nowait((org, uri))
             except anyio.WouldBlock:
                 log.warning("a change notice was dropped: %d are waiting to be sent", MAX_WAITING_NOTICES)
@@ -101,6 +104,8 @@ class Notices:
         async for org, uri in receive:
             if org in self._buses:
                 await self._buses[org][0].publish(ResourceUpdated(uri=uri))
+            # A copy, because clients subscribe and disconnect while the notices are being sent.
             for session in [*self._connections.get((org, uri), {}).values()]:
+                # The client has disconnected; its subscription ends with its connection.
                 with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
                     await session.send_resource_updated(uri)

@@ -53,6 +53,7 @@ def divide(text: str, user: str, project: Project) -> Division:
     for sentence in filter(None, map(str.strip, _SENTENCE.split(plain))):
         if reason := refusal(sentence, project) or (NOTHING if sentence.endswith("?") else ""):
             refused.append(shown.Refusal(text=sentence, why=reason))
+        # Alone, "It needs Node 20." would not say what it is about.
         elif statements and _PRONOUN.match(sentence):
             statements.append(_continued(statements.pop(), sentence))
         else:
@@ -71,6 +72,7 @@ def _note_in(sentence: str, user: str, project: Project) -> Note | None:
     """Return the sentence as a note about the repository, or None if it is about the user."""
     notes = find_notes(sentence, project, by_user=True)
     is_personal = _PERSONAL.match(in_first_person(sentence, user)) is not None
+    # "I decided to use Postgres" begins like a sentence about the user, but it is a decision about the repository.
     if is_personal and not (notes and notes[0].kind in ("decision", "failure", "open")):
         return None
     return notes[0] if notes else Note("note", sentence)
@@ -93,6 +95,7 @@ async def remember_notes(caller: Caller, project: Project, division: Division) -
             project.namespace, note_key(note.text), note.text, text=note.text, tags=[note.kind],
             source=await _append_source(caller, project, note.text), metadata={"agent": "mcp"},
         )  # fmt: skip
+        # A rejected note is not stored again, and the caller has to know that, because it would otherwise rely on it.
         if fact.status == "rejected" or fact.value != note.text:
             refused.append(shown.Refusal(text=note.text, why=REJECTED))
         else:

@@ -18,6 +18,7 @@ import msgspec
 from ..context.fence import is_hidden_or_opening, label
 from ..errors import MemoristError, NotFound, UsageError
 from ..importing.graph_keys import ENTITY, RELATION
+from ..kinds import namespaced
 from . import graph, shown
 from .answers import Answer, fitted
 from .callers import Caller
@@ -325,10 +326,11 @@ def touched(kind: str, id: str) -> list[str]:
     """Return the URIs whose content changes with a fact (`namespace/key`), a learning or a thread."""
     if kind == "thread":
         return [address("thread", id), address("summary", id)]
-    space, _, key = id.partition("/")
-    stale = [address("profile", space.removeprefix("user:"))] if space.startswith("user:") else []
-    if kind == "fact":
-        stale.append(address("fact", space, key))
-        if key.startswith((ENTITY, RELATION)):
-            stale.append(GRAPH)
+    stale: list[str] = []
+    # The id does not show where its namespace ends, so a reading that is not meant is announced as well.
+    for space, key in namespaced(id):
+        stale += [address("profile", space.removeprefix("user:"))] if space.startswith("user:") else []
+        if kind == "fact":
+            stale.append(address("fact", space, key))
+            stale += [GRAPH] if key.startswith((ENTITY, RELATION)) else []
     return stale

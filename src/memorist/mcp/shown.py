@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from ..engine.memories import KINDS
 from ..engine.memories import Remembered as Memory
 from ..recall.hit import Hit
 from ..records import Fact
@@ -265,7 +266,7 @@ def shown_hit(hit: Hit, own: str) -> Item:
 def _hit_id(hit: Hit, own: str) -> str:
     if hit.kind == "fact":
         return f"fact:{hit.id.removeprefix(own + '/')}" if hit.namespace == own else hit.id
-    return f"{hit.kind}:{hit.id}" if hit.kind in ("learning", "event") else hit.id
+    return f"{hit.kind}:{hit.id}" if hit.kind in KINDS else hit.id
 
 
 def _day(at: datetime) -> str:

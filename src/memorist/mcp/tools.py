@@ -208,7 +208,7 @@ def arguments_of(tool: Tool) -> type[msgspec.Struct]:
     return msgspec.defstruct(tool.name, fields, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
-def _plain(kind: object) -> Any:
+def _plain(kind: object) -> object:
     """Return the type without None, because a missing argument is omitted."""
     if typing.get_origin(kind) not in (typing.Union, types.UnionType):
         return kind

@@ -74,6 +74,7 @@ def anthropic_settings(context_management: JsonMapping) -> tuple[JsonObject, lis
     if not isinstance(edits, list | tuple) or not all(isinstance(edit, Mapping) for edit in edits):
         raise UsageError('Anthropic expects {"edits": [{"type": …}, …]}')
     kinds = [edit.get("type") for edit in edits]
+    # Anthropic answers 400 otherwise. Refusing it here costs no request, and the error names the setting.
     if CLEAR_THINKING in kinds[1:]:
         raise UsageError(f"{CLEAR_THINKING} must be the first edit")
     for edit in edits:
@@ -81,6 +82,7 @@ def anthropic_settings(context_management: JsonMapping) -> tuple[JsonObject, lis
         value = trigger.get("value") if edit.get("type") == COMPACT and isinstance(trigger, Mapping) else None
         if value is not None and (not _is_count(value) or value < MIN_COMPACTION_TRIGGER_TOKENS):
             raise UsageError(f"Anthropic compacts from {MIN_COMPACTION_TRIGGER_TOKENS:,} tokens on, not from {value!r}")
+    # Only the betas that the request uses, because an account may lack the others.
     betas = [EDITING_BETA] if {CLEAR_THINKING, CLEAR_TOOLS} & {*kinds} else []
     return dict(context_management), [*betas, *([COMPACTION_BETA] if COMPACT in kinds else [])]
 

@@ -31,6 +31,8 @@ ORIGIN = "memorist.origin"
 """The metadata key under which a copied message keeps the id that requests use for the original."""
 PASSING = "memorist.passing"
 """The metadata key of a message that nothing may be derived from."""
+MAX_SEQ_DIGITS = 18
+"""The number of digits up to which every sequence number fits into the 64 bits of a database's integer."""
 _OWN = ("role", "content", "name", "metadata", "created_at", "importance", "pinned", "trust", "raw")
 _ANTHROPIC_BLOCKS = frozenset(
     [
@@ -172,12 +174,21 @@ class Message(Record, frozen=True, kw_only=True):
 
 
 def message_id(text: str) -> tuple[str, int]:
-    """Return the thread and the sequence number in a message id."""
+    """Return the thread and the sequence number in a message id. Raises UsageError if it is not one."""
     if not isinstance(text, str):
         raise UsageError(f"a message id is text such as 'thread#12', not {type(text).__name__}")
-    thread, mark, seq = text.rpartition("#")
-    if not mark or not thread or not seq.isdecimal() or not seq.isascii() or len(seq) > 18:
+    parts = split_message_id(text)
+    if parts is None:
         raise UsageError(f"not a message id ({len(text)} characters); one looks like 'thread#12'")
+    return parts
+
+
+def split_message_id(id: str) -> tuple[str, int] | None:
+    """Return the thread and the sequence number in the id of a message, or None for any other id."""
+    # From the right, because the id of a thread may contain a # itself.
+    thread, _, seq = id.rpartition("#")
+    if not thread or not seq.isdecimal() or not seq.isascii() or len(seq) > MAX_SEQ_DIGITS:
+        return None
     return thread, int(seq)
 
 

@@ -56,6 +56,7 @@ def put_back(message: Message, parts: Mapping[str, bytes]) -> Message:
 
     def filled(text: str) -> str:
         match = _MARKED.search(text)
+        # The mark stays where a part is missing, so that the message still says that something was there.
         if match is None or match[1] not in parts:
             return text
         return text[: match.start()] + base64.b64encode(parts[match[1]]).decode()
@@ -92,6 +93,8 @@ def _decoded(text: str) -> tuple[int, bytes] | None:
         data = base64.b64decode(written, validate=True)
     except (binascii.Error, ValueError):
         return None
+    # Base64 has several spellings of the same bytes. Only one of them can be restored exactly, and a message must come
+    # back as it was written.
     return (match.start("data"), data) if base64.b64encode(data).decode() == written else None
 
 

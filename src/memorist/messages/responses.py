@@ -209,7 +209,7 @@ def _parts_of(item: object) -> list[JsonObject]:
     return [{"type": "text", "text": f"[{item.get('type')}]"}]
 
 
-def _chat_output(item: Mapping[str, object]) -> Any:
+def _chat_output(item: Mapping[str, object]) -> object:
     output = output_text(item)
     return output if isinstance(output, str) else [_chat_part(part) for part in output or ()]
 
@@ -244,7 +244,7 @@ def _kept_items(message: Message) -> list[JsonObject]:
     return [{**item, "call_id": next(ids, item["call_id"])} if _is_call(item) else item for item in items]
 
 
-def _output(content: Any) -> Any:
+def _output(content: Any) -> object:
     if content is None or isinstance(content, str):
         return content or ""
     return [_item_part(part, "user") for part in content]

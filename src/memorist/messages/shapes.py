@@ -34,6 +34,7 @@ def mended(message: Message) -> tuple[Message, list[str]]:
         extra = _extra(extra, flaws)
     if not flaws:
         return message, flaws
+    # The stored count is that of the original, so it is counted again.
     return msgspec.structs.replace(message, content=content, extra=extra, tokens=None), flaws
 
 
@@ -47,7 +48,7 @@ def _extra(extra: Mapping[str, object], flaws: list[str]) -> JsonObject:
     return fields
 
 
-def _calls(calls: object, flaws: list[str]) -> list[Any]:
+def _calls(calls: object, flaws: list[str]) -> list[object]:
     if not isinstance(calls, list | tuple):
         flaws.append("tool_calls is not a list")
         calls = [calls]
@@ -70,6 +71,7 @@ def _call(call: Any, flaws: list[str]) -> JsonObject | None:
     arguments = inner.get("arguments")
     if arguments is not None and not isinstance(arguments, str | Mapping):
         flaws.append("the arguments of a tool call are neither text nor an object")
+        # A list or a number is valid JSON, but providers accept arguments only as text or as an object.
         checked_call[kind] = {**inner, "arguments": compact_json(arguments)}
     return checked_call
 

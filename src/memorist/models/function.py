@@ -68,7 +68,7 @@ class FunctionModel:
         """Do nothing, because a function has no connection to close."""
 
 
-async def _call_here(function: Callable[..., Any], *args: object) -> object:
+async def _call_here(function: Callable[..., object], *args: object) -> object:
     return function(*args)
 
 

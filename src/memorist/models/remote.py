@@ -218,7 +218,7 @@ class RemoteModel:
         wait = _retry_after(error.response.headers)
         return self._error(f"answered HTTP {status}{hint}", **facts, **({} if wait is None else {"retry_after": wait}))
 
-    def _error(self, what: str, **facts: Any) -> ModelError:
+    def _error(self, what: str, **facts: object) -> ModelError:
         return model_error(self.name, what, **facts)
 
 
@@ -241,7 +241,7 @@ def model_error(name: str, what: str, **facts: object) -> ModelError:
     return ModelError(f"{name} {what}", model=name, **facts)
 
 
-def decode(name: str, body: bytes, kind: Any) -> Any:
+def decode(name: str, body: bytes, kind: object) -> Any:
     """Decode a provider's JSON into a struct, or raise ModelError."""
     ready(kind)
     try:

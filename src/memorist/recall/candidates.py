@@ -10,7 +10,6 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from memorist.filters import Filter, parse_filter
-from memorist.kinds import FINDABLE
 from memorist.ports import TokenCounter, to_datetime, to_micros
 from memorist.recall.embedding import Embedding
 from memorist.recall.index_cache import IndexCache
@@ -22,6 +21,9 @@ from memorist.recall.vectors import Nearest, VectorIndex, decode
 from memorist.records import SUPERSEDED, Entry, Key, NamespaceStats, Record
 from memorist.runtime import Runtime
 from memorist.stores.base import EntryFilter, SearchesText, SearchesVectors, Store
+
+from ..kinds import FINDABLE
+from ..messages.message import message_id
 
 KINDS = tuple(FINDABLE)
 MIN_CANDIDATES = 40
@@ -43,7 +45,7 @@ COUNT_GROWTH = 1.1
 MAX_CACHED_COUNTS = 50_000
 R = TypeVar("R", bound=Record)
 ShortKey = str | tuple[str, str, str]
-"""A compact key of an entry in an index in RAM; see `slim`."""
+"""A compact key of an entry in an index in RAM; see `shorten_key`."""
 
 
 class Scoped(msgspec.Struct):
@@ -73,7 +75,7 @@ class Scoped(msgspec.Struct):
 
     def drop(self, key: Key) -> None:
         """Remove a deleted entry. The key begins with the namespace."""
-        short = slim(str(key[1]), str(key[2]), str(key[3]))
+        short = shorten_key(str(key[1]), str(key[2]), str(key[3]))
         for vectors in (self.vectors, *self.earlier.values()):
             if isinstance(vectors, VectorIndex):
                 vectors.remove([short])
@@ -228,7 +230,7 @@ class Candidates:
     ) -> list[Key]:
         chosen = select_terms(terms, frequency, entries)
         if scoped.lexical is not None:
-            keys: list[Key] = [(scoped.ns, *whole(key)) for key, _ in scoped.lexical.search(terms, count)]
+            keys: list[Key] = [(scoped.ns, *restore_key(key)) for key, _ in scoped.lexical.search(terms, count)]
             await self._add(dict.fromkeys(keys, scoped), results)
             return [key[1:] for key in keys if key in results.entries]
         store = self._reader.store
@@ -271,7 +273,7 @@ class Candidates:
         if vectors is None or scoped.embedder is None or scoped.vectors is not None:
             return before, []
         near = await self._search_vectors(scoped, scoped.embedder, vectors, count, results)
-        results.spread.append(await call(_sampled, scoped.sample, vectors))
+        results.spread.append(await call(_sample_cosines, scoped.sample, vectors))
         return near + before, []
 
     async def _search_vectors(
@@ -302,7 +304,7 @@ class Candidates:
                 continue
             if isinstance(index, list):
                 keys += await self._search_vectors(scoped, name, vectors, count, results)
-                results.earlier[name][1].append(await call(_sampled, index, vectors))
+                results.earlier[name][1].append(await call(_sample_cosines, index, vectors))
             elif len(index):
                 near, spread, dated = await call(_nearest, index, vectors, count, self._only, self._query)
                 results.earlier[name][1].append(spread)
@@ -379,18 +381,18 @@ class Candidates:
         scoped.stamp = stats.stamp
 
 
-def slim(kind: str, parent: str, id: str) -> ShortKey:
+def shorten_key(kind: str, parent: str, id: str) -> ShortKey:
     """Return a compact key of an entry for the index in RAM, because a message's id already contains its thread."""
     return id if kind == "message" else (kind, parent, id)
 
 
-def whole(key: ShortKey) -> tuple[str, str, str]:
-    """Return the kind, parent and id of a key that `slim` created."""
-    return ("message", key.rpartition("#")[0], key) if isinstance(key, str) else key
+def restore_key(key: ShortKey) -> tuple[str, str, str]:
+    """Return the kind, parent and id of a key that `shorten_key` created."""
+    return key if isinstance(key, tuple) else ("message", message_id(key)[0], key)
 
 
 def _short(entry: Entry) -> ShortKey:
-    return slim(entry.kind, entry.parent, entry.id)
+    return shorten_key(entry.kind, entry.parent, entry.id)
 
 
 def _replacements(entries: Iterable[Entry]) -> list[Key]:
@@ -403,7 +405,7 @@ def _neighbours(ns: str, keys: Iterable[Key]) -> list[Key]:
     beside: list[Key] = []
     for kind, parent, id in keys:
         if kind == "message":
-            seq = int(str(id).rpartition("#")[2])
+            _, seq = message_id(str(id))
             beside += [(ns, kind, parent, f"{parent}#{seq + step}") for step in NEIGHBOUR_OFFSETS if seq + step > 0]
     return beside
 
@@ -420,11 +422,11 @@ def _nearest(
     for start, end in query.dates:
         within = index.between(start, end)
         both = within if mask is None or within is None else within & mask
-        dated.update((whole(key), None) for key in index.search(vectors[0], MAX_DATED_ENTRIES, mask=both).keys)
+        dated.update((restore_key(key), None) for key in index.search(vectors[0], MAX_DATED_ENTRIES, mask=both).keys)
     first: Nearest[ShortKey] = index.search(vectors[0], count, mask=mask)
-    near: dict[Key, None] = dict.fromkeys(whole(key) for key in first.keys)
+    near: dict[Key, None] = dict.fromkeys(restore_key(key) for key in first.keys)
     for vector in vectors[1:]:
-        near.update((whole(key), None) for key in index.search(vector, count // 2, mask=mask).keys)
+        near.update((restore_key(key), None) for key in index.search(vector, count // 2, mask=mask).keys)
     return list(near), (len(index), first.mean, first.std), list(dated)
 
 
@@ -465,7 +467,7 @@ def _by_embedder(entries: Sequence[Entry], present: str | None) -> dict[str, lis
     return out
 
 
-def _sampled(sample: Sequence[bytes], vectors: Vectors) -> Spread:
+def _sample_cosines(sample: Sequence[bytes], vectors: Vectors) -> Spread:
     """Return the number, mean and standard deviation of cosines in a namespace, estimated from a sample of its
     vectors."""
     import numpy as np

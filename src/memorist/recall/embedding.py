@@ -54,6 +54,8 @@ class Embedding:
         if self.static:
             from .query import content
 
+            # An average of word vectors has no grammar, so words such as "what" and "the" would only pull it to the
+            # middle.
             texts = [content(text) for text in texts]
         return await self.embed(texts, query=True)
 
@@ -64,6 +66,7 @@ class Embedding:
         except MemoristError:
             raise
         except Exception as cause:
+            # The type only: the message of a foreign error may quote the text that was embedded.
             raise ModelError(f"the embedder {self.name!r} failed: {type(cause).__name__}") from cause
 
 
@@ -85,5 +88,6 @@ class Earlier:
 
         if name not in self._known:
             embedder = reopened(name)
+            # Failures are remembered as well, because opening a model that is not there may take seconds each time.
             self._known[name] = None if embedder is None else Embedding(embedder, self._runtime)
         return self._known[name]

@@ -200,10 +200,10 @@ def _part_words(query: Query, matches: Matches, weights: Floats, whole: Floats) 
     best = np.zeros_like(whole) if query.parts else whole
     column = {term: number for number, term in enumerate(query.terms)}
     for part in query.parts:
-        mine = [column[term] for term in part if term in column]
-        total = float(weights[mine].sum())
+        columns = [column[term] for term in part if term in column]
+        total = float(weights[columns].sum())
         if total:
-            best = np.maximum(best, matches.own[:, mine] @ weights[mine] / total)
+            best = np.maximum(best, matches.own[:, columns] @ weights[columns] / total)
     return best
 
 

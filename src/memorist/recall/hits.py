@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ..errors import ModelError
-from ..kinds import FINDABLE, fact_phrase
-from ..messages.message import Message
+from ..kinds import FINDABLE, fact_phrase, key_in_namespace
+from ..messages.message import Message, split_message_id
 from ..records import SUPERSEDED, Chunk, Fact, FactVersion
 from .hit import Hit, Reason
 from .reranking import MAX_RERANKED_TEXTS, Reranking, Verdict
@@ -70,7 +70,7 @@ class Hits:
         reranker = self._reader.shared.reranker
         if reranker is not None:
             most = max(most, MAX_RERANKED_TEXTS)
-        ranked = _merged(pools, rankings, wanted)
+        ranked = _merge_pools(pools, rankings, wanted)
         words = self._word_vectors(pools[0].query) if documents else None
         if words is None:
             rows = await self._with_texts(chosen(ranked, last, most))
@@ -82,7 +82,7 @@ class Hits:
         rows = without_repeats(rows)
         verdict = None
         if reranker is not None and len(rows) > 1:
-            rows, verdict = await self._reranked(reranker, pools[0].query, rows)
+            rows, verdict = await self._rerank(reranker, pools[0].query, rows)
         if wanted.max_tokens is None:
             rows = (rows if wanted.bare else merge_chunks(rows))[wanted.offset : last]
         else:
@@ -100,7 +100,7 @@ class Hits:
         embedder = self._reader.shared.embedder
         return embedder.word_vectors if embedder is not None and query.language == "english" else None
 
-    async def _reranked(self, reranker: Reranking, query: Query, rows: list[Row]) -> tuple[list[Row], Verdict]:
+    async def _rerank(self, reranker: Reranking, query: Query, rows: list[Row]) -> tuple[list[Row], Verdict]:
         """Return the best candidates of a ranking in the reranker's order.
 
         Each rank keeps its score, so that scores stay comparable.
@@ -130,7 +130,7 @@ class Hits:
         rows: Sequence[Row],
         verdict: Verdict | None,
     ) -> list[Hit]:
-        replaced = await self._replaced(rows)
+        replaced = await self._find_replacements(rows)
         hits = [
             _hit(
                 self._reader.org, row,
@@ -141,14 +141,17 @@ class Hits:
         ]  # fmt: skip
         return sorted(hits, key=lambda hit: (-hit.score, hit.superseded_by is not None))
 
-    async def _replaced(self, rows: Sequence[Row]) -> dict[str, str]:
+    async def _find_replacements(self, rows: Sequence[Row]) -> dict[str, str]:
         """Return the replacements of superseded hits, by the fact's id: its current text, or the statement that
         retracted it."""
-        ids = dict.fromkeys(id for row in rows if (id := row.entry.metadata.get(SUPERSEDED)) is not None)
-        keys = [id.partition("/")[::2] for id in ids]
-        facts = await self._reader.get_many(Fact, keys) if keys else []
+        # A fact marks only the statements in its own namespace.
+        keys = {
+            id: (row.entry.ns, key_in_namespace(row.entry.ns, id)) for row in rows
+            if (id := row.entry.metadata.get(SUPERSEDED)) is not None
+        }  # fmt: skip
+        facts = await self._reader.get_many(Fact, list(keys.values())) if keys else []
         out = {}
-        for id, key, fact in zip(ids, keys, facts, strict=True):
+        for (id, key), fact in zip(keys.items(), facts, strict=True):
             if fact is not None:
                 out[id] = present_value(fact)
             elif retraction := await self._retraction(*key):
@@ -160,8 +163,8 @@ class Hits:
         last = await self._reader.scan(FactVersion, ns, key, reverse=True, limit=1)
         if not last or last[0].status != "retracted" or last[0].source is None:
             return None
-        thread, _, seq = last[0].source.rpartition("#")
-        message = await self._reader.get(Message, thread, int(seq))
+        parts = split_message_id(last[0].source)
+        message = None if parts is None else await self._reader.get(Message, *parts)
         return None if message is None else f"{quote_start(message.text)} ({last[0].updated_at.date().isoformat()})"
 
     async def _with_texts(self, ranked: Sequence[Row]) -> list[Row]:
@@ -172,10 +175,10 @@ class Hits:
         for kind in {row.entry.kind for row in ranked}:
             findable = FINDABLE[kind].findable
             assert findable is not None
-            mine = [(number, row) for number, row in enumerate(ranked) if row.entry.kind == kind]
-            keys = [findable.key(row.entry.ns, row.entry.parent, row.entry.seq, row.entry.id) for _, row in mine]
+            candidates = [(number, row) for number, row in enumerate(ranked) if row.entry.kind == kind]
+            keys = [findable.key(row.entry.ns, row.entry.parent, row.entry.seq, row.entry.id) for _, row in candidates]
             records = await self._reader.get_many(FINDABLE[kind].record, keys)
-            for (number, row), record in zip(mine, records, strict=True):
+            for (number, row), record in zip(candidates, records, strict=True):
                 if record is not None:
                     chunk = record if isinstance(record, Chunk) else None
                     heading, page = (chunk.heading or "", chunk.page) if chunk else ("", None)
@@ -211,7 +214,7 @@ def _by_sentences(question: str, rows: list[Row], words: WordVectors, most: int)
     return out
 
 
-def _merged(pools: Sequence[Pool], rankings: Sequence[Ranking], wanted: Wanted) -> Iterator[Row]:
+def _merge_pools(pools: Sequence[Pool], rankings: Sequence[Ranking], wanted: Wanted) -> Iterator[Row]:
     """Yield the candidates of all pools, best first and without repetitions. Scores of pools other than the first are
     reduced."""
     if len(pools) == 1:

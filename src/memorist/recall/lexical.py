@@ -29,6 +29,7 @@ def select_terms(terms: Sequence[str], frequency: Mapping[str, int], entries: in
         existing = sorted(existing, key=lambda term: frequency[term])[:MAX_TERMS]
     if entries <= SMALL_SCOPE_ENTRIES:
         return existing
+    # The posting list of a word that is everywhere costs the most and distinguishes the least.
     rare = [term for term in existing if frequency[term] <= min(FREQUENT * entries, FREQUENT_MOST)]
     if len(rare) >= 2:
         return rare
@@ -79,6 +80,7 @@ class LexicalIndex(Generic[Key]):
         self._keys.append(key)
         self._slot[key] = slot
         self._terms.append(terms)
+        # Two bytes per entry. A longer text counts as having that many terms, which only affects its length norm.
         self._lengths.append(min(len(split), 65535))
         self._total += len(split)
 
@@ -87,6 +89,8 @@ class LexicalIndex(Generic[Key]):
         slot = self._slot.pop(key, None)
         if slot is None:
             return False
+        # Only the frequencies are corrected now. Removing the slot from every posting list would cost as much as
+        # indexing; `_sweep` does it for many removals at once.
         for term in set(self._terms[slot].split()):
             self._postings[term].live -= 1
         self._total -= self._lengths[slot]
@@ -104,6 +108,7 @@ class LexicalIndex(Generic[Key]):
         """Return the best entries by BM25 over text and context, best first."""
         frequency = self.frequency(terms)
         chosen = select_terms(terms, frequency, len(self))
+        # A term that occurs only beside other entries has no document frequency, but it still points to its neighbours.
         context_only = [t for t in terms if t in self._postings and not frequency.get(t)]
         if not chosen and not context_only:
             return []
@@ -118,6 +123,7 @@ class LexicalIndex(Generic[Key]):
             scores[slots] += weight * count * (K1 + 1) / (count + norm[slots])
         matched = np.nonzero(scores)[0]
         best = matched[np.argsort(-scores[matched], kind="stable")].tolist()
+        # Removed entries still have postings until the next sweep, so they are skipped here.
         living = ((key, float(scores[slot])) for slot in best if (key := self._keys[slot]) is not None)
         return list(islice(living, limit))
 
@@ -127,6 +133,7 @@ class LexicalIndex(Generic[Key]):
             if posting is None:
                 posting = self._postings[term] = _Postings()
             posting.slots.append(slot)
+            # One byte per count: BM25 saturates long before 255.
             posting.own.append(min(own.get(term, 0), 255))
             posting.context.append(min(context.get(term, 0), 255))
             posting.live += term in own

@@ -66,14 +66,17 @@ def passage(
         cache[text] = pieces, worth, costs
     if not pieces:
         return ""
+    # A mark on either side, and one token because joining texts may cost more than counting them apart.
     room = max_tokens - 2 * count(CUT) - 1
     order = sorted(range(len(pieces)), key=lambda index: (-worth[index], index))
+    # If the best piece does not fit with its marks, another one may. After a few, even short pieces do not fit.
     for index in order[:8]:
-        first, last = _grown(index, worth, costs, room)
+        first, last = _grow_run(index, worth, costs, room)
         while last >= first:
-            cut = _written(text, pieces, first, last, max_tokens, count)
+            cut = _write_run(text, pieces, first, last, max_tokens, count)
             if cut:
                 return cut
+            # Counts of pieces only estimate the count of the whole, so the run is shortened at its less relevant end.
             first, last = (first + 1, last) if index > first and worth[first] <= worth[last] else (first, last - 1)
     return _letters(pieces[order[0]].text, room, count)
 
@@ -83,7 +86,7 @@ def _read(text: str, terms: Sequence[str], count: Callable[[str], int]) -> Read:
     return pieces, _worth(pieces, terms), [count(piece.text) + 1 for piece in pieces]
 
 
-def _grown(index: int, worth: Sequence[float], costs: Sequence[int], room: int) -> tuple[int, int]:
+def _grow_run(index: int, worth: Sequence[float], costs: Sequence[int], room: int) -> tuple[int, int]:
     """Return the first and last piece of the run that grows from a piece while it fits. At each step, the better
     neighbour is added, or the following one if both are equally good."""
     first = last = index
@@ -101,7 +104,7 @@ def _grown(index: int, worth: Sequence[float], costs: Sequence[int], room: int) 
             spent += costs[first]
 
 
-def _written(
+def _write_run(
     text: str, pieces: Sequence[_Piece], first: int, last: int, max_tokens: int, count: Callable[[str], int]
 ) -> str:
     """Return the text of a run, with its heading and table header if they fit, or "" if the run alone does not fit."""
@@ -109,6 +112,7 @@ def _written(
     opened = first > 0 and not body.startswith(CUT)
     closed = last + 1 < len(pieces)
     bare = f"{CUT + ' ' if opened else ''}{body}{' ' + CUT if closed else ''}"
+    # A row without its table's header, or a paragraph without its heading, may mean something else.
     lead = [p for p in (pieces[first].heading, pieces[first].table) if 0 <= p < first]
     heads: list[str] = []
     for head in lead:
@@ -127,6 +131,7 @@ def _letters(text: str, room: int, count: Callable[[str], int]) -> str:
     """Return the start of an overlong piece, cut after any character."""
     if room < 1:
         return ""
+    # Text without sentence ends, such as base64 or logs, is cut between any two characters.
     size = min(len(text), 4 * room)
     while size > 0 and count(text[:size] + " " + CUT) > room:
         size = size * 3 // 4
@@ -152,7 +157,7 @@ def sentences(text: str) -> list[str]:
 def alone(text: str, number: int) -> str:
     """Return one of the `sentences` of a text, by its index, with its heading, its table header and marks where text is
     left out."""
-    return _written(text, _pieces(text), number, number, len(text) + 1, len)
+    return _write_run(text, _pieces(text), number, number, len(text) + 1, len)
 
 
 def _pieces(text: str) -> list[_Piece]:
@@ -163,11 +168,13 @@ def _pieces(text: str) -> list[_Piece]:
     for line in text.splitlines(keepends=True):
         start, at = at, at + len(line)
         row = bool(ROW.match(line))
+        # The first of several adjacent rows is the header.
         table = (table if table >= 0 else len(out)) if row else -1
         if _FENCE.match(line):
             fenced = not fenced
         if not line.strip():
             continue
+        # In a code fence, a line that begins with # is a comment.
         if not fenced and _HEADING.match(line):
             heading = len(out)
         for begin, end in [(0, len(line))] if fenced or row else _sentences(line):

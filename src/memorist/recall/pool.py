@@ -92,11 +92,13 @@ def _similarity(entries: Sequence[Entry], asked: Sequence[Asked]) -> Similarity 
     if not scales:
         return None
     mean, std = scales[0][1]
+    # A candidate without a vector gets the mean, so that it is neither near nor far.
     whole, part = np.full(len(entries), mean, np.float64), np.full(len(entries), mean, np.float64)
     for question, (own_mean, own_std) in scales:
         indices, cosines = _cosines(entries, question)
         if not indices:
             continue
+        # Cosines of two embedders cannot be compared. Their distances from their own means, in deviations, can.
         level = mean + std * (cosines - own_mean) / (own_std + 1e-6)
         whole[indices], part[indices] = level[:, 0], level.max(axis=1)
     return Similarity(whole, part, mean, std)
@@ -119,6 +121,7 @@ def _cosines(entries: Sequence[Entry], asked: Asked) -> tuple[list[int], Floats]
         for index, entry in enumerate(entries)
         if entry.vector is not None and entry.embedder == asked.embedder and len(entry.vector) == width
     ]
+    # One product for all candidates: decoding each vector by itself would cost more than all else in ranking.
     raw = np.frombuffer(b"".join([entries[index].vector or b"" for index in indices]), np.uint8)
     raw = raw.reshape(len(indices), width)
     scales = raw[:, :4].copy().view("<f4")

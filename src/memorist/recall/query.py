@@ -124,7 +124,7 @@ def analyse(
         dates=tuple(dates),
         past=bool(_PAST.search(text)),
         asks=bool(_ASKS.search(text)),
-        bare=_bare(text),
+        bare=_is_bare_question(text),
         personal=spoken != "english" or not text.isascii() or not _PERSONAL.isdisjoint(words(_HOW_TO.sub(" ", text))),
         asks_assistant=bool(_ASKS_ASSISTANT.search(text)),
         language=spoken,
@@ -148,7 +148,7 @@ def _rarity(text: str, terms: Iterable[str], *languages: str | None) -> tuple[fl
     return tuple(own[term] if is_unspaced(term) else by_term.get(term, own[term]) for term in terms)
 
 
-def _bare(text: str) -> bool:
+def _is_bare_question(text: str) -> bool:
     """Return whether a text consists of one question and at most one other sentence."""
     sentences = [part.strip() for part in _SENTENCE.findall(text) if part.strip()]
     return len(sentences) <= 2 and any(part.endswith(("?", "？", "؟")) for part in sentences)
@@ -216,7 +216,7 @@ def find_dates(text: str, now: int) -> tuple[list[Interval], list[Span]]:
     intervals: list[Interval] = []
     spans: list[Span] = []
     for date in parse_dates(text, at, prefer="past", lang=lang):
-        start, end = _meant(date, at)
+        start, end = _widen_interval(date, at)
         if start >= end or start > at or (lang == "en" and _any_weekday(date, text)):
             continue
         intervals.append((to_micros(start), to_micros(end)))
@@ -234,7 +234,7 @@ def _any_weekday(date: DateRange, text: str) -> bool:
     )
 
 
-def _meant(date: DateRange, now: datetime) -> tuple[datetime, datetime]:
+def _widen_interval(date: DateRange, now: datetime) -> tuple[datetime, datetime]:
     """Return the interval to search for a parsed date. It covers whole days, is widened for "two weeks ago" and is
     open-ended for "since"."""
     start, end = date.start, date.end

@@ -151,13 +151,16 @@ def rank(pool: Pool, weights: Weights | None = None) -> Ranking:
     names = [name for name in weights.features if name in values]
     parts = np.array([values[name] for name in names]).T * np.array([weights.features[name] for name in names])
     raw = parts.sum(axis=1)
+    # Certain knowledge comes after the fitted weights: what replaced a statement outranks it whatever the weights say.
     lift = newest_first(pool, raw) + replacements_first(pool, raw)
     raw = raw + lift
     related, score = calibrate(pool, values, raw, weights)
-    order, connected = _order(pool, raw), _connected(pool, values)
+    order, connected = _order(pool, raw), _find_connected(pool, values)
     is_related = related >= weights.floors["question"]
     special = _passages(pool) | _of_a_time(pool, values)
     above = ((score >= weights.floors["hit"]) & is_related) | special
+    # A small memory says too little for the calibrated floors, which were fitted on long conversations. There, what the
+    # user said themselves is worth sending even if it shares few words with the question.
     if pool.stats.entries < FEW_ENTRIES:
         own = _own_statements(pool, order)
         telling = (pool.matches.own > 0)[own] @ (np.array(pool.query.rarity, np.float64) >= TELLING_RARITY) > 0
@@ -167,7 +170,7 @@ def rank(pool: Pool, weights: Weights | None = None) -> Ranking:
     return Ranking(order, raw, score, np.column_stack([parts, lift]), [*names, "newest"], connected, findable, above)
 
 
-def _connected(pool: Pool, values: Mapping[str, Floats]) -> Flags:
+def _find_connected(pool: Pool, values: Mapping[str, Floats]) -> Flags:
     """Return which candidates share a word with the question, are near it in meaning, or are from a time that it
     names."""
     zero = np.zeros(len(pool.entries))
@@ -249,11 +252,13 @@ def newest_first(pool: Pool, raw: Floats) -> Floats:
     out = np.zeros(len(raw))
     if pool.query.past:
         return out
+    # Comparing every pair would be quadratic in the candidates; only the best can change what is returned.
     best = np.argsort(-raw, kind="stable")[:COMPARED_CANDIDATES]
     matches = pool.matches
     covered = matches.covered
     groups: dict[bytes, list[int]] = {}
     for index in best[covered[best] >= EQUAL_WORDS].tolist():
+        # Statements that differ only in their value share the same words of the question.
         groups.setdefault((matches.own[index] > 0).tobytes(), []).append(index)
     for group in groups.values():
         terms = {index: frozenset(pool.entries[index].terms.split()) for index in group}
@@ -352,6 +357,7 @@ def likelihood_of(pool: Pool, raw: Floats) -> dict[str, Floats]:
 
 
 def _sigmoid(value: Floats) -> Floats:
+    # Beyond 60, `exp` may overflow, and the result no longer changes.
     result: Floats = 1.0 / (1.0 + np.exp(-np.clip(value, -60.0, 60.0)))
     return result
 
@@ -359,6 +365,8 @@ def _sigmoid(value: Floats) -> Floats:
 def _order(pool: Pool, raw: Floats) -> list[int]:
     """Return indices, best first. Ties are broken by time (newest first), then by kind and id, so that every store
     returns the same order."""
+    # Rounded, because sums of floats in another order differ in their last digits, and stores list candidates in
+    # different orders.
     value = (-raw.round(9)).tolist()
     created = (-pool.table.created_at).tolist()
     keys = [

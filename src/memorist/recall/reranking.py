@@ -50,13 +50,13 @@ class Reranking:
             return Verdict(self.name, None, "still busy with an earlier question: the first ranking stands")
         began = time.perf_counter()
         try:
-            scores, cost = await self._runtime.within(self._limit, lambda: self._asked(query, texts))
+            scores, cost = await self._runtime.within(self._limit, lambda: self._ask_within_limit(query, texts))
         except TimeoutError:
             return Verdict(self.name, None, f"no answer in {self._limit:g} s: the first ranking stands")
         took = f"{len(texts)} texts, {1000 * (time.perf_counter() - began):.0f} ms"
         return Verdict(self.name, scores, f"{took}, {cost}" if cost else took)
 
-    async def _asked(self, query: str, texts: Sequence[str]) -> tuple[list[float], str]:
+    async def _ask_within_limit(self, query: str, texts: Sequence[str]) -> tuple[list[float], str]:
         from ..embed.reranking import checked
 
         self._busy += 1

@@ -33,7 +33,7 @@ def distinct(ranked: Iterable[Row], limit: int | None = None) -> tuple[list[Row]
         terms = frozenset(row.entry.terms.split())
         others = seen.setdefault(row.entry.speaker or "", {})
         low, high = math.ceil(DUPLICATE_SIMILARITY * len(terms)), math.floor(len(terms) / DUPLICATE_SIMILARITY)
-        if any(_same(terms, other) for size in range(low, high + 1) for other in others.get(size, ())):
+        if any(_is_same(terms, other) for size in range(low, high + 1) for other in others.get(size, ())):
             repeats.append(row)
         else:
             unique.append(row)
@@ -69,7 +69,7 @@ def without_repeats(rows: Iterable[Row]) -> list[Row]:
     return unique
 
 
-def _same(a: frozenset[str], b: frozenset[str]) -> bool:
+def _is_same(a: frozenset[str], b: frozenset[str]) -> bool:
     # Texts without any term, such as images, are never duplicates of each other.
     shared = len(a & b)
     return shared > 0 and shared >= DUPLICATE_SIMILARITY * (len(a) + len(b) - shared)
@@ -89,7 +89,7 @@ def merge_chunks(ranked: Sequence[Row]) -> list[Row]:
             continue
         run = _run(key, chunks, used)
         used.update(map(_position, run))
-        text = _joined([part.text for part in run])
+        text = _join_texts([part.text for part in run])
         out.append(msgspec.structs.replace(row, text=text))
     return out
 
@@ -114,7 +114,7 @@ def _run(key: Position, chunks: dict[Position, Row], used: set[Position]) -> lis
     return [chunks[whole, number] for number in range(first, last + 1)]
 
 
-def _joined(texts: Sequence[str]) -> str:
+def _join_texts(texts: Sequence[str]) -> str:
     """Join texts, dropping the text that chunking repeats where they meet."""
     out = texts[0]
     for text in texts[1:]:

@@ -53,7 +53,9 @@ def decode(data: bytes) -> Floats:
 
 
 def _quantise(vectors: Floats) -> tuple[NDArray[np.int8], Floats]:
+    # One scale per vector, not per index, so that a vector added later never changes the code of another.
     scales = (np.abs(vectors).max(axis=1) / 127).astype("<f4")
+    # A zero vector (a text without known words) would otherwise divide by zero.
     scales[scales == 0] = 1.0
     return np.rint(vectors / scales[:, None]).astype(np.int8), scales
 
@@ -128,6 +130,7 @@ class VectorIndex(Generic[Key]):
             at = self._place.pop(key, None)
             if at is None:
                 continue
+            # Rows stay contiguous, so that a search is one product of a matrix with a vector.
             last = len(self._keys) - 1
             moved = self._keys.pop()
             if at != last:
@@ -137,6 +140,7 @@ class VectorIndex(Generic[Key]):
                     part[at] = part[last]
                 if self._rotation is not None:
                     self._sketch[at] = self._sketch[last]
+            # What was forgotten must not stay in memory, so the row that is no longer used is overwritten.
             self._codes[last] = 0
             if self._rotation is not None:
                 self._sketch[last] = 0
@@ -149,12 +153,15 @@ class VectorIndex(Generic[Key]):
         count = len(self._keys)
         if count == 0 or limit < 1 or (mask is not None and not mask.any()):
             return Nearest([], np.zeros(0, np.float32), 0.0, 0.0)
+        # The sketch saves nothing if most vectors are compared in full anyway.
         if count <= self._exact or limit * 2 >= count:
             scores = self._full(np.arange(count), query)
             pool = None
         else:
             scores = self._approximate(query)
+            # The sketch misorders near neighbours, so a multiple of the limit is compared again with the full vectors.
             pool = max(MIN_RESCORED_VECTORS, 3 * limit, count // RESCORE_SHARE)
+        # The spread of all vectors, not only of those that the mask allows: it says how unusual a cosine is here.
         seen = scores[:: 1 + count // _SPREAD_ROWS]
         mean, std = float(seen.mean()), float(seen.std())
         if mask is not None:
@@ -196,9 +203,12 @@ class VectorIndex(Generic[Key]):
             places.append(at)
         self._codes[places], self._scales[places] = codes, scales
         if self._rotation is not None:
+            # Replaced vectors are projected one at a time, because they may lie anywhere; new ones are one block.
             for at in {at for at in places if at < start}:
                 self._project(at, at + 1)
             self._project(start, len(self._keys))
+        # The directions fit the vectors that were there when they were computed. Fitting again each time that their
+        # number quadruples costs a constant share per vector.
         if len(self._keys) > self._exact and len(self._keys) >= 4 * self._fitted:
             self._fit()
 
@@ -210,6 +220,8 @@ class VectorIndex(Generic[Key]):
     def _reserve(self, size: int) -> None:
         room = len(self._codes)
         if size > room:
+            # Growing by a quarter keeps the cost of copying constant per vector, and wastes at most a fifth of the
+            # memory.
             self._resize(max(size, room + room // 4, 64))
 
     def _resize(self, grown: int) -> None:
@@ -244,6 +256,7 @@ class VectorIndex(Generic[Key]):
 
     def _full(self, places: NDArray[np.int64], query: Floats) -> Floats:
         out = np.empty(len(places), np.float32)
+        # Slices of the matrix need no copy, whereas selecting rows by index copies each of them.
         whole = len(places) == len(self._keys) and np.array_equal(places, np.arange(len(places)))
         for at in range(0, len(places), _BLOCK_ROWS):
             part = slice(at, min(at + _BLOCK_ROWS, len(places)))
@@ -272,13 +285,14 @@ def _top(scores: Floats, limit: int) -> NDArray[np.int64]:
     """Return the indices of the highest scores, best first."""
     if limit >= len(scores):
         return np.argsort(-scores, kind="stable")
-    likely = _likely(scores, limit) if len(scores) > 2 * _SPREAD_ROWS else None
+    likely = _find_likely(scores, limit) if len(scores) > 2 * _SPREAD_ROWS else None
     some = np.argpartition(-(scores if likely is None else scores[likely]), limit - 1)[:limit]
+    # `argpartition` returns ties in any order. Sorting by index first makes equal scores come out alike everywhere.
     some = np.sort(some if likely is None else likely[some])
     return some[np.argsort(-scores[some], kind="stable")]
 
 
-def _likely(scores: Floats, limit: int) -> NDArray[np.int64] | None:
+def _find_likely(scores: Floats, limit: int) -> NDArray[np.int64] | None:
     """Return the indices of scores above a threshold estimated from a sample. They include all of the best
     ones, and there are a few times as many as `limit`. Comparing a million scores with one number takes a tenth of the
     time needed to partition them.

@@ -82,6 +82,7 @@ class RemoteShared:
             return self
         if self.twin is None:
             self.twin = RemoteShared(self.url, self.api_key, runtime_for(blocking), self.org)
+            # Both twins count the same loads, and an entity registered on one can be loaded through the other.
             self.twin.twin, self.twin.entity_cache = self, self.entity_cache
         return self.twin
 
@@ -97,6 +98,7 @@ class RemoteShared:
     async def close(self) -> None:
         """Stop the event streams and close the connections of both clients, blocking and async."""
         if self.twin is not None and not self.twin.closed:
+            # Connections of the twin belong to its own runtime, so it has to close them there.
             await self.runtime.run_other(self.twin.close_own)
         await self.close_own()
 
@@ -203,6 +205,7 @@ class RemoteCore:
 
     async def commit(self, batch: RemoteCore) -> list[object]:
         """Send the operations collected by a batch, as one request."""
+        # From here on, calls on the handle are sent, so that it cannot collect operations that nobody commits.
         steps, batch.batch = batch.batch or [], None
         if not steps:
             return []

@@ -66,7 +66,7 @@ class RemoteEntities(Entities):
         removed = [step["arguments"] for step in steps if step["operation"] == "entity_cache.invalidate"]
         return any(each["type"] == key[1] and each.get("id", key[2]) == key[2] for each in removed)
 
-    async def _load_once(self, key: tuple[str, str, str], source: _Source) -> Any:
+    async def _load_once(self, key: tuple[str, str, str], source: _Source) -> object:
         pause = 0.005
         while True:
             view = await self._remote.call("entity_cache.lease", type=key[1], id=key[2])
@@ -77,7 +77,7 @@ class RemoteEntities(Entities):
             await self._core.runtime.sleep(pause)
             pause = min(0.25, pause * 1.5)
 
-    async def _load_under(self, key: tuple[str, str, str], owner: str, source: _Source) -> Any:
+    async def _load_under(self, key: tuple[str, str, str], owner: str, source: _Source) -> object:
         office, lease = self._state, {"type": key[1], "id": key[2], "owner": owner}
         office.stats.loads += 1
         try:

@@ -34,6 +34,7 @@ class RemoteForgetting:
             raise UsageError("forget cannot be part of a batch; call it on the memory itself")
         named = {**target, "fact": _reference(fact)}
         arguments = {name: value for name, value in named.items() if value is not None}
+        # The code is bound to the target, so a confirmation applies to the same item as its preview.
         counted = await self._core.call("erasing.forget", **arguments, physical=physical, shred=shred)
         if preview:
             erasure: Erasure = counted.erasure

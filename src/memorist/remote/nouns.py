@@ -128,7 +128,9 @@ def _missing(noun: str, name: str, declared: Callable[..., object]) -> Callable[
     return refuse
 
 
-async def request(core: RemoteCore, operation: Operation, arguments: JsonMapping, template: type | None = None) -> Any:
+async def request(
+    core: RemoteCore, operation: Operation, arguments: JsonMapping, template: type | None = None
+) -> object:
     """Send one call and return the result that the engine's method would return. In a batch, collect the call
     instead."""
     core.shared.check_open()
@@ -218,7 +220,7 @@ async def _tried(core: RemoteCore, step: JsonMapping) -> object:
 
 
 def _put_argument(
-    parameter: Parameter, value: Any, query: dict[str, str], body: JsonObject, headers: dict[str, str]
+    parameter: Parameter, value: object, query: dict[str, str], body: JsonObject, headers: dict[str, str]
 ) -> None:
     if parameter.location == "header":
         if value is not None:
@@ -309,7 +311,7 @@ def _message(message: Message) -> JsonObject:
     return out | own
 
 
-def _wired(parameter: Parameter, value: Any) -> Any:
+def _wired(parameter: Parameter, value: Any) -> object:
     """Encode arguments for which JSON has no type, such as sets, policies, bytes, records to put, and processors."""
     if parameter.name in _PLACES:
         return getattr(value, "id", value)
@@ -336,7 +338,7 @@ def _wired(parameter: Parameter, value: Any) -> Any:
     return value
 
 
-def _named(processor: Any) -> Any:
+def _named(processor: Any) -> object:
     """Return the name of a built-in processor with default settings. Other processors cannot be sent."""
     if isinstance(processor, str):
         return processor
@@ -366,7 +368,7 @@ def result_of(operation: Operation, answer: Answer, template: type | None = None
     return converted(operation, body, template)
 
 
-def converted(operation: Operation, data: object, template: type | None = None) -> Any:
+def converted(operation: Operation, data: object, template: type | None = None) -> object:
     """Convert JSON data to the return type of the engine's method."""
     if data is None:
         return None

@@ -37,6 +37,7 @@ def _make_record(kind: type[msgspec.Struct], arguments: JsonMapping, core: Remot
     at = core.at()
     defaults = {"org": core.org, "created_at": at, "updated_at": at, "actor": core.scope.actor, **_flat(arguments)}
     fields = {field.name: defaults[field.name] for field in msgspec.structs.fields(kind) if field.name in defaults}
+    # An explicit None means the default namespace, as if the argument had been left out.
     if fields.get("ns", "") is None:
         del fields["ns"]
     if "ns" not in fields and core.scope.user is not None and "ns" in kind.__struct_fields__:
@@ -44,6 +45,7 @@ def _make_record(kind: type[msgspec.Struct], arguments: JsonMapping, core: Remot
     if "ns" in fields:
         fields["ns"] = str(fields["ns"])
     missing = [field.name for field in msgspec.structs.fields(kind) if field.required and field.name not in fields]
+    # Only the server knows the rest, such as an id that it assigns. A made-up value would be worse than none.
     return None if missing else kind(**fields)
 
 

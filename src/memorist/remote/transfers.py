@@ -7,14 +7,14 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from ..engine.noun import core_of, facade_of
 from ..engine.portable import Progress, Transfer, new_file
 from ..errors import CorruptRecord, Unsupported, UsageError
-from ..importing.mapping import _read as read_mapping
+from ..importing.mapping import read_mapping
 from ..importing.report import ImportReport
 from ..protocol.operations import BY_NAME
 from ..values import JsonObject
@@ -35,7 +35,7 @@ class RemotePortable:
 
     async def export(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Transfer:
         """Write every row of the key's org to a file, which appears only when it is complete."""
-        self._check()
+        self.check_scope()
         counts, last = Counter[str](), b""
         with new_file(Path(path)) as file:
             async for line in self._core.shared.client.lines("GET", "/v1/export", self._core.headers()):
@@ -57,7 +57,7 @@ class RemotePortable:
 
     async def import_(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Transfer:
         """Upload a file that `export` wrote. If a line is damaged, the error names it and nothing is written."""
-        self._check()
+        self.check_scope()
         operation = BY_NAME["transfers.import_"]
         headers = {**self._core.headers(), "content-type": operation.upload}
         answer = await self._core.shared.client.upload(operation.path, _pieces(Path(path)), headers)
@@ -70,7 +70,7 @@ class RemotePortable:
         self, path: str | os.PathLike[str], *, progress: Progress | None = None, **options: object
     ) -> ImportReport:
         """Upload a file from another tool for import."""
-        self._check("import_from")
+        self.check_scope("import_from")
         source = Path(path)
         if await self._core.runtime.offload(source.is_dir):
             raise Unsupported("a folder cannot be sent to a server; import it where the store is opened")
@@ -91,7 +91,8 @@ class RemotePortable:
             progress(sum(import_report.added.values()), sum(import_report.found.values()))
         return import_report
 
-    def _check(self, what: str = "export and import") -> None:
+    def check_scope(self, what: str = "export and import") -> None:
+        """Raise an error unless this handle may read and write the whole org, outside a batch."""
         self._core.scope.whole_org(what)
         if self._core.batch is not None:
             raise UsageError("export and import cannot be part of a batch")
@@ -103,12 +104,12 @@ class RemoteExporting:
     def __init__(self, core: RemoteCore) -> None:
         self._core = core
 
-    async def export(self, path: str | os.PathLike[str], **options: Any) -> Transfer:
+    async def export(self, path: str | os.PathLike[str], **options: object) -> Transfer:
         """Write the same file or folder as a local export would, then delete the copy."""
         import memorist
 
         whole = RemotePortable(self._core)
-        whole._check()
+        whole.check_scope()
         with TemporaryDirectory(prefix="memorist-export-") as folder:
             lines = Path(folder) / "everything.jsonl"
             await whole.export(lines)

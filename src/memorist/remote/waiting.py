@@ -29,9 +29,11 @@ class RemoteWaiting:
         ids = [receipt.message.id for receipt in wanted]
         deadline = None if timeout is None else monotonic() + timeout
         while True:
+            # Proxies close requests that stay silent for long, so each one waits only a part of the time.
             left = MAX_POLL_SECONDS if deadline is None else max(0.0, min(MAX_POLL_SECONDS, deadline - monotonic()))
             answer = await self._core.call("outbox.wait", ids=ids, timeout=left) if ids else []
             by_id = {receipt.message.id: receipt for receipt in answer}
+            # A message that was deleted meanwhile is missing from the answer and keeps its last known state.
             settled = [by_id.get(receipt.message.id, receipt) for receipt in wanted]
             is_done = all(receipt.derived != "pending" and receipt.indexed for receipt in settled)
             if is_done or (deadline is not None and monotonic() >= deadline):

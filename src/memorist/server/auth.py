@@ -129,6 +129,7 @@ class Keys:
         matches = hmac.compare_digest(key.digest if key else b"\0" * 32, _digest(secret))
         if key is None or not matches:
             raise Unauthorized("a valid key is needed: Authorization: Bearer rk_…")
+        # In RAM only: a write per request would cost more than most requests.
         self._used[id] = time.time()
         return key
 

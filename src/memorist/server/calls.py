@@ -236,7 +236,7 @@ def answer_data(operation: Operation, result: object) -> object:
     return msgspec.to_builtins(data, enc_hook=str)
 
 
-def _sent(item: object) -> Any:
+def _sent(item: object) -> object:
     """Convert a record whose data is bytes, which JSON cannot contain. Anything else is returned unchanged."""
     return record_out(item) if isinstance(item, OpaqueRecord) else item
 

@@ -44,6 +44,7 @@ class Buckets:
         # Removing the bucket and adding it again moves it to the end, so the first one is always the least recently
         # used.
         level, then = self._buckets.pop(key, (rate.burst, now))
+        # Refilled when it is used: no task has to visit the buckets of idle keys.
         level = min(rate.burst, level + (now - then) * rate.per_second)
         if len(self._buckets) >= MAX_BUCKETS:
             del self._buckets[next(iter(self._buckets))]

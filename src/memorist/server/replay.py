@@ -127,7 +127,7 @@ def counts(operation: Operation) -> bool:
     return answer_of(operation) in (int, bool) and operation.name not in _AGAIN
 
 
-async def answer(operation: Operation, call: Call, handle: AsyncMemory, outcome: int | bool | None) -> Any:
+async def answer(operation: Operation, call: Call, handle: AsyncMemory, outcome: int | bool | None) -> object:
     """Answer a repeated request. `outcome` is the number stored with the key."""
     if counts(operation):
         # A key without an outcome means True. False is stored as 0, because a write that changed nothing commits

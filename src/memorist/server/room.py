@@ -26,6 +26,7 @@ class Room:
             raise StoreUnavailable("the server is busy; try again in a moment")
         self.taken += 1
         try:
+            # Without an `await` in the usual case, which would let other tasks run between counting and entering.
             self._places.acquire_nowait()
         except anyio.WouldBlock:
             await self._wait()

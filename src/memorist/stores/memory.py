@@ -124,7 +124,7 @@ class MemoryStore:
             rows = self._rows(Job)
             jobs = [_record(Job, row) for row in rows.by_key.values()]
             due = sorted(
-                (job for job in jobs if job.queue == queue and (org is None or job.org == org) and _due(job, now)),
+                (job for job in jobs if job.queue == queue and (org is None or job.org == org) and _is_due(job, now)),
                 key=lambda job: (job.run_at, job.row_key),
             )
             return [self._lease(rows, job, owner, now, lease) for job in due[:limit]]
@@ -168,10 +168,12 @@ class MemoryStore:
         if isinstance(change, DeleteRange):
             rows = self._rows(change.kind)
             # A list, because each write changes the sorted keys that the iterator reads.
-            doomed = list(rows.keys_between(Scan(change.kind, change.prefix, after=change.after, before=change.before)))
-            for key in doomed:
+            deleted_keys = list(
+                rows.keys_between(Scan(change.kind, change.prefix, after=change.after, before=change.before))
+            )
+            for key in deleted_keys:
                 self._write(rows, key, None, undo)
-            return len(doomed)
+            return len(deleted_keys)
         if isinstance(change, Increment):
             return self._increment(change.record, now, undo)
         return self._expect(change, now)
@@ -317,7 +319,7 @@ def _cells(record: Record, old: Cells | None) -> Cells:
     return {**unknown_cells(record_type, old), **cells} if old else cells
 
 
-def _due(job: Job, now: int) -> bool:
+def _is_due(job: Job, now: int) -> bool:
     if job.status == "ready":
         return to_micros(job.run_at) <= now
     return job.status == "running" and job.leased_until is not None and to_micros(job.leased_until) <= now

@@ -63,11 +63,14 @@ def wrap(
     owner = user or memory.user
     if not owner:
         raise UsageError("name the user: wrap(client, memory, user='ada')")
+    # By name, because Anthropic's clients for Bedrock and Vertex are not subclasses of `AsyncAnthropic`, and by type,
+    # because users' subclasses may have any name.
     is_async = type(client).__name__.startswith("Async") or _is_async(client, module)
     handles = Handles(memory)
     handle = handles.awaited if is_async else handles.stepped
     turns = Turns(handle, user=owner, thread=thread, budget_tokens=budget)
     base = module.DefaultAsyncHttpxClient if is_async else module.DefaultHttpxClient
+    # At the HTTP layer, because there streams, retries and helpers of the SDK all end in the same request.
     remembering = _async_client(base, turns, http_client) if is_async else _blocking_client(base, turns, http_client)
     copied: Client = client.copy(http_client=remembering)  # type: ignore[attr-defined]
     return copied
@@ -97,6 +100,7 @@ def _http_of(base: type) -> ModuleType:
 
 def _with_content(library: ModuleType, request: httpx.Request, content: bytes) -> httpx.Request:
     """Return a copy of a request with another body."""
+    # The new body has another length, which the library computes again.
     headers = [(name, value) for name, value in request.headers.raw if name.lower() != b"content-length"]
     copied: httpx.Request = library.Request(
         request.method, request.url, headers=headers, content=content, extensions=request.extensions
@@ -210,6 +214,7 @@ def _async_client(base: type, turns: Turns, inner: Any) -> object:
 def _content(request: httpx.Request) -> bytes:
     """Return the JSON body of a request, or nothing for other requests, such as a streamed upload."""
     kind = request.headers.get("content-type", "")
+    # A streamed upload can be read only once, and the SDK has to send it.
     return bytes(request.read()) if kind.startswith("application/json") else b""
 
 

@@ -78,6 +78,7 @@ def make_proxy(
         except httpx.HTTPError as error:
             problem = {"error": {"message": f"the upstream did not answer: {type(error).__name__}", "type": "upstream"}}
             return JSONResponse(problem, status_code=502)
+        # The length of the answer is left out with them; the server chunks the stream itself.
         passed_on = {name: value for name, value in answer.headers.items() if name not in _PER_CONNECTION}
         return _PassedOn(turns, turn, answer, passed_on)
 
@@ -99,6 +100,7 @@ class _PassedOn(StreamingResponse):
     async def _chunks(self) -> AsyncIterator[bytes]:
         async for chunk in self._answer.aiter_raw():
             if self._turn is not None:
+                # Collected beside the stream, so that the program receives each token when it arrives.
                 self._content += chunk
             yield chunk
 
@@ -128,6 +130,7 @@ def _upstream_path(base: str, path: str) -> str:
 def _named(request: Request, content: bytes) -> JsonObject:
     """Return the user and the thread that a request names, in its headers or in its `user` field."""
     user = request.headers.get(USER_HEADER)
+    # Decoding a long request takes longer than searching it, and most requests name no user.
     if user is None and b'"user"' in content:
         try:
             body = json.loads(content)

@@ -6,7 +6,7 @@ import pytest
 
 from memorist.context.budget import TokenBudget
 from memorist.context.compress import compress
-from memorist.context.plan import Aid, Digest, roundest
+from memorist.context.plan import Aid, Digest, find_roundest
 from memorist.context.policies import Chain, ElideToolResults, Fifo, Importance, SlidingWindow, Summarize, VectorSwap
 from memorist.context.reading import Reading
 from memorist.context.tokens import open_counter
@@ -195,7 +195,7 @@ def test_a_policy_that_cannot_be_is_refused(make: Any) -> None:
 
 
 def test_a_window_that_moves_in_steps_starts_at_the_roundest_place() -> None:
-    assert [roundest(*pair) for pair in [(5, 5), (5, 6), (5, 7), (5, 9), (9, 17), (0, 9), (33, 63)]] == [
+    assert [find_roundest(*pair) for pair in [(5, 5), (5, 6), (5, 7), (5, 9), (9, 17), (0, 9), (33, 63)]] == [
         5, 6, 6, 8, 16, 0, 48,
     ]  # fmt: skip
     steady = Aid(COUNTER, steady=True)

@@ -76,7 +76,7 @@ class Deriver:
         the rest, because reading can never catch up with a busy writer.
         """
         if job.queue == REREAD:
-            return await self._again(job)
+            return await self._reread_dead_letters(job)
         # After a failed attempt, messages are read one at a time to isolate the one that fails.
         limit = BATCH_MESSAGES if job.attempts <= 1 else 1
         thread = await self._core.get(Thread, job.item.partition(":")[2])
@@ -125,7 +125,9 @@ class Deriver:
         await core.apply(
             Expect(Job, job.row_key, job.version),
             *await self._dead_letter(job, unread, reason),
-            *self._progressed(id, mark, BatchResult(), unread[0].seq, [*_failed(mark), unread[0].seq]),
+            *self._progress_changes(
+                id, mark, BatchResult(), unread[0].seq, [*_find_failed_numbers(mark), unread[0].seq]
+            ),
             # The messages after this one have not failed, so they begin with no attempts.
             Put(ready_job(job, core.at())),
         )
@@ -145,18 +147,18 @@ class Deriver:
         # Deleted messages leave gaps: with nothing left to read, the watermark moves past them to the end.
         reached = messages[-1].seq if messages else thread.length
         is_partial = bool(messages) and reached < thread.length
-        failed, letters = _failed(mark), list[Change]()
+        failed, letters = _find_failed_numbers(mark), list[Change]()
         try:
             result = await self._read(thread, messages, mark)
         except ModelError as problem:
-            if not permanent(problem):
+            if not is_permanent(problem):
                 raise
             own = [message for message in messages if message.role == "user" and message.text.strip()]
             if len(own) > 1:
                 # Nobody knows which message the model cannot read, so they are read again, one at a time.
                 return Step(job=job, alone=len(messages))
             result = await self._read(thread, messages, mark, by_rules=True)
-            letters = await self._dead_letter(job, own, why(problem))
+            letters = await self._dead_letter(job, own, failure_reason(problem))
             failed = [*failed, *(message.seq for message in own)]
         changes = [
             # Claiming raises the version, so if the lease ended and another worker has the job now, only that worker
@@ -165,10 +167,10 @@ class Deriver:
             *guards,
             *letters,
             *result.changes,
-            *self._progressed(id, mark, result, reached if is_partial else thread.length, failed),
+            *self._progress_changes(id, mark, result, reached if is_partial else thread.length, failed),
         ]
         if is_partial and reached < goal:
-            longer = self._longer(job)
+            longer = self._renew_job(job)
             await core.apply(*changes, Put(longer))
             # The Put has raised the version by one; the next commit expects that without reading the row again.
             return Step(result.written, msgspec.structs.replace(longer, version=job.version + 1))
@@ -192,7 +194,7 @@ class Deriver:
             return False
         return True
 
-    async def _again(self, job: Job) -> int:
+    async def _reread_dead_letters(self, job: Job) -> int:
         """Let the model read a thread's dead letters again. If it fails again, they stay dead letters."""
         core, id = self._core, job.item.partition(":")[2]
         guards = await epochs(core, thread_ref(id))
@@ -206,9 +208,9 @@ class Deriver:
             try:
                 result.add(await self._read(thread, [message], mark))
             except ModelError as problem:
-                if not permanent(problem):
+                if not is_permanent(problem):
                     raise
-                left, error = [*left, message.seq], why(problem)
+                left, error = [*left, message.seq], failure_reason(problem)
         changes: list[Change] = [Expect(Job, job.row_key, job.version), *guards, *result.changes]
         if left:
             dead = msgspec.structs.replace(
@@ -218,7 +220,7 @@ class Deriver:
         else:
             changes += job_end(job)[1:]
         if mark is not None:
-            changes += self._progressed(id, mark, result, mark.position, left)
+            changes += self._progress_changes(id, mark, result, mark.position, left)
         await core.apply(*changes)
         return result.written
 
@@ -233,7 +235,7 @@ class Deriver:
         )  # fmt: skip
         return [Expect(Job, letter.row_key, held.version if held else 0), Put(letter)]
 
-    def _progressed(
+    def _progress_changes(
         self, thread: str, current: Derivation | None, result: BatchResult, position: int, failed: Sequence[int]
     ) -> list[Change]:
         """Return changes that advance a thread's derivation to a given message."""
@@ -263,7 +265,7 @@ class Deriver:
 
         return messages[: messages_together([message.text for message in messages])]
 
-    def _longer(self, job: Job) -> Job:
+    def _renew_job(self, job: Job) -> Job:
         """Return the job after progress has been made, with its lease renewed and its attempts and error reset."""
         now = self._core.now()
         return msgspec.structs.replace(
@@ -292,7 +294,7 @@ class Deriver:
         return await reading.by_rules(messages, earlier)
 
 
-def _failed(mark: Derivation | None) -> list[int]:
+def _find_failed_numbers(mark: Derivation | None) -> list[int]:
     """Return the numbers of the thread's messages for which the model's answer was unusable."""
     return list(mark.failed) if mark is not None else []
 
@@ -303,14 +305,14 @@ def subject_of(thread: Thread) -> str:
     return f"user:{user}" if isinstance(user, str) and user and not thread.ns.startswith("user:") else thread.ns
 
 
-def permanent(problem: Exception) -> bool:
+def is_permanent(problem: Exception) -> bool:
     """Return whether retrying is pointless because the model answered but its answer is unusable."""
     if getattr(problem, "status", None) in UNAVAILABLE_STATUS:
         return False
     return isinstance(problem, ModelError) and getattr(problem, "retryable", True) is False
 
 
-def why(problem: Exception) -> str:
+def failure_reason(problem: Exception) -> str:
     """Return the reason why a job or a message failed.
 
     For a foreign error, only its type is returned, because its text may contain content.

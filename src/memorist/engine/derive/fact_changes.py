@@ -19,8 +19,8 @@ from ...records import Fact, FactVersion
 from ...stores.base import Change, Expect
 from ..core import Core
 from ..facts.facts import Facts
-from ..facts.timeline import spliced
-from .noting import MAX_SOURCES, Source, said_later, same_value, surer
+from ..facts.timeline import splice_versions
+from .noting import MAX_SOURCES, Source, raise_confidence, said_later, same_value
 from .progress import BatchResult
 from .retracting import facts_asked_about, stated_time
 
@@ -46,7 +46,7 @@ class FactChanges:
             for fact in await facts_asked_about(self._core, self._ns, item, message, self._current):
                 await self._end(fact, item, message)
         elif item.retracted:
-            for fact in await self._retracted(item):
+            for fact in await self._find_retracted_facts(item):
                 await self._end(fact, item, message)
         else:
             await self._state(item, message)
@@ -56,7 +56,7 @@ class FactChanges:
         changes: list[Change] = []
         for key, drafts in self._older.items():
             if key not in self._pending:
-                changes += await self._past(self._stored[key], drafts)
+                changes += await self._past_changes(self._stored[key], drafts)
         for key, pending in self._pending.items():
             if pending:
                 before = self._stored.get(key)
@@ -88,7 +88,7 @@ class FactChanges:
             self._facts._new(ns, key, spoken(key, item.value, item.text), None, item.confidence, message.id),
             trust="user", reason=_reason(item), created_at=stated_at, updated_at=stated_at,
         )  # fmt: skip
-        if await self._facts._refused(draft) is not None:
+        if await self._facts._find_refused(draft) is not None:
             return
         if key not in self._current:
             self._current[key] = self._stored[key] = await self._core.get(Fact, ns, key)
@@ -105,7 +105,7 @@ class FactChanges:
             return
         if self._current[key] is None:
             self._pending[key] = []  # retracted earlier in this batch, and now stated again
-        draft = _joined(self._current[key], draft)
+        draft = _merge_facts(self._current[key], draft)
         self._current[key] = draft
         self._pending.setdefault(key, []).extend(self._facts._changes(draft, "derive", sources=[message_ref(message)]))
 
@@ -113,16 +113,16 @@ class FactChanges:
         last = await self._core.scan(FactVersion, self._ns, key, reverse=True, limit=1)
         return last[0] if last else None
 
-    async def _past(self, current: Fact | None, drafts: Sequence[Fact]) -> list[Change]:
+    async def _past_changes(self, current: Fact | None, drafts: Sequence[Fact]) -> list[Change]:
         """Return changes that insert older values into the history, each at its own time."""
         first = drafts[0]
-        changes = await spliced(self._core, current, drafts, first.ns, first.key, before=True)
+        changes = await splice_versions(self._core, current, drafts, first.ns, first.key, before=True)
         if not changes:
             return []
         # Without the fact itself and its index job: what was true in the past is not indexed as a fact.
         return [*changes, *(change for fact in drafts for change in self._facts._changes(fact, "derive")[2:])]
 
-    async def _retracted(self, item: Extracted) -> list[Fact]:
+    async def _find_retracted_facts(self, item: Extracted) -> list[Fact]:
         """Return the facts that a retraction ends: the one with its key or, failing that, those with the same stem and
         the named value.
         """
@@ -169,7 +169,7 @@ def _is_form(word: str, other: str) -> bool:
     return len(short) > 2 and long.startswith(short)
 
 
-def _joined(old: Fact | None, new: Fact) -> Fact:
+def _merge_facts(old: Fact | None, new: Fact) -> Fact:
     """Return a new fact merged with the old one. Repeating the value raises its confidence, and a different value
     replaces it.
     """
@@ -179,7 +179,9 @@ def _joined(old: Fact | None, new: Fact) -> Fact:
     is_evidence = not set(new.sources) <= set(old.sources)
     return msgspec.structs.replace(
         new,
-        confidence=surer(old.confidence, new.confidence) if is_evidence else max(old.confidence, new.confidence),
+        confidence=raise_confidence(old.confidence, new.confidence)
+        if is_evidence
+        else max(old.confidence, new.confidence),
         sources=tuple(dict.fromkeys([*old.sources, *new.sources]))[-MAX_SOURCES:],
         expires_at=old.expires_at,
     )

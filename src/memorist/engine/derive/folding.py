@@ -109,11 +109,11 @@ class Folding:
             if read is None:
                 await self._settle(*job_end(job))
                 return changed
-            full = await self._aged(read, to_datetime(before))
+            full = await self._read_old_messages(read, to_datetime(before))
             old, cut = self._old(read, to_datetime(before))
             more = full and cut > 0
             ends = self._job_ends(job, read.thread, [] if more else old[cut:], before, pause, more)
-            planned = self._planned(old[:cut], read.previous)
+            planned = self._plan_fold(old[:cut], read.previous)
             digest = None if planned is None else await self._digest(read.thread.id, planned, model)
             if planned is None or digest is None:
                 await self._settle(*ends)
@@ -142,7 +142,7 @@ class Folding:
         past = await core.scan(Summary, thread, reverse=True, limit=1)
         return Read(held, past[0] if past else None, progress, [], guards)
 
-    async def _aged(self, read: Read, before: datetime) -> bool:
+    async def _read_old_messages(self, read: Read, before: datetime) -> bool:
         """Read old messages and one page beyond them. Return True if the limit was reached and there may be more."""
         last, borders = _behind(read), 0
         while len(read.messages) < MAX_MESSAGES:
@@ -164,7 +164,7 @@ class Folding:
         units, _ = group(read.messages, self._core.shared.counter, attached=True)
         return units, old_units(units, before)
 
-    def _planned(self, units: Sequence[Unit], previous: Summary | None) -> Fold | None:
+    def _plan_fold(self, units: Sequence[Unit], previous: Summary | None) -> Fold | None:
         from ...context.fold import fold_of
 
         tokens = sum(unit.tokens for unit in units) + (previous.tokens if previous else 0)
@@ -236,7 +236,7 @@ class Folding:
             Put(Link.of(core.org, source, summary_ref(summary), at)),
             audit(core, "fold", "thread", thread.id, detail={"first": summary.first, "last": summary.last}),
         ]
-        if not await self._committed(read, summary, changes):
+        if not await self._commit_fold(read, summary, changes):
             return None
         if core.shared.events.listening:
             core.shared.emit(
@@ -245,7 +245,7 @@ class Folding:
             )  # fmt: skip
         return summary
 
-    async def _committed(self, read: Read, summary: Summary, changes: Sequence[Change]) -> bool:
+    async def _commit_fold(self, read: Read, summary: Summary, changes: Sequence[Change]) -> bool:
         """Commit a summary. Return False if another summary was written first or if one of its messages was
         forgotten.
         """

@@ -21,8 +21,8 @@ from ...errors import Conflict, ModelError
 from ...filters import parse_filter
 from ...gate.passing import mask_text, mask_values
 from ...gate.policy import Gate
-from ...kinds import FINDABLE, Kind, chunk_text, entry_of, own_fields
-from ...messages.message import Message
+from ...kinds import FINDABLE, MEMORIES, Kind, chunk_text, entry_of, own_fields
+from ...messages.message import Message, split_message_id
 from ...messages.privacy import open_text
 from ...records import (
     SUPERSEDED,
@@ -259,18 +259,18 @@ class Indexer:
             Put(IndexProgress(org=core.org, thread=id, position=position, updated_at=core.at())),
         ]
         if fresh:
-            plan.changes.append(_aging(thread, job.item, fresh[0]))
+            plan.changes.append(_archive_job_change(thread, job.item, fresh[0]))
         # Forgetting the thread deletes this job, and forgetting a message rewrites it: both must fail this batch.
         plan.changes.append(Expect(Job, job.row_key, job.version))
         if not is_partial:
             # The job is deleted only if nothing was appended since the thread was read.
             plan.ends += [Expect(Thread, thread.row_key, thread.version), Delete(Job, job.row_key)]
         if not more:
-            plan.changes += await self._revived(job, derivation)
-            plan.changes += _later(thread, job.item, core.shared.derives)
+            plan.changes += await self._revival_changes(job, derivation)
+            plan.changes += _follow_up_jobs(thread, job.item, core.shared.derives)
         return more
 
-    async def _revived(self, job: Job, derivation: Derivation | None) -> list[Change]:
+    async def _revival_changes(self, job: Job, derivation: Derivation | None) -> list[Change]:
         """Return changes that revive the dead derive job of a thread that has new messages. Its error stays visible."""
         if derivation is None or not derivation.stuck:
             return []
@@ -329,13 +329,16 @@ class Indexer:
         in the plan.
         """
         source_ids = dict.fromkeys(id for version in old for id in version.sources)
-        keys = [(fact.ns, "message", id.rpartition("#")[0], id) for id in source_ids]
-        entries = await self._core.get_many(Entry, [key for key in keys if key[2]])
-        plan.touched += [marked for entry in entries if entry and (marked := _marked(entry, fact.id, true)) is not None]
+        parts = {id: split_message_id(id) for id in source_ids}
+        keys = [(fact.ns, "message", thread_seq[0], id) for id, thread_seq in parts.items() if thread_seq is not None]
+        entries = await self._core.get_many(Entry, keys)
+        plan.touched += [
+            marked for entry in entries if entry and (marked := _mark_entry(entry, fact.id, true)) is not None
+        ]
         # The messages of this batch have no stored entries yet, and no later job would mark them.
         for position, draft in enumerate(plan.drafts):
             if draft.entry.kind == "message" and draft.entry.id in source_ids:
-                entry = _marked(draft.entry, fact.id, true) or draft.entry
+                entry = _mark_entry(draft.entry, fact.id, true) or draft.entry
                 plan.drafts[position] = Draft(entry, draft.text)
 
     async def _document(self, job: Job, id: str, plan: IndexWork) -> None:
@@ -380,7 +383,7 @@ class Indexer:
         current = await core.get(NamespaceStats, ns)
         stats = current or NamespaceStats(org=core.org, ns=ns, updated_at=core.at())
         stamp = stats.stamp + 1
-        entries, languages = await self._finished(plan.drafts, stamp, stats.languages)
+        entries, languages = await self._finish_entries(plan.drafts, stamp, stats.languages)
         changes: list[Change] = [Expect(NamespaceStats, stats.row_key, stats.version)]
         replaced = await replaced_entries(core, ns, entries, plan.changes)
         if entries or replaced:
@@ -420,7 +423,7 @@ class Indexer:
             # Without the ends, because somebody who keeps writing would make every attempt fail.
             await self._core.apply(*changes)
 
-    async def _finished(
+    async def _finish_entries(
         self, drafts: Sequence[Draft], stamp: int, languages: dict[str, int]
     ) -> tuple[list[Entry], dict[str, int]]:
         """Return the entries with their terms (and vectors, if the embedder answers), and the number of texts per
@@ -430,7 +433,7 @@ class Indexer:
             return [], languages
         # No index holds a secret, whether the message that it stands in is masked or not.
         gate = await policy_of(self._core)
-        drafts = await self._core.runtime.call(lambda: [_masked(gate, draft) for draft in drafts])
+        drafts = await self._core.runtime.call(lambda: [_mask_draft(gate, draft) for draft in drafts])
         vectors, name = await self._vectors([draft.text for draft in drafts])
         return await self._core.runtime.call(analyse_drafts, drafts, vectors, name, stamp, languages)
 
@@ -465,7 +468,7 @@ def usual_language(namespaces: Sequence[dict[str, int]]) -> str | None:
     return max(counts, key=lambda name: (counts[name], name)) if counts else None
 
 
-def _masked(gate: Gate, draft: Draft) -> Draft:
+def _mask_draft(gate: Gate, draft: Draft) -> Draft:
     entry = draft.entry
     if entry.metadata or entry.context_terms:
         entry = msgspec.structs.replace(
@@ -514,7 +517,7 @@ def draft_of(kind: Kind, record: Record) -> Draft | None:
     return Draft(findable.make_entry(record), text)
 
 
-def _marked(entry: Entry, fact: str, true: set[str]) -> Entry | None:
+def _mark_entry(entry: Entry, fact: str, true: set[str]) -> Entry | None:
     """Return a message's entry with or without the mark of a fact, or None if the entry is already correct."""
     if (entry.metadata.get(SUPERSEDED) == fact) == (entry.id not in true):
         return None
@@ -524,7 +527,7 @@ def _marked(entry: Entry, fact: str, true: set[str]) -> Entry | None:
     return msgspec.structs.replace(entry, metadata=metadata)
 
 
-def _aging(thread: Thread, item: str, oldest: Message) -> Change:
+def _archive_job_change(thread: Thread, item: str, oldest: Message) -> Change:
     """Return the archive job of a thread, dated like the oldest message that the archiver has not processed yet."""
     at = oldest.created_at or thread.created_at
     return Put(index_job(thread.org, thread.ns, item, at, "archive"), absent=True)
@@ -536,11 +539,11 @@ def _sweeps(entries: Sequence[Entry]) -> list[str]:
     return [
         "embed",
         *(["dedup"] if "fact" in kinds else []),
-        *(["tidy"] if kinds & {"fact", "event", "learning"} else []),
+        *(["tidy"] if not kinds.isdisjoint(kind.name for kind in MEMORIES) else []),
     ]
 
 
-def _later(thread: Thread, item: str, derives: bool) -> list[Change]:
+def _follow_up_jobs(thread: Thread, item: str, derives: bool) -> list[Change]:
     """Return the jobs that follow indexing a thread: deriving from it, and folding it if it is long."""
     at = thread.updated_at
     changes: list[Change] = []
@@ -581,7 +584,7 @@ async def unindexed_drafts(core: Core, threads: Mapping[str, int], terms: Sequen
                 matches.append((count, draft))
     gate = await policy_of(core)
     best = sorted(matches, key=lambda match: (-match[0], -match[1].entry.seq))[:MAX_SCANNED_MATCHES]
-    return [_masked(gate, draft) for _, draft in best]
+    return [_mask_draft(gate, draft) for _, draft in best]
 
 
 def _count_terms(texts: Sequence[str], terms: Sequence[str]) -> dict[int, int]:
@@ -609,15 +612,15 @@ async def drafts_of(core: Core, entries: Sequence[Entry]) -> list[Draft]:
         own = [entry for entry in entries if entry.kind == kind]
         keys = [findable.key(entry.ns, entry.parent, entry.seq, entry.id) for entry in own]
         records = await core.get_many(FINDABLE[kind].record, keys)
-        around = await _around(core, kind, own)
+        around = await _load_surroundings(core, kind, own)
         for entry, record in zip(own, records, strict=True):
             draft = None if record is None else _draft_again(FINDABLE[kind], entry, record, around)
             if draft is not None:
-                drafts.append(_masked(gate, draft))
+                drafts.append(_mask_draft(gate, draft))
     return drafts
 
 
-async def _around(core: Core, kind: str, entries: Sequence[Entry]) -> dict[Key, Record | None]:
+async def _load_surroundings(core: Core, kind: str, entries: Sequence[Entry]) -> dict[Key, Record | None]:
     """Return the context needed to index an entry: the previous message, or a chunk's document."""
     if kind == "message":
         before = [(entry.parent, entry.seq - 1) for entry in entries if entry.seq > 1]

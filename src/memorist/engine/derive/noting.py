@@ -16,11 +16,13 @@ import msgspec
 from ...errors import InvalidValue
 from ...extract.keys import slug, table_key
 from ...extract.writer.answer import Refused
-from ...extract.writer.checks import EXCLUSIVE_KEYS, Note
+from ...extract.writer.checks import EXCLUSIVE_KEYS, SENSITIVE_KEYS, Note
+from ...extract.writer.request import Known
 from ...gate.admission import Admission
 from ...gate.passing import Tally
 from ...ids import digest
 from ...kinds import parse_refs
+from ...messages.message import split_message_id
 from ...records import Candidate, Event, Fact, FactVersion, Learning, Link, Ref, Tombstone
 from ...scope import Scope
 from ...stores.base import Change, Expect, Put
@@ -29,7 +31,7 @@ from ..audit import audit
 from ..core import Core
 from ..events import Events, event_key
 from ..facts.facts import RESTORED, Facts, key_about
-from ..facts.timeline import spliced
+from ..facts.timeline import splice_versions
 from ..forgetting.guard import value_fingerprint
 from ..gating import counter_changes
 from ..learnings import Learnings, learning_id
@@ -105,7 +107,7 @@ class Noting:
     @property
     def changes(self) -> list[Change]:
         """These are the changes from the notes so far."""
-        return [] if self.core.batch is None else list(self.core.batch.changes)
+        return list(self.core.collected)
 
     async def note(self, note: Note, source: Source) -> None:
         """Carry out one note. A note that cannot be stored is refused, and affects no other note."""
@@ -170,14 +172,14 @@ class Noting:
             updated_at=source.stated_at, metadata={"quote": note.quote},
         )  # fmt: skip
         if current is not None and (note.op == "update" or same_value(current.value, note.value)):
-            fact = _updated(fact, current, note, source)
-        if await facts._refused(fact) is not None:
+            fact = _update_fact(fact, current, note, source)
+        if await facts._find_refused(fact) is not None:
             self._refuse(note, REJECTED_BEFORE)
             return
         if await self._is_old_news(key, current, source):
             # It goes into the history at its own time. Without its first two changes, because the fact itself and its
             # index entry stay as they are.
-            history = await spliced(core, current, [fact], self._ns, key, before=True)
+            history = await splice_versions(core, current, [fact], self._ns, key, before=True)
             if history:
                 await core.apply(*history, *facts._changes(fact, "derive")[2:])
             return
@@ -219,7 +221,7 @@ class Noting:
         fact = msgspec.structs.replace(
             current,
             sources=(*current.sources, source.message)[-MAX_SOURCES:],
-            confidence=surer(current.confidence, note.confidence),
+            confidence=raise_confidence(current.confidence, note.confidence),
             text=current.text or note.text,
         )
         await self.core.apply(Expect(Fact, fact.row_key, current.version), *Facts(self.core)._changes(fact, "confirm"))
@@ -358,7 +360,7 @@ def _period(note: Note, start: datetime | None, end: datetime | None) -> tuple[d
     return start, None if start is not None and end is not None and end < start else end
 
 
-def _updated(fact: Fact, current: Fact, note: Note, source: Source) -> Fact:
+def _update_fact(fact: Fact, current: Fact, note: Note, source: Source) -> Fact:
     """Return the new version of a fact, with what the note leaves as it was."""
     fact = msgspec.structs.replace(fact, tags=current.tags, metadata={**current.metadata, **fact.metadata})
     if note.reason != "changed":
@@ -387,16 +389,25 @@ def _exclusive(key: str) -> bool:
     return key in EXCLUSIVE_KEYS or "." in key
 
 
+def as_known(item: Remembered) -> Known:
+    """Return a memory as a model is shown it."""
+    root = (item.key or "").split(".")[0].split("@")[0]
+    return Known(
+        id=item.id, kind=item.kind, text=item.text, subject=item.subject, key=item.key, value=item.value,
+        since=item.valid_from, stated_at=item.updated_at, status=item.type if item.kind == "event" else None,
+        sensitive=root in SENSITIVE_KEYS,
+    )  # fmt: skip
+
+
 def said_later(fact: Fact, source: Source) -> bool:
     """Return whether a fact was stated later than a statement. Within a thread, this compares message numbers;
     otherwise it compares times.
     """
-    thread, _, number = source.message.rpartition("#")
-    other, _, later = (fact.source or "").rpartition("#")
+    statement, other = split_message_id(source.message), split_message_id(fact.source or "")
     # Numbers are exact where clocks are not: messages of one batch of an import may all have the same time. They say
     # nothing about a value that a person set by hand, although it may name the message as its source.
-    if fact.actor == "processor" and thread == other and number.isdecimal() and later.isdecimal():
-        return int(later) > int(number)
+    if fact.actor == "processor" and statement is not None and other is not None and statement[0] == other[0]:
+        return other[1] > statement[1]
     return fact.updated_at > source.stated_at
 
 
@@ -421,7 +432,7 @@ def same_value(value: object, other: object) -> bool:
     return fingerprint_json(value) == fingerprint_json(other)
 
 
-def surer(old: float, new: float) -> float:
+def raise_confidence(old: float, new: float) -> float:
     """Return how certain a statement is once it has been made again."""
     surest = max(old, new)
     return round(surest + CONFIRMED_SHARE * (1 - surest), 4)

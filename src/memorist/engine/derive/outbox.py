@@ -32,7 +32,7 @@ from ..index_jobs import job_end, ready_job
 from ..shared import Shared
 from ..statistics import COUNT_QUEUE, recount
 from ..threads.receipts import MessageReceipt, receipt_states
-from .deriving import REREAD, Deriver, permanent, why
+from .deriving import REREAD, Deriver, failure_reason, is_permanent
 from .indexing import Indexer
 from .limits import OverLimit
 
@@ -191,19 +191,19 @@ class Outbox:
         return Deriver(core, self._model, self._lease)
 
     async def _failed(self, core: Core, job: Job, problem: Exception) -> str:
-        reason = why(problem)
+        reason = failure_reason(problem)
         if isinstance(problem, OverLimit):
             # The model may be asked again tomorrow; until then the messages wait.
             wait = to_micros(problem.until) - core.now()
             await self._release(core, job, reason, delay=wait, attempts=job.attempts - 1)
             return "waiting"
-        is_unreachable = isinstance(problem, ModelError) and not permanent(problem)
+        is_unreachable = isinstance(problem, ModelError) and not is_permanent(problem)
         if is_unreachable and job.queue == "derive":
             # On a conflict, the job is retried anyway.
             with suppress(Conflict):
                 await self._deriver(core).stand_in(job)
         waits = is_unreachable or job.queue in ("index", COUNT_QUEUE)
-        if not waits and (permanent(problem) or job.attempts >= MAX_ATTEMPTS):
+        if not waits and (is_permanent(problem) or job.attempts >= MAX_ATTEMPTS):
             # An unexpected error was caused by a message and would recur with each append, so that message is skipped.
             await self._give_up(core, job, reason, skip=not isinstance(problem, MemoristError))
             return "dead"
@@ -407,7 +407,7 @@ class Waiting:
         deadline = None if timeout is None else monotonic() + timeout
         outbox, tries = Outbox(self._core.shared, self._core.org), 0
         while True:
-            settled = await self._settled(many)
+            settled = await self._settle_receipts(many)
             open_ = [receipt for receipt in settled if receipt.derived == "pending" or not receipt.indexed]
             if not open_ or (deadline is not None and monotonic() >= deadline):
                 return settled
@@ -417,7 +417,7 @@ class Waiting:
                 return settled
             # Nothing is waiting any more: another worker has finished, or given up, since the receipts were read.
             if not sum(queue.waiting for queue in await Jobs(self._core).backlog()):
-                return await self._settled(many)
+                return await self._settle_receipts(many)
             # Another worker is doing it, or it waits for its next attempt.
             tries += 1
             await self._core.runtime.sleep(pause(tries, first=0.01, longest=0.2))
@@ -428,7 +428,7 @@ class Waiting:
         jobs = [job for job in await Jobs(self._core)._jobs(QUEUES) if job.item in items and job.status != "dead"]
         return bool(jobs) and all(job.status == "ready" and job.error for job in jobs)
 
-    async def _settled(self, receipts: Sequence[MessageReceipt]) -> list[MessageReceipt]:
+    async def _settle_receipts(self, receipts: Sequence[MessageReceipt]) -> list[MessageReceipt]:
         states = {
             thread: await receipt_states(self._core, thread)
             for thread in {receipt.message.thread for receipt in receipts}

@@ -11,9 +11,9 @@ from ...stores.base import Change, Expect, Put
 
 MAX_UNREAD_MESSAGES = 200
 """How many of the newest messages in unknown languages to remember for receipts."""
-MAX_REFUSED = 50
+MAX_REFUSED_NOTES = 50
 """The number of recent messages for which to keep the reasons for refusals, for use in receipts."""
-MAX_ENDED = 50
+MAX_ENDED_MESSAGES = 50
 """How many of the newest requests to forget to keep for receipts, each with a list of what it ended."""
 
 
@@ -41,7 +41,7 @@ class BatchResult(msgspec.Struct):
 
     def add(self, other: BatchResult) -> None:
         """Add a result that is committed together with this one. Where both change a row, this one counts."""
-        self.changes += untouched(other.changes, self.changes)
+        self.changes += without_guarded_rows(other.changes, self.changes)
         self.written += other.written
         for mine, more in ((self.forgotten, other.forgotten), (self.ended, other.ended), (self.refused, other.refused)):
             for seq, items in more.items():
@@ -63,12 +63,12 @@ class BatchResult(msgspec.Struct):
             before,
             unread=tuple(sorted(unread)[-MAX_UNREAD_MESSAGES:]),
             by_rules=tuple(sorted(by_rules)[-MAX_UNREAD_MESSAGES:]),
-            ended=dict(list({**before.ended, **ended}.items())[-MAX_ENDED:]),
-            refused=dict(list({**before.refused, **self.refused}.items())[-MAX_REFUSED:]),
+            ended=dict(list({**before.ended, **ended}.items())[-MAX_ENDED_MESSAGES:]),
+            refused=dict(list({**before.refused, **self.refused}.items())[-MAX_REFUSED_NOTES:]),
         )
 
 
-def untouched(changes: Sequence[Change], earlier: Sequence[Change]) -> list[Change]:
+def without_guarded_rows(changes: Sequence[Change], earlier: Sequence[Change]) -> list[Change]:
     """Return the changes, except those to rows that `earlier` changes of the same commit already guard.
 
     Both expect the version that was read, and the earlier write raises it, so the second Expect would always fail.

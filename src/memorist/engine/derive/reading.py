@@ -22,7 +22,7 @@ from ...gate.admission import judge_memory
 from ...gate.passing import barred_secrets, mask_text
 from ...gate.policy import Gate
 from ...kinds import message_ref
-from ...messages.message import PASSING, Message
+from ...messages.message import PASSING, Message, message_id
 from ...messages.privacy import is_private
 from ...records import Fact, Learning, Thread, Tombstone
 from ...stores.base import Change, Put
@@ -65,9 +65,11 @@ class Reading:
         result.changes = await self._forgotten(messages, owner, result)
         has_requests = bool(result.changes)
         for memory in outcome.ended:
-            number, id = memory.sources[-1].rpartition("#")[2], f"{self._ns}/{memory.id.partition(':')[2]}"
-            if id not in result.forgotten.get(number, ()):
-                result.ended.setdefault(number, []).append(id)
+            # The last source is the message that ended the memory; the writer has just added it.
+            _, seq = message_id(memory.sources[-1])
+            id = f"{self._ns}/{memory.id.partition(':')[2]}"
+            if id not in result.forgotten.get(str(seq), ()):
+                result.ended.setdefault(str(seq), []).append(id)
         result.add(BatchResult(changes, len(outcome.stored)))
         if outcome.is_cut and not has_requests:
             # The rules read what the model did not get to. What it wrote stays as it wrote it.
@@ -231,8 +233,7 @@ class Reading:
 
     async def _learn(self, wishes: Items, batch: Core) -> None:
         """Store what the user prefers, with the trust and the time of their own words."""
-        assert batch.batch is not None
-        changes, stored = batch.batch.changes, set[str]()
+        changes, stored = batch.collected, set[str]()
         for item, message in wishes:
             id, begin = learning_id(str(item.value)), len(changes)
             if id in stored:  # a preference that a batch repeats counts once

@@ -10,20 +10,20 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from msgspec.structs import replace
 
 from ...extract.keys import slug
-from ...kinds import message_ref
-from ...messages.message import Message, text_parts
-from ...records import Entry, Event, Fact, FactVersion, Learning, Link, Ref, view_of
+from ...kinds import MEMORIES, MemoryRecord, message_ref
+from ...messages.message import Message, split_message_id, text_parts
+from ...records import Entry, Fact, FactVersion, Learning, Link, Ref, view_of
 from ...stores.base import Change, Delete, EntryFilter, Expect, Load, Put
 from ..core import Core
-from ..events import Events
 from ..facts.facts import FORGOTTEN
 from ..index_jobs import index_job
 from ..learnings import content_terms
+from ..memories import NOUNS
 from .progress import BatchResult
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Items = Sequence[tuple["Extracted", Message]]
 """What the rules have extracted, each item with the message that contains it."""
 
-MAX_MARKED = 12
+MAX_MARKED_MESSAGES = 12
 """The maximum number of messages that one request marks."""
 MIN_SHARE = 0.5
 """The share of a request's words that a message must contain to be considered related to it."""
@@ -43,7 +43,7 @@ RECENT_MESSAGES = 8
 """People often ask to forget something that was just discussed, so a message right before a request only has to share a
 word with it."""
 SEARCHED_MESSAGES = 40
-MAX_MARKED_BY_ALL = 1000
+MAX_OWN_MARKED_MESSAGES = 1000
 """The maximum number of messages that a request to forget everything marks, newest first."""
 MAX_BEFORE = 24
 """How many earlier messages in the thread to search for the one that "forget this" refers to."""
@@ -86,13 +86,13 @@ class Retracting:
         return wishes
 
     async def record(self, item: Extracted, message: Message, changes: Sequence[Change]) -> list[Change]:
-        """Cancel the events that a request names, and return its record, which marks the messages that mention its
+        """End the other memories that a request names, and return its record, which marks the messages that mention its
         subject. `changes` are those that the other statements and requests of the batch have made to facts so far.
         """
         core, ns = self._core, self._ns
         before = await self._message_meant(item, message)
-        await self._cancel_events(item, message, "" if before is None else before.id)
-        changes = [*changes, *(self._batch.batch.changes if self._batch.batch else ())]
+        await self._end_others(item, message, "" if before is None else before.id)
+        changes = [*changes, *self._batch.collected]
         if before is not None:
             marked = [before.id]
         elif item.is_everything:
@@ -123,16 +123,15 @@ class Retracting:
         """Return the message that "forget this" refers to, or None if the request itself says what to forget."""
         return None if item.value else await message_before(self._core, message)
 
-    async def _cancel_events(self, item: Extracted, message: Message, source: str) -> None:
-        """Cancel the events that a request names, so that they are not recalled."""
-        for event in await self._batch.scan(Event, self._ns):
-            named = _names_memory(item, event.text, source in event.sources)
-            if named and event.status != "cancelled":
-                cancelled = replace(
-                    event, status="cancelled", reason="asked to forget", sources=(*event.sources, message.id)
-                )
-                await Events(self._batch)._replace(event, cancelled, "cancel")
-                self._note(message, f"{self._ns}/{event.id}")
+    async def _end_others(self, item: Extracted, message: Message, source: str) -> None:
+        """End the memories of all other kinds that a request names, so that they are not recalled."""
+
+        def is_named(text: str, sources: Sequence[str]) -> bool:
+            return _names_memory(item, text, source in sources)
+
+        for noun in NOUNS.values():
+            for id in await noun(self._batch)._end_named(self._ns, is_named, message.id):
+                self._note(message, f"{self._ns}/{id}")
 
     def _note(self, message: Message, id: str) -> None:
         self._result.forgotten.setdefault(str(message.seq), []).append(id)
@@ -228,16 +227,16 @@ async def sources_that_stay(core: Core, ns: str, changes: Sequence[Change]) -> f
     """Return the ids of messages behind current facts, learnings and events, except messages behind any that `changes`
     ends.
     """
-    stored: list[Fact | Learning | Event] = [
-        *await core.scan(Fact, ns), *await core.scan(Learning, ns), *await core.scan(Event, ns)
-    ]  # fmt: skip
-    rows: dict[tuple[type, object], Fact | Learning | Event] = {(type(row), row.row_key): row for row in stored}
+    rows: dict[tuple[type, object], MemoryRecord] = {}
+    for kind in MEMORIES:
+        stored = cast("list[MemoryRecord]", await core.scan(kind.record, ns))
+        rows.update({(type(row), row.row_key): row for row in stored})
     ended: set[str] = set()
     for change in changes:
         record = change.record if isinstance(change, Put | Load) else None
-        if isinstance(record, Fact | Learning | Event) and record.status in ("retracted", "cancelled"):
+        if isinstance(record, MemoryRecord) and record.status in ("retracted", "cancelled"):
             ended.update(record.sources)
-        elif isinstance(record, Fact | Learning | Event) and not isinstance(record, FactVersion):
+        elif isinstance(record, MemoryRecord) and not isinstance(record, FactVersion):
             rows[type(record), record.row_key] = record
     current = {source for row in rows.values() if row.status in CURRENT for source in row.sources}
     return frozenset(current - ended)
@@ -266,8 +265,8 @@ async def messages_about(
     out: list[str] = []
     near: list[str] = []
     for hit in hits:
-        thread, _, seq = hit.id.rpartition("#")
-        behind = asked.seq - int(seq) if thread == asked.thread else None
+        parts = split_message_id(hit.id)
+        behind = asked.seq - parts[1] if parts is not None and parts[0] == asked.thread else None
         if behind is not None and behind <= 0:
             continue
         shared = len(request_terms & terms(hit.text))
@@ -277,7 +276,7 @@ async def messages_about(
             near += [hit.id] if shared else []
         elif hit.score >= MIN_SCORE and shared >= MIN_SHARE * len(request_terms):
             out.append(hit.id)
-    return [*near, *out][:MAX_MARKED]
+    return [*near, *out][:MAX_MARKED_MESSAGES]
 
 
 async def own_messages(core: Core, ns: str, asked: Message) -> list[str]:
@@ -286,10 +285,10 @@ async def own_messages(core: Core, ns: str, asked: Message) -> list[str]:
     written = [
         (entry.created_at, entry.id) for entry in entries if entry.role == "user" and entry.parent != asked.thread
     ]
-    before = await core.scan(Message, asked.thread, before=(asked.seq,), reverse=True, limit=MAX_MARKED_BY_ALL)
+    before = await core.scan(Message, asked.thread, before=(asked.seq,), reverse=True, limit=MAX_OWN_MARKED_MESSAGES)
     newest = [message.id for message in before if message.role == "user"]
     newest += [id for _, id in sorted(written, reverse=True)]
-    return newest[:MAX_MARKED_BY_ALL]
+    return newest[:MAX_OWN_MARKED_MESSAGES]
 
 
 def request_changes(

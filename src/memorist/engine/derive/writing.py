@@ -28,7 +28,6 @@ from ...extract.writer.request import (
     MAX_KNOWN,
     MAX_MESSAGES,
     MAX_NEW_CHARACTERS,
-    Known,
     Request,
     Turn,
     make_request,
@@ -46,10 +45,10 @@ from ..core import Core
 from ..gating import policy_of
 from ..memories import Remembered, newest_memories
 from .limits import OverLimit, count_tokens, next_day, tokens_today
-from .noting import Noting, Outcome, Source, verdict_on
+from .noting import Noting, Outcome, Source, as_known, verdict_on
 from .retracting import stated_time
 
-MAX_CONSIDERED = 400
+MAX_CONSIDERED_MEMORIES = 400
 """How many memories of each kind to compare with the messages."""
 TOKENS_PER_MESSAGE = 170
 BASE_TOKENS = 900
@@ -127,12 +126,12 @@ class Writer:
         def refuse(reason: str, text: str) -> None:
             noting.outcome.refused.append(Refused(reason=reason, text=text, message=note.turn + 1))
 
-        typed = self._typed(note)
+        typed = self._convert_note(note)
         if isinstance(typed, str):
             refuse(typed, note.text)
             return
         # The gate comes first: what the policy refuses or holds, the application's rules cannot admit.
-        admission = await self._judged(noting, typed)
+        admission = await self._judge_note(noting, typed)
         verdict = admission.verdict
         if verdict == "active":
             verdict = await verdict_on(self._core, self._extraction, typed, source.trust)
@@ -146,7 +145,7 @@ class Writer:
         else:
             await noting.note(typed, source)
 
-    async def _judged(self, noting: Noting, note: Note) -> Admission:
+    async def _judge_note(self, noting: Noting, note: Note) -> Admission:
         """Return the gate's verdict on a note, and count the notes that it holds for review or refuses."""
         if note.op not in ("add", "update"):
             return Admission()
@@ -156,7 +155,7 @@ class Writer:
         await noting.count(admission)
         return admission
 
-    def _typed(self, note: Note) -> Note | str:
+    def _convert_note(self, note: Note) -> Note | str:
         """Return the note, with its value converted to the type of its field if its key belongs to a schema, or a
         description of the problem.
         """
@@ -189,8 +188,8 @@ class Writer:
                 name = self._model.name
                 problem = f"the model {name!r} gave no list of operations, asked twice"
                 raise ModelError(problem, reason="invalid: no operations", retryable=False, status=None, model=name)
-            return _checked(decoded, request)
-        notes, refusals = _checked(decoded, request)
+            return _check_notes(decoded, request)
+        notes, refusals = _check_notes(decoded, request)
         repairable = [refusal for refusal in refusals if refusal.reason.startswith(REPAIRABLE)]
         is_hopeless = answer.stop == "length" or repeats_itself(answer.text) or (request.brief and not notes)
         if not repairable or is_hopeless:  # it would only run on again
@@ -204,7 +203,7 @@ class Writer:
             return notes, refusals
         if decoded is None:
             return notes, refusals
-        more, still_refused = _checked(decoded, request, taken=notes)
+        more, still_refused = _check_notes(decoded, request, taken=notes)
         # An item that the model withdraws instead of repairing it stays refused, for the reason it had at first.
         withdrawn = repairable[len(more) + len(still_refused) :]
         others = [refusal for refusal in refusals if refusal not in repairable]
@@ -313,7 +312,7 @@ class Writer:
         """Return at most `MAX_KNOWN` memories that the messages may be about, the most closely related first."""
         from ...recall.analyze import tokens
 
-        items = await newest_memories(self._core, ns, MAX_CONSIDERED)
+        items = await newest_memories(self._core, ns, MAX_CONSIDERED_MEMORIES)
         items = [item for item in items if item.status == "active" and item.key != INSTRUCTIONS_KEY]
         spoken_tokens = frozenset(token for text in texts for token in tokens(text))
         ranked = sorted(
@@ -332,16 +331,6 @@ def _relation(item: Remembered, words: frozenset[str], tokens: Callable[[str], I
     return float(shared) + (0.3 if root in EXCLUSIVE_KEYS | SENSITIVE_KEYS else 0.0)
 
 
-def as_known(item: Remembered) -> Known:
-    """Return a memory as a model is shown it."""
-    root = (item.key or "").split(".")[0].split("@")[0]
-    return Known(
-        id=item.id, kind=item.kind, text=item.text, subject=item.subject, key=item.key, value=item.value,
-        since=item.valid_from, stated_at=item.updated_at, status=item.type if item.kind == "event" else None,
-        sensitive=root in SENSITIVE_KEYS,
-    )  # fmt: skip
-
-
 def _worth_reading(turns: Sequence[Turn], context: Sequence[Turn]) -> bool:
     """Return whether somebody said more than small talk, or answered a question, however briefly."""
     from ...languages.small_talk import is_small_talk
@@ -350,7 +339,7 @@ def _worth_reading(turns: Sequence[Turn], context: Sequence[Turn]) -> bool:
     return any(turn.citable and turn.text.strip() and (asked or not is_small_talk(turn.text)) for turn in turns)
 
 
-def _checked(
+def _check_notes(
     decoded: tuple[list[Operation], list[Refused]], request: Request, *, taken: Sequence[Note] = ()
 ) -> tuple[list[Note], list[Refused]]:
     operations, malformed = decoded

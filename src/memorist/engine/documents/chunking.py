@@ -66,7 +66,7 @@ def chunk(
         inside = [at for at in page_starts if section.start < at < section.stop]
         for start, stop in pairwise([section.start, *inside, section.stop]):
             spans = list(_sentences(text, start, stop, count, target_tokens))
-            pieces.extend(_packed(text, section, spans, count, target_tokens, overlap_tokens))
+            pieces.extend(_pack_sentences(text, section, spans, count, target_tokens, overlap_tokens))
     return pieces
 
 
@@ -137,7 +137,7 @@ def _sentences(
         # "Dr. Smith" does not end after "Dr.", so the sentence goes on to the next mark.
         if mark == "." and ABBREVIATION.search(text, max(at, end - 8), end):
             continue
-        left, right = _trimmed(text, at, end)
+        left, right = _trim_span(text, at, end)
         if left < right:
             yield from _short_enough(text, left, right, count, target)
         at = end
@@ -186,7 +186,7 @@ def _short_enough(
     # In halves, so that a text without any border is still cut in logarithmic depth.
     middle = _border_near(text, start, stop)
     for left, right in ((start, middle), (middle, stop)):
-        left, right = _trimmed(text, left, right)
+        left, right = _trim_span(text, left, right)
         if left < right:
             yield from _short_enough(text, left, right, count, target)
 
@@ -202,13 +202,13 @@ def _border_near(text: str, start: int, stop: int) -> int:
     return middle
 
 
-def _trimmed(text: str, start: int, stop: int) -> tuple[int, int]:
+def _trim_span(text: str, start: int, stop: int) -> tuple[int, int]:
     piece = text[start:stop]
     left = len(piece) - len(piece.lstrip())
     return start + left, stop - (len(piece) - len(piece.rstrip())) if left < len(piece) else start + left
 
 
-def _packed(
+def _pack_sentences(
     text: str,
     section: _Section,
     spans: list[tuple[int, int, int]],
@@ -231,10 +231,10 @@ def _packed(
         yield Piece(start, stop, text[start:stop], section.heading, count(text[start:stop]))
         if last + 1 >= len(spans):
             return
-        first = _overlapping(spans, first, last, overlap, target)
+        first = _find_overlap(spans, first, last, overlap, target)
 
 
-def _overlapping(spans: list[tuple[int, int, int]], first: int, last: int, overlap: int, target: int) -> int:
+def _find_overlap(spans: list[tuple[int, int, int]], first: int, last: int, overlap: int, target: int) -> int:
     """Return the first sentence of the next chunk: as far back as the overlap allows, provided that the next new
     sentence still fits.
     """

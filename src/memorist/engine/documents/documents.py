@@ -79,16 +79,16 @@ class Documents:
         space, text = self._core.scope.resolve_writable(ns, text)
         if isinstance(text, str):
             new = self._new(space, text, title, source, metadata, id, ttl)
-            return (await self._stored(new, again=ttl is not None))[0]
+            return (await self._store(new, again=ttl is not None))[0]
         # Parsing a long PDF takes seconds, and must not block an event loop.
         file = await self._core.runtime.offload(read_document, text, source)
         if isinstance(text, os.PathLike) and source is None:
             source = os.fspath(text)
         title = title or file.title or (source and os.path.basename(source)) or None
         new = self._new(space, file.text, title, source, metadata, id, ttl)
-        return (await self._stored(new, again=ttl is not None, file=file))[0]
+        return (await self._store(new, again=ttl is not None, file=file))[0]
 
-    async def _stored(self, new: Document, *, again: bool, file: ReadableFile | None = None) -> tuple[Document, bool]:
+    async def _store(self, new: Document, *, again: bool, file: ReadableFile | None = None) -> tuple[Document, bool]:
         """Store a document.
 
         Return the document, and whether it was written. An unchanged document is written only with `again`.
@@ -98,7 +98,7 @@ class Documents:
 
         async def attempt() -> tuple[Document, bool]:
             old = await self._core.get(Document, new.ns, new.id)
-            if old is not None and not again and _same(old, new):
+            if old is not None and not again and _is_same(old, new):
                 return old, False
             # Chunks change only together with their document, whose version the commit expects.
             had = await self._core.scan(Chunk, new.ns, new.id)
@@ -359,7 +359,7 @@ def _part(piece: Piece, repeats: dict[str, int]) -> str:
     return name if repeats[name] == 1 else f"{name}-{repeats[name]}"
 
 
-def _same(old: Document, new: Document) -> bool:
+def _is_same(old: Document, new: Document) -> bool:
     return (old.digest, old.title, old.source, fingerprint_json(old.metadata)) == (
         new.digest,
         new.title,

@@ -207,7 +207,7 @@ def _with_headings(text: str, headings: Iterable[tuple[int, str]]) -> str:
     begin = 0
     for depth, title in headings:
         heading = f"{'#' * min(depth, 6)} {title}"
-        match = next((i for i in range(begin, len(lines)) if _bare(lines[i]) == _bare(title)), None)
+        match = next((i for i in range(begin, len(lines)) if _fold_title(lines[i]) == _fold_title(title)), None)
         if match is None:
             lines.insert(begin, f"{heading}\n")
             begin += 1
@@ -217,6 +217,6 @@ def _with_headings(text: str, headings: Iterable[tuple[int, str]]) -> str:
     return "\n".join(lines).strip()
 
 
-def _bare(line: str) -> str:
+def _fold_title(line: str) -> str:
     """Return a line without its numbering and spaces, case-folded, for comparison with a title."""
     return re.sub(r"^[\d.\s]+", "", line).replace(" ", "").casefold()

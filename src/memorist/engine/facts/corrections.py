@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import msgspec
 
+from ...kinds import parse_refs
 from ...ports import to_datetime
 from ...records import AuditEvent, Fact
 from ...values import fingerprint_json
@@ -58,12 +59,11 @@ async def replaced_corrections(core: Core) -> list[Replaced]:
     events = await core.scan(AuditEvent, after=(first,), reverse=True, limit=MAX_EVENTS)
     derived = dict.fromkeys(event.subject for event in events if event.kind == "fact" and event.action == "derive")
     replaceds: list[Replaced] = []
-    for id in derived:
-        ns, _, key = id.partition("/")
-        if not core.scope.may_read(ns):
+    for ref in [ref for id in derived for ref in parse_refs(id)]:
+        if not ref.ns or not ref.key or not core.scope.may_read(ref.ns):
             continue
         # The audit trail has no content, so what the derivation replaced is read from the history.
-        versions = await Facts(core).history(ns, key)
+        versions = await Facts(core).history(ref.ns, ref.key)
         correction = replaced_correction([version for version in versions if version.status == "active"])
         if correction is not None and type(versions[-1]) is Fact:
             replaceds.append(Replaced(versions[-1], correction))

@@ -111,7 +111,7 @@ class Facts(MemoryNoun[Fact]):
         """
         core = self._core
         space, name, value = core.scope.resolve_writable(ns, key, value)
-        fields = self._checked(
+        fields = self._check_fields(
             text=text, subject=subject, valid_from=valid_from, valid_until=valid_until, scope=scope, tags=tags,
             metadata=metadata,
         )  # fmt: skip
@@ -142,7 +142,7 @@ class Facts(MemoryNoun[Fact]):
     async def _write(self, fact: Fact, expects: Sequence[Change], held: Guard | None = None) -> Fact:
         # The user may state a rejected value again; others may not bring it back from the same source.
         if self._core.scope.actor != "user":
-            refused = await self._refused(fact)
+            refused = await self._find_refused(fact)
             if refused is not None:
                 return refused
         changes = self._changes(fact) if held is None else [*self._changes(fact, sources=held.sources), *held.changes]
@@ -281,7 +281,7 @@ class Facts(MemoryNoun[Fact]):
         check_name(key, "fact key")
         check_reason(reason)
         encode_json(value)
-        changed = self._checked(
+        changed = self._check_fields(
             value=value, text=text, valid_from=valid_from, valid_until=valid_until, tags=tags, metadata=metadata,
             confidence=confidence,
         )  # fmt: skip
@@ -610,14 +610,9 @@ class Facts(MemoryNoun[Fact]):
         core = self._core
         space, key = core.scope.resolve_writable(ns, key)
         check_name(key, "fact key")
-        if core.batch is not None:
-            return await self._undo_request(space, key)
 
         async def attempt() -> Sequence[Fact | None]:
-            # A new batch for each attempt: the request is undone in one commit, or not at all.
-            batch = core.batched()
-            facts = await Facts(batch)._undo_request(space, key)
-            await core.commit(batch)
+            facts = await core.together(lambda batch: Facts(batch)._undo_request(space, key))
             return await core.get_many(Fact, [(space, fact.key) for fact in facts])
 
         return [fact for fact in await core.retry(attempt) if fact is not None]
@@ -689,10 +684,10 @@ class Facts(MemoryNoun[Fact]):
         while page := await core.store.scan(Scan(Fact, (core.org,), after=after, limit=PAGE_ROWS), now=0):
             now = core.now()
             dead = [fact for fact in page if fact.expires_at is not None and to_micros(fact.expires_at) <= now]
-            mine = [fact for fact in dead if core.scope.may_write(fact.ns)]
-            if mine:
-                await core.apply(*(Delete(Fact, fact.row_key) for fact in mine))
-            total += len(mine)
+            own_facts = [fact for fact in dead if core.scope.may_write(fact.ns)]
+            if own_facts:
+                await core.apply(*(Delete(Fact, fact.row_key) for fact in own_facts))
+            total += len(own_facts)
             after = (page[-1].ns, page[-1].key)
         return total
 
@@ -732,14 +727,14 @@ class Facts(MemoryNoun[Fact]):
         """Return the fact and all that must be committed with it; see `written_changes`."""
         return written_changes(self._core, fact, action, sources)
 
-    async def _refused(self, fact: Fact) -> Fact | None:
+    async def _find_refused(self, fact: Fact) -> Fact | None:
         """Return the stored version if the new value must not be written, because a tombstone says that it was
         rejected, corrected or forgotten when it came from the same source (or from no source).
         """
         return (await self._refused_of([fact])).get(0)
 
     async def _refused_of(self, facts: Sequence[Fact]) -> dict[int, Fact]:
-        """Do the same as `_refused` for several facts, by index. Values that may be written are left out."""
+        """Do the same as `_find_refused` for several facts, by index. Values that may be written are left out."""
         owners = [index for index, fact in enumerate(facts) for _ in fact.sources or (None,)]
         keys = [("fact", value_fingerprint(fact, source)) for fact in facts for source in fact.sources or (None,)]
         tombstones = await self._core.get_many(Tombstone, keys)
@@ -796,7 +791,7 @@ class Facts(MemoryNoun[Fact]):
         """
         core = self._core
         changed_at = at or core.at()
-        fields: dict[str, Any] = {} if status in ("rejected", "ended") else {"value": None}
+        fields: dict[str, object] = {} if status in ("rejected", "ended") else {"value": None}
         if status == "ended":
             fields["valid_until"] = until or changed_at
         if source is not None:
@@ -827,7 +822,7 @@ class Facts(MemoryNoun[Fact]):
     # -- as one of several kinds of memories
 
     @staticmethod
-    def _shown(record: Fact, now: datetime) -> dict[str, Any]:
+    def _shown_fields(record: Fact, now: datetime) -> dict[str, Any]:
         return {
             "text": fact_text(record), "key": record.key, "value": record.value, "valid_from": record.valid_from,
             "valid_until": record.valid_until, "status": present_status(record, now),

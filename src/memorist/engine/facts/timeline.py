@@ -20,7 +20,7 @@ from ..versions import version_as
 _replace = msgspec.structs.replace
 
 
-async def spliced(
+async def splice_versions(
     core: Core, current: Fact | None, new: Sequence[Fact], ns: str, key: str, *, before: bool = False
 ) -> list[Change]:
     """Return the changes that insert versions of a fact into its history, each at its `updated_at`.
@@ -33,7 +33,7 @@ async def spliced(
     rows = [*past, *([current] if current is not None else [])]
     first = rows[0].version if rows else 1
     for version in new:
-        if not any(_same(version, row) for row in rows):
+        if not any(_is_same(version, row) for row in rows):
             rows.insert(min(_insertion_index(rows, version.updated_at), len(rows) - before), version)
     if len(rows) == len(past) + (current is not None):
         return []
@@ -56,7 +56,7 @@ def ended(fact: Fact, at: datetime, status: str = "deleted") -> Fact:
     return _replace(fact, value=None, status=status, updated_at=at)
 
 
-def _same(fact: Fact, other: Fact) -> bool:
+def _is_same(fact: Fact, other: Fact) -> bool:
     shared = set(fact.sources) & set(other.sources)
     return (
         bool(shared)

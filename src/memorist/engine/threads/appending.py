@@ -25,7 +25,7 @@ from ..derive.carried import bare, carried, carried_links
 from ..forgetting.guard import guard
 from ..gating import count_refusal, masked_kinds, policy_of
 from ..index_jobs import index_job
-from .edits import another_length, taken
+from .edits import another_length, taken_error
 from .numbering import fresh
 from .receipts import MessageReceipt, may_ask_to_forget, receipt_states
 
@@ -114,12 +114,12 @@ class Appending:
             if done.replayed:
                 return await self._replay(id, change, done)
             core.shared.wrote()
-            return await self._answered(ns, self._new_receipts(change, done))
+            return await self._make_receipts(ns, self._new_receipts(change, done))
         changes = self.changes(id, ns, stamped, keyed_messages, at)
         appends, results = await self._append_special(id, ns, changes, at, expect, create)
-        return await self._answered(ns, await self.receipts(id, appends, results))
+        return await self._make_receipts(ns, await self.receipts(id, appends, results))
 
-    async def _answered(self, ns: str, receipts: list[MessageReceipt]) -> list[MessageReceipt]:
+    async def _make_receipts(self, ns: str, receipts: list[MessageReceipt]) -> list[MessageReceipt]:
         """Return the receipts.
 
         If a message asks to forget something, that is done first, and the receipts list the memories that were ended.
@@ -139,7 +139,7 @@ class Appending:
         if asked is None:
             return None, []
         if await self._core.get(Thread, asked.id) is not None:
-            raise taken(asked.id)
+            raise taken_error(asked.id)
         return await fresh(self._core, asked)
 
     def stamped(self, thread: str, unstamped: Given, at: datetime, gate: Gate | None = None) -> Message:
@@ -266,7 +266,7 @@ class Appending:
             return [results.appended(change) for change in appends]
         # The epochs among `others` were read by the caller, so a conflict on them is for the caller to repeat.
         read = {(kind.table.name, (self._core.org, id)) for kind in (Thread, Pins)}
-        return await self._core.retry(lambda: self._expecting(id, appends, others, expect, create), rows=read)
+        return await self._core.retry(lambda: self._append_expecting(id, appends, others, expect, create), rows=read)
 
     async def _append_derived(
         self, id: str, ns: str, appends: Sequence[Append], at: datetime, expect: int | None, create: Thread | None
@@ -285,7 +285,7 @@ class Appending:
         others = [self.job(id, ns, at), *map(Put, links), *held.changes]
         return appends, await self._commit(id, appends, others, expect, create)
 
-    async def _expecting(
+    async def _append_expecting(
         self, id: str, appends: Sequence[Append], others: Sequence[Change], expect: int | None, create: Thread | None
     ) -> Sequence[Appended]:
         """Append by compare-and-set on the thread's version, so that its length and the new messages' numbers are

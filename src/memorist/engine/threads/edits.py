@@ -87,7 +87,7 @@ class ThreadEdits:
         if message is None:
             raise NotFound(f"no message {seq} in thread {thread.id!r}", thread=thread.id)
         count, name = self._core.shared.counting
-        bare = _redacted(message)
+        bare = _redact_message(message)
         bare = _replace(bare, tokens=count(bare), counter=name)
         event = audit(self._core, "redact", "message", message.id)
         await Eraser(self._core).erase(message_ref(message), lambda counts: [event], instead=bare)
@@ -120,19 +120,19 @@ class ThreadEdits:
         """
         core = self._core
         if await core.get(Thread, fork.id) is not None:
-            raise taken(fork.id)
+            raise taken_error(fork.id)
         try:
-            copied = await core.retry(lambda: self._copied(source, last, fork, is_prefix_shared))
+            copied = await core.retry(lambda: self._copy_thread(source, last, fork, is_prefix_shared))
         except Conflict as conflict:
             if await core.get(Thread, fork.id) is None:
                 raise
-            raise taken(fork.id) from conflict
+            raise taken_error(fork.id) from conflict
         return _replace(copied, version=1)
 
-    async def _copied(self, source: Thread, last: int, fork: Thread, is_prefix_shared: bool) -> Thread:
+    async def _copy_thread(self, source: Thread, last: int, fork: Thread, is_prefix_shared: bool) -> Thread:
         core, after, tokens, length = self._core, 0, 0, 0
         if await core.get(Thread, fork.id) is not None:
-            raise taken(fork.id)
+            raise taken_error(fork.id)
         # Read the guards before the row: if the source is forgotten after this line, every commit below is refused.
         guards = await epochs(core, thread_ref(source.id))
         if await core.get(Thread, source.id) is None:
@@ -244,7 +244,7 @@ def _removal(thread: Thread, message: Message) -> list[Change]:
     return [Delete(Message, message.row_key), Delete(Entry, entry)]
 
 
-def _redacted(message: Message) -> Message:
+def _redact_message(message: Message) -> Message:
     """Return a message without its content but with its tool call ids, so that a tool exchange stays valid."""
     content, extra = message.content, message.extra
     fields: JsonObject = {name: extra[name] for name in ("tool_call_id", "type") if name in extra}
@@ -286,7 +286,7 @@ def _bare_block(block: Any) -> JsonObject:
     return {"type": "text", "text": REDACTED_TEXT}
 
 
-def taken(id: str) -> Conflict:
+def taken_error(id: str) -> Conflict:
     """Return the error for an id that is already taken."""
     return Conflict(f"thread {id!r} exists already; choose another id", final=True)
 

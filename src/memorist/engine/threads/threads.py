@@ -31,7 +31,7 @@ from ..removal import part_deletions
 from ..results import Results
 from .appending import MAX_CACHED_THREADS, Appending, Keyed, keyed
 from .attributing import SummaryLine, attribute_lines
-from .edits import ThreadEdits, another_version, checked_roles, child_link, sorted_threads, taken
+from .edits import ThreadEdits, another_version, checked_roles, child_link, sorted_threads, taken_error
 from .numbering import fresh, numbered, numbering_changes, used_before
 from .parts import release_parts
 from .receipts import MessageReceipt
@@ -98,18 +98,18 @@ class Threads:
         if is_named and core.batch is None:
             return await self._create_with_id(thread, new, also)
         numbers: list[Change] = []
-        there = await core.get(Thread, thread.id) if is_named else None
-        if there is not None and new:
-            raise taken(thread.id)
-        if there is not None and there.ns != thread.ns:
-            raise _elsewhere(thread.id)
+        existing = await core.get(Thread, thread.id) if is_named else None
+        if existing is not None and new:
+            raise taken_error(thread.id)
+        if existing is not None and existing.ns != thread.ns:
+            raise _elsewhere_error(thread.id)
         if is_named:
             core.watch_thread(thread.id, thread.ns)
             thread, numbers = await numbered(core, thread)
         expected = [Expect(Thread, thread.row_key, 0)] if new else []
-        changes = [Put(thread, absent=True), *numbers, *self._outliving(thread)]
+        changes = [Put(thread, absent=True), *numbers, *self._ownership_changes(thread)]
         stored = (await core.apply(*also, *expected, *changes)).stored(thread)
-        return there or _replace(thread, version=stored.version)
+        return existing or _replace(thread, version=stored.version)
 
     async def _create_child(self, parent: str, child: Thread, is_named: bool, new: bool) -> Thread:
         """Create a thread together with the link by which forgetting its parent reaches it."""
@@ -117,9 +117,9 @@ class Threads:
         # Read before the parent: if that is forgotten after this line, the commit is refused.
         guards = await epochs(core, thread_ref(parent))
         await self._to_change(parent)
-        there = await core.get(Thread, child.id)
-        if there is not None and there.metadata.get(PARENT) != parent:
-            raise taken(child.id)
+        existing = await core.get(Thread, child.id)
+        if existing is not None and existing.metadata.get(PARENT) != parent:
+            raise taken_error(child.id)
         child = _replace(child, metadata={**child.metadata, PARENT: parent})
         return await self._create(child, is_named, new, [*guards, Put(child_link(core, parent, child.id))])
 
@@ -246,7 +246,7 @@ class Threads:
                 thread = await self._core.get(Thread, asked.id)
                 if thread is not None:  # another writer was quicker
                     if thread.ns != asked.ns:
-                        raise _elsewhere(asked.id) from conflict
+                        raise _elsewhere_error(asked.id) from conflict
                     return await self._appending.append(asked.id, asked.ns, keyed_messages, expect)
                 # Anything else may succeed the next time, such as a race with a thread that was created and deleted
                 # meanwhile.
@@ -528,7 +528,7 @@ class Threads:
         # A fork keeps the numbers of its source, and an earlier thread with this id may have given them to other
         # messages.
         if new_id is not None and await used_before(self._core, new_id):
-            raise taken(new_id)
+            raise taken_error(new_id)
         return await ThreadEdits(self._core).fork(source, last, fork, is_prefix_shared=share == "prefix")
 
     async def stash(
@@ -671,10 +671,10 @@ class Threads:
         if before is not None:
             return await self._delete_before(thread, self._sequence_number(id, before))
         seqs = list(dict.fromkeys(self._sequence_number(id, message) for message in as_list(ids, "ids")))
-        doomed = await self._core.get_many(Message, [(id, seq) for seq in seqs])
+        deleted = await self._core.get_many(Message, [(id, seq) for seq in seqs])
         gone = [Delete(Message, (self._core.org, id, seq)) for seq in seqs]
         results = await self._remove(thread, seqs, gone, guards)
-        await release_parts(self._core, id, [message for message in doomed if message is not None])
+        await release_parts(self._core, id, [message for message in deleted if message is not None])
         return sum(results.existed(change) for change in gone)
 
     async def _remove(
@@ -870,7 +870,7 @@ class Threads:
             raise _no_thread(id, self._core.moment)
         return thread
 
-    def _outliving(self, thread: Thread) -> list[Change]:
+    def _ownership_changes(self, thread: Thread) -> list[Change]:
         """Return the ownership link of an expiring thread, so that forgetting its user also deletes everything derived
         from it.
         """
@@ -882,7 +882,7 @@ class Threads:
         """Create a thread with a given id, and delete the remains of an expired thread with that id."""
         asked, changes = await fresh(self._core, asked)
         try:
-            await self._core.apply(*also, *changes, *self._outliving(asked))
+            await self._core.apply(*also, *changes, *self._ownership_changes(asked))
         except Conflict as conflict:
             return await self._existing(asked, new, conflict, is_guarded=bool(also))
         # `fresh` deletes the row of an expired thread before it writes this one, so versions begin again.
@@ -895,9 +895,9 @@ class Threads:
         if thread is None:  # it expired or was deleted meanwhile
             return await self._create_with_id(asked, new)
         if new:
-            raise taken(asked.id) from conflict
+            raise taken_error(asked.id) from conflict
         if thread.ns != asked.ns:
-            raise _elsewhere(asked.id)
+            raise _elsewhere_error(asked.id)
         return thread
 
     async def _delete_before(self, thread: Thread, seq: int) -> int:
@@ -908,14 +908,14 @@ class Threads:
             # An append since the last page has raised the version that `_still` expects.
             if last:
                 thread = await self._to_change(thread.id)
-            doomed = await core.scan(Message, thread.id, after=(last,), before=(seq,), limit=BATCH_MESSAGES)
-            if not doomed:
+            deleted = await core.scan(Message, thread.id, after=(last,), before=(seq,), limit=BATCH_MESSAGES)
+            if not deleted:
                 return total
-            first, last = last, doomed[-1].seq
+            first, last = last, deleted[-1].seq
             span = DeleteRange(Message, (core.org, thread.id), after=(first,), before=(last + 1,))
-            await self._remove(thread, [message.seq for message in doomed], [span], guards)
-            await release_parts(core, thread.id, doomed)
-            total += len(doomed)
+            await self._remove(thread, [message.seq for message in deleted], [span], guards)
+            await release_parts(core, thread.id, deleted)
+            total += len(deleted)
 
     @staticmethod
     def _sequence_number(thread: str, position: Place) -> int:
@@ -981,7 +981,7 @@ def _as_pieces(request: Iterable[object]) -> list[Piece]:
         raise UsageError(f"pieces must come from a context: {wrong}") from wrong
 
 
-def _elsewhere(id: str) -> Conflict:
+def _elsewhere_error(id: str) -> Conflict:
     return Conflict(f"thread {id!r} exists in another namespace; choose another id")
 
 

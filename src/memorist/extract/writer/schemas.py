@@ -83,7 +83,7 @@ def read_schema(spec: SchemaSpec) -> Schema:
     """Return a schema from any of the supported forms. Raises UsageError for anything else."""
     if isinstance(spec, Mapping):
         return _from_json_schema(spec)
-    model: Any = spec
+    model: object = spec
     if hasattr(model, "model_json_schema") and hasattr(model, "model_validate"):  # Pydantic's, without importing it
         return _from_pydantic(model)
     is_struct = isinstance(spec, type) and (
@@ -108,7 +108,7 @@ def _from_pydantic(model: Any) -> Schema:
         annotation: Any = declared.annotation
         if declared.metadata:
             annotation = Annotated[(annotation, *declared.metadata)]
-        adapter: Any = TypeAdapter(annotation)
+        adapter = TypeAdapter(annotation)
         fields.append(msgspec.structs.replace(field, convert=_pydantic_converter(adapter)))
     return msgspec.structs.replace(schema, fields=tuple(fields))
 

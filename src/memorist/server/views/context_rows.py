@@ -15,9 +15,8 @@ from ...context.units import Unit
 from ...engine.noun import core_of
 from ...languages.topics import plain
 from ...messages.message import Message
-from ...records import Fact
 from .searching import hit_row
-from .shared import Row, standing
+from .shared import Row, fact_behind, standing
 
 if TYPE_CHECKING:
     from ...context.context import Context
@@ -239,8 +238,7 @@ async def _profile(handle: AsyncMemory, context: Context) -> list[Shown]:
             "id": f"profile:{named}:{line.lane}", "lane": line.lane, "text": line.text, "source": line.source,
             "state": "kept", "trust": line.trust, "replaced": None,
         }  # fmt: skip
-        ns, _, key = line.source.partition("/")
-        fact = await core_of(handle).get(Fact, ns, key) if key else None
+        fact = await fact_behind(handle, line)
         is_present = fact is not None and plain(fact.value) in line.text
         if fact is not None and is_present and (was := (await standing(core_of(handle), fact))["replaced"]):
             row["replaced"] = {"value": was["value"]}

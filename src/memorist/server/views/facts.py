@@ -11,7 +11,7 @@ from ...engine.facts.corrections import is_correction
 from ...engine.noun import core_of
 from ...engine.sessions.rehearsing import Reads, Supposed, supposing
 from ...errors import NotFound
-from ...messages.message import Message
+from ...messages.message import Message, split_message_id
 from ...records import Entry, Fact, Link
 from ...values import Json
 from .people import ProfileLine, profile
@@ -72,10 +72,9 @@ async def _version(handle: AsyncMemory, versions: list[Fact], index: int) -> Row
 
 
 async def _message(handle: AsyncMemory, id: str | None) -> Message | None:
-    if id is None or "#" not in id:
-        return None
-    thread = await handle.threads.get(id.rpartition("#")[0])
-    return await handle.threads.message(id) if thread is not None else None
+    parts = split_message_id(id or "")
+    thread = None if parts is None else await handle.threads.get(parts[0])
+    return None if id is None or thread is None else await handle.threads.message(id)
 
 
 async def _source(handle: AsyncMemory, id: str) -> Row:
@@ -117,9 +116,11 @@ async def _used(handle: AsyncMemory, now: Fact) -> Row:
         lines = (await profile(handle, now.ns.removeprefix("user:")))["lines"]
     message_ids = {
         id for version in await handle.facts.history(now.ns, now.key) for id in version.sources
-        if version.value != now.value and "#" in id
+        if version.value != now.value
     }  # fmt: skip
-    keys = [(now.ns, "message", id.rpartition("#")[0], id) for id in sorted(message_ids)]
+    keys = [
+        (now.ns, "message", parts[0], id) for id in sorted(message_ids) if (parts := split_message_id(id)) is not None
+    ]
     entries = await core.get_many(Entry, keys) if keys else []
     marked = [
         entry.id for entry in entries if entry is not None and entry.metadata.get("memorist.superseded") == now.id

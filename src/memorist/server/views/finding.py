@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ...engine.noun import core_of
+from ...messages.message import split_message_id
 from ...records import Fact, Thread
 from .shared import Row
 
@@ -79,11 +80,12 @@ async def _id(handle: AsyncMemory, text: str) -> Row | None:
     """Return the thread or message that a pasted id identifies."""
     if " " in text or len(text) < 8:
         return None
-    thread, _, seq = text.partition("#")
+    thread, seq = split_message_id(text) or (text, None)
     row = await handle.threads.get(thread)
     if row is None:
         return None
-    return {"kind": "message" if seq else "thread", "thread": thread, "seq": seq or None, "title": row.title}
+    kind = "thread" if seq is None else "message"
+    return {"kind": kind, "thread": thread, "seq": None if seq is None else str(seq), "title": row.title}
 
 
 def _holds(text: str, words: list[str]) -> bool:

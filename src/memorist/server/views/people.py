@@ -9,7 +9,7 @@ import msgspec
 from ...engine.noun import core_of
 from ...engine.profile import Profile
 from ...records import Document, Fact, Learning, StateEntry, Thread, WorkingDocument
-from .shared import Row, fact_row, standing
+from .shared import Row, fact_behind, fact_row, standing
 
 if TYPE_CHECKING:
     from ...context.profile import ProfileLine as ProfileItem
@@ -166,8 +166,7 @@ async def profile(handle: AsyncMemory, user: str) -> ProfileRow:
 
 async def _profile_line(handle: AsyncMemory, line: ProfileItem) -> ProfileLine:
     """Return a line with the correction that its fact replaced, if there is one."""
-    ns, _, key = line.source.partition("/")
-    fact = await core_of(handle).get(Fact, ns, key) if key else None
+    fact = await fact_behind(handle, line)
     return {
         "text": line.text, "lane": line.lane, "source": line.source, "trust": line.trust,
         "replaced": (await standing(core_of(handle), fact))["replaced"] if fact is not None else None,

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ...engine.noun import core_of
-from ...kinds import namespaced
+from ...kinds import namespaced, parse_refs
+from ...messages.message import split_message_id
 from ...recall.hit import Hit
 from ...records import Entry, NamespaceStats
 from .shared import Row
@@ -65,6 +66,7 @@ async def search(handle: AsyncMemory, asked: Search) -> Row:
 async def _search_hits(own: AsyncMemory, asked: Search, top_k: int) -> list[Hit]:
     hits = await own.recall(
         asked.query, namespaces=asked.namespaces, kinds=asked.kinds, after=asked.after, before=asked.before,
+        # Recall has no filter on trust, so more hits are fetched than are shown, and the others are left out here.
         top_k=top_k if not asked.trusts else 100,
     )  # fmt: skip
     return [hit for hit in hits if not asked.trusts or hit.trust in asked.trusts][:top_k]
@@ -72,14 +74,15 @@ async def _search_hits(own: AsyncMemory, asked: Search, top_k: int) -> list[Hit]
 
 async def hit_row(handle: AsyncMemory, hit: Hit) -> Row:
     """Return a hit with its signals and the thread it belongs to."""
-    thread = hit.id.rpartition("#")[0] if hit.kind in ("message", "summary") else ""
-    titled = await handle.threads.get(thread) if thread else None
+    refs = parse_refs(hit.id) if hit.kind in ("message", "summary") else []
+    part = next((ref for ref in refs if ref.kind == hit.kind), None)
+    titled = None if part is None else await handle.threads.get(part.key)
     return {
         "kind": hit.kind, "id": hit.id, "ns": hit.namespace, "text": hit.text, "score": hit.score, "at": hit.created_at,
         "trust": hit.trust, "speaker": hit.speaker, "source": hit.source, "superseded": hit.superseded_by,
         "signals": {reason.signal: reason.weight for reason in hit.reasons},
-        "thread": thread or None, "title": titled.title if titled else None,
-        "seq": hit.id.rpartition("#")[2] if thread else None,
+        "thread": None if part is None else part.key, "title": titled.title if titled else None,
+        "seq": None if part is None else part.part,
     }  # fmt: skip
 
 
@@ -113,6 +116,7 @@ def _reason(rank: int, asked: WhyNot) -> str:
 async def _hidden(own: AsyncMemory, asked: WhyNot) -> str | None:
     """Return the filter that excludes the item, by repeating the search without each filter in turn."""
     loosened = {"kinds": "kind", "trusts": "trust", "namespaces": "namespace"}
+    # One filter at a time, so that the answer names the one that has to change.
     for field, name in loosened.items():
         if getattr(asked, field):
             hits = await _search_hits(own, msgspec.structs.replace(asked, **{field: None}), MAX_SEARCHED_HITS)
@@ -127,8 +131,9 @@ async def _hidden(own: AsyncMemory, asked: WhyNot) -> str | None:
 
 async def _absent(own: AsyncMemory, id: str) -> str:
     """Return the reason why an item is not found even without filters."""
-    thread, _, seq = id.rpartition("#")
-    if seq.isdecimal() and thread:
+    parts = split_message_id(id)
+    if parts is not None:
+        thread, _ = parts
         if await own.threads.get(thread) is None:
             return "This user cannot read a thread with this id; it may have been forgotten."
         message = await own.threads.message(id)

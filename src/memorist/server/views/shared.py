@@ -10,13 +10,15 @@ import msgspec
 from ...engine.core import Core
 from ...engine.facts.corrections import is_correction, replaced_correction
 from ...engine.facts.facts import Facts
-from ...messages.message import ATTACHED, Message
+from ...engine.noun import core_of
+from ...kinds import namespaced, parse_refs
+from ...messages.message import ATTACHED, Message, split_message_id
 from ...records import AuditEvent, Fact, Learning, Link
 
 if TYPE_CHECKING:
+    from ...context.profile import ProfileLine
     from ...memory import AsyncMemory
 
-NAMESPACE_KINDS = ("user", "agent", "workflow")
 Row = dict[str, object]
 """The data that a page shows, as a JSON object. It is sent to the page and never read back."""
 MAX_CHARACTERS = 20_000
@@ -46,7 +48,8 @@ class EventRow(TypedDict):
 
 async def event_row(handle: AsyncMemory, event: AuditEvent, count: int = 1) -> EventRow:
     """Return one audit event: whose record changed, who changed it, and the title of the thread it is about."""
-    thread = (event.source or "").rpartition("#")[0] or (event.subject if event.kind == "thread" else "")
+    source = split_message_id(event.source or "")
+    thread = source[0] if source is not None else event.subject if event.kind == "thread" else ""
     row = await handle.threads.get(thread) if thread else None
     rows = sum((event.detail or {}).get("counts", {}).values()) if event.action == "forget" else None
     return {
@@ -62,9 +65,14 @@ def owner_of(subject: str) -> str | None:
 
     Returns None if the id does not show it.
     """
-    ns, slash, _ = subject.partition("/")
-    kind, colon, _ = ns.partition(":")
-    return ns if slash and (ns == "global" or (colon and kind in NAMESPACE_KINDS)) else None
+    return next((ns for ns, _ in namespaced(subject)), None)
+
+
+async def fact_behind(handle: AsyncMemory, line: ProfileLine) -> Fact | None:
+    """Return the fact that a line of the profile shows, or None if the line shows something else."""
+    refs = [ref for ref in parse_refs(line.source) if ref.ns and ref.key]
+    facts = await core_of(handle).get_many(Fact, [(ref.ns, ref.key) for ref in refs]) if refs else []
+    return next((fact for fact in facts if fact is not None), None)
 
 
 def message_row(message: Message) -> Row:

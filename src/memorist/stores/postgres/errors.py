@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...errors import (
     CorruptRecord,
     MemoristError,
@@ -51,7 +49,7 @@ def refused(failed: Failed, options: Options) -> MemoristError:
         return CorruptRecord(f"Postgres reports damaged pages ({state}); restore a backup")
     # Classes 57P and 08 mean that the server stops or the connection broke, and 53 that it lacks a resource.
     if failed.fatal or state.startswith(("57P", "08", "53", "25006")):
-        facts: dict[str, Any] = {"refuses_writes": True} if state in _NO_WRITES else {}
+        facts: dict[str, object] = {"refuses_writes": True} if state in _NO_WRITES else {}
         text = f"Postgres at {address} cannot serve requests now ({state}: {failed.message})"
         return StoreUnavailable(text, place=address, **facts)
     return StoreError(f"Postgres failed ({state})")

@@ -19,7 +19,7 @@ _SETTINGS = (
     "server_version", "synchronous_commit", "fsync", "full_page_writes", "data_checksums", "max_connections",
     "wal_recycle", "default_transaction_isolation", "max_locks_per_transaction",
 )  # fmt: skip
-_TABLES = b"""
+_TABLES_SQL = b"""
 SELECT c.relname::text, c.relrowsecurity AND c.relforcerowsecurity, c.relkind = 'p', part.rows, part.bytes
 FROM pg_class c CROSS JOIN LATERAL (
   -- Before the first ANALYZE `reltuples` is -1, and after a crash of the server its counters are 0.
@@ -33,14 +33,14 @@ WHERE c.relnamespace = 'memorist'::regnamespace AND c.relkind IN ('r', 'p') AND 
   AND c.relname <> 'migrations'
 ORDER BY c.relname
 """
-_SEARCHER = b"""
+_SEARCHER_SQL = b"""
 SELECT r.rolsuper OR r.rolbypassrls FROM pg_proc p JOIN pg_roles r ON r.oid = p.proowner
 WHERE p.pronamespace = 'memorist'::regnamespace AND p.proname = 'search_terms'
 """
 _LOCKED_TABLES = 4
 """The number of tables that an ordinary transaction uses. A generic plan, which serves any org, locks all their
 partitions."""
-_USED = b"SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'"
+_CONNECTIONS_SQL = b"SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'"
 _PAGE_ROWS = 1000
 MAX_COUNTED_ROWS = 10_000
 """Tables with at most this many rows are counted. For larger tables, the server's estimate is reported."""
@@ -51,7 +51,7 @@ async def diagnose(session: Session, deep: bool, orgs: Callable[[], Awaitable[li
     server = await look(session)
     # The second argument returns NULL for a setting that this version of the server does not have.
     columns = ", ".join(f"current_setting('{name}', true)" for name in _SETTINGS)
-    steps = [Step(sql, ()) for sql in (f"SELECT {columns}".encode(), _TABLES, _SEARCHER, _USED)]
+    steps = [Step(sql, ()) for sql in (f"SELECT {columns}".encode(), _TABLES_SQL, _SEARCHER_SQL, _CONNECTIONS_SQL)]
     replies = await session.run(steps, repeatable=True)
     settings: dict[str, str] = dict(zip(_SETTINGS, replies[0].rows[0], strict=True))
     tables = replies[1].rows

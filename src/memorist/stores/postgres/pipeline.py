@@ -197,7 +197,7 @@ class Exchange:
                 self._state.names.pop(self._preparing.get(position, b""), None)
                 failed = position if failed is None else failed
             elif failed is None and position not in self._preparing:
-                rows: list[tuple[Any, ...]] = []
+                rows: list[tuple[object, ...]] = []
                 if result.ntuples:
                     transformer.set_pgresult(result)
                     rows = transformer.load_rows(0, result.ntuples, tuple)

@@ -14,12 +14,13 @@ import logging
 import os
 import time
 import weakref
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
 import psycopg
+from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool, ConnectionPool, PoolClosed, PoolTimeout
 from psycopg_pool.pool_async import StopWorker
 from psycopg_pool.sched_async import AsyncScheduler
@@ -30,10 +31,24 @@ from ..homes import Homes
 from .options import Options
 from .pipeline import Exchange, Failed, Lost, Reply, State, Step
 
-LOOK_SECONDS = 1.0
+CONNECTION_LOOK_SECONDS = 1.0
 """The time that a caller waits for a connection before it checks whether the server refuses new ones."""
-_PROBE = [Step(b"SELECT 1", ())]
+_PROBE_STEPS = [Step(b"SELECT 1", ())]
 _log = logging.getLogger("memorist.postgres")
+
+
+class _BlockingConnection(psycopg.Connection[TupleRow]):
+    state: State
+    """The pool sets this before anyone uses the connection."""
+
+
+class _LoopConnection(psycopg.AsyncConnection[TupleRow]):
+    state: State
+
+
+_Pooled = _BlockingConnection | _LoopConnection
+Connection = psycopg.Connection[TupleRow] | psycopg.AsyncConnection[TupleRow]
+"""A connection of psycopg. The methods of its two classes have the same names and arguments."""
 
 
 class Client:
@@ -44,15 +59,17 @@ class Client:
         self._runtime = runtime
         self._errors_seen = 0
         """The number of failures to connect that a caller has already examined."""
-        self.connections: weakref.WeakSet[Any] = weakref.WeakSet()
+        self.connections: weakref.WeakSet[_Pooled] = weakref.WeakSet()
         """All connections that the pool has opened."""
-        configure: Callable[[Any], Any] = self._configure
-        check: Callable[[Any], Any] = self._check
+        configure: Callable[[_Pooled], object] = self._configure
+        check: Callable[[_Pooled], object] = self._check
         if runtime.blocking:
-            configure, check = _stepped(configure), _stepped(check)
+            configure, check = _stepped(self._configure), _stepped(self._check)
+        # The two classes take the same options, which a type checker cannot know.
         pool_type: Any = ConnectionPool if runtime.blocking else partial(_LoopPool, runtime)
         self._pool = pool_type(
             options.conninfo,
+            connection_class=_BlockingConnection if runtime.blocking else _LoopConnection,
             # Each exchange is its own implicit transaction, so psycopg must not send a BEGIN before it.
             kwargs={"autocommit": True},
             min_size=0,
@@ -87,14 +104,15 @@ class Client:
             # `settle` has closed a connection with unread replies, and the pool replaces closed ones.
             await self._runtime.resolve(self._pool.putconn(connection))
 
-    async def _take(self) -> Any:
+    async def _take(self) -> _Pooled:
         # The pool keeps trying to connect for minutes and reports no reason. So check every second whether it failed,
         # and connect once directly to raise the reason.
         options = self._options
         until = time.monotonic() + options.statement_timeout
         while True:
             try:
-                return await self._runtime.resolve(self._pool.getconn(LOOK_SECONDS))
+                connection: _Pooled = await self._runtime.resolve(self._pool.getconn(CONNECTION_LOOK_SECONDS))
+                return connection
             except PoolClosed as closed:
                 raise _closed_error(options) from closed
             except PoolTimeout as busy:
@@ -110,26 +128,26 @@ class Client:
                     text = f"{text} for {options.statement_timeout:g} s; raise pool_size"
                     raise StoreTimeout(text) from busy
 
-    async def _exchange(self, connection: Any, steps: Sequence[Step], prepare: bool, seconds: float) -> list[Reply]:
+    async def _exchange(self, connection: _Pooled, steps: Sequence[Step], prepare: bool, seconds: float) -> list[Reply]:
         # If the caller is cancelled, psycopg cancels the statement on the server and reads the replies. If that fails,
         # it closes the connection.
         with Exchange(connection.state, steps, prepare, seconds) as exchange:
             return await self._runtime.resolve(connection.wait(exchange.run(), timeout=seconds))
 
-    async def _configure(self, connection: Any) -> None:
+    async def _configure(self, connection: _Pooled) -> None:
         connection.state = State(connection)
         self.connections.add(connection)
 
-    async def _check(self, connection: Any) -> None:
+    async def _check(self, connection: _Pooled) -> None:
         if connection.state.may_be_dead():
-            await self._exchange(connection, _PROBE, False, self._options.connect_timeout)
+            await self._exchange(connection, _PROBE_STEPS, False, self._options.connect_timeout)
 
 
-def _stepped(function: Callable[[Any], Any]) -> Callable[[Any], None]:
+def _stepped(function: Callable[[_Pooled], Coroutine[object, None, None]]) -> Callable[[_Pooled], None]:
     return lambda connection: run_blocking(function(connection))
 
 
-class _LoopPool(AsyncConnectionPool[Any]):
+class _LoopPool(AsyncConnectionPool[_LoopConnection]):
     """Extends psycopg's pool, so that all its tasks end if they are cancelled. psycopg's own workers log a cancellation
     while they connect and go on, and a loop that ends without `close` would wait for them forever."""
 
@@ -208,16 +226,18 @@ class Pools:
 
 
 @asynccontextmanager
-async def separate_connection(options: Options, runtime: Runtime) -> AsyncIterator[Any]:
+async def separate_connection(options: Options, runtime: Runtime) -> AsyncIterator[Connection]:
     """Yield a connection outside the pools, which is closed at the end.
 
     Raises StoreUnavailable with the driver's reason, which contains no password.
     """
-    connection_type: Any = psycopg.Connection if runtime.blocking else psycopg.AsyncConnection
+    connection_type = psycopg.Connection if runtime.blocking else psycopg.AsyncConnection
     address = options.address
+    connection: Connection
     try:
-        connecting = connection_type.connect(options.conninfo, autocommit=True, prepare_threshold=None)
-        connection = await runtime.resolve(connecting)
+        connection = await runtime.resolve(
+            connection_type.connect(options.conninfo, autocommit=True, prepare_threshold=None)
+        )
     except psycopg.errors.ConnectionTimeout as cause:
         limit = options.connect_timeout
         raise StoreUnavailable(f"Postgres at {address} did not answer within {limit:.0f} s", place=address) from cause
@@ -231,10 +251,11 @@ async def separate_connection(options: Options, runtime: Runtime) -> AsyncIterat
         await runtime.resolve(connection.close())
 
 
-async def run_script(connection: Any, runtime: Runtime, text: str) -> None:
+async def run_script(connection: Connection, runtime: Runtime, text: str) -> None:
     """Run several statements passed as one string. Raises Failed or Lost."""
     try:
-        await runtime.resolve(connection.execute(text.encode()))
+        executed: object = connection.execute(text.encode())
+        await runtime.resolve(executed)
     except psycopg.Error as error:
         if error.sqlstate is None or connection.closed:
             raise Lost(str(error).strip(), sent=True) from error

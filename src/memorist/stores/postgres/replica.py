@@ -25,13 +25,13 @@ from .session import Session
 
 REPLICA_PAUSE_SECONDS = 5.0
 """The time for which no reads are sent to a replica after it has failed."""
-CONNECT_SECONDS = 2.0
-_POSITION = Step(b"SELECT pg_current_wal_insert_lsn()::text", ())
-_REPLAYED = (
+MAX_CONNECT_SECONDS = 2.0
+_POSITION_STEP = Step(b"SELECT pg_current_wal_insert_lsn()::text", ())
+_REPLAYED_SQL = (
     b"SELECT CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_insert_lsn() END "
     b">= $1::pg_lsn"
 )
-_WHO = (
+_IDENTITY_SQL = (
     b"SELECT system_identifier::text, current_database()::text, pg_is_in_recovery(), "
     b"coalesce(extract(epoch FROM now() - pg_last_xact_replay_timestamp())::float8, 0) FROM pg_control_system()"
 )
@@ -41,7 +41,7 @@ class ReplicatedSession(Session):
     """Runs a session on the primary, and lets a standby answer reads inside `replica_reads`."""
 
     def __init__(self, options: Options, standby: Options, runtime: Runtime) -> None:
-        timeout = min(standby.connect_timeout, CONNECT_SECONDS)
+        timeout = min(standby.connect_timeout, MAX_CONNECT_SECONDS)
         self._standby = Session(replace(standby, connect_timeout=timeout), runtime)
         super().__init__(options, runtime)
         self._guard = threading.Lock()
@@ -85,7 +85,7 @@ class ReplicatedSession(Session):
         writes = self._writes
         # The position comes last, so that it covers every commit that the other steps saw. `super()`, because our own
         # `run` counts a write.
-        *_, reply, position = await super().run([self.reading(org), *steps, _POSITION], repeatable=True)
+        *_, reply, position = await super().run([self.reading(org), *steps, _POSITION_STEP], repeatable=True)
         high, _, low = position.rows[0][0].partition("/")
         with self._guard:
             # Replies of two reads may arrive in either order, so never go back to an older position.
@@ -103,7 +103,7 @@ class ReplicatedSession(Session):
             if not self._checked:
                 await self._check()
             standby = self._standby
-            replayed = Step(_REPLAYED, [b"%X/%X" % (position >> 32, position & 0xFFFFFFFF)])
+            replayed = Step(_REPLAYED_SQL, [b"%X/%X" % (position >> 32, position & 0xFFFFFFFF)])
             # The standby's position is read before the rows. It only moves forward, so the rows are at least as recent.
             _, reached, *replies = await standby.run([standby.reading(org), replayed, *steps], repeatable=True)
         except StoreError:
@@ -118,9 +118,9 @@ class ReplicatedSession(Session):
     async def _check(self) -> None:
         """Refuse a server that is not a standby of the primary, because log positions of two systems cannot be
         compared."""
-        mine = (await super().run([Step(_WHO, ())], repeatable=True))[0].rows[0]
-        theirs = (await self._standby.query(_WHO))[0]
-        if mine[:2] != theirs[:2]:
+        primary = (await super().run([Step(_IDENTITY_SQL, ())], repeatable=True))[0].rows[0]
+        theirs = (await self._standby.query(_IDENTITY_SQL))[0]
+        if primary[:2] != theirs[:2]:
             raise UsageError("read_url= is not a replica of this database; leave it out, or name a standby of it")
         self._checked = True
 
@@ -128,7 +128,7 @@ class ReplicatedSession(Session):
         """Return a report on the primary with the standby's state."""
         address = self._standby.options.address
         try:
-            _, _, standby, lag = (await self._standby.query(_WHO))[0]
+            _, _, standby, lag = (await self._standby.query(_IDENTITY_SQL))[0]
         except StoreError as away:
             problem = f"the replica at {address} does not answer, the primary serves all reads: {away}"
             return {**report, "replica": {"server": address}, "problems": [*report["problems"], problem]}

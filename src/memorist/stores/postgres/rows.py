@@ -24,7 +24,7 @@ from .pipeline import Step, cell
 from .session import Session
 from .statements import column_list, key_match, table
 
-_PHYSICAL = (
+_COLUMN_ORDER_SQL = (
     b"SELECT a.attname::text FROM pg_attribute a WHERE a.attrelid = ('memorist.' || quote_ident($1))::regclass "
     b"AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '' AND a.attname <> 'checksum' ORDER BY a.attnum"
 )
@@ -92,7 +92,7 @@ class Reader:
     async def _names(self, record_type: type[Record], shape: int, key: Key) -> tuple[str, ...]:
         columns = self._summed.get((record_type.table.name, shape))
         if columns is None:
-            rows = (await self._session.read(str(key[0]), Step(_PHYSICAL, [cell(record_type.table.name)]))).rows
+            rows = (await self._session.read(str(key[0]), Step(_COLUMN_ORDER_SQL, [cell(record_type.table.name)]))).rows
             columns = columns_summed(shape, [name for (name,) in rows])
             if columns is None:
                 raise damaged(record_type, key)

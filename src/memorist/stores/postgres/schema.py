@@ -10,7 +10,7 @@ from ...errors import SchemaError, StoreError, StoreUnavailable, UsageError
 from ..migrations import Migration, migrations_in, refuse_newer
 from .pipeline import Failed, Lost
 from .session import Session
-from .upkeep import once, patiently
+from .upkeep import make_once_script, run_patiently
 from .vectors import add_vectors
 
 OLDEST_SERVER_VERSION = 140_000
@@ -18,7 +18,7 @@ MAX_PARTITIONS = 1024
 _FOLDER = Path(__file__).parent / "migrations"
 APP, WORKER = "memorist_app", "memorist_worker"
 
-_LOOK = b"""
+_STATE_SQL = b"""
 SELECT current_setting('server_version_num')::int, current_setting('server_encoding'), current_user::text,
   r.rolsuper, r.rolbypassrls, pg_is_in_recovery(), to_regclass('memorist.migrations') IS NOT NULL,
   to_regclass('memorist.threads') IS NOT NULL,
@@ -39,13 +39,13 @@ FROM pg_roles r,
   (SELECT CASE WHEN current_setting('server_version_num')::int >= 160000 THEN 'SET' ELSE 'MEMBER' END) AS m(how)
 WHERE r.rolname = current_user
 """
-_TABLE = re.compile(r"^CREATE TABLE memorist\.(\w+) \((.*?)\n\)( WITH \([^)]*\))?;", re.DOTALL | re.MULTILINE)
-_VERSION = b"SELECT coalesce(max(version), 0), coalesce(max(needs), 0) FROM memorist.migrations"
+_CREATE_TABLE = re.compile(r"^CREATE TABLE memorist\.(\w+) \((.*?)\n\)( WITH \([^)]*\))?;", re.DOTALL | re.MULTILINE)
+_VERSION_SQL = b"SELECT coalesce(max(version), 0), coalesce(max(needs), 0) FROM memorist.migrations"
 
 
 class Server(NamedTuple):
     """Holds the server's answers about itself, the connecting user's rights and the schema, in the same order as
-    `_LOOK`."""
+    `_STATE_SQL`."""
 
     version: int
     encoding: str
@@ -73,12 +73,12 @@ def migrations() -> list[Migration]:
 
 async def look(session: Session) -> Server:
     """Ask the server for its version, the user's rights and the version of the schema."""
-    server = Server(*(await session.query(_LOOK))[0])
+    server = Server(*(await session.query(_STATE_SQL))[0])
     if not server.recorded:
         return server
     # A statement that names a missing table fails as a whole, so the version needs a statement of its own.
     try:
-        schema, needs = (await session.query(_VERSION))[0]
+        schema, needs = (await session.query(_VERSION_SQL))[0]
     except SchemaError as cause:
         raise SchemaError(f"user {server.user} may not read the tables; grant it {APP}") from cause
     return server._replace(schema=schema, needs=needs)
@@ -149,7 +149,7 @@ def _script(migration: Migration, partitions: int) -> str:
     # Another process may have applied the migration while this one waited for the lock, so the script looks again.
     unseen = f"NOT EXISTS (SELECT FROM memorist.migrations WHERE version = {number})"
     record = f"INSERT INTO memorist.migrations (version, name, needs) VALUES ({number}, '{name}', {migration.needs});"
-    return once(unseen, add_partitions(migration.sql, partitions) if partitions else migration.sql, record)
+    return make_once_script(unseen, add_partitions(migration.sql, partitions) if partitions else migration.sql, record)
 
 
 def add_partitions(sql: str, partitions: int) -> str:
@@ -165,12 +165,12 @@ def add_partitions(sql: str, partitions: int) -> str:
         )
         return f"CREATE TABLE memorist.{name} ({columns}\n) PARTITION BY HASH (org);\n{parts}"
 
-    return _TABLE.sub(split, sql)
+    return _CREATE_TABLE.sub(split, sql)
 
 
 async def _run(session: Session, sql: str) -> None:
     try:
-        await patiently(session, sql)
+        await run_patiently(session, sql)
     except Failed as failed:
         if failed.state == "53200":
             raise StoreError(

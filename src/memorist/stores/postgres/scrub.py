@@ -16,7 +16,7 @@ from ..base import Scrubbed
 from .pipeline import Failed, Lost
 from .session import Session
 
-_TABLES = b"""
+_TABLES_SQL = b"""
 SELECT relname::text, pg_has_role(relowner, 'USAGE') FROM pg_class
 WHERE relnamespace = 'memorist'::regnamespace AND relkind = 'r' AND relname <> 'migrations' ORDER BY relname
 """
@@ -24,7 +24,7 @@ _NOT_ALLOWED_SQLSTATE = "42501"
 _MAX_LOG_SWITCHES = 20
 # Counts the segments of the write-ahead log after and before the current one. Earlier segments contain old rows. Later
 # ones are recycled segments, renamed for future use, which still have their old content.
-_SEGMENTS = """
+_SEGMENTS_SQL = """
 SELECT count(*) FILTER (WHERE name > pg_walfile_name(pg_current_wal_lsn())),
        count(*) FILTER (WHERE name < pg_walfile_name(pg_current_wal_lsn()))
 FROM pg_ls_waldir() WHERE name ~ '^[0-9A-F]{24}$'
@@ -34,7 +34,7 @@ FROM pg_ls_waldir() WHERE name ~ '^[0-9A-F]{24}$'
 async def scrub(session: Session, runtime: Runtime) -> Scrubbed:
     """Rewrite all of our tables, then remove the log that still contains the dead rows, if this user is allowed to do
     so."""
-    tables = await session.query(_TABLES)
+    tables = await session.query(_TABLES_SQL)
     if not all(owned for _, owned in tables):
         raise Unsupported("only the owner of the tables can rewrite them; run `memorist scrub` as that user")
     for name, _ in tables:
@@ -80,7 +80,7 @@ async def _until_one_segment(session: Session, runtime: Runtime) -> Scrubbed:
     """
     waiting = old = 0
     for tries in range(1, _MAX_LOG_SWITCHES + 1):
-        waiting = int((await _row(session, _SEGMENTS))[0])
+        waiting = int((await _row(session, _SEGMENTS_SQL))[0])
         # A switch fills the rest of the segment with zeros. Directly after another switch it has no effect, so a
         # message is written in between.
         for _ in range(min(waiting, 200) + 1):
@@ -88,7 +88,7 @@ async def _until_one_segment(session: Session, runtime: Runtime) -> Scrubbed:
             await _statement(session, "SELECT pg_switch_wal()")
         for _ in range(2):
             await _statement(session, "CHECKPOINT")
-        waiting, old = (int(count) for count in await _row(session, _SEGMENTS))
+        waiting, old = (int(count) for count in await _row(session, _SEGMENTS_SQL))
         if not waiting and not old:
             return Scrubbed(["write-ahead log"])
         await runtime.sleep(pause(tries, first=0.02, longest=1.0))

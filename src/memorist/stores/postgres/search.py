@@ -28,11 +28,11 @@ INDEXED_DIMENSIONS = (256, 384, 512, 768, 1024, 1536)
 INDEX_TUPLES = 60_000
 """The maximum number of entries that an index search examines to find enough that pass a filter."""
 _SIZE_SECONDS = 30.0
-_SIZE = (
+_SIZE_SQL = (
     b"SELECT count(*), (SELECT reltuples::bigint FROM pg_class WHERE oid = memorist.entries_of($1)) "
     b"FROM (SELECT FROM memorist.entries WHERE org = $1 AND ns = $2 LIMIT $3) AS counted"
 )
-_COUNTS = b"SELECT * FROM memorist.count_terms($1, $2::text[])"
+_TERM_COUNTS_SQL = b"SELECT * FROM memorist.count_terms($1, $2::text[])"
 _FIRST_FILTER_PARAMETER = 8
 """The number of a filter's first parameter; both searches have seven parameters of their own."""
 # By itself, an HNSW search stops after `ef_search` candidates, even if a filter rejects all of them. An iterative scan
@@ -73,7 +73,7 @@ class Search:
         text."""
         if not terms:
             return {}
-        reply = await self._session.read(org, Step(_COUNTS, [cell(ns), array_cell(terms)]))
+        reply = await self._session.read(org, Step(_TERM_COUNTS_SQL, [cell(ns), array_cell(terms)]))
         return dict(reply.rows)
 
     async def near(
@@ -121,7 +121,7 @@ class Search:
         estimate = self._sizes.get((org, ns))
         if estimate is not None and at - estimate[0] < _SIZE_SECONDS:
             return estimate[1]
-        reply = await self._session.read(org, Step(_SIZE, [cell(org), cell(ns), cell(20 * MAX_EXACT_ENTRIES)]))
+        reply = await self._session.read(org, Step(_SIZE_SQL, [cell(org), cell(ns), cell(20 * MAX_EXACT_ENTRIES)]))
         size, everything = reply.rows[0]
         if len(self._sizes) > 10_000:  # a server may see any number of namespaces, so bound the memory
             self._sizes.clear()
@@ -163,7 +163,7 @@ async def _passing(
 def _condition(only: EntryFilter) -> Condition:
     """Return a filter as SQL over the entry `t`, without its kinds, for which both statements have a parameter."""
     if not only.beyond_kinds:
-        return _NONE
+        return _NO_CONDITION
     parts: list[str] = []
     cells: list[Cell] = []
     for sign, bound in ((">", only.after), ("<", only.before)):
@@ -187,7 +187,7 @@ def _text_sql(condition: Condition) -> bytes:
     condition.
     """
     # Without a condition, every ranked entry passes, so the ranking itself can stop at the limit.
-    limit = "$6" if condition == _NONE else "NULL"
+    limit = "$6" if condition == _NO_CONDITION else "NULL"
     key = "t.org = $7 AND t.ns = $1 AND t.kind = r.kind AND t.parent = r.parent AND t.id = r.id"
     return (
         f"SELECT e.* FROM memorist.search_terms($1, $2::text[], $3::text[], $4, $5, {limit}) "
@@ -215,7 +215,7 @@ def _near_sql(width: int, indexed: bool, home: str, condition: Condition) -> byt
     key = "t.org = $1 AND t.ns = $2 AND t.kind = best.kind AND t.parent = best.parent AND t.id = best.id"
     return (
         f"WITH here AS MATERIALIZED ({inner}), best AS MATERIALIZED ({best}) "
-        f"SELECT d, e.* FROM best {_look_up(key, _NONE)} ORDER BY d, e.kind, e.parent, e.id"
+        f"SELECT d, e.* FROM best {_look_up(key, _NO_CONDITION)} ORDER BY d, e.kind, e.parent, e.id"
     ).encode()
 
 
@@ -229,4 +229,4 @@ def _look_up(key: str, condition: Condition) -> str:
     return f"CROSS JOIN LATERAL ({rows} WHERE {key} AND {condition.sql} OFFSET 0) AS e"
 
 
-_NONE = Condition("", "true", [], True)
+_NO_CONDITION = Condition("", "true", [], True)

@@ -344,7 +344,8 @@ def claim_sql() -> bytes:
     )
     back = ", ".join(f"j.{_q(column.name)}" for column in codec(Job).columns)
     return (
-        f"WITH ready AS ({due.format(_READY)}), left_behind AS ({due.format(_LEFT)}), picked AS ("
+        f"WITH ready AS ({due.format(_READY_CONDITION)}), "
+        f"left_behind AS ({due.format(_ABANDONED_CONDITION)}), picked AS ("
         "SELECT * FROM ready UNION ALL SELECT * FROM left_behind ORDER BY run_at, ns, item LIMIT $5) "
         "UPDATE memorist.jobs j SET status = 'running', attempts = j.attempts + 1, owner = $2, "
         "leased_until = $3::bigint + $4::bigint, updated_at = $3, version = j.version + 1 FROM picked p "
@@ -352,5 +353,5 @@ def claim_sql() -> bytes:
     ).encode()
 
 
-_READY = "j.status = 'ready' AND j.run_at <= $3"
-_LEFT = "j.status = 'running' AND j.leased_until <= $3"
+_READY_CONDITION = "j.status = 'ready' AND j.run_at <= $3"
+_ABANDONED_CONDITION = "j.status = 'running' AND j.leased_until <= $3"

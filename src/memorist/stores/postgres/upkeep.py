@@ -25,7 +25,7 @@ _INDEX_LOCK_ID = 7_265_636_812
 _BUSY_SQLSTATE = "MM010"
 # Try the lock without waiting. CREATE INDEX CONCURRENTLY waits for every open transaction, including one that waits
 # here, and the server would not detect that deadlock.
-_HOLD = f"""
+_HOLD_LOCK_SQL = f"""
 BEGIN;
 SET LOCAL idle_in_transaction_session_timeout = 0;
 DO $memorist$ BEGIN
@@ -36,7 +36,7 @@ END $memorist$;
 """
 
 
-def once(condition: str, sql: str, record: str = "") -> str:
+def make_once_script(condition: str, sql: str, record: str = "") -> str:
     """Return a script that runs `sql` once. It acquires the advisory lock first, and does nothing if `condition` is
     false by then. `record` is PL/pgSQL that runs after it."""
     # Another migration may take long, so the wait for the advisory lock is unlimited. Later locks are on tables in use,
@@ -64,7 +64,7 @@ COMMIT;
 """
 
 
-async def patiently(session: Session, *sql: str) -> None:
+async def run_patiently(session: Session, *sql: str) -> None:
     """Run scripts on one connection. As long as a lock timeout shows that a table is locked by others, all of them are
     repeated with back-off."""
     tries, until = 0, time.monotonic() + RETRY_SECONDS
@@ -86,7 +86,7 @@ async def only_builder(session: Session) -> AsyncIterator[bool]:
     async with separate_connection(session.options, session.runtime) as connection:
         ours = True
         try:
-            await run_script(connection, session.runtime, _HOLD)
+            await run_script(connection, session.runtime, _HOLD_LOCK_SQL)
         except Failed as failed:
             if failed.state != _BUSY_SQLSTATE:
                 raise StoreError(f"a migration could not begin ({failed.state})") from failed

@@ -15,38 +15,38 @@ from ...errors import StoreUnavailable
 from .pipeline import Failed, Lost, Step, cell
 from .search import INDEXED_DIMENSIONS
 from .session import Session
-from .upkeep import LOCK_TIMEOUT_MS, UPKEEP, once, only_builder, patiently
+from .upkeep import LOCK_TIMEOUT_MS, UPKEEP, make_once_script, only_builder, run_patiently
 
 MAX_ENTRIES_AT_ONCE = 10_000
 """The maximum number of entries copied in a single transaction."""
 BATCH_ENTRIES = 500
 """The number of entries of a large table to copy per transaction."""
 _FILE = Path(__file__).parent / "migrations" / "vectors.sql"
-_COLUMN = "SELECT FROM pg_attribute WHERE attrelid = to_regclass('memorist.entries') AND attname = 'embedding'"
-_AVAILABLE = b"SELECT count(*) FROM pg_available_extensions WHERE name = 'vector'"
-_MANY = (
-    f"SELECT count(*) > $1::bigint OR EXISTS ({_COLUMN}) "
+_COLUMN_SQL = "SELECT FROM pg_attribute WHERE attrelid = to_regclass('memorist.entries') AND attname = 'embedding'"
+_AVAILABLE_SQL = b"SELECT count(*) FROM pg_available_extensions WHERE name = 'vector'"
+_MANY_ROWS_SQL = (
+    f"SELECT count(*) > $1::bigint OR EXISTS ({_COLUMN_SQL}) "
     "FROM (SELECT FROM memorist.entries LIMIT $1::bigint + 1) AS counted"
 ).encode()
-_KEY = "org, ns, kind, parent, id"
+_KEY_COLUMNS = "org, ns, kind, parent, id"
 # Setting `vector` to itself fires the trigger that fills `embedding`.
-_COPY = f"""
+_COPY_SQL = f"""
 WITH page AS MATERIALIZED (
-  SELECT {_KEY}, embedding IS NULL AND length(vector) > 4 AS wanted FROM memorist.entries
-  WHERE ({_KEY}) > ($1, $2, $3, $4, $5) ORDER BY {_KEY} LIMIT {BATCH_ENTRIES}
+  SELECT {_KEY_COLUMNS}, embedding IS NULL AND length(vector) > 4 AS wanted FROM memorist.entries
+  WHERE ({_KEY_COLUMNS}) > ($1, $2, $3, $4, $5) ORDER BY {_KEY_COLUMNS} LIMIT {BATCH_ENTRIES}
 ), copied AS (
   UPDATE memorist.entries AS e SET vector = e.vector FROM page AS p
   WHERE p.wanted AND (e.org, e.ns, e.kind, e.parent, e.id) = (p.org, p.ns, p.kind, p.parent, p.id)
 )
-SELECT {_KEY} FROM page ORDER BY org DESC, ns DESC, kind DESC, parent DESC, id DESC LIMIT 1
+SELECT {_KEY_COLUMNS} FROM page ORDER BY org DESC, ns DESC, kind DESC, parent DESC, id DESC LIMIT 1
 """.encode()
-_FILL = (
+_FILL_SQL = (
     "PERFORM set_config('memorist.upkeep', 'on', true);"
     "UPDATE memorist.entries SET vector = vector WHERE length(vector) > 4;"
     "PERFORM set_config('memorist.upkeep', 'off', true);"
 )
-_PARTS = b"SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = 'memorist.entries'::regclass"
-_INVALID = (
+_PARTITIONS_SQL = b"SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = 'memorist.entries'::regclass"
+_INVALID_INDEXES_SQL = (
     b"SELECT c.oid::regclass::text FROM pg_index x JOIN pg_class c ON c.oid = x.indexrelid "
     b"WHERE NOT x.indisvalid AND c.relkind = 'i' AND c.relnamespace = 'memorist'::regnamespace"
 )
@@ -55,22 +55,24 @@ _log = logging.getLogger("memorist.postgres")
 
 async def add_vectors(session: Session, home: str | None) -> bool:
     """Create the copy and its indexes. Return False if this is impossible or another process is already doing it."""
-    if not (await session.query(_AVAILABLE))[0][0]:
+    if not (await session.query(_AVAILABLE_SQL))[0][0]:
         return False
     schema = '"' + (home or "public").replace('"', '""') + '"'
-    missing, column = f"NOT EXISTS ({_COLUMN})", _FILE.read_text(encoding="utf-8").replace("public", schema)
+    missing, column = f"NOT EXISTS ({_COLUMN_SQL})", _FILE.read_text(encoding="utf-8").replace("public", schema)
     try:
-        many = (await session.run([UPKEEP, Step(_MANY, [cell(MAX_ENTRIES_AT_ONCE)])], repeatable=True))[1].rows[0][0]
+        many = (await session.run([UPKEEP, Step(_MANY_ROWS_SQL, [cell(MAX_ENTRIES_AT_ONCE)])], repeatable=True))[
+            1
+        ].rows[0][0]
         if not many:
             indexes = [
                 f"CREATE INDEX {_index_name(width)} ON memorist.entries {_index_definition(schema, width)};"
                 for width in INDEXED_DIMENSIONS
             ]
-            await patiently(session, once(missing, column, "\n".join([_FILL, *indexes])))
+            await run_patiently(session, make_once_script(missing, column, "\n".join([_FILL_SQL, *indexes])))
             return True
         async with only_builder(session) as ours:
             if ours:
-                await patiently(session, once(missing, column))
+                await run_patiently(session, make_once_script(missing, column))
                 await _copy(session)
                 await _build(session, schema)
             return ours
@@ -88,16 +90,16 @@ async def _copy(session: Session) -> None:
     # that are still empty.
     last: tuple[str, ...] | None = ("", "", "", "", "")
     while last is not None:
-        step = Step(_COPY, [cell(value) for value in last])
+        step = Step(_COPY_SQL, [cell(value) for value in last])
         rows = (await session.run([UPKEEP, step], repeatable=True))[1].rows
         last = rows[0] if rows else None
 
 
 async def _build(session: Session, schema: str) -> None:
     """Build the indexes concurrently, partition by partition if the table has partitions."""
-    for (name,) in await session.query(_INVALID):  # left by an interrupted build
+    for (name,) in await session.query(_INVALID_INDEXES_SQL):  # left by an interrupted build
         await _run_alone(session, f"DROP INDEX CONCURRENTLY IF EXISTS {name}")
-    parts = [name for (name,) in await session.query(_PARTS)]
+    parts = [name for (name,) in await session.query(_PARTITIONS_SQL)]
     # Keep this order: `schema.look` takes the last index as the sign that all of them are built.
     for width in INDEXED_DIMENSIONS:
         index, what = _index_name(width), _index_definition(schema, width)
@@ -116,7 +118,7 @@ async def _build(session: Session, schema: str) -> None:
 async def _run_alone(session: Session, statement: str) -> None:
     # A concurrent build waits for old transactions, but nothing waits for it, so it needs no lock timeout.
     limit = 0 if "CONCURRENTLY" in statement else LOCK_TIMEOUT_MS
-    await patiently(session, f"SET statement_timeout = 0; SET lock_timeout = {limit}", statement)
+    await run_patiently(session, f"SET statement_timeout = 0; SET lock_timeout = {limit}", statement)
 
 
 def _index_name(width: int) -> str:

@@ -12,7 +12,7 @@ from ...values import JsonObject
 from .connection import Client
 
 RISKS = ("warn", "refuse", "ignore")
-_WANTED = ("appendonly", "appendfsync", "maxmemory-policy", "save")
+_CHECKED_SETTINGS = ("appendonly", "appendfsync", "maxmemory-policy", "save")
 
 
 class DurabilityWarning(UserWarning):
@@ -39,7 +39,7 @@ async def check(client: Client, *, durability: str, on_risk: str) -> None:
 async def read_settings(client: Client) -> list[tuple[str, dict[str, str] | None]]:
     """Return each server's settings, or None if the server does not reveal them."""
     # Many hosted servers do not allow CONFIG. That is a risk to report, not a failure.
-    replies = await client.everywhere("CONFIG GET", *_WANTED)
+    replies = await client.ask_everywhere("CONFIG GET", *_CHECKED_SETTINGS)
     return [(name, None if isinstance(reply, ResponseError) else reply) for name, reply in replies]
 
 
@@ -72,5 +72,5 @@ def risks(name: str, settings: dict[str, str] | None, durability: str) -> list[s
 
 async def read_info(client: Client, section: str) -> list[tuple[str, JsonObject]]:
     """Return each server's INFO as pairs, or no pairs if the server refuses."""
-    replies = await client.everywhere("INFO", section)
+    replies = await client.ask_everywhere("INFO", section)
     return [(name, {} if isinstance(reply, ResponseError) else reply) for name, reply in replies]

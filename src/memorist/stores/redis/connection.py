@@ -101,7 +101,7 @@ class Client:
         """Return the reply to an idempotent command. It is sent once more if the connection breaks."""
         return await self._send(_Request(key, command))
 
-    async def many(self, commands: Sequence[tuple[bytes, Sequence[object]]]) -> list[Any]:
+    async def ask_many(self, commands: Sequence[tuple[bytes, Sequence[object]]]) -> list[Any]:
         """Return replies to idempotent commands on several keys, in one round trip per server that owns some of
         them.
         """
@@ -113,7 +113,7 @@ class Client:
             for (key, command), reply in zip(commands, replies, strict=True)
         ]
 
-    async def everywhere(self, *command: object) -> list[tuple[str, Any]]:
+    async def ask_everywhere(self, *command: object) -> list[tuple[str, Any]]:
         """Return the name of each server that contains data, with the server's reply or refusal."""
         return [(self.name(address), await self.ask(address, *command)) for address in await self.servers()]
 

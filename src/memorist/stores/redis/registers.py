@@ -23,17 +23,17 @@ from .keys import EMPTY_KEY, ENDING_KEY, ENDING_SEEN_KEY, ORGS_KEY, WORK_KEY, ba
 from .rows import Argument, expiring_tables
 from .scripts import DONE, ENDING_ENTER, ENDING_LEAVE, RETIRE
 
-KEEP_SECONDS = 300.0
+MIN_ENTRY_SECONDS = 300.0
 SWEEP_SECONDS = 24 * 3600.0
 SWEEP_PART_SECONDS = 0.5
 """After this time, a sweep for expiries stops at the end of a page and continues at the next purge."""
-LEAVE_SECONDS = 30.0
+LEAVE_INTERVAL_SECONDS = 30.0
 ORGS_PER_LOOK = 2_000
 """The number of orgs in the register to check in one round trip."""
 DUE_ORGS = 1000
 """The number of orgs that `purge` reads from the register at a time."""
 _MAX_REMEMBERED_ORGS = 10_000
-_SWEPT = b""
+_SWEPT_MARKER = b""
 """A member that is not the name of an org. Its presence (or its score) shows that the register has been swept."""
 
 
@@ -90,7 +90,7 @@ class OrgRegister(_Register):
 
     async def _send_entry(self, org: str, score: int) -> None:
         # First remove the note that the org is empty, so that retire.lua starts its waiting period again.
-        await self._client.many([(EMPTY_KEY, ["ZREM", EMPTY_KEY, org]), (ORGS_KEY, ["SADD", ORGS_KEY, org])])
+        await self._client.ask_many([(EMPTY_KEY, ["ZREM", EMPTY_KEY, org]), (ORGS_KEY, ["SADD", ORGS_KEY, org])])
 
     async def holders(self, mark: bytes, tables: Sequence[bytes]) -> list[str]:
         """Return the orgs in which any of these sorted sets exist. Orgs that have none are removed later."""
@@ -110,12 +110,12 @@ class OrgRegister(_Register):
         following, members = await self._client.command(ORGS_KEY, "SSCAN", ORGS_KEY, cursor, "COUNT", ORGS_PER_LOOK)
         orgs = sorted(bytes(member).decode() for member in members)
         bases = [base_of(org) for org in orgs]
-        counts = await self._client.many(
+        counts = await self._client.ask_many(
             [(base, ["EXISTS", *[base + mark + table for table in tables]]) for base in bases]
         )
         empty = [org for org, count in zip(orgs, counts, strict=True) if not count]
         if retire and empty:
-            times = [b"%.3f" % time.time(), b"%.3f" % (time.time() - KEEP_SECONDS)]
+            times = [b"%.3f" % time.time(), b"%.3f" % (time.time() - MIN_ENTRY_SECONDS)]
             await self._client.script(RETIRE, ORGS_KEY, [*times, *empty], write=False)
         return int(following), [org for org, count in zip(orgs, counts, strict=True) if count]
 
@@ -139,10 +139,10 @@ class WorkRegister(_Register):
     async def orgs(self) -> list[str]:
         """Return the orgs that may have jobs."""
         members = await self._client.command(WORK_KEY, "ZRANGE", WORK_KEY, 0, -1)
-        orgs = {bytes(member).decode() for member in members if member != _SWEPT}
+        orgs = {bytes(member).decode() for member in members if member != _SWEPT_MARKER}
         is_stale = self._swept_at is not None and time.monotonic() - self._swept_at > SWEEP_SECONDS
         # A register without the marker has never been swept, or it was lost in a flush.
-        if is_stale or self._cursor or _SWEPT not in members:
+        if is_stale or self._cursor or _SWEPT_MARKER not in members:
             orgs.update(await self._sweep())
         self._swept_at = self._swept_at or time.monotonic()
         return sorted(orgs)
@@ -154,7 +154,7 @@ class WorkRegister(_Register):
         entries = [part for org in orgs for part in (now, org)]
         # Only after the last page: a register with this marker counts as complete.
         if not self._cursor:
-            entries += [b"+inf", _SWEPT]
+            entries += [b"+inf", _SWEPT_MARKER]
             self._swept_at = time.monotonic()
         if entries:
             await self._client.command(WORK_KEY, "ZADD", WORK_KEY, *entries)
@@ -163,14 +163,14 @@ class WorkRegister(_Register):
     async def leave(self, orgs: Collection[str]) -> None:
         """Remove orgs in which a worker has found no due jobs, if they have no jobs at all."""
         # Not after every claim, because this takes two requests.
-        if time.monotonic() - self._left_at < LEAVE_SECONDS:
+        if time.monotonic() - self._left_at < LEAVE_INTERVAL_SECONDS:
             return
         self._left_at = time.monotonic()
         orgs = sorted(orgs)
-        counts = await self._client.many([(base_of(org), ["EXISTS", base_of(org) + b"@jobs"]) for org in orgs])
+        counts = await self._client.ask_many([(base_of(org), ["EXISTS", base_of(org) + b"@jobs"]) for org in orgs])
         without_jobs = [org for org, count in zip(orgs, counts, strict=True) if not count]
         if without_jobs:
-            entered_before = b"%.3f" % (time.time() - KEEP_SECONDS)
+            entered_before = b"%.3f" % (time.time() - MIN_ENTRY_SECONDS)
             await self._client.script(DONE, WORK_KEY, [entered_before, *without_jobs], write=False)
 
 
@@ -203,7 +203,7 @@ class ExpiryRegister(_Register):
         many orgs, each call handles only some of them, so that no purge takes long."""
         began = time.monotonic()
         if not self._cursor:
-            last = await self._client.command(ENDING_KEY, "ZSCORE", ENDING_SEEN_KEY, _SWEPT)
+            last = await self._client.command(ENDING_KEY, "ZSCORE", ENDING_SEEN_KEY, _SWEPT_MARKER)
             if last is not None and time.time() - float(last) < SWEEP_SECONDS:
                 return
         now = b"%.3f" % time.time()
@@ -213,7 +213,7 @@ class ExpiryRegister(_Register):
                 # An expiry in the past makes the next purge visit the org, which finds out its real one.
                 await self._client.script(ENDING_ENTER, ENDING_KEY, [now, 0, org], write=False)
             if not self._cursor:
-                await self._client.command(ENDING_KEY, "ZADD", ENDING_SEEN_KEY, now, _SWEPT)
+                await self._client.command(ENDING_KEY, "ZADD", ENDING_SEEN_KEY, now, _SWEPT_MARKER)
                 return
             if time.monotonic() - began > SWEEP_PART_SECONDS:
                 return
@@ -225,8 +225,8 @@ class ExpiryRegister(_Register):
         for org, _ in ends:
             # The register may contain a later expiry from now on, so the next writer must enter its row again.
             self._entered.pop(org, None)
-        next_visit = now + int(KEEP_SECONDS * 1e6)
-        args: list[Argument] = [b"%.3f" % (time.time() - KEEP_SECONDS), next_visit]
+        next_visit = now + int(MIN_ENTRY_SECONDS * 1e6)
+        args: list[Argument] = [b"%.3f" % (time.time() - MIN_ENTRY_SECONDS), next_visit]
         for pair in ends:
             args += pair
         await self._client.script(ENDING_LEAVE, ENDING_KEY, args, write=False)

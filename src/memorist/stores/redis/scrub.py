@@ -17,8 +17,8 @@ from ..base import Scrubbed
 from .connection import Client
 from .nodes import Server, info_of, servers_of, until
 
-_BUSY = ("aof_rewrite_in_progress", "aof_rewrite_scheduled", "rdb_bgsave_in_progress")
-_LOGS = (("SLOWLOG", "RESET"), *(("COMMANDLOG", "RESET", log) for log in ("large-request", "large-reply")))
+_BUSY_FIELDS = ("aof_rewrite_in_progress", "aof_rewrite_scheduled", "rdb_bgsave_in_progress")
+_LOG_RESETS = (("SLOWLOG", "RESET"), *(("COMMANDLOG", "RESET", log) for log in ("large-request", "large-reply")))
 
 
 async def scrub(client: Client, runtime: Runtime) -> Scrubbed:
@@ -53,7 +53,7 @@ async def scrub(client: Client, runtime: Runtime) -> Scrubbed:
 async def _empty_logs(client: Client, server: Server) -> Scrubbed:
     """Empty the logs in which a server keeps the arguments of slow or large commands."""
     refused = []
-    for reset in _LOGS:
+    for reset in _LOG_RESETS:
         reply = await client.ask(server.address, *reset)
         # Only Valkey has COMMANDLOG. A server that does not know the command keeps no such log.
         if isinstance(reply, ResponseError) and "unknown command" not in str(reply).lower():
@@ -93,4 +93,6 @@ async def _start(client: Client, runtime: Runtime, server: Server, command: str)
 async def _wait_until_idle(client: Client, runtime: Runtime, server: Server) -> JsonObject:
     """Wait until a server is not writing files, then return its INFO."""
     complaint = "Redis is still rewriting its files; deleted bytes may be left in the old ones"
-    return await until(client, runtime, server, lambda info: all(info.get(name) != 1 for name in _BUSY), complaint)
+    return await until(
+        client, runtime, server, lambda info: all(info.get(name) != 1 for name in _BUSY_FIELDS), complaint
+    )

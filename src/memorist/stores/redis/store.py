@@ -215,7 +215,7 @@ class RedisStore:
         # Orgs are in different slots, so no script can see the jobs of all. Ask each org when its jobs became due, and
         # then lease only from the orgs with the oldest ones.
         look = _claim_arguments(queue, owner, now, lease, 0, limit)
-        replies = await self._client.many([(base_of(name), CLAIM.command(base_of(name), look)) for name in orgs])
+        replies = await self._client.ask_many([(base_of(name), CLAIM.command(base_of(name), look)) for name in orgs])
         due = [(bytes(rank), name) for name, ranks in zip(orgs, replies, strict=True) for rank in ranks]
         await self._work.leave(set(orgs) - {name for _, name in due})
         # No lease was taken yet, so another worker may claim these jobs first. `_claim` then returns fewer of them.

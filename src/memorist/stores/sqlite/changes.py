@@ -32,30 +32,30 @@ from ..refusals import counter_overflow, no_thread, not_an_integer, wrong_versio
 from .search import add_text
 from .statements import delete_range_sql, statements
 
-_GROW = (
+_GROW_SQL = (
     "UPDATE threads SET length = length + ?, tokens = tokens + ?, updated_at = ?, version = version + 1 "
     "WHERE org = ? AND id = ? AND (expires_at IS NULL OR expires_at > ?) AND ns = coalesce(?, ns) "
     "RETURNING length, expires_at"
 )
-_SEEN = (
+_RECEIPT_SQL = (
     "SELECT r.first, r.count FROM receipts r JOIN threads t ON t.org = r.org AND t.id = r.thread "
     'WHERE r.org = ? AND r.thread = ? AND r."key" = ? AND (t.expires_at IS NULL OR t.expires_at > ?) '
     "AND t.ns = coalesce(?, t.ns)"
 )
-_MESSAGE = codec(Message)
-_ORG, _THREAD, _SEQ, _EXPIRES = (_MESSAGE.position_of[name] for name in ("org", "thread", "seq", "expires_at"))
-_ADD = statements(Message).insert
+_MESSAGE_CODEC = codec(Message)
+_ORG, _THREAD, _SEQ, _EXPIRES = (_MESSAGE_CODEC.position_of[name] for name in ("org", "thread", "seq", "expires_at"))
+_INSERT_SQL = statements(Message).insert
 
 
 def encode_changes(changes: Sequence[Change]) -> list[object]:
     """Encode the rows of each change before the transaction begins, so that invalid input raises an error before a lock
     is acquired."""
-    return [_ENCODE[type(change)](change) for change in changes]
+    return [_ENCODERS[type(change)](change) for change in changes]
 
 
 def run_changes(cursor: apsw.Cursor, changes: Sequence[Change], rows: Sequence[object], now: int) -> list[ChangeResult]:
     """Run the changes inside the open transaction, and return one result per change."""
-    return [_RUN[type(change)](cursor, change, row, now) for change, row in zip(changes, rows, strict=True)]
+    return [_RUNNERS[type(change)](cursor, change, row, now) for change, row in zip(changes, rows, strict=True)]
 
 
 def lease(cursor: apsw.Cursor, job: Job, owner: str, now: int, length: int) -> Job:
@@ -68,7 +68,7 @@ def lease(cursor: apsw.Cursor, job: Job, owner: str, now: int, length: int) -> J
 def _append(cursor: apsw.Cursor, change: Append, rows: list[Row], now: int) -> Appended:
     if change.key is not None:
         # The join with the live thread keeps a replay from returning the numbers of a deleted thread.
-        seen: Any = cursor.execute(_SEEN, (change.org, change.thread, change.key, now, change.ns)).fetchone()
+        seen: Any = cursor.execute(_RECEIPT_SQL, (change.org, change.thread, change.key, now, change.ns)).fetchone()
         if seen is not None:
             return Appended(seen[0], seen[1], replayed=True)
     count, tokens = len(rows), 0
@@ -76,7 +76,7 @@ def _append(cursor: apsw.Cursor, change: Append, rows: list[Row], now: int) -> A
         tokens += message.tokens or 0
     values = (count, tokens, to_micros(change.at), change.org, change.thread, now, change.ns)
     # BEGIN IMMEDIATE has locked the file for writing, so no other writer can assign these numbers before the commit.
-    grown = cursor.execute(_GROW, values).fetchone()
+    grown = cursor.execute(_GROW_SQL, values).fetchone()
     if grown is None:
         raise no_thread(change)
     length, expires = grown
@@ -85,8 +85,8 @@ def _append(cursor: apsw.Cursor, change: Append, rows: list[Row], now: int) -> A
         cells: list[object] = list(row)
         cells[_ORG], cells[_THREAD], cells[_SEQ], cells[_EXPIRES] = change.org, change.thread, seq, expires
         # The checksum covers the cells that the store assigns, so it is computed last.
-        cells.append(_MESSAGE.sum(cells))
-        cursor.execute(_ADD, cells)
+        cells.append(_MESSAGE_CODEC.sum(cells))
+        cursor.execute(_INSERT_SQL, cells)
         seq += 1
     if change.key is not None:
         receipt = Receipt(
@@ -218,10 +218,10 @@ def _put_row(change: Put) -> Row | None:
 
 
 def _message_rows(change: Append) -> list[Row]:
-    return [_MESSAGE.encode(message) for message in change.messages]
+    return [_MESSAGE_CODEC.encode(message) for message in change.messages]
 
 
-_ENCODE: dict[type, Callable[[Any], object]] = {
+_ENCODERS: dict[type, Callable[[Any], object]] = {
     Append: _message_rows,
     Put: _put_row,
     Load: _record_row,
@@ -230,7 +230,7 @@ _ENCODE: dict[type, Callable[[Any], object]] = {
     DeleteRange: _no_row,
     Expect: _no_row,
 }
-_RUN: dict[type, Callable[[apsw.Cursor, Any, Any, int], Any]] = {
+_RUNNERS: dict[type, Callable[[apsw.Cursor, Any, Any, int], Any]] = {
     Append: _append,
     Put: _put,
     Load: _load,

@@ -21,10 +21,14 @@ from .files import create_file, directory_lock, make_ballast, refuse_strangers
 from .schema import migrate
 
 T = TypeVar("T")
-_UNKNOWN = "the disk failed while committing; read back before writing it again"
+_UNKNOWN_OUTCOME = "the disk failed while committing; read back before writing it again"
 """After a failed fsync, only a later read can show whether the pages were written."""
-_MOVED = "the file was deleted or replaced while it was open: what was written is not in the file that lies there now"
-_CLOSED = "the parent process closed the file while this one was forked from it; open the memory again in the child"
+_FILE_MOVED = (
+    "the file was deleted or replaced while it was open: what was written is not in the file that lies there now"
+)
+_CLOSED_BY_FORK = (
+    "the parent process closed the file while this one was forked from it; open the memory again in the child"
+)
 _abandoned: list[object] = []
 """Connections inherited through a fork. The child keeps them referenced, unused and open, because closing them would
 break the parent's connections."""
@@ -154,9 +158,9 @@ class Connections:
                 fcntl.lockf(handle, fcntl.LOCK_SH | fcntl.LOCK_NB, length, start)
             # A different -shm file means that the parent closed the database, and deleted its log, before we had the
             # lock.
-            self._stale = "" if os.fstat(handle).st_ino == self._shm else _CLOSED
+            self._stale = "" if os.fstat(handle).st_ino == self._shm else _CLOSED_BY_FORK
         except OSError:
-            self._stale = _CLOSED
+            self._stale = _CLOSED_BY_FORK
 
     def _after_fork(self) -> None:
         if self._stale:
@@ -223,7 +227,7 @@ class Connections:
     def _set_up(self, connection: apsw.Connection) -> None:
         file = os.stat(self._real)[1:3]
         if self._file not in (None, file):
-            raise StoreUnavailable(_MOVED, path=self._real)
+            raise StoreUnavailable(_FILE_MOVED, path=self._real)
         self._file = file
         # Before the pragmas, because switching to WAL may have to wait for another process.
         connection.set_busy_handler(_patience())
@@ -318,7 +322,7 @@ class Connections:
             except apsw.IOError as cause:
                 # The statement commits by itself, so the disk may have failed before or after the commit record
                 # reached the log.
-                raise UnknownOutcome(_UNKNOWN) from cause
+                raise UnknownOutcome(_UNKNOWN_OUTCOME) from cause
             except apsw.Error as cause:
                 raise translated(cause, "writing") from cause
 
@@ -350,7 +354,7 @@ class Connections:
         """
         cursor.connection.file_control("main", apsw.SQLITE_FCNTL_HAS_MOVED, self._moved_at)
         if self._moved[0]:
-            raise StoreUnavailable(_MOVED, path=self._real)
+            raise StoreUnavailable(_FILE_MOVED, path=self._real)
 
     def _commit(self, cursor: apsw.Cursor) -> None:
         try:
@@ -359,7 +363,7 @@ class Connections:
             # After a failed fsync, Linux marks the pages as clean, so syncing again would report success without
             # writing them. The commit record may or may not have reached the disk.
             self._roll_back(cursor)
-            raise UnknownOutcome(_UNKNOWN) from cause
+            raise UnknownOutcome(_UNKNOWN_OUTCOME) from cause
         except apsw.Error:
             self._roll_back(cursor)
             raise

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 @contextmanager
 def folder_lock(folder: str) -> Iterator[None]:
     """Hold the lock. The system releases it when the process ends, even after a crash."""
-    handle = _opened(folder)
+    handle = _open_lock_file(folder)
     try:
         _lock(handle)
         yield
@@ -25,7 +25,7 @@ if sys.platform == "win32":
     import msvcrt
     import tempfile
 
-    def _opened(folder: str) -> int:
+    def _open_lock_file(folder: str) -> int:
         # Windows cannot open a folder, so an empty file takes its place. It is never removed, because a process that
         # still holds the old file and one that creates a new file would both have the lock.
         name = f"memorist-{zlib.crc32(os.path.normcase(os.path.realpath(folder)).encode()):08x}.lock"
@@ -41,7 +41,7 @@ if sys.platform == "win32":
 
 else:
 
-    def _opened(folder: str) -> int:
+    def _open_lock_file(folder: str) -> int:
         return os.open(folder, os.O_RDONLY)
 
     def _lock(handle: int) -> None:

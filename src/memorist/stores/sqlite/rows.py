@@ -42,7 +42,7 @@ class Reader:
     def _checking(self, record_type: type[Record]) -> Callable[[Row], object]:
         decode, base = codec(record_type).decode, codec(record_type).sum_base
 
-        def checked(row: Row) -> Any:
+        def checked(row: Row) -> object:
             bare = row[:-1]
             # The checksum is compared before anything is decoded: flipped bits may still be valid JSON.
             if base | crc32(pack(bare)) != row[-1]:

@@ -56,7 +56,7 @@ from .rows import Reader
 from .search import search_text, term_counts
 from .statements import column_names, many_sql, scan_sql, statements
 
-_DUE = (
+_DUE_JOBS_SQL = (
     "SELECT {columns} FROM jobs WHERE queue = ? AND status = ? AND {when} <= ? {org} "
     "ORDER BY run_at, org, ns, item LIMIT ?"
 )
@@ -205,7 +205,7 @@ class SqliteStore:
                 return None
             # A checksum proves that a row is intact, but not that the index led to the right one.
             if key_of(row) != key:
-                _misplaced(record_type, key)
+                _raise_misplaced(record_type, key)
             record: R = decode(row)
             return record
         return None
@@ -226,7 +226,7 @@ class SqliteStore:
             return [self._get(record_type, key, now) for key in keys]
         # Use one statement for all keys, because a look-up inside SQLite takes a tenth of the time of a statement from
         # Python. Leading columns that all keys share are bound once instead of being extracted from each key.
-        shared = _shared(keys)
+        shared = _count_shared_columns(keys)
         sql, listed = many_sql(record_type, shared), msgspec.json.encode([key[shared:] for key in keys]).decode()
         bound = (listed, *keys[0][:shared])
         rows: list[Row] = self._connections.read_rows(sql, bound)
@@ -236,7 +236,7 @@ class SqliteStore:
             if expires is None or live(row[expires], now):
                 at = row[-1]
                 if key_of(row) != keys[at]:
-                    _misplaced(record_type, keys[at])
+                    _raise_misplaced(record_type, keys[at])
                 out[at] = decode(row[:-1])
         return out
 
@@ -330,7 +330,7 @@ class SqliteStore:
         def due(cursor: apsw.Cursor) -> list[Job]:
             rows: list[Row] = []
             for status, when in (("ready", "run_at"), ("running", "leased_until")):
-                sql = _DUE.format(columns=columns, when=when, org=scope)
+                sql = _DUE_JOBS_SQL.format(columns=columns, when=when, org=scope)
                 rows += cursor.execute(sql, [queue, status, now, *extra, limit]).fetchall()
             jobs: list[Job] = [codec(Job).decode(row) for row in rows]
             return sorted(jobs, key=lambda job: (job.run_at, job.row_key))[:limit]
@@ -356,7 +356,7 @@ class SqliteStore:
         return self._connections.read(work)
 
 
-def _misplaced(record_type: type[Record], key: Key) -> NoReturn:
+def _raise_misplaced(record_type: type[Record], key: Key) -> NoReturn:
     """Raise the error for a damaged index, which led to a row with a different key (and a correct checksum)."""
     raise CorruptRecord(
         f"an index of {record_type.table.name} points to the wrong row; restore the file from a backup",
@@ -404,7 +404,7 @@ def _expiring_tables() -> list[tuple[str, tuple[str, ...]]]:
     return [(kind.table.name, kind.table.key) for kind in kinds() if "expires_at" in codec(kind).position_of]
 
 
-def _shared(keys: Sequence[Key]) -> int:
+def _count_shared_columns(keys: Sequence[Key]) -> int:
     """Return the number of leading columns, excluding the last one, that are the same in all keys."""
     least, most = min(keys), max(keys)  # a prefix that these two share is shared by all keys between them
     return next((i for i, (a, b) in enumerate(zip(least, most, strict=True)) if a != b), len(least) - 1)

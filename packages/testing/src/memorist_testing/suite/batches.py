@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from memorist import Extraction
 from memorist.errors import Conflict, Forbidden
 from memorist.testing.clock import FakeClock
 
@@ -228,6 +229,53 @@ class BatchTests:
             assert [item.kind for item in await batch.memories.list()] == ["learning"]
             assert [item.kind for item in await ada.memories.list()] == ["fact"]
         assert [item.kind for item in await ada.memories.list()] == ["learning"]
+
+    async def test_a_batch_reads_its_own_profile(self, memory: Any) -> None:
+        async with memory.batch() as batch:
+            await batch.profile.set_preference("ada", "language", "Portuguese")
+            await batch.facts.set(NS, "name", "Ada")
+            assert (await batch.profile.get("ada")).preferences == {"language": "Portuguese"}
+            assert "Ada" in str(await batch.profile.block("ada"))
+            assert await memory.profile.block("ada") == []
+        assert "Ada" in str(await memory.profile.block("ada"))
+
+    async def test_a_batch_invalidates_entities_at_its_commit(self, memory: Any) -> None:
+        loads: list[str] = []
+        await memory.entities.get("customer", "7", loads.append)
+        async with memory.batch() as batch:
+            assert await batch.entities.invalidate("customer", "7") == 1
+            assert await batch.entities.invalidate("customer") == 0
+            await memory.entities.get("customer", "7", loads.append)
+            assert loads == ["7"]
+        await memory.entities.get("customer", "7", loads.append)
+        assert loads == ["7", "7"]
+
+    async def test_a_batch_approves_a_candidate_and_undoes_the_approval(self, open_memory: Any) -> None:
+        memory = open_memory(extract=Extraction(admit="review"))
+        await memory.wait(await memory.threads.append("talk", "I live in Oslo.", create=NS))
+        ada = memory.scope(user="ada")
+        (candidate,) = await ada.review.list()
+        async with ada.batch() as batch:
+            approved = await batch.review.approve(candidate.id)
+            assert (await batch.facts.get("location")).value == "Oslo"
+            assert await batch.review.list() == []
+            assert await ada.facts.get("location") is None
+        async with ada.batch() as batch:
+            assert await batch.memories.undo(approved.id) is None
+            assert [waiting.id for waiting in await batch.review.list()] == [candidate.id]
+            assert await ada.review.list() == []
+        assert await ada.facts.get("location") is None
+        assert [waiting.id for waiting in await ada.review.list()] == [candidate.id]
+
+    async def test_a_batch_undoes_a_request_to_forget(self, open_memory: Any) -> None:
+        memory = open_memory(extract="rules")
+        await memory.wait(await memory.threads.append("talk", "I live in Oslo.", create=NS))
+        [receipt] = await memory.wait(await memory.threads.append("talk", "Please forget that I live in Oslo."))
+        async with memory.batch() as batch:
+            [fact] = await batch.facts.unforget(NS, receipt.ended[-1].removeprefix(f"{NS}/"))
+            assert (fact.value, (await batch.facts.get(NS, "location")).value) == ("Oslo", "Oslo")
+            assert await memory.facts.get(NS, "location") is None
+        assert (await memory.facts.get(NS, "location")).value == "Oslo"
 
     async def test_a_batch_that_fails_leaves_nothing(self, memory: Any) -> None:
         with pytest.raises(ZeroDivisionError):

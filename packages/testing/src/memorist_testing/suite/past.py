@@ -96,6 +96,21 @@ class PastTests:
         [past, *_] = await memory.recall("office", namespaces=NS, kinds=["message"], as_of=then)
         assert (past.id, past.superseded_by) == (now.id, None)
 
+    async def test_statements_are_marked_in_a_namespace_whose_name_contains_a_slash(
+        self, memory: Any, clock: FakeClock
+    ) -> None:
+        ns = f"{NS}/work"
+        [receipt] = await memory.threads.append("talk", "Our office is in Bergen.", create=ns)
+        await memory.facts.set(ns, "office", "Bergen", source=receipt.message.id)
+        await memory.facts.set(NS, "work/office", "a secret of another namespace")
+        then = clock()
+        clock.advance(3600)
+        await memory.facts.set(ns, "office", "Tromsø")
+        [now, *_] = await memory.recall("office", namespaces=ns, kinds=["message"])
+        assert "Tromsø" in now.superseded_by
+        [past, *_] = await memory.recall("office", namespaces=ns, kinds=["message"], as_of=then)
+        assert (past.id, past.superseded_by) == (now.id, None)
+
     async def test_a_profile_is_what_it_was(self, memory: Any, clock: FakeClock) -> None:
         at = await tell(memory, clock)
         learning = await memory.learnings.add("Prefers short answers", user="ada", confidence=0.9)
