@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from ..errors import NotFound
@@ -30,20 +32,10 @@ def memory() -> None:
 @click.option("--after", help="Start after this key.")
 @as_of_option
 @session_of
-def list_(
-    session: Session,
-    namespace: str,
-    prefix: str | None,
-    where: str | None,
-    limit: int | None,
-    after: str | None,
-    as_of: str | None,
-) -> None:
+def list_(session: Session, /, namespace: str, where: str | None, **options: Any) -> None:
     """List the facts in a namespace, such as user:ada, agent:reviewer or global."""
     with session.memory(settle=True) as opened:
-        facts = opened.facts.list(
-            namespace, prefix=prefix, where=read_filter(where), limit=limit, after=after, as_of=as_of
-        )
+        facts = opened.facts.list(namespace, where=read_filter(where), **options)
         session.show(facts, COLUMNS, empty=f"no facts in {namespace}")
 
 
@@ -74,25 +66,13 @@ def get(session: Session, namespace: str, key: str, as_of: str | None) -> None:
 @click.option("--no-index", is_flag=True, help="Hide the fact from recall.")
 @session_of
 def set(
-    session: Session,
-    namespace: str,
-    key: str,
-    value: str,
-    ttl: float | None,
-    confidence: float,
-    source: str | None,
-    expect: int | None,
-    index: tuple[str, ...],
-    no_index: bool,
+    session: Session, /, namespace: str, key: str, value: str, index: tuple[str, ...], no_index: bool, **options: Any
 ) -> None:
     """Write a fact. VALUE is JSON or plain text."""
     from ..gate.passing import MASKED
 
     with session.memory(create=True) as opened:
-        fact = opened.facts.set(
-            namespace, key, read_json(value), ttl=ttl, confidence=confidence, source=source, expect=expect,
-            index=list(index) or not no_index,
-        )  # fmt: skip
+        fact = opened.facts.set(namespace, key, read_json(value), index=list(index) or not no_index, **options)
         masked = fact.metadata.get(MASKED, ())
         session.done(
             {"namespace": fact.ns, "key": fact.key, "version": fact.version, "masked": masked},
