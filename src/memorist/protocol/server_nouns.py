@@ -6,10 +6,9 @@ so that none of them imports the server.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import msgspec
 
@@ -180,14 +179,12 @@ class Watched(msgspec.Struct, frozen=True):
     seen: dict[str, int]
 
 
-class KeyRing(ABC):
+class KeyRing(Protocol):
     """Creates, lists, rotates and revokes the keys of an org."""
 
-    @abstractmethod
     async def me(self) -> Me:
         """Return the org, user and rights of this key."""
 
-    @abstractmethod
     async def create(
         self,
         user: str | None = None,
@@ -200,38 +197,32 @@ class KeyRing(ABC):
     ) -> NewKey:
         """Create a key for this org. Only the answer shows its secret."""
 
-    @abstractmethod
     async def rotate(self, id: str) -> NewKey:
         """Replace the secret of a key.
 
         The old secret stops working immediately on this server, and within 30 seconds on others.
         """
 
-    @abstractmethod
     async def revoke(self, id: str) -> bool:
         """Revoke a key, and end the browser sessions opened with it."""
 
-    @abstractmethod
     async def list(self) -> list[KnownKey]:
         """Return the keys of this org, without their secrets."""
 
 
-class Batches(ABC):
+class Batches(Protocol):
     """Commits several writes in one transaction."""
 
-    @abstractmethod
     async def commit(self, operations: list[Step]) -> Committed:
         """Commit several writes in one transaction. If one fails, nothing is committed."""
 
-    @abstractmethod
     async def read(self, operations: list[Step], last: Step) -> Any:
         """Return the result of the operation `last` as if these writes were committed, without committing anything."""
 
 
-class Leases(ABC):
+class Leases(Protocol):
     """Acquires, renews and releases task leases, and saves steps under them."""
 
-    @abstractmethod
     async def take(
         self, task_id: str, owner: str, ns: str | None = None, lease: float = 60.0, keep: Keep | None = None
     ) -> Held:
@@ -240,15 +231,12 @@ class Leases(ABC):
         `owner` is a token chosen by the caller, unique to this run.
         """
 
-    @abstractmethod
     async def renew(self, task_id: str, owner: str, fence: int, lease: float = 60.0) -> Held:
         """Renew the lease without saving."""
 
-    @abstractmethod
     async def release(self, task_id: str, owner: str, fence: int) -> bool:
         """Release the lease after a failure. Nothing is saved, and another worker can continue immediately."""
 
-    @abstractmethod
     async def save(
         self,
         task_id: str,
@@ -271,36 +259,30 @@ class Leases(ABC):
         """
 
 
-class EntityCache(ABC):
+class EntityCache(Protocol):
     """Implements a read-through cache whose loads are coordinated by leases."""
 
-    @abstractmethod
     async def look(self, type: str, id: str) -> EntityView | None:
         """Return the cached entity, whether fresh or stale."""
 
-    @abstractmethod
     async def lease(self, type: str, id: str) -> EntityView:
         """Acquire the lease to load an entity. `owner` is set if you acquired it; otherwise, try again in a moment."""
 
-    @abstractmethod
     async def keep(
         self, type: str, id: str, owner: str, value: Any = None, ttl: float = ENTITY_TTL_SECONDS, stale: float = 0
     ) -> bool:
         """Store a value loaded under a lease. Returns False if the entity is no longer cached."""
 
-    @abstractmethod
     async def give_back(self, type: str, id: str, owner: str) -> bool:
         """Release a lease after a failed load. Returns False if the entity is no longer cached."""
 
-    @abstractmethod
     async def invalidate(self, type: str, id: str | None = None) -> int:
         """Remove one entity, or all entities of a type, and return how many were removed."""
 
 
-class Turns(ABC):
+class Turns(Protocol):
     """Stores session turns and builds their requests."""
 
-    @abstractmethod
     async def add(
         self,
         id: str,
@@ -320,7 +302,6 @@ class Turns(ABC):
         learnings are derived from it.
         """
 
-    @abstractmethod
     async def context(
         self,
         input: str | JsonObject | list[str | JsonObject] | None,
@@ -344,19 +325,16 @@ class Turns(ABC):
         Without an `id`, this is the first request of a session whose thread has not been written yet.
         """
 
-    @abstractmethod
     async def fold(self, id: str, room_tokens: int, compact_at: float = 0.8, compact_to: float = 0.5) -> Summary | None:
         """Summarise (fold) a thread's oldest messages once history uses more than `compact_at` of the room."""
 
-    @abstractmethod
     async def end(self, id: str, session: str, turns: int = 0, persisted: int = 0) -> Ended:
         """End a session: archive it as a summary and extract facts and learnings."""
 
 
-class Functions(ABC):
+class Functions(Protocol):
     """Provides memory to functions that run on clients."""
 
-    @abstractmethod
     async def recall(
         self,
         query: str,
@@ -370,7 +348,6 @@ class Functions(ABC):
         output can be traced and forgotten.
         """
 
-    @abstractmethod
     async def keep(
         self,
         value: Any,
@@ -386,10 +363,9 @@ class Functions(ABC):
         """
 
 
-class Erasing(ABC):
+class Erasing(Protocol):
     """Forgets after a confirmation."""
 
-    @abstractmethod
     async def forget(
         self,
         user: str | None = None,
@@ -409,31 +385,27 @@ class Erasing(ABC):
         """
 
 
-class OutboxOf(ABC):
+class OutboxOf(Protocol):
     """Waits for the outbox."""
 
-    @abstractmethod
     async def wait(self, ids: list[str], timeout: float = 0.0) -> list[MessageReceipt]:
         """Wait up to `timeout` seconds (30 at most) until messages are indexed and processed, and return their
         receipts.
         """
 
 
-class Transfers(ABC):
+class Transfers(Protocol):
     """Exports and imports an org."""
 
-    @abstractmethod
     async def export(self) -> AsyncIterator[bytes]:
         """Stream every row of this org as JSON lines. The last line contains the number of rows."""
 
-    @abstractmethod
     async def import_(self, request: Any) -> Transfer:
         """Load JSON lines that an export wrote. If a line is damaged, the error names it and nothing is written.
 
         The upload is buffered in a temporary file, so that everything is checked before anything is written.
         """
 
-    @abstractmethod
     async def import_from(
         self,
         name: str,
@@ -449,10 +421,9 @@ class Transfers(ABC):
         """Import a file from another tool. The file is sent as the body, and `name` is its file name."""
 
 
-class EventStream(ABC):
+class EventStream(Protocol):
     """Streams the events of an org."""
 
-    @abstractmethod
     async def follow(self, names: str = "", request: Any = None) -> AsyncIterator[bytes]:
         """Stream the events of this org as server-sent events, which contain ids and sizes but no content.
 
@@ -461,26 +432,22 @@ class EventStream(ABC):
         """
 
 
-class Analyses(ABC):
+class Analyses(Protocol):
     """Runs the analyser, and stores its reports as records of the org."""
 
-    @abstractmethod
     async def run(self, name: str) -> JsonObject:
         """Analyse one of the folders passed to `memorist serve --analyze`, and store the report."""
 
-    @abstractmethod
     async def get(self, name: str) -> JsonObject | None:
         """Return the last report on a folder."""
 
-    @abstractmethod
     async def list(self) -> list[Checkout]:
         """Return the folders that can be analysed, and whether a report on each exists."""
 
 
-class Watching(ABC):
+class Watching(Protocol):
     """Follows changes made by any process. A notice names the kind of record and the namespace."""
 
-    @abstractmethod
     async def look(
         self,
         seen: dict[str, int] | None = None,
