@@ -57,7 +57,7 @@ class Session(msgspec.Struct):
     embedder: str | None = None
     reranker: str | None = None
     key_file: Path | None = None
-    _told: bool = False
+    _has_printed: bool = False
     """Whether the command has printed a result, so that the file it created must be kept."""
     _wrote_nothing: bool = False
 
@@ -122,7 +122,7 @@ class Session(msgspec.Struct):
                 try:
                     yield memory
                 except BaseException:
-                    unused = is_new and not self._told and _is_empty(memory)
+                    unused = is_new and not self._has_printed and _is_empty(memory)
                     raise
                 unused = is_new and self._wrote_nothing and _is_empty(memory)
         finally:
@@ -139,7 +139,7 @@ class Session(msgspec.Struct):
 
     def show(self, rows: Sequence[object], columns: Sequence[str], *, empty: str = "nothing") -> None:
         """Print records as a table, or as a JSON list."""
-        self._told = True
+        self._has_printed = True
         dicts = [row if isinstance(row, dict) else plain(row) for row in rows]
         if self.as_json:
             self.print_json(dicts)
@@ -156,7 +156,7 @@ class Session(msgspec.Struct):
 
     def fields(self, fields: JsonObject) -> None:
         """Print names and values, or JSON. Without --json, empty values are left out."""
-        self._told = True
+        self._has_printed = True
         if self.as_json:
             self.print_json(fields)
         else:
@@ -164,7 +164,7 @@ class Session(msgspec.Struct):
 
     def done(self, fact: JsonObject, text: str) -> None:
         """Print what was done, as a sentence or as JSON."""
-        self._told = True
+        self._has_printed = True
         if self.as_json:
             self.print_json(fact)
         else:

@@ -8,8 +8,8 @@ import msgspec
 
 from ...engine.facts.corrections import replaced_corrections
 from ...engine.noun import core_of
+from ...protocol.nouns.analyses import installed_analyzer
 from ...records import AuditEvent, Job, Thread
-from ..api.analyses import installed_analyzer
 from .shared import EventRow, Row, event_row
 
 if TYPE_CHECKING:

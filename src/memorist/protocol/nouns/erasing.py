@@ -9,16 +9,14 @@ from typing import Any
 
 from ...engine.records import Records
 from ...errors import UsageError
-from ...protocol import server_nouns
-from ...protocol.server_nouns import Forgetting
 from ...values import JsonObject
-from ..auth import KEYS_ORG
+from ..server_nouns import Forgetting
 from .asked import ServerNoun
 
 CODE_SECONDS = 5 * 60
 
 
-class Erasing(ServerNoun, server_nouns.Erasing):
+class Erasing(ServerNoun):
     """Forgets after a confirmation."""
 
     async def forget(
@@ -32,6 +30,12 @@ class Erasing(ServerNoun, server_nouns.Erasing):
         shred: bool = False,
         code: str | None = None,
     ) -> Forgetting:
+        """Forget one item and everything derived from it. Without a code, items are only counted, and a code is
+        returned.
+
+        The code can be used once within five minutes, for this key and this target. `physical` also removes the bytes
+        from the store's files, which needs the operator role. `shred` also destroys the key of an encrypted user.
+        """
         if physical:
             self._key.check("operator")
         target: JsonObject = {"user": user, "thread": thread, "message": message, "fact": fact, "source": source}
@@ -59,7 +63,7 @@ class Erasing(ServerNoun, server_nouns.Erasing):
 
     @property
     def _codes(self) -> Records:
-        return self._server.memory.scope(org=KEYS_ORG).records
+        return self._server.keys.records
 
     def _bound(self, target: JsonObject) -> str:
         """Return a digest of the key, scope and target for which a code is valid."""
