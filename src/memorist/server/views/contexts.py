@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from time import perf_counter
-from typing import TYPE_CHECKING, Literal, TypedDict, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 import msgspec
 
@@ -22,7 +22,7 @@ from ...messages.message import ATTACHED, Message
 from ...ports import as_datetime
 from ...records import Fact, Key, Thread
 from ...values import Json, JsonMapping, JsonObject
-from .context_rows import Drawn, changes, drawn
+from .context_rows import changes, drawn
 from .shared import Row
 
 if TYPE_CHECKING:
@@ -34,19 +34,7 @@ if TYPE_CHECKING:
 
 DEFAULT_BUDGET = 8000
 """The default budget of `memory.context`."""
-OPTIONS = (
-    "budget",
-    "reserve",
-    "memory",
-    "history",
-    "profile",
-    "policy",
-    "layout",
-    "recall",
-    "top_k",
-    "system",
-    "tools",
-)
+OPTIONS = "budget reserve memory history profile policy layout recall top_k system tools".split()
 """The options that a page may override."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -87,21 +75,6 @@ class ContextAsked(msgspec.Struct, forbid_unknown_fields=True):
     at: str | None = None
     """Use facts as they were at this time."""
     suppose: Supposition | None = None
-
-
-class Compare(msgspec.Struct, forbid_unknown_fields=True):
-    """Describes two contexts to compare."""
-
-    a: ContextAsked
-    b: ContextAsked
-
-
-class Turns(msgspec.Struct, forbid_unknown_fields=True):
-    """Represents a page of a thread's turns before a sequence number."""
-
-    thread: str
-    before: int | None = None
-    limit: int = 50
 
 
 class Chosen(msgspec.Struct, frozen=True):
@@ -179,20 +152,6 @@ def _stored_parts(stored: RequestSettings | None, thread: Thread | None) -> Row:
     return {name: metadata.get(name) for name, was_sent in sent.items() if was_sent}
 
 
-class Assembled(TypedDict):
-    """Holds the options of `memory.context`."""
-
-    thread: str | None
-    system: str | None
-    tools: list[JsonMapping] | None
-    budget: TokenBudget
-    policy: Policy | None
-    layout: Literal["standard", "cached"]
-    recall: Recall | Literal[False]
-    profile: bool
-    stash: int | None
-
-
 class Built(msgspec.Struct, frozen=True):
     """Holds an assembled context (or the error) and everything else that the page shows."""
 
@@ -206,25 +165,25 @@ class Built(msgspec.Struct, frozen=True):
     error: Row | None = None
 
 
-async def context(handle: AsyncMemory, asked: ContextAsked) -> Drawn:
+async def context(handle: AsyncMemory, asked: ContextAsked) -> Row:
     """Return a context with the outcome of every item, the hits of recall, and the share of it that a prompt cache
     would serve.
     """
     return await drawn(handle, await _built(handle, asked))
 
 
-async def compare(handle: AsyncMemory, asked: Compare) -> Row:
+async def compare(handle: AsyncMemory, *, a: ContextAsked, b: ContextAsked) -> Row:
     """Return two contexts and their items in pairs."""
-    a = await drawn(handle, await _built(handle, asked.a))
-    b = await drawn(handle, await _built(handle, asked.b))
-    return {"a": a, "b": b, **changes(a, b)}
+    left = await drawn(handle, await _built(handle, a))
+    right = await drawn(handle, await _built(handle, b))
+    return {"a": left, "b": right, **changes(left, right)}
 
 
-async def turns(handle: AsyncMemory, asked: Turns) -> Row:
+async def turns(handle: AsyncMemory, *, thread: str, before: int | None = None, limit: int = 50) -> Row:
     """Return the user's messages in a thread, newest first. A replay can go back to any of them."""
-    if await handle.threads.get(asked.thread) is None:
-        raise NotFound("there is no such thread", thread=asked.thread)
-    messages = await turns_of(core_of(handle), asked.thread, asked.before, max(1, min(asked.limit, 100)))
+    if await handle.threads.get(thread) is None:
+        raise NotFound("there is no such thread", thread=thread)
+    messages = await turns_of(core_of(handle), thread, before, max(1, min(limit, 100)))
     return {"items": [{"seq": row.seq, "text": row.text[:160], "at": row.created_at} for row in messages]}
 
 
@@ -275,7 +234,7 @@ async def _turn(core: Core, asked: ContextAsked) -> tuple[str | None, Supposed]:
 
 def _options(
     asked: ContextAsked, chosen: Chosen, thread: Thread | None, *, recall: Recall | Literal[False]
-) -> Assembled:
+) -> JsonObject:
     parts = _stored_parts(chosen.stored, thread)
     system = asked.system if asked.system is not None else parts.get("system")
     tools = asked.tools if asked.tools is not None else parts.get("tools")

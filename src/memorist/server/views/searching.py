@@ -13,7 +13,7 @@ from ...engine.noun import core_of
 from ...kinds import namespaced
 from ...recall.hit import Hit
 from ...records import Entry, NamespaceStats
-from .shared import Row
+from .shared import Row, picked
 
 if TYPE_CHECKING:
     from ...memory import AsyncMemory
@@ -75,8 +75,8 @@ async def hit_row(handle: AsyncMemory, hit: Hit) -> Row:
     thread = hit.id.rpartition("#")[0] if hit.kind in ("message", "summary") else ""
     titled = await handle.threads.get(thread) if thread else None
     return {
-        "kind": hit.kind, "id": hit.id, "ns": hit.namespace, "text": hit.text, "score": hit.score, "at": hit.created_at,
-        "trust": hit.trust, "speaker": hit.speaker, "source": hit.source, "superseded": hit.superseded_by,
+        **picked(hit, "kind id text score trust speaker source", ns="namespace", at="created_at",
+                 superseded="superseded_by"),
         "signals": {reason.signal: reason.weight for reason in hit.reasons},
         "thread": thread or None, "title": titled.title if titled else None,
         "seq": hit.id.rpartition("#")[2] if thread else None,
