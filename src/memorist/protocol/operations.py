@@ -347,20 +347,7 @@ OPERATIONS: tuple[Operation, ...] = (
 BY_NAME: Mapping[str, Operation] = {operation.name: operation for operation in OPERATIONS}
 
 COLLECTED = frozenset(
-    {
-        "facts",
-        "threads",
-        "state",
-        "events",
-        "learnings",
-        "memories",
-        "profile",
-        "working",
-        "documents",
-        "records",
-        "tasks",
-        "entity_cache",
-    }
+    "facts threads state events learnings memories profile working documents records tasks entity_cache".split()
 )
 """Nouns whose writes can be part of a batch."""
 _ONCE = frozenset({"batches", "leases", "entity_cache", "turns", "functions", "erasing"})

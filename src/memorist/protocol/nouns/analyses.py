@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...errors import NotFound, Unsupported
 from ...values import JsonObject
 from ..server_nouns import Checkout
 from .asked import ServerNoun
 
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
 LIMIT_SECONDS = 120.0
 
 
 def installed_analyzer() -> EntryPoint | None:
     """Return the entry point of the function that analyses a folder if the `memorist-analyze` package is installed."""
+    from importlib.metadata import entry_points
+
     return next(iter(entry_points(group="memorist.analyzers")), None)
 
 
