@@ -4,15 +4,16 @@ polling."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from ..engine.memories import Memories
 from ..engine.tasks.tasks import Keep, kept_steps
 from ..engine.working import Working, checked_fields, checked_template, fields_of
+from ..errors import UsageError
 from ..ports import Ttl
 from ..scope import Ns
 from ..values import Json, check_name
-from .tasks import RemoteTaskRun, run_task
+from .tasks import RemoteTaskRun
 
 
 async def _state_get(self: Any, key: str, default: object = None) -> object:
@@ -37,7 +38,12 @@ def _run(
     """
     check_name(task_id, "task id")
     space = None if ns is None else self._core.scope.writable(ns)
-    return run_task(self._core, task_id, space, lease, keep, state, wait, kept_steps(keep))
+    retained = kept_steps(keep)
+    if self._core.batch is not None:
+        raise UsageError("a task cannot run inside a batch; use task.batch() inside the task")
+    run = RemoteTaskRun(self._core, task_id, cast(str, space), lease, retained, state, wait)
+    run._kept_as = keep
+    return run
 
 
 def _template(self: Any, template: type) -> object:

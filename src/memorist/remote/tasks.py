@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Self, cast
 
-import msgspec
-
 from ..engine.tasks.run import AsyncTaskRun, change_back, change_in_place
 from ..engine.tasks.steps import NOTHING, Saved
 from ..engine.tasks.tasks import Keep
-from ..errors import Conflict, UsageError
-from ..ports import Ttl
+from ..errors import Conflict
 from ..records import Task
 from ..stores.base import Change
-from ..values import Json, JsonObject
+from ..values import JsonObject
 
 if TYPE_CHECKING:
-    from ..engine.core import Core
     from ..memory import AsyncMemory
     from ..protocol.server_nouns import Held
     from .core import RemoteCore
@@ -107,21 +103,3 @@ class RemoteTaskRun(AsyncTaskRun):
 
     def _lease_fields(self) -> JsonObject:
         return {"task_id": self.task_id, "owner": self._owner, "fence": self._held.task.fence}
-
-
-def run_task(
-    core: RemoteCore,
-    task_id: str,
-    ns: str | None,
-    lease: Ttl,
-    keep: Keep | None,
-    state: Json,
-    wait: float,
-    kept_steps: int | msgspec.UnsetType | None,
-) -> RemoteTaskRun:
-    """Return a run of a task on a server; the run has not been started yet."""
-    if core.batch is not None:
-        raise UsageError("a task cannot run inside a batch; use task.batch() inside the task")
-    run = RemoteTaskRun(cast("Core", core), task_id, cast(str, ns), lease, kept_steps, state, wait)
-    run._kept_as = keep
-    return run
