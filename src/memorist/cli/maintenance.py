@@ -198,13 +198,8 @@ def scrub(session: Session, yes: bool) -> int:
         confirm("This rewrites the files of every org and may take locks. Go on?")
     with session.memory(all_orgs=True) as memory:
         done = memory.scrub()
-    if session.as_json:
-        session.print_json(msgspec.to_builtins(done))
-    else:
-        for location in done.done:
-            click.echo(f"rewritten: {cell(location)}")
-        for location in done.left:
-            click.echo(f"not rewritten: {cell(location)}")
+    rewritten = [f"rewritten: {location}" for location in done.done]
+    session.report(done, [*rewritten, *(f"not rewritten: {location}" for location in done.left)])
     return 1 if done.left else 0
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
@@ -179,6 +179,14 @@ class Session(msgspec.Struct):
         if not was_there:
             raise NotFound(missing)
         self.done({"deleted": True}, f"deleted {what}")
+
+    def report(self, value: object, lines: Iterable[str]) -> None:
+        """Print lines for people, or a value as JSON."""
+        if self.as_json:
+            self.print_json(value)
+        else:
+            for line in lines:
+                echo(cell(line))
 
     @staticmethod
     def print_json(value: object) -> None:

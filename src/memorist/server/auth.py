@@ -20,14 +20,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ..errors import NotFound, UsageError
-from ..protocol.keys import ROLES, ApiKey, NewKey, Role, Unauthorized
+from ..protocol.keys import KEYS_ORG, ROLES, ApiKey, NewKey, Role, Unauthorized
 from ..scope import Actor, check_actor
 
 if TYPE_CHECKING:
     from ..memory import AsyncMemory
 
-KEYS_ORG = "memorist.keys"
-"""The org that contains the keys as records. No key can be created for it."""
 CACHED_SECONDS = 30.0
 """The time for which other processes may still accept a revoked key, because they cache keys."""
 MAX_CACHED_KEYS = 10_000
@@ -39,8 +37,7 @@ class Keys:
 
     def __init__(self, memory: AsyncMemory) -> None:
         """Use a `memory` that can access every org."""
-        self.records = memory.scope(org=KEYS_ORG).records
-        """The records of the org that contains the keys."""
+        self._records = memory.scope(org=KEYS_ORG).records
         self._cache: dict[str, tuple[float, ApiKey]] = {}
         self._changes = 0
         self._used: dict[str, float] = {}
@@ -51,7 +48,7 @@ class Keys:
         signatures."""
         if self._secret is None:
             # With `absent`, the first server to get here stores its secret, and all others read it.
-            row = await self.records.put("global", ("secret",), secrets.token_bytes(32), absent=True)
+            row = await self._records.put("global", ("secret",), secrets.token_bytes(32), absent=True)
             self._secret = bytes(row.data)
         return self._secret
 
@@ -87,22 +84,22 @@ class Keys:
             write=tuple(write), note=note, created_at=now,
             expires_at=None if seconds is None else now + timedelta(seconds=seconds),
         )  # fmt: skip
-        await self.records.put("global", ("key", id), msgspec.to_builtins(key), absent=True)
+        await self._records.put("global", ("key", id), msgspec.to_builtins(key), absent=True)
         return _shown(key, secret)
 
     async def list(self) -> list[ApiKey]:
         """List all keys, without their secrets."""
-        return [_read(row.data) for row in await self.records.scan("global", ("key",))]
+        return [_read(row.data) for row in await self._records.scan("global", ("key",))]
 
     async def rotate(self, id: str) -> NewKey:
         """Replace the secret of a key. The old one is invalid immediately."""
-        row = await self.records.get("global", ("key", id))
+        row = await self._records.get("global", ("key", id))
         if row is None:
             raise NotFound(f"no key {id!r}")
         secret = _token()
         key = msgspec.structs.replace(_read(row.data), digest=_digest(secret))
         try:
-            await self.records.put("global", ("key", id), msgspec.to_builtins(key), expect=row.version)
+            await self._records.put("global", ("key", id), msgspec.to_builtins(key), expect=row.version)
         finally:
             self._drop(id)
         return _shown(key, secret)
@@ -110,13 +107,13 @@ class Keys:
     async def revoke(self, id: str) -> bool:
         """Delete a key, and return whether it existed."""
         try:
-            return await self.records.delete("global", ("key", id))
+            return await self._records.delete("global", ("key", id))
         finally:
             self._drop(id)
 
     async def any(self) -> bool:
         """Return whether there is at least one key."""
-        return bool(await self.records.scan("global", ("key",), limit=1, keys_only=True))
+        return bool(await self._records.scan("global", ("key",), limit=1, keys_only=True))
 
     async def check(self, header: str | None) -> ApiKey:
         """Verify an Authorization header. Unauthorized has the same message whatever the problem is."""
@@ -147,7 +144,7 @@ class Keys:
         if cached is not None and cached[0] > now:
             return cached[1]
         changes = self._changes
-        row = await self.records.get("global", ("key", id))
+        row = await self._records.get("global", ("key", id))
         if row is None:
             self._cache.pop(id, None)
             return None

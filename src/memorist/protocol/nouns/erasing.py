@@ -10,6 +10,7 @@ from typing import Any
 from ...engine.records import Records
 from ...errors import UsageError
 from ...values import JsonObject
+from ..keys import KEYS_ORG
 from ..server_nouns import Forgetting
 from .asked import ServerNoun
 
@@ -63,7 +64,7 @@ class Erasing(ServerNoun):
 
     @property
     def _codes(self) -> Records:
-        return self._server.keys.records
+        return self._server.memory.scope(org=KEYS_ORG).records
 
     def _bound(self, target: JsonObject) -> str:
         """Return a digest of the key, scope and target for which a code is valid."""
