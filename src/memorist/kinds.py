@@ -6,7 +6,6 @@ Stores, recall, lineage, forgetting, export and `stats` all read this list, so a
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import datetime
@@ -352,10 +351,7 @@ def _event_entry(event: Event) -> Entry:
 
 
 def _step_says(step: CheckpointStep) -> object:
-    if not step.snapshot:
-        return None
-    # JSON never begins with the first byte of zlib, by which long bodies are compressed.
-    return decode_json(zlib.decompress(step.body) if step.body[:1] == b"x" else step.body)
+    return decode_json(step.text) if step.snapshot else None
 
 
 # -- the registry

@@ -33,6 +33,8 @@ MAX_DEPTH = 64
 MAX_UNCHECKED_CHARACTERS = MAX_VALUE_BYTES // 6
 """Text of up to this many ASCII characters is always accepted, because JSON needs at most six bytes per character."""
 INT_MIN, INT_MAX = -(2**63), 2**63 - 1
+ENCODING_ERRORS = (msgspec.MsgspecError, TypeError, ValueError, OverflowError, RecursionError)
+"""What the encoder raises for values that JSON cannot express."""
 
 _encode = msgspec.json.Encoder().encode
 _encode_sorted = msgspec.json.Encoder(order="sorted").encode
@@ -91,7 +93,7 @@ def json_bytes(value: object, what: str, limit: int) -> bytes:
         _check(value, what)
     try:
         data = _encode(value)
-    except (UnicodeEncodeError, msgspec.MsgspecError, TypeError, ValueError, OverflowError, RecursionError) as cause:
+    except ENCODING_ERRORS as cause:
         raise InvalidValue(f"{what} cannot be stored as JSON: {type(cause).__name__}") from cause
     if len(data) > limit:
         raise TooLarge(f"{what} takes {len(data)} bytes; the limit is {limit}")

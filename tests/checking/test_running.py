@@ -73,13 +73,13 @@ def test_the_help_lists_every_expectation_and_names_the_page(memorist: Memorist)
 
 
 def test_a_former_value_that_stands_as_current_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    from memorist.engine.sessions.assembling import Assembling
+    from memorist.engine.sessions.assembly import Assembly
 
-    item = Assembling._item
+    item = Assembly._item
     talk = ["I live in Lisbon.", "I moved to Porto."]
     assert failed(conversation=talk, expect={"newest": {"location": "Porto"}}) == []
     unmarked = staticmethod(lambda hit: msgspec.structs.replace(item(hit), superseded_by=None))
-    monkeypatch.setattr(Assembling, "_item", unmarked)
+    monkeypatch.setattr(Assembly, "_item", unmarked)
     assert failed(conversation=talk, expect={"newest": {"location": "Porto"}}) == ["newest location = Porto"]
 
 

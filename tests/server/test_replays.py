@@ -93,6 +93,9 @@ def _furnish(server: Running, org: str, client: httpx.Client, operation: Operati
     if operation.noun == "review":
         names["CANDIDATE"] = _candidate(server, org)
     if operation.noun == "plans":
+        for key in ("drink", "beverage"):  # an empty plan is not stored, and so cannot be undone
+            tea = {"value": "green tea", "text": "Ada drinks green tea."}
+            put("/v1/fact", params={"ns": "user:ada", "key": key}, json=tea).raise_for_status()
         names["PLAN"] = post("/v1/tidy", json={"ns": "user:ada"}).raise_for_status().json()
         names["APPLIED"] = post("/v1/tidy", json={"ns": "user:ada"}).raise_for_status().json()["id"]
     if operation.name == "plans.undo":

@@ -279,7 +279,7 @@ class TaskRun:
 
         Args:
             item: The subtask.
-            state: The new state, if you replace it.
+            state: The new state, if you replace it; not together with `update` or `extend`.
             update: Top-level keys to set in the state. Saving only the change is cheaper than saving a large state.
             extend: Top-level lists in the state to append to.
             step: The number of the step; by default, the previous number plus one.
@@ -307,7 +307,7 @@ class TaskRun:
         """Save the task's state in one transaction with everything in its batch.
 
         Args:
-            state: The new state, if you replace it.
+            state: The new state, if you replace it; not together with `update` or `extend`.
             update: Top-level keys to set in the state.
             extend: Top-level lists in the state to append to.
             step: The number of the step; by default, the previous number plus one.

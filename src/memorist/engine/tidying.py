@@ -159,6 +159,8 @@ class Plans:
         self._core.scope.writable(plan.ns)
         if plan.applied:
             raise UsageError("this plan has already been applied")
+        if not plan.lines:  # the record would name the memories that the plan leaves alone
+            return msgspec.structs.replace(plan, applied=True)
         batch = self._batch()
         # Read before the memories: nothing may be made of a memory that is forgotten meanwhile.
         await batch.apply(*await epochs(batch, *(_ref(plan.ns, id) for line in plan.lines for id in line.ids)))
@@ -311,6 +313,8 @@ class AsyncPlan:
         Raises:
             NotFound: The plan was not applied.
         """
+        if self.plan.applied and not self.plan.lines:  # such a plan is not stored
+            return 0
         return await self._plans.undo(self.plan.id, ns=self.plan.ns)
 
 

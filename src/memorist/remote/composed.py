@@ -4,12 +4,11 @@ polling."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from typing import Any
 
 from ..engine.memories import Memories
 from ..engine.tasks.tasks import Keep, kept_steps
 from ..engine.working import Working, checked_fields, checked_template, fields_of
-from ..errors import UsageError
 from ..ports import Ttl
 from ..scope import Ns
 from ..values import Json, check_name
@@ -37,13 +36,9 @@ def _run(
     `state` is the first state of a new task.
     """
     check_name(task_id, "task id")
-    space = None if ns is None else self._core.scope.writable(ns)
-    retained = kept_steps(keep)
-    if self._core.batch is not None:
-        raise UsageError("a task cannot run inside a batch; use task.batch() inside the task")
-    run = RemoteTaskRun(self._core, task_id, cast(str, space), lease, retained, state, wait)
-    run._kept_as = keep
-    return run
+    space: Any = None if ns is None else self._core.scope.writable(ns)
+    kept_steps(keep)  # only checked here; the server interprets it
+    return RemoteTaskRun(self._core, task_id, space, lease, keep, state, wait)
 
 
 def _template(self: Any, template: type) -> object:

@@ -3,20 +3,16 @@ session each take one request."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, cast
 
-from ..engine.recalling import Spaces
-from ..engine.sessions.assembling import Recall
+from ..engine.sessions.assembling import Request
 from ..engine.sessions.session import AsyncSession, Ended, Turn
 from ..engine.threads.receipts import MessageReceipt
 from ..messages.message import Message
-from ..values import Json, JsonObject
+from ..values import JsonObject
 
 if TYPE_CHECKING:
     from ..context.context import Context
-    from ..context.given import BudgetSpec, Item, Layout, Prompt, Tool
-    from ..context.plan import Policy
     from .core import RemoteCore
 
 
@@ -39,34 +35,18 @@ class RemoteSession(AsyncSession):
         )  # fmt: skip
         return receipts
 
-    async def context(
-        self,
-        input: Prompt | None,
-        *,
-        system: Prompt | None = None,
-        tools: Iterable[Tool] | None = None,
-        pinned_tools: Sequence[str] = (),
-        budget: BudgetSpec | None = None,
-        policy: Policy | None = None,
-        recall: Recall | Spaces | bool | Sequence[Item] = True,
-        scratchpad: Json = None,
-        layout: Layout | None = None,
-    ) -> Context:
-        """Assemble the context for the next input, in one request to the server."""
-        self._check_open()
+    async def _assemble(self, request: Request) -> Context:
+        """Assemble a context, in one request to the server."""
+        options = {name: getattr(request, name) for name in Request.__struct_fields__ if name != "thread"}
+        options |= {"pinned_tools": list(request.pinned_tools), "earlier_tools": list(request.earlier_tools)}
         built = await self._remote.call(
-            "turns.context", id=None if self._is_stored is False else self.thread,
-            input=input,
-            system=self._system if system is None else system,
-            tools=tools, pinned_tools=list(pinned_tools),
-            earlier_tools=self.earlier_tools if (layout or self._layout) == "cached" else [],
-            budget=self._budget if budget is None else budget, policy=policy or self._policy,
-            recall=False if self._isolated and recall is True else recall, profile=not self._isolated,
-            scratchpad=scratchpad, layout=layout or self._layout, stash=self._stash,
+            "turns.context", id=None if self._is_stored is False else self.thread, **options,
             compact_at=self._compact[0], compact_to=self._compact[1],
         )  # fmt: skip
+        input = request.input
         self._carried = (input, built.kept, built.proof) if isinstance(input, str) and built.kept else None
-        return self._compared(built.context)
+        context: Context = built.context
+        return context
 
     async def _conclude(self) -> Ended:
         ended: Ended = await self._remote.call(

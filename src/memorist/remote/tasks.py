@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
-from ..engine.tasks.run import AsyncTaskRun, change_back, change_in_place
+from ..engine.tasks.run import AsyncTaskRun
 from ..engine.tasks.steps import NOTHING, Saved
-from ..engine.tasks.tasks import Keep
 from ..errors import Conflict
 from ..records import Task
 from ..stores.base import Change
@@ -22,14 +21,11 @@ if TYPE_CHECKING:
 class RemoteTaskRun(AsyncTaskRun):
     """Represents a task while this worker runs it, over a remote memory."""
 
-    _kept_as: Keep | None = None
-    """This is the `keep` argument as the caller passed it. The server interprets it."""
-
     async def __aenter__(self) -> Self:
         held: Held = await self._acquire(
             lambda: self._remote.call(
                 "leases.take", task_id=self.task_id, owner=self._owner, ns=self._ns,
-                lease=self._lease.total_seconds(), keep=self._kept_as,
+                lease=self._lease.total_seconds(), keep=self._keep,
             )
         )  # fmt: skip
         self._saved = self._as_saved(held, dict.fromkeys(held.completed))
@@ -56,39 +52,22 @@ class RemoteTaskRun(AsyncTaskRun):
         async_memory: AsyncMemory = core.facade()
         return async_memory
 
-    async def _save(
+    async def _write(
         self,
         done: list[str],
         state: object,
-        update: Mapping[str, object] | None,
-        extend: Mapping[str, list[object]] | None,
-        step: int,
-        **fields: object,
-    ) -> None:
-        saved = self._held
-        grown = bool(update or extend)
-        # The local state is changed first. If the request fails, it is changed back, so that the caller can repeat the
-        # save.
-        replaced = change_in_place(self.state, update or {}, extend or {}) if grown else {}
-        whole = self.state if state is NOTHING else state
+        update: Mapping[str, object],
+        extend: Mapping[str, list[object]],
+        **fields: Any,
+    ) -> Saved:
         # With `update` or `extend`, only the change is sent; otherwise, the whole state is sent.
-        sent = {"update": update, "extend": extend} if grown and state is NOTHING else {"state": whole}
-        try:
-            held = await self._remote.call(
-                "leases.save", **self._lease_fields(), step=step, done=done, effects=list(self._effects or ()),
-                finish=fields.get("status") == "done", lease=self._lease.total_seconds(), keep=self._kept_as, **sent,
-            )  # fmt: skip
-        except BaseException:
-            change_back(self.state, replaced, extend or {})
-            raise
-        self._saved = self._as_saved(held, saved.completed | dict.fromkeys(done))
-        self._effects = None
-        if state is not NOTHING:
-            self.state = state
-
-    async def _finish(self, step: int | None = None) -> None:
-        """Save the changes since the last save and release the lease, in one request."""
-        await self._save([], NOTHING, None, None, self.step if step is None else step, status="done")
+        whole = self.state if state is NOTHING else state
+        sent = {"update": update, "extend": extend} if update or extend else {"state": whole}
+        held = await self._remote.call(
+            "leases.save", **self._lease_fields(), step=fields["step"], done=done, effects=list(self._effects or ()),
+            finish=fields.get("status") == "done", lease=self._lease.total_seconds(), keep=self._keep, **sent,
+        )  # fmt: skip
+        return self._as_saved(held, self._held.completed)
 
     async def _release(self, saved: Saved) -> None:
         try:

@@ -10,6 +10,7 @@ import pytest
 from memorist import Conflict, Memory, NotFound
 from memorist.context.prefix import shared_prefix
 from memorist.engine.facts.corrections import replaced_corrections
+from memorist.engine.sessions.assembling import Request
 from memorist.engine.sessions.rehearsing import Rehearsal, Supposed, facts_at, supposing, turns_of
 from memorist.runtime import run_blocking
 from memorist.stores.memory import MemoryStore
@@ -34,7 +35,7 @@ def test_a_rehearsal_counts_no_use_and_supposes_a_fact() -> None:
         memory.facts.set("user:ada", "location", "Porto")
         core = memory._core
         facts = run_blocking(supposing(core, "user:ada", "location", "Lisbon"))
-        said = run_blocking(Rehearsal(core, Supposed(facts=facts)).context("Where do I live?"))
+        said = run_blocking(Rehearsal(core, Supposed(facts=facts)).assemble(Request(input="Where do I live?")))
         assert any("Lisbon" in line.text for line in said.profile)
         assert not any("Porto" in line.text for line in said.profile)
         assert memory.facts.get("user:ada", "location").value == "Porto"  # type: ignore[union-attr]  # it is there
@@ -55,7 +56,7 @@ def test_a_rehearsal_stops_at_a_turn_and_knows_the_facts_of_then() -> None:
         assert then is not None and then.created_at is not None
         facts = run_blocking(facts_at(core, ["user:ada"], then.created_at))
         supposed = Supposed(facts=facts, thread=thread, until=3, at=then.created_at)
-        made = run_blocking(Rehearsal(core, supposed).context("said 3", thread=thread))
+        made = run_blocking(Rehearsal(core, supposed).assemble(Request(input="said 3", thread=thread)))
         assert [message.text for message in made.history] == ["said 1", "said 2"]
         assert any("Lisbon" in line.text for line in made.profile)
         assert [message.seq for message in run_blocking(turns_of(core, thread))] == [5, 3, 1]

@@ -24,6 +24,7 @@ from memorist.memory import AsyncMemory
 from memorist.records import CheckpointStep, Task
 from memorist.stores.base import Delete
 from memorist.testing import FakeClock
+from memorist.values import MAX_VALUE_BYTES
 
 
 def engine(batch: Any) -> AsyncMemory:
@@ -288,6 +289,8 @@ async def test_update_and_extend_save_the_same_as_a_whole_state(tasks: Tasks) ->
         assert task.state == {"log": [{"x": 1}, 2, 3], "n": 1, "inner": {"a": 2}}
         with pytest.raises(UsageError):
             await task.complete("d", extend={"n": [1]})
+        with pytest.raises(UsageError, match="either"):
+            await task.complete("d", {"n": 5}, update={"n": 6})
     found = await tasks.resume("t")
     assert found is not None and found.state == {"log": [{"x": 1}, 2, 3], "n": 1, "inner": {"a": 2}}
 
@@ -335,6 +338,28 @@ async def test_a_state_over_the_limit_is_refused_and_the_task_goes_on(tasks: Tas
     assert found is not None and (found.state, found.completed_subtasks) == ("still fine", ("b",))
 
 
+async def test_a_change_that_takes_the_state_over_the_limit_is_refused(tasks: Tasks) -> None:
+    half = "é" * (MAX_VALUE_BYTES // 4 + 10)
+    async with tasks.run("t", state={"a": half}) as task:
+        await task.checkpoint()
+        with pytest.raises(TooLarge):
+            await task.complete("a", update={"b": half})
+        assert task.state == {"a": half}
+        await task.complete("b", update={"a": "short"})
+    found = await tasks.resume("t")
+    assert found is not None and (found.state, found.completed_subtasks) == ({"a": "short"}, ("b",))
+
+
+async def test_history_reaches_back_over_several_snapshots(core: Core, tasks: Tasks) -> None:
+    async with tasks.run("t", state={"log": []}) as task:
+        for number in range(300):
+            await task.complete(number, extend={"log": ["x" * 50]})
+    assert sum(row.snapshot for row in await core.scan(CheckpointStep, "t")) > 2
+    past = await tasks.history("t", 290)
+    assert [len(point.state["log"]) for point in past] == [*range(12, 301), 300]
+    assert [len(point.completed_subtasks) for point in past] == [*range(12, 301), 300]
+
+
 async def test_missing_steps_are_an_error_and_not_another_state(core: Core, tasks: Tasks) -> None:
     for number in range(3):
         await tasks.save(Checkpoint(task_id="t", state={"n": number}))
@@ -351,7 +376,7 @@ async def test_history_is_read_again_if_a_save_prunes_it_meanwhile(
     scan, saves = core.store.scan, ["a text needs a snapshot"]
 
     async def scan_after_a_save(bounds: Any, *, now: int) -> list[Any]:
-        if bounds.kind is CheckpointStep and bounds.before and bounds.reverse and saves:
+        if bounds.kind is CheckpointStep and bounds.before and saves:
             await Tasks(core).save(Checkpoint(task_id="t", step=9, state=saves.pop()))
         return await scan(bounds, now=now)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 import msgspec
@@ -10,11 +11,19 @@ from ...kinds import parse_refs, thread_ref
 from ...messages.message import ATTACHED, Message
 from ...records import Link
 from ...values import JsonObject
+from ..trust import lowest_trust
 
 DERIVED = "memorist.sources"
 """The metadata key under which a message written by a task names its sources."""
 FORGOTTEN = "[what this was made of has been forgotten]"
 _replace = msgspec.structs.replace
+
+
+def based_on(message: Message, sources: Sequence[str], trusts: Iterable[str]) -> Message:
+    """Return a message that names the sources it is based on, with the lowest trust of its own and theirs."""
+    trust = lowest_trust([message.trust_level, *trusts])
+    own = message.trust if trust == message.trust_level else trust
+    return _replace(message, metadata={**message.metadata, DERIVED: list(sources)}, trust=own)
 
 
 def carried(message: Message) -> dict[str, list[str]]:

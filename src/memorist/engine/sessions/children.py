@@ -9,11 +9,9 @@ import msgspec
 from ...errors import UsageError
 from ...messages.message import Message
 from ...records import Thread, as_dict
-from ...values import JsonObject
 from ..core import Core
-from ..derive.carried import DERIVED
+from ..derive.carried import based_on
 from ..threads.threads import PARENT
-from ..trust import lowest_trust
 
 CHILD = "child"
 """The metadata key under which a message names the thread of the sub-agent that wrote it."""
@@ -59,8 +57,4 @@ async def _sourced(core: Core, parent: str, message: Message) -> Message:
     rows = await core.scan(Message, thread.id, limit=MAX_SOURCES + 1)
     if len(rows) > MAX_SOURCES:
         raise UsageError(f"a result can name at most {MAX_SOURCES:,} messages; end the child earlier")
-    trust = lowest_trust([message.trust_level, *(row.trust_level for row in rows)])
-    about: JsonObject = {**message.metadata, DERIVED: [row.id for row in rows]}
-    return msgspec.structs.replace(
-        message, metadata=about, trust=None if trust == message.trust_level and message.trust is None else trust
-    )
+    return based_on(message, [row.id for row in rows], [row.trust_level for row in rows])

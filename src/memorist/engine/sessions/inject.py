@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, cast, overload
 
@@ -18,7 +18,7 @@ from ...runtime import run_blocking
 from ...scope import Ns
 from ...values import Json
 from ..core import Core
-from ..derive.carried import DERIVED
+from ..derive.carried import based_on
 from ..facts.facts import Facts
 from ..recalling import Recalling, Spaces
 from ..state import State
@@ -28,8 +28,6 @@ from .assembling import Assembling, Recall, recall_spec
 
 if TYPE_CHECKING:
     from ...context.context import Context
-    from ...context.given import BudgetSpec, Layout, Prompt, Tool
-    from ...context.plan import Policy
     from ...recall.hit import Hit
 
 P = ParamSpec("P")
@@ -133,12 +131,7 @@ class Basis(msgspec.Struct, frozen=True):
         """Return the output as a message that names its sources, so that forgetting one of them also deletes the
         message."""
         message = Message(role="assistant", content=text)
-        if not self.sources:
-            return message
-        trust = self.lowered(message.trust_level)
-        return msgspec.structs.replace(
-            message, metadata={DERIVED: list(self.sources)}, trust=None if trust == message.trust_level else trust
-        )
+        return based_on(message, self.sources, [self.trust] if self.trust else []) if self.sources else message
 
 
 class Output(msgspec.Struct, frozen=True):
@@ -166,14 +159,9 @@ class Injection:
         *,
         user: str | None = None,
         thread: str | None = None,
-        budget: BudgetSpec = 8000,
-        system: Prompt | None = None,
-        tools: Iterable[Tool] | None = None,
-        policy: Policy | None = None,
-        scratchpad: Json = None,
-        layout: Layout = "cached",
+        **options: Any,
     ) -> Answer:
-        """Call an agent with the user's context, then record the turn.
+        """Call an agent with the user's context, then record the turn. `options` are those of `memory.context`.
 
         If the agent raises an error, nothing is recorded.
         """
@@ -182,10 +170,7 @@ class Injection:
         call = _callable(agent, core.runtime.blocking)
         if thread is None:
             thread = await self._own_thread(core)
-        context = await core.part(Assembling).context(
-            input, thread=thread, budget=budget, system=system, tools=tools, policy=policy, scratchpad=scratchpad,
-            layout=layout,
-        )  # fmt: skip
+        context = await core.part(Assembling).context(input, thread=thread, **options)
         # No transaction is open while the agent runs, because it may take minutes and use the memory itself.
         output = await _called(core, agent, call, input, context)
         if thread is None:

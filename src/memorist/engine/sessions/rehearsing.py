@@ -22,13 +22,14 @@ from ..core import Core
 from ..derive.catching_up import catch_up
 from ..facts.facts import Facts
 from ..recalling import Recalling
-from .assembling import Assembling, Recall
+from .assembling import Recall
+from .assembly import Assembly
+from .settings import AssembledRequest, Prefix, stored_settings
 
 if TYPE_CHECKING:
     from ...context.context import Context
     from ...context.reading import Reading
     from ...recall.hit import Hit
-    from .settings import AssembledRequest, Prefix
 
 MAX_KEYS = 2_000
 """The maximum number of facts to look up in a namespace at an earlier time."""
@@ -109,7 +110,7 @@ class Reads:
         return at is None or to_micros(row.created_at) <= to_micros(at)
 
 
-class Rehearsal(Assembling):
+class Rehearsal(Assembly):
     """Assembles requests without counting uses. Like any recall, it indexes new records. It writes nothing else."""
 
     def __init__(self, core: Core, supposed: Supposed | None = None, fold_tokens: int | None = None) -> None:
@@ -126,12 +127,10 @@ class Rehearsal(Assembling):
 
     async def _prefix_changed_at(self, thread: str, earlier: Prefix | None) -> datetime | None:
         """Return the stored time, because the inspector knows neither the system prompt nor the tools."""
-        from .settings import stored_settings
-
         settings = await stored_settings(self._whole, thread)
         return None if settings is None else settings.prefix_at
 
-    async def _keep_settings(self, request: AssembledRequest) -> None:
+    async def _keep_settings(self, thread: str, request: AssembledRequest) -> None:
         """Do not store the settings, because they are the inspector's, not the program's."""
 
     async def _catch_up(self, ns: str) -> None:

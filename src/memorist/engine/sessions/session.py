@@ -29,7 +29,7 @@ from ..state import State
 from ..threads.appending import keyed
 from ..threads.receipts import MessageReceipt
 from ..threads.threads import PARENT, Threads
-from .assembling import Assembling, Recall, checked_budget
+from .assembling import Recall, Request, checked_budget
 from .children import MAX_SOURCES, ChildResult, with_child_sources
 
 if TYPE_CHECKING:
@@ -133,6 +133,7 @@ class AsyncSession:
         self.id = new_id()
         self._user = user or core.scope.user
         self._core = core.narrowed(core.scope.narrow(user=user)) if user else core
+        self._threads = self._core.part(Threads)
         self._agent = agent
         self._thread = new_id() if thread is None else thread
         self._is_stored: bool | None = False if thread is None else None
@@ -148,9 +149,10 @@ class AsyncSession:
         self._should_persist = should_persist or worth_keeping
         self._on_turn_end = on_turn_end
         self._on_session_end = on_session_end
-        self._asked: tuple[str, Context] | None = None
         self._sent: Context | None = None
         """The last context, for comparison with the next one."""
+        self._asked = ""
+        """The input of the last context, until a turn contains it."""
         self._model: str | None = None
         """The model of the last reported usage, whose price determines the cost of a broken cache."""
         self._prefix: Prefix | None = None
@@ -178,7 +180,7 @@ class AsyncSession:
         """
         if not await self._exists():
             ns, metadata = self._origin()
-            await self._core.part(Threads).create(ns, id=self.thread, metadata=metadata)
+            await self._threads.create(ns, id=self.thread, metadata=metadata)
             self._is_stored = True
         return self
 
@@ -258,28 +260,16 @@ class AsyncSession:
             True
         """
         self._check_open()
-        exists = await self._exists()
-        if tools is not None:
-            from ...context.reading import as_tools
-
-            tools = as_tools(tools)
-        room = self._history_room(self._system if system is None else system, tools)
-        if exists:
-            # If the store refuses the summary, the context is still built, and its window drops the oldest messages.
-            with self._core.shared.reading_on("summaries of sessions"):
-                await self._fold(room)
-        assembling = Assembling(self._core, int(self._compact[0] * room), self._prefix)
-        context = await assembling.context(
-            input, thread=self.thread if exists else None,
-            system=self._system if system is None else system, tools=tools, pinned_tools=pinned_tools,
-            earlier_tools=self.earlier_tools if (layout or self._layout) == "cached" else (),
+        layout = layout or self._layout
+        request = Request(
+            input=input, system=self._system if system is None else system, tools=tools, pinned_tools=pinned_tools,
+            earlier_tools=self.earlier_tools if layout == "cached" else (),
             budget=self._budget if budget is None else budget, policy=policy or self._policy,
             recall=False if self._isolated and recall is True else recall, profile=not self._isolated,
-            scratchpad=scratchpad, layout=layout or self._layout, stash=self._stash,
+            scratchpad=scratchpad, layout=layout, stash=self._stash,
         )  # fmt: skip
-        self._prefix = assembling.prefix
-        context = self._compared(context)
-        self._asked = (input if isinstance(input, str) else "", context)
+        context = self._compared(await self._assemble(request))
+        self._asked = input if isinstance(input, str) else ""
         return context
 
     async def child(
@@ -324,12 +314,12 @@ class AsyncSession:
             raise UsageError("a child session needs a brief")
         # The child's thread names this one as its parent, so this one must exist first.
         await self.start()
-        own = await self._core.part(Threads).get(self.thread)
+        own = await self._threads.get(self.thread)
         ns = own.ns if own is not None else self._origin()[0]
         about = {"agent": agent} if agent else {}
-        thread = await self._core.part(Threads).create(ns, id=id or new_id(), metadata=about, parent=self.thread)
+        thread = await self._threads.create(ns, id=id or new_id(), metadata=about, parent=self.thread)
         # The key keeps the brief from being added twice if the caller repeats the call with the same id.
-        await self._core.part(Threads).append(
+        await self._threads.append(
             thread.id, {"role": "user", "content": brief, "pinned": True}, key=f"{thread.id}/brief"
         )
         return self._core.part(
@@ -355,11 +345,10 @@ class AsyncSession:
             >>> helper.result("There are six.").sources
             ('helper#1',)
         """
-        threads = self._core.part(Threads)
-        thread = await threads.get(self.thread)
+        thread = await self._threads.get(self.thread)
         if thread is None or PARENT not in thread.metadata:
             raise UsageError("this session is not a child; create one with session.child(brief)")
-        messages = await threads.messages(self.thread, MAX_SOURCES)
+        messages = await self._threads.messages(self.thread, MAX_SOURCES)
         return ChildResult(text, self.thread, tuple(message.id for message in messages))
 
     async def usage(self, reported: Reported, *, model: str | None = None) -> RequestReport:
@@ -389,7 +378,26 @@ class AsyncSession:
 
         self._model = model
         counted = msgspec.structs.asdict(read_usage(reported))
-        return await self._core.part(Threads).report(self.thread, counted, pieces=self._sent.pieces, model=model)
+        return await self._threads.report(self.thread, counted, pieces=self._sent.pieces, model=model)
+
+    async def _assemble(self, request: Request) -> Context:
+        """Assemble a context, and fold the thread before if it exceeds its token limit."""
+        from ...context.reading import as_tools
+        from .assembly import Assembly
+
+        if request.tools is not None:
+            # They are read twice, and may come from an iterator.
+            request = msgspec.structs.replace(request, tools=as_tools(request.tools))
+        room = self._history_room(request)
+        if await self._exists():
+            request = msgspec.structs.replace(request, thread=self.thread)
+            # If the store refuses the summary, the context is still built, and its window drops the oldest messages.
+            with self._core.shared.reading_on("summaries of sessions"):
+                await self._fold(room)
+        assembly = Assembly(self._core, int(self._compact[0] * room), self._prefix)
+        context = await assembly.assemble(request)
+        self._prefix = assembly.prefix
+        return context
 
     def _compared(self, context: Context) -> Context:
         """Return the context, including its first difference from the session's previous request."""
@@ -417,9 +425,9 @@ class AsyncSession:
             ...     talk.state().messages
             2
         """
-        threads, exists = self._core.part(Threads), await self._exists()
-        past = await threads.summaries(self.thread) if exists else []
-        thread = await threads.get(self.thread) if exists else None
+        exists = await self._exists()
+        past = await self._threads.summaries(self.thread) if exists else []
+        thread = await self._threads.get(self.thread) if exists else None
         window = type(self._policy).__name__ if self._policy is not None else "SlidingWindow"
         return SessionState(
             self.id, self.thread, thread.length - thread.start if thread else 0, window, self._budget.total,
@@ -460,7 +468,7 @@ class AsyncSession:
     async def _exists(self) -> bool:
         """Return whether the thread exists. An id passed by the caller is looked up once."""
         if self._is_stored is None:
-            self._is_stored = await self._core.part(Threads).get(self.thread) is not None
+            self._is_stored = await self._threads.get(self.thread) is not None
         return self._is_stored
 
     def _origin(self) -> tuple[str, dict[str, Any]]:
@@ -476,13 +484,13 @@ class AsyncSession:
 
     async def _append(self, turn: Turn, keep: bool, key: str | None) -> list[MessageReceipt]:
         """Store a turn, and its thread if it is new, in one transaction."""
-        threads = Threads(self._core)
         messages = turn.messages if keep else [_passing(message) for message in turn.messages]
         key = key or f"{self.id}/{turn.number}"
         if await self._exists():
-            return await threads.append(self.thread, *messages, key=key)
+            return await self._threads.append(self.thread, *messages, key=key)
         ns, metadata = self._origin()
-        return await threads._append_new(threads._new(ns, None, self.thread, metadata, None), keyed(messages, key))
+        thread = self._threads._new(ns, None, self.thread, metadata, None)
+        return await self._threads._append_new(thread, keyed(messages, key))
 
     async def _conclude(self) -> Ended:
         """Archive the conversation, count its turns and derive memories from it."""
@@ -505,29 +513,27 @@ class AsyncSession:
 
     async def _in_hand(self) -> bool:
         """Return whether a worker holds a job for this thread."""
-        thread = await Threads(self._core).get(self.thread)
+        thread = await self._threads.get(self.thread)
         keys = [(queue, thread.ns, f"thread:{thread.id}") for queue in QUEUES] if thread is not None else []
         jobs = await self._core.get_many(Job, keys)
         return any(job is not None and job.status == "running" for job in jobs)
 
-    def _history_room(self, system: Prompt | None, tools: Sequence[Tool] | None) -> int:
+    def _history_room(self, request: Request) -> int:
         """Return how many tokens history may use beside the system prompt and the tools, so that a thread is folded
         before its window drops messages."""
-        room = self._budget.window_tokens
-        if system is not None:
-            from ...context.measure import stored_tokens
-            from ...context.reading import instruction_messages
+        from ...context.measure import count_tools, stored_tokens
+        from ...context.reading import instruction_messages
 
-            room -= sum(stored_tokens(message, self._core.shared.counter) for message in instruction_messages(system))
-        if tools:
-            from ...context.measure import count_tools
-
-            tokens = count_tools(tools, self._core.shared.counter)
+        room, counter = self._budget.window_tokens, self._core.shared.counter
+        if request.system is not None:
+            room -= sum(stored_tokens(message, counter) for message in instruction_messages(request.system))
+        if request.tools:
+            tokens = count_tools(request.tools, counter)
             room -= tokens if self._budget.tools is None else min(tokens, self._budget.tools)
         return max(room, self._budget.request_tokens // MIN_HISTORY_PART)
 
     async def _fold(self, room: int) -> None:
-        thread = await Threads(self._core).get(self.thread)
+        thread = await self._threads.get(self.thread)
         # The whole thread's tokens are an upper bound of its unfolded part, so short threads need no reading.
         if thread is not None and thread.tokens > self._compact[0] * room:
             await Folding(self._core).fold(
@@ -541,7 +547,7 @@ class AsyncSession:
 
     async def _archive(self) -> Summary | None:
         """Fold the older half of the conversation if it is long enough, and return the newest summary, if any."""
-        thread = await Threads(self._core).get(self.thread)
+        thread = await self._threads.get(self.thread)
         if thread is None or thread.tokens < MIN_ARCHIVED_TOKENS:
             return None
         folded = await Folding(self._core).fold(
@@ -561,14 +567,11 @@ class AsyncSession:
 
     def _attached(self, message: Message) -> Message:
         """Return the user's message with its recalled items attached, so that later requests send the same bytes."""
-        if self._asked is None or message.role != "user":
+        if self._sent is None or message.role != "user" or not self._asked or message.text != self._asked:
             return message
-        asked, context = self._asked
-        if asked and message.text == asked:
-            # Attached only once: the same words later belong to another request.
-            self._asked = None
-            return context.attach(message)
-        return message
+        # Attached only once: the same words later belong to another request.
+        self._asked = ""
+        return self._sent.attach(message)
 
     def _check_open(self) -> None:
         if self._ended is not None:

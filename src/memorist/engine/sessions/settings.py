@@ -7,7 +7,6 @@ anything, and would make every row large.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from datetime import datetime
 from hashlib import blake2b
 from typing import TYPE_CHECKING
@@ -20,14 +19,11 @@ from ...records import RequestLog
 from ...stores.base import Expect, Put
 from ...values import JsonObject, compact_json
 from ..core import Core
-from .assembling import Recall, recall_spec
+from .assembling import Recall, Request, recall_spec
 
 if TYPE_CHECKING:
     from ...context.budget import TokenBudget
     from ...context.context import Context
-    from ...context.given import About, Item, Layout
-    from ...context.plan import Policy
-    from ..recalling import Spaces
 
 REWRITE_SECONDS = 600.0
 """Unchanged settings are written again after this time, so that their date shows when they were last used."""
@@ -88,17 +84,12 @@ class Prefix(msgspec.Struct, frozen=True):
         return "" if self.has_notes else self.digest()
 
 
-class AssembledRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """Holds a request for a thread, and the options of `memory.context` that are stored with the thread."""
+class AssembledRequest(msgspec.Struct, frozen=True):
+    """Holds an assembled request for a thread, and what is stored about it with the thread."""
 
-    thread: str
-    context: Context
+    asked: Request
     budget: TokenBudget
-    policy: Policy | None
-    layout: Layout
-    recall: Recall | Spaces | bool | Sequence[Item]
-    profile: About
-    stash: int | None
+    context: Context
     fold_tokens: int | None
     prefix: Prefix
     prefix_at: datetime | None
@@ -118,22 +109,22 @@ async def prefix_changed_at(core: Core, thread: str, prefix: Prefix, earlier: Pr
     return None if stored is None else stored.prefix_at
 
 
-async def keep_settings(core: Core, request: AssembledRequest) -> None:
+async def keep_settings(core: Core, thread: str, request: AssembledRequest) -> None:
     """Store the settings with the thread if they differ from those that this process last stored.
 
     The beginning of the request counts only if the history contains reasoning. Otherwise, a system prompt that contains
     the time would cause a write on every request. A handle that may not write to the thread stores nothing, and a store
     that refuses writes does not make a request fail.
     """
-    remembered, key = core.shared.request_settings, (core.org, request.thread)
+    remembered, key, asked = core.shared.request_settings, (core.org, thread), request.asked
     compared = (
         request.budget,
-        request.policy,
-        request.layout,
-        recall_spec(request.recall),
-        request.stash,
+        asked.policy,
+        asked.layout,
+        recall_spec(asked.recall),
+        asked.stash,
         request.fold_tokens,
-        request.profile is False,
+        asked.profile is False,
     )
     written_at, last, last_prefix = remembered.get(key, (0.0, None, None))
     is_same = last == compared and (not request.has_reasoning or last_prefix == request.prefix)
@@ -141,9 +132,9 @@ async def keep_settings(core: Core, request: AssembledRequest) -> None:
         return
     try:
         if not request.has_reasoning:
-            changed_at = await prefix_changed_at(core, request.thread, request.prefix)
+            changed_at = await prefix_changed_at(core, thread, request.prefix)
             request = msgspec.structs.replace(request, prefix_at=changed_at)
-        await _write(core, request.thread, describe(request, core.at()))
+        await _write(core, thread, describe(request, core.at()))
     except Conflict:  # another process stored the settings of its own request, or the thread was forgotten
         return
     except StoreError as problem:  # `doctor` hears of a full disk from what matters more; the next request tries again
@@ -178,15 +169,16 @@ def describe(request: AssembledRequest, at: datetime) -> RequestSettings:
     from ...context.policy_names import has_functions, policy_fields
     from ...context.read_tools import tool_name
 
-    context, policy, recall = request.context, request.policy, recall_spec(request.recall)
+    asked, context = request.asked, request.context
+    policy, recall = asked.policy, recall_spec(asked.recall)
     spec = recall or Recall()
     sections = {section.name: section.tokens for section in context.manifest.sections}
     return RequestSettings(
         budget=msgspec.structs.asdict(request.budget), policy=policy_fields(policy),
         policy_functions=policy is not None and has_functions(policy),
-        layout=request.layout, recall=recall is not None, top_k=spec.top_k,
+        layout=asked.layout, recall=recall is not None, top_k=spec.top_k,
         kinds=None if spec.kinds is None else list(spec.kinds), min_score=spec.min_score, namespaces=_spaces(spec),
-        profile=request.profile is not False, stash=request.stash,
+        profile=asked.profile is not False, stash=asked.stash,
         fold_tokens=request.fold_tokens, counter=context.account.counter,
         system_tokens=sections.get("system", 0), tools=[tool_name(tool) for tool in context.tools],
         tools_tokens=sections.get("tools", 0), prefix=request.prefix.repeatable, prefix_at=request.prefix_at, at=at,

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from ...context.given import Tool
     from ...context.tool_choice import ToolChoice
+    from .assembling import Request
 
 READ_BACK_MESSAGES = 64
 """How many of a thread's newest messages to search for the tools in use."""
@@ -95,17 +96,7 @@ class ToolRecall:
                 cache[(embedder.name, text)] = vector
         return np.stack([cache[(embedder.name, text)] for text in texts])
 
-    async def choose(
-        self,
-        query: str,
-        tools: Iterable[Tool] | None,
-        ceiling: int | None,
-        *,
-        stash: int | None,
-        thread: str | None,
-        pinned: Sequence[str],
-        earlier: Sequence[str],
-    ) -> ToolChoice:
+    async def choose(self, query: str, asked: Request, ceiling: int | None) -> ToolChoice:
         """Return the tools of a request that fit within their ceiling; see `memorist.context.tool_choice`.
 
         If there is a `stash`, the tools include those that read back long results.
@@ -116,14 +107,15 @@ class ToolRecall:
         from ...context.stash import READ_MORE
         from ...context.tool_choice import choose_tools, used_tools
 
-        definitions, counter = as_tools(tools), self._core.shared.counter
-        if stash is not None:
+        definitions, counter = as_tools(asked.tools), self._core.shared.counter
+        pinned, earlier = asked.pinned_tools, asked.earlier_tools
+        if asked.stash is not None:
             definitions = tuple(with_read_tools(definitions))
             pinned = (*pinned, READ_MORE, SEARCH_HISTORY)
         if ceiling is None or count_tools(definitions, counter) <= ceiling:
             return choose_tools(definitions, None, counter, ranked=(), pinned=pinned)
-        newest = [] if thread is None else await self._core.scan(
-            Message, thread, reverse=True, limit=READ_BACK_MESSAGES
+        newest = [] if asked.thread is None else await self._core.scan(
+            Message, asked.thread, reverse=True, limit=READ_BACK_MESSAGES
         )  # fmt: skip
         used = used_tools(newest[::-1])
         # After the first request, only tools that the thread has used are added, so nothing has to be ranked.

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from ...backoff import pause
 from ...errors import Conflict, LeaseLost, UsageError
-from ...ports import Ttl, to_micros, ttl_micros
+from ...ports import Ttl, ttl_micros
 from ...records import Task
 from ...stores.base import Change
 from ...values import Json, as_name
 from ..audit import audit
 from ..core import Core
-from .steps import NOTHING, Saved, load, refuse_taken, row_changes, save_changes
+from .steps import NOTHING, Saved, is_leased, load, refuse_taken, row_changes, save_changes
 
 if TYPE_CHECKING:
     from ...memory import AsyncMemory
@@ -146,7 +146,7 @@ class AsyncTaskRun:
 
         Args:
             item: The subtask.
-            state: The new state, if you replace it.
+            state: The new state, if you replace it; not together with `update` or `extend`.
             update: Top-level keys to set in the state. Saving only the change is cheaper than saving a large state.
             extend: Top-level lists in the state to append to.
             step: The number of the step; by default, the previous number plus one.
@@ -162,7 +162,7 @@ class AsyncTaskRun:
             True
         """
         name = as_name(item, "subtask")
-        await self._save([name], state, update, extend, self.step + 1 if step is None else step)
+        await self._save([name], state, update, extend, step=self.step + 1 if step is None else step)
 
     async def checkpoint(
         self,
@@ -175,7 +175,7 @@ class AsyncTaskRun:
         """Save the task's state in one transaction with everything in its batch.
 
         Args:
-            state: The new state, if you replace it.
+            state: The new state, if you replace it; not together with `update` or `extend`.
             update: Top-level keys to set in the state.
             extend: Top-level lists in the state to append to.
             step: The number of the step; by default, the previous number plus one.
@@ -189,7 +189,7 @@ class AsyncTaskRun:
             >>> memory.tasks.resume("crawl").state
             {'pages': ['/a']}
         """
-        await self._save([], state, update, extend, self.step if step is None else step)
+        await self._save([], state, update, extend, step=self.step if step is None else step)
 
     async def heartbeat(self) -> None:
         """Renew the lease without saving the state.
@@ -231,40 +231,45 @@ class AsyncTaskRun:
     async def _save(
         self,
         done: list[str],
-        state: object,
-        update: Mapping[str, object] | None,
-        extend: Mapping[str, list[Any]] | None,
+        state: object = NOTHING,
+        update: Mapping[str, object] | None = None,
+        extend: Mapping[str, list[Any]] | None = None,
+        *,
         step: int,
         **fields: Any,
     ) -> None:
-        saved = self._held
-        replaced = change_in_place(self.state, update or {}, extend or {}) if update or extend else {}
-        whole = self.state if state is NOTHING else state
-        new = [item for item in done if item not in saved.completed]
+        update, extend = update or {}, extend or {}
+        if state is not NOTHING and (update or extend):
+            raise UsageError("pass either a new state, or its changes as update and extend")
+        replaced = change_in_place(self.state, update, extend)
         try:
-            changes, after = save_changes(
-                self._core,
-                saved,
-                state=whole,
-                update=update,
-                extend=extend,
-                done=done,
-                keep=self._keep,
-                step=step,
-                **(fields or {"leased_until": self._until()}),
-            )
-            effects = self._effects or []
-            await self._commit([*changes, *effects], saved, self._watched if effects else None)
+            saved = await self._write(done, state, update, extend, step=step, **fields)
         except BaseException:
             # The step was not saved, or nobody knows. The caller may try it again, which must not extend a list twice.
-            for item in new:
-                saved.completed.pop(item, None)
-            change_back(self.state, replaced, extend or {})
+            change_back(self.state, replaced, extend)
             raise
-        self._saved = after
-        self._effects = None
+        saved.completed.update(dict.fromkeys(done))
+        self._saved, self._effects = saved, None
         if state is not NOTHING:
             self.state = state
+
+    async def _write(
+        self,
+        done: list[str],
+        state: object,
+        update: Mapping[str, object],
+        extend: Mapping[str, list[Any]],
+        **fields: Any,
+    ) -> Saved:
+        """Commit a step and the effects collected by `batch`, and return the task without the new subtasks."""
+        whole = self.state if state is NOTHING else state
+        fields = {"leased_until": self._until(), "keep": self._keep, **fields}
+        changes, after = save_changes(self._core, self._held, whole, done, update, extend, **fields)
+        effects = list(self._effects or ())
+        if after.task.status == "done":
+            effects.append(audit(self._core, "finish", "task", self.task_id))
+        await self._commit([*changes, *effects], self._held, self._watched if effects else None)
+        return after
 
     async def _commit(self, changes: list[Change], saved: Saved, threads: Mapping[str, str] | None = None) -> None:
         """Commit changes of the task's own rows, and with them effects that rely on threads."""
@@ -314,9 +319,9 @@ class AsyncTaskRun:
         core = self._core
         stored = await load(core, self.task_id)
         saved = stored or Saved.new(core, self.task_id, self._ns)
-        task, now = saved.task, core.now()
+        task = saved.task
         core.scope.writable(task.ns)
-        if task.owner is not None and task.leased_until is not None and to_micros(task.leased_until) > now:
+        if is_leased(core, task):
             raise LeaseLost(
                 "another worker runs this task; try again when its lease has ended",
                 task=self.task_id,
@@ -329,7 +334,7 @@ class AsyncTaskRun:
             # It grows even if the same owner takes the task again, so that other systems can tell the two runs apart.
             fence=task.fence + 1,
             leased_until=self._until(),
-            keep=task.keep if self._keep is NOTHING else self._keep,
+            keep=self._keep,
             updated_at=core.at(),
         )
         action = "create" if stored is None else "resume"
@@ -368,9 +373,8 @@ class AsyncTaskRun:
 
     async def _finish(self, step: int | None = None) -> None:
         """Save everything that has changed since the last save and release the lease, in one commit."""
-        self._effects = [*(self._effects or ()), audit(self._core, "finish", "task", self.task_id)]
         last = self.step if step is None else step
-        await self._save([], NOTHING, None, None, last, status="done", owner=None, leased_until=None)
+        await self._save([], step=last, status="done", owner=None, leased_until=None)
 
     async def _release(self, saved: Saved) -> None:
         """Release the lease after an error, without saving the failed step, so that another worker can continue."""
@@ -386,6 +390,8 @@ def change_in_place(
     state: object, update: Mapping[str, object], extend: Mapping[str, list[object]]
 ) -> dict[str, object]:
     """Change a state in place, because its lists may be long, and return the values that `update` replaced."""
+    if not update and not extend:
+        return {}
     if not isinstance(state, dict):
         raise UsageError("update and extend need a state that is a dict")
     for key, items in extend.items():

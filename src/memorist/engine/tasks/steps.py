@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from ...errors import Conflict, CorruptRecord
+from ...errors import Conflict, CorruptRecord, TooLarge
+from ...ports import to_micros
 from ...records import CheckpointStep, Task
 from ...stores.base import Change, DeleteRange, Expect, Load
-from ...values import check_name, decode_json
+from ...values import MAX_VALUE_BYTES, check_name, decode_json
 from ..core import Core
-from .patches import Patch, State, decode_patch, encode, pack, unpack
+from .patches import State, pack, patch_of
 
 MAX_PATCHES = 512
 """The maximum number of patches between two snapshots, which limits how much a resume has to read."""
@@ -33,10 +35,8 @@ class Saved(msgspec.Struct):
     image: State | None = None
     """This is the state as texts, or None before the first save."""
     completed: dict[str, None] = {}
-    since: int = 0
-    """This is the size of the patches since the last snapshot, in bytes."""
-    based: int = 0
-    """This is the size of the last snapshot, in bytes."""
+    room: int = 0
+    """This is the size that the patches before the next snapshot may add up to, in bytes."""
     bases: tuple[int, ...] = ()
     """These are the numbers of the snapshots known to exist."""
 
@@ -50,26 +50,68 @@ class Saved(msgspec.Struct):
         return None if self.image is None else decode_json(self.image.text())
 
 
+class Step(msgspec.Struct, frozen=True):
+    """Holds a saved step with its whole state."""
+
+    row: CheckpointStep
+    state: State
+    completed: tuple[str, ...]
+
+
 async def load(core: Core, task_id: str) -> Saved | None:
     """Return the task and its state from the store."""
+    if (loaded := await read_steps(core, task_id, 1)) is None:
+        return None
+    task, rows = loaded
+    if not rows:
+        return Saved(task)
+    last = restore(rows, 1)[-1]
+    snapshot, *patches = [_weight(row.body, row.completed) for row in rows]
+    return Saved(
+        task, last.state, dict.fromkeys(last.completed), max(snapshot, FLOOR_BYTES) - sum(patches), (task.base,)
+    )
+
+
+async def read_steps(core: Core, task_id: str, n: int) -> tuple[Task, list[CheckpointStep]] | None:
+    """Return a task and the rows from which its last `n` steps are restored, beginning with a snapshot."""
     check_name(task_id, "task id")
     for _ in range(MAX_READS):
         task = await core.get(Task, task_id)
         if task is None or not core.scope.may_read(task.ns):
             return None
         if task.saved == 0:
-            return Saved(task)
+            return task, []
         rows = await core.scan(CheckpointStep, task_id, after=(task.base - 1,), before=(task.saved + 1,))
-        # A save between the two reads may have pruned needed steps: then read again.
-        if rows and rows[0].number == task.base and len(rows) == task.saved - task.base + 1:
-            return _loaded(task, rows)
-    raise incomplete_steps(task_id)
-
-
-def incomplete_steps(task_id: str) -> CorruptRecord:
-    """Return the error for a task that lacks some of the steps from which its state is restored."""
+        while rows and (len(rows) < n or not rows[0].snapshot):
+            before = (rows[0].number,)
+            earlier = await core.scan(CheckpointStep, task_id, before=before, reverse=True, limit=max(n, 64))
+            if not earlier:
+                break
+            rows = earlier[::-1] + rows
+        # A save between the reads may have pruned needed steps: then read again.
+        if rows and rows[0].snapshot and [row.number for row in rows] == list(range(rows[0].number, task.saved + 1)):
+            return task, rows
     text = "a task's saved steps are not complete; restore them from a backup or delete it"
-    return CorruptRecord(text, task=task_id)
+    raise CorruptRecord(text, task=task_id)
+
+
+def restore(rows: Sequence[CheckpointStep], n: int) -> deque[Step]:
+    """Return the last `n` steps with their states. The first row is a snapshot."""
+    steps: deque[Step] = deque(maxlen=n)
+    state, completed = State(), tuple[str, ...]()
+    for row in rows:
+        try:
+            state = State.read(row.text) if row.snapshot else state.patched(row.text)
+        except (msgspec.MsgspecError, zlib.error, KeyError) as cause:
+            raise CorruptRecord("a saved step cannot be read", task=row.task_id, number=row.number) from cause
+        completed = row.completed if row.snapshot else completed + row.completed
+        steps.append(Step(row, state, completed))
+    return steps
+
+
+def is_leased(core: Core, task: Task) -> bool:
+    """Return whether a worker holds the lease of a task."""
+    return task.owner is not None and task.leased_until is not None and to_micros(task.leased_until) > core.now()
 
 
 async def refuse_taken(core: Core, task_id: str) -> None:
@@ -81,67 +123,38 @@ async def refuse_taken(core: Core, task_id: str) -> None:
         raise Conflict(f"task {task_id!r} exists in another namespace; choose another id", task=task_id, final=True)
 
 
-def _loaded(task: Task, rows: Sequence[CheckpointStep]) -> Saved:
-    last = list(restore(rows))[-1]
-    return Saved(
-        task,
-        State.read(last[1]),
-        dict.fromkeys(last[2]),
-        since=sum(_weight(row.body, row.completed) for row in rows[1:]),
-        based=_weight(rows[0].body, rows[0].completed),
-        bases=(task.base,),
-    )
-
-
-def restore(rows: Sequence[CheckpointStep]) -> Iterator[tuple[CheckpointStep, bytes, tuple[str, ...]]]:
-    """Yield each saved step, the text of its state and its completed subtasks. The first is a snapshot."""
-    state = State()
-    completed: tuple[str, ...] = ()
-    for row in rows:
-        try:
-            text = unpack(row.body)
-            state = State.read(text) if row.snapshot else state.patched(decode_patch(text))
-        except (msgspec.MsgspecError, zlib.error, KeyError) as cause:
-            raise CorruptRecord("a saved step cannot be read", task=row.task_id, number=row.number) from cause
-        completed = row.completed if row.snapshot else (*completed, *row.completed)
-        yield row, state.text(), completed
-
-
 def save_changes(
     core: Core,
     saved: Saved,
-    *,
-    state: object = NOTHING,
-    update: Mapping[str, object] | None = None,
-    extend: Mapping[str, list[object]] | None = None,
-    completed: Sequence[str] | None = None,
-    done: Sequence[str] = (),
-    keep: object = NOTHING,
+    state: object,
+    done: Sequence[str],
+    update: Mapping[str, object] = {},
+    extend: Mapping[str, list[object]] = {},
     **fields: object,
 ) -> tuple[list[Change], Saved]:
-    """Return the changes that save the next step, starting with the Expect, and the resulting task.
+    """Return the changes that save the next step, and the resulting task.
 
-    `completed` replaces all completed subtasks, `done` adds to them, and `fields` are set on the task's row.
+    `update` and `extend` tell how the last saved state became `state`. `fields` are set on the task's row. The result
+    shares its completed subtasks with `saved`, because copying them would cost more with every subtask. The caller
+    adds `done` to them after the commit.
     """
-    image, patch = _next_state(saved, state, update, extend)
-    items, new = _next_items(saved, completed, done)
-    body = b"" if patch is None or new is None else pack(encode(patch))
-    size = sum(map(len, image.keys.values())) + len(image.whole)
-    snapshot = patch is None or new is None or _due(saved, size, _weight(body, new))
-    if snapshot or new is None:
-        body, new = pack(image.text()), tuple(items)
-    weight = _weight(body, new)
     number, at = saved.task.saved + 1, core.at()
-    task = msgspec.structs.replace(
-        saved.task,
-        saved=number,
-        base=number if snapshot else saved.task.base,
-        keep=saved.task.keep if keep is NOTHING else keep,
-        completed=len(items),
-        size=size,
-        updated_at=at,
-        version=saved.task.version + 1,
-        **fields,
+    new = tuple(item for item in dict.fromkeys(done) if item not in saved.completed)
+    count = len(saved.completed) + len(new)
+    image, patch = _next_state(saved.image, state, update, extend)
+    size = image.size()
+    if size > MAX_VALUE_BYTES:
+        raise TooLarge(f"state takes {size} bytes; the limit is {MAX_VALUE_BYTES}")
+    body = pack(patch or b"")
+    room = saved.room - _weight(body, new)
+    # Patches take at most as much as their snapshot, so all steps take a few times the final state.
+    snapshot = patch is None or room < 0 or number - saved.task.base > min(MAX_PATCHES, REPLAY_BYTES // (size + 1))
+    if snapshot:
+        body, new = pack(image.text()), (*saved.completed, *new)
+        room = max(_weight(body, new), FLOOR_BYTES)
+    base = number if snapshot else saved.task.base
+    changes, task = row_changes(
+        saved.task, saved=number, base=base, completed=count, size=size, updated_at=at, **fields
     )
     row = CheckpointStep(
         org=core.org,
@@ -155,81 +168,44 @@ def save_changes(
         actor=core.scope.actor,
         created_at=at,
     )
-    after = Saved(
-        task,
-        image,
-        items,
-        since=0 if snapshot else saved.since + weight,
-        based=weight if snapshot else saved.based,
-        bases=(*saved.bases, number) if snapshot else saved.bases,
-    )
-    # The Expect fixes the version, so both rows are fully known, and Load saves the read that a Put would need.
-    changes: list[Change] = [_unchanged(saved.task), Load(task), Load(row)]
-    if snapshot:
-        _prune(changes, after)
-    return changes, after
+    pruned, bases = _pruned(task, (*saved.bases, number)) if snapshot else ([], saved.bases)
+    return [*changes, Load(row), *pruned], Saved(task, image, saved.completed, room, bases)
 
 
 def row_changes(task: Task, **fields: object) -> tuple[list[Change], Task]:
-    """Return the changes that update a task's row by compare-and-set on its version, and the resulting row."""
-    after = msgspec.structs.replace(task, version=task.version + 1, **fields)
-    return [_unchanged(task), Load(after)], after
+    """Return the changes that update a task's row by compare-and-set on its version, and the resulting row.
 
-
-def _unchanged(task: Task) -> Expect:
-    return Expect(Task, task.row_key, task.version)
+    Fields that are UNSET do not change.
+    """
+    changed = {name: value for name, value in fields.items() if value is not NOTHING}
+    after = msgspec.structs.replace(task, version=task.version + 1, **changed)
+    # The Expect fixes the version, so the rows are fully known, and Load saves the read that a Put would need.
+    return [Expect(Task, task.row_key, task.version), Load(after)], after
 
 
 def _next_state(
-    saved: Saved, state: object, update: Mapping[str, object] | None, extend: Mapping[str, list[object]] | None
-) -> tuple[State, Patch | None]:
+    before: State | None, state: object, update: Mapping[str, object], extend: Mapping[str, list[object]]
+) -> tuple[State, bytes | None]:
     """Return the state to save, and the patch that leads to it, or None if a snapshot is needed."""
-    before = saved.image
     if before is None:
-        return State().replaced(None if state is NOTHING else state)[0], None
-    patch = before.changed(update or {}, extend or {}) if update or extend else None
-    if patch is not None:
-        return before.patched(patch), patch
-    return (before, Patch()) if state is NOTHING else before.replaced(state)
-
-
-def _next_items(
-    saved: Saved, completed: Sequence[str] | None, done: Sequence[str]
-) -> tuple[dict[str, None], tuple[str, ...] | None]:
-    """Return all completed subtasks and the new ones, or None if some are no longer complete."""
-    if completed is None:
-        added = {item: None for item in done if item not in saved.completed}
-        # Shared and changed in place on purpose: copying it would cost more with every subtask.
-        saved.completed.update(added)
-        return saved.completed, tuple(added)
-    if not completed and not saved.completed:
-        return saved.completed, ()
-    items = dict.fromkeys(completed)
-    # A patch can only add subtasks at the end; in any other case a snapshot stores them all.
-    is_continued = list(items)[: len(saved.completed)] == list(saved.completed)
-    return items, tuple(list(items)[len(saved.completed) :]) if is_continued else None
-
-
-def _due(saved: Saved, size: int, weight: int) -> bool:
-    """Return whether the next step should be a snapshot because the patches since the last one would be larger than
-    it.
-    """
-    patches = saved.task.saved - saved.task.base + 1
-    if patches > MAX_PATCHES or patches * size > REPLAY_BYTES:
-        return True
-    return saved.since + weight > max(saved.based, FLOOR_BYTES)
+        patch = None
+    elif (update or extend) and before.can_extend(extend):
+        patch = patch_of(update, extend)
+    else:
+        patch = before.patch_to(state)
+    return (State.of(state), None) if before is None or patch is None else (before.patched(patch), patch)
 
 
 def _weight(body: bytes, completed: Sequence[str]) -> int:
     return len(body) + (sum(map(len, completed)) + 3 * len(completed) if completed else 0)
 
 
-def _prune(changes: list[Change], after: Saved) -> None:
-    """Delete steps that are no longer needed: those before the snapshot from which the oldest kept step is restored."""
-    task = after.task
-    if task.keep is None:
-        return
-    standing = [base for base in after.bases if base <= task.saved - task.keep + 1]
-    if standing:
-        changes.append(DeleteRange(CheckpointStep, (task.org, task.task_id), before=(standing[-1],)))
-        after.bases = tuple(base for base in after.bases if base >= standing[-1])
+def _pruned(task: Task, bases: tuple[int, ...]) -> tuple[list[Change], tuple[int, ...]]:
+    """Return the changes that delete the steps before the snapshot from which the oldest kept step is restored, and
+    the snapshots that remain.
+    """
+    outdated = [] if task.keep is None else [base for base in bases if base <= task.saved - task.keep + 1]
+    if not outdated:
+        return [], bases
+    bases = bases[len(outdated) - 1 :]
+    return [DeleteRange(CheckpointStep, (task.org, task.task_id), before=(bases[0],))], bases

@@ -15,16 +15,16 @@ from typing import Any, Literal
 import msgspec
 
 from ...errors import Conflict, InvalidValue, LeaseLost, NotFound
-from ...ports import Ttl, to_micros
+from ...ports import Ttl
 from ...records import CheckpointStep, Task, as_dict
 from ...scope import Ns
 from ...stores.base import Delete, DeleteRange
 from ...values import Json, JsonMapping, as_list, check_name, decode_json
 from ..audit import audit
 from ..core import Core
-from ..options import checked_limit, page
+from ..options import MAX_LIMIT, checked_limit, page
 from .run import AsyncTaskRun
-from .steps import MAX_READS, Saved, incomplete_steps, load, refuse_taken, restore, save_changes
+from .steps import Saved, Step, is_leased, load, read_steps, refuse_taken, restore, save_changes
 
 Keep = int | Literal["all", "latest"]
 """How many of a task's saved steps to keep."""
@@ -108,20 +108,17 @@ class Tasks:
 
     async def _write(self, saved: Saved | None, new: Checkpoint, ns: str, keep: object) -> Saved:
         core = self._core
-        if saved is not None and _leased(saved.task, core.now()):
+        if saved is not None and is_leased(core, saved.task):
             raise LeaseLost(
                 "a worker holds the lease of this task; save through its run, or wait for the lease to end",
                 task=new.task_id,
             )
-        changes, after = save_changes(
-            core,
-            saved or Saved.new(core, new.task_id, ns),
-            state=new.state,
-            completed=new.completed_subtasks,
-            step=new.step,
-            status=new.status,
-            keep=keep,
-        )
+        base, items = saved or Saved.new(core, new.task_id, ns), list(dict.fromkeys(new.completed_subtasks))
+        if items[: len(base.completed)] != list(base.completed):
+            # A patch can only add subtasks at the end; in any other case a snapshot stores them all.
+            base = msgspec.structs.replace(base, image=None, completed={})
+        done = items[len(base.completed) :]
+        changes, after = save_changes(core, base, new.state, done, step=new.step, status=new.status, keep=keep)
         if saved is None:
             changes.append(audit(core, "create", "task", new.task_id))
         try:
@@ -131,6 +128,7 @@ class Tasks:
             if saved is None:
                 await refuse_taken(core, new.task_id)
             raise
+        after.completed.update(dict.fromkeys(done))
         self._remember(after)
         return after
 
@@ -193,23 +191,11 @@ class Tasks:
             [1, 2]
         """
         limit = checked_limit(n)
-        for _ in range(MAX_READS):
-            saved = await load(self._core, task_id)
-            if saved is None:
-                raise NotFound("no such task", task=task_id)
-            rows = await self._core.scan(CheckpointStep, task_id, reverse=True, limit=limit)
-            wanted = len(rows)
-            while rows and not rows[-1].snapshot:
-                before = (rows[-1].number,)
-                earlier = await self._core.scan(CheckpointStep, task_id, before=before, reverse=True, limit=64)
-                if not earlier:
-                    break
-                rows += earlier
-            if rows and not rows[-1].snapshot:
-                continue  # a save since the first scan has pruned the snapshot from which these steps are restored
-            points = list(restore(rows[::-1]))
-            return [_checkpoint_at(saved.task, *point) for point in points[len(points) - wanted :]]
-        raise incomplete_steps(task_id)
+        limit = MAX_LIMIT if limit is None else limit
+        if (loaded := await read_steps(self._core, task_id, limit)) is None:
+            raise NotFound("no such task", task=task_id)
+        task, rows = loaded
+        return [_checkpoint_at(task, step) for step in restore(rows, limit)]
 
     async def delete(self, task_id: str) -> bool:
         """Delete a task and its saved steps, and return whether it existed.
@@ -346,21 +332,17 @@ def kept_steps(keep: Keep | None) -> Any:
     return keep
 
 
-def _leased(task: Task, now: int) -> bool:
-    return task.owner is not None and task.leased_until is not None and to_micros(task.leased_until) > now
-
-
-def _checkpoint_at(task: Task, row: CheckpointStep, text: bytes, completed: tuple[str, ...]) -> Checkpoint:
+def _checkpoint_at(task: Task, step: Step) -> Checkpoint:
     return Checkpoint(
         task_id=task.task_id,
         ns=task.ns,
-        step=row.step,
-        state=decode_json(text),
-        completed_subtasks=completed,
-        status=row.status,
+        step=step.row.step,
+        state=decode_json(step.state.text()),
+        completed_subtasks=step.completed,
+        status=step.row.status,
         created_at=task.created_at,
-        updated_at=row.created_at,
-        version=row.number,
+        updated_at=step.row.created_at,
+        version=step.row.number,
     )
 
 

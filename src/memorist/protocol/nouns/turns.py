@@ -10,7 +10,6 @@ from typing import Any, Literal
 import msgspec
 
 from ...engine.derive.folding import Folding
-from ...engine.sessions.resumed import ResumedSession
 from ...engine.sessions.session import AsyncSession, Ended
 from ...engine.threads.receipts import MessageReceipt
 from ...errors import InvalidValue, NotFound
@@ -126,11 +125,16 @@ class Turns(ServerNoun):
             raise NotFound("there is no such thread")
 
     def _session(
-        self, thread: str, session: str, number: int, *, persisted: int = 0, keep: bool = True, **whose: str | None
-    ) -> ResumedSession:
+        self, thread: str, session: str, number: int, *, persisted: int = 0, keep: bool = True,
+        user: str | None = None, agent: str | None = None,
+    ) -> AsyncSession:  # fmt: skip
+        """Return a session at a given turn, under the id that the client gave it."""
         if number < 1:
             raise InvalidValue("turns are numbered from 1")
-        return ResumedSession(self._core, thread, id=session, turns=number - 1, persisted=persisted, keep=keep, **whose)
+        running = AsyncSession(self._core, thread, user=user, agent=agent, should_persist=lambda turn: keep)
+        # Session and number are the idempotency key of a turn, so a repeated request appends nothing twice.
+        running.id, running._turns, running._persisted = session, number - 1, persisted
+        return running
 
     async def _carrying(self, messages: list[Message], carried: Carried) -> list[Message]:
         """Verify with the HMAC that this server created the recalled memory, and return the messages with it stored in

@@ -14,7 +14,7 @@ from ...context.policy_names import policy_in, read_policy
 from ...context.prefix import Prefix, shared_prefix
 from ...engine.core import Core
 from ...engine.noun import core_of
-from ...engine.sessions.assembling import Recall
+from ...engine.sessions.assembling import DEFAULT_BUDGET, Recall, Request
 from ...engine.sessions.rehearsing import Rehearsal, Supposed, facts_at, supposing, turns_of
 from ...engine.sessions.settings import RequestSettings, stored_settings
 from ...errors import BudgetError, NotFound
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from ...recall.hit import Hit
 
 
-DEFAULT_BUDGET = 8000
-"""The default budget of `memory.context`."""
 OPTIONS = "budget reserve memory history profile policy layout recall top_k system tools".split()
 """The options that a page may override."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -197,7 +195,7 @@ async def _built(handle: AsyncMemory, asked: ContextAsked) -> Built:
     input, supposed = await _turn(core, asked)
     rehearsal = Rehearsal(core, supposed, chosen.fold_tokens)
     try:
-        context = await rehearsal.context(input, **_options(asked, chosen, thread, recall=chosen.recall))
+        context = await rehearsal.assemble(_request(asked, chosen, thread, input, chosen.recall))
     except BudgetError as over:
         return Built(None, [], asked, chosen, thread, None, _since(start), _over(over))
     took = _since(start)
@@ -232,18 +230,18 @@ async def _turn(core: Core, asked: ContextAsked) -> tuple[str | None, Supposed]:
     return input or None, Supposed(facts=facts, thread=asked.thread or "", until=asked.until, at=at)
 
 
-def _options(
-    asked: ContextAsked, chosen: Chosen, thread: Thread | None, *, recall: Recall | Literal[False]
-) -> JsonObject:
+def _request(
+    asked: ContextAsked, chosen: Chosen, thread: Thread | None, input: str | None, recall: Recall | Literal[False]
+) -> Request:
     parts = _stored_parts(chosen.stored, thread)
     system = asked.system if asked.system is not None else parts.get("system")
     tools = asked.tools if asked.tools is not None else parts.get("tools")
-    return {
-        "thread": asked.thread, "system": system if isinstance(system, str) and system.strip() else None,
-        "tools": cast("list[JsonMapping]", tools) if isinstance(tools, list) else None,
-        "budget": chosen.budget, "policy": chosen.policy,
-        "layout": chosen.layout, "recall": recall, "profile": chosen.profile, "stash": chosen.stash,
-    }  # fmt: skip
+    return Request(
+        input=input, thread=asked.thread, system=system if isinstance(system, str) and system.strip() else None,
+        tools=cast("list[JsonMapping]", tools) if isinstance(tools, list) else None,
+        budget=chosen.budget, policy=chosen.policy,
+        layout=chosen.layout, recall=recall, profile=chosen.profile, stash=chosen.stash,
+    )  # fmt: skip
 
 
 async def _prefix(
@@ -267,10 +265,9 @@ async def _prefix(
     until = message.seq + 1 if is_stored else message.seq
     supposed = Supposed(facts=facts, thread=thread.id, until=until, at=moment)
     try:
-        earlier = await Rehearsal(core, supposed, chosen.fold_tokens).context(
-            None if is_stored else message.text,
-            **_options(asked, chosen, thread, recall=False if is_stored else chosen.recall),
-        )
+        input = None if is_stored else message.text
+        request = _request(asked, chosen, thread, input, False if is_stored else chosen.recall)
+        earlier = await Rehearsal(core, supposed, chosen.fold_tokens).assemble(request)
     except BudgetError:
         return None
     return shared_prefix(earlier, context, core.shared.counter)

@@ -293,8 +293,10 @@ class ForgettingTests:
     ) -> None:
         await memory.facts.set("user:ada", f"note.{CANARY}", "tea")
         await memory.facts.set("user:ada", "city", "Porto")
-        assert (await memory.tidy(user="ada", dry_run=False)).lines == []
+        plan = await memory.tidy(user="ada", dry_run=False)
+        assert plan.lines == []
         assert await memory.records.scan("user:ada") == []
+        assert await plan.undo() == 0
         for key in ("drink", "beverage"):
             await memory.facts.set("user:ada", key, "green tea", text="Ada drinks green tea.")
         assert (await memory.tidy(user="ada", dry_run=False)).lines
