@@ -58,7 +58,7 @@ from .records import (
     WorkingDocument,
 )
 from .scope import Namespace
-from .values import decode_json, encode_json
+from .values import JsonMapping, JsonObject, decode_json, encode_json
 
 Owner = Literal["ns", "thread", "fact", "event", "document", "record", "user", "task", "org"]
 """The owner that a row belongs to and is deleted with: its namespace, thread, fact, event, document, record, user or
@@ -291,11 +291,25 @@ def chunk_text(document: Document, chunk: Chunk) -> str:
     return f"{heading}\n{chunk.text}" if heading else chunk.text
 
 
+def _filtered_fields(record: Fact | Event | Learning) -> JsonObject:
+    """Return the tags and the user's metadata of a memory, which filters of recall can use."""
+    fields = own_fields(record.metadata)
+    fields.pop("quote", None)  # a derived memory repeats its message there
+    return {"tags": list(record.tags), **fields} if record.tags else fields
+
+
+def own_fields(fields: JsonMapping) -> JsonObject:
+    """Return the user's own fields, without reserved names, which may contain copies of other content and by which the
+    index marks its entries."""
+    return {name: value for name, value in fields.items() if not name.startswith("memorist.")}
+
+
 def _fact_entry(fact: Fact) -> Entry:
+    value = own_fields(fact.value) if isinstance(fact.value, dict) else {"value": fact.value}
     return entry_of(
         fact, "fact", "", fact.id, role=None, trust=fact.trust, confidence=fact.confidence, source=fact.source,
         created_at=fact.updated_at, expires_at=index_end(fact),
-        metadata={"key": fact.key, **(fact.value if isinstance(fact.value, dict) else {"value": fact.value})},
+        metadata={"key": fact.key, **_filtered_fields(fact), **value},
     )  # fmt: skip
 
 
@@ -303,7 +317,7 @@ def _learning_entry(learning: Learning) -> Entry:
     return entry_of(
         learning, "learning", "", learning.id, role=None, trust=learning.trust, confidence=learning.confidence,
         uses=learning.usage_count, created_at=learning.updated_at, expires_at=index_end(learning),
-        source=learning.sources[-1] if learning.sources else None,
+        source=learning.sources[-1] if learning.sources else None, metadata=_filtered_fields(learning),
     )  # fmt: skip
 
 
@@ -346,7 +360,7 @@ def _event_entry(event: Event) -> Entry:
     return entry_of(
         event, "event", "", event.id, role=None, trust=event.trust, confidence=event.confidence,
         source=event.sources[-1] if event.sources else None, created_at=event.updated_at,
-        metadata={"status": event.status, "starts_at": event.starts_at.isoformat(), **event.metadata},
+        metadata={"status": event.status, "starts_at": event.starts_at.isoformat(), **_filtered_fields(event)},
     )  # fmt: skip
 
 

@@ -257,16 +257,8 @@ class Scope(msgspec.Struct, frozen=True):
 
         `facts.get("city")` binds `"city"` to `ns` and leaves out `key`, so all arguments are shifted by one position.
         """
-        for argument in arguments:
-            # By identity, since `==` of a value may be anything, such as NumPy's.
-            if argument is OMITTED:
-                break
-        else:
-            return self.namespace(arguments[0]), arguments[1:]
-        passed = [argument for argument in arguments if argument is not OMITTED]
-        if len(passed) < len(arguments) - 1:
-            raise UsageError("an argument is missing")
-        return self.namespace(None), passed
+        ns, *rest = with_first(arguments)
+        return self.namespace(ns), rest
 
     def subject(self, user: str | None) -> str:
         """Return the user that a call is about: the named one, or the handle's own."""
@@ -278,6 +270,20 @@ class Scope(msgspec.Struct, frozen=True):
         if self.user is not None and user != self.user:
             raise Forbidden("this handle is for another user; it cannot reach this one")
         return user
+
+
+def with_first(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the positional arguments of a call, starting with None if the caller left out the first one."""
+    for argument in arguments:
+        # By identity, since `==` of a value may be anything, such as NumPy's.
+        if argument is OMITTED:
+            break
+    else:
+        return arguments
+    passed = [argument for argument in arguments if argument is not OMITTED]
+    if len(passed) < len(arguments) - 1:
+        raise UsageError("an argument is missing")
+    return None, *passed
 
 
 def check_actor(actor: object) -> str:

@@ -182,6 +182,18 @@ def test_a_statement_that_is_not_to_be_remembered_is_reported_as_kept_out(memori
     assert memorist("--user", "ada", "remember", "Rain again.").out == "stored; no fact was extracted from it\n"
 
 
+def test_what_was_stored_without_a_fact_says_why(memorist: Memorist) -> None:
+    polish = memorist("--user", "ada", "remember", "Mieszkam w Warszawie i bardzo lubię jeść pierogi z grzybami.").out
+    assert polish == "stored; no fact was extracted from it: the rules do not read its language, so use --model\n"
+    secret = memorist("--user", "ada", "remember", "My password is hunter2secret!").out
+    assert secret.splitlines() == [
+        "refused: password is a secret and is kept out of memory",
+        "the message is stored in its thread; no fact was extracted from it",
+    ]
+    empty = memorist("--user", "ada", "remember", "  ")
+    assert (empty.code, empty.out) == (2, "") and "there is nothing to remember" in empty.err
+
+
 def test_a_fact_ends_and_comes_back_on_the_command_line(memorist: Memorist) -> None:
     memorist("facts", "set", "user:ada", "city", "Lisbon")
     assert memorist("facts", "end", "user:ada", "city", "--reason", "moved").out == "ended user:ada/city\n"

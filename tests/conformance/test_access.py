@@ -103,7 +103,7 @@ def _called(handle: Memory, one: Operation, name: str, ns: str, **more: Any) -> 
             args.append({"role": "user", "content": "x"})
         elif parameter.kind == "fields":
             options["scratchpad"] = "new"
-        elif parameter.required or (parameter.name == "ns" and parameter.kind == "positional"):
+        elif parameter.required or (parameter.name in ("ns", "user") and parameter.kind == "positional"):
             args.append(known[parameter.name])
         elif (one.name, parameter.name) == ("memories.typed", "user"):
             continue  # it takes a user or a namespace

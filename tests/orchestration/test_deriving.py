@@ -46,6 +46,14 @@ async def test_a_fact_names_its_message_and_its_maker(memory: Any, run: Run) -> 
     assert [message.text for message in traced.messages] == ["I live in Lisbon."]
 
 
+@pytest.mark.parametrize("ns", ["global", "workflow:intake", "agent:desk"])
+async def test_a_thread_of_no_user_is_read_into_its_own_namespace(memory: Any, run: Run, ns: str) -> None:
+    thread = await tell(memory, "I live in Lisbon.", ns=ns)
+    found = await do(memory.facts.get(ns, "location"))
+    assert (found.value, found.sources) == ("Lisbon", (f"{thread}#1",))
+    assert all((queue.waiting, queue.dead) == (0, 0) for queue in await do(memory.jobs.backlog()))
+
+
 async def test_the_same_again_makes_it_surer(memory: Any, run: Run) -> None:
     thread = await tell(memory, "I live in Lisbon.")
     first = await fact(memory)

@@ -74,10 +74,12 @@ async def test_a_candidate_is_used_only_once_it_is_approved(memory: Any) -> None
     await memory._core.apply(*noting.changes)
     [candidate] = await do(ada.review.list())
     assert (candidate.operation, candidate.reason) == ("end", "must not be missed")
+    assert await do(ada.review.get_many([candidate.id, "none"])) == [candidate, None]
     assert (await do(ada.facts.get("user:ada", "allergy.peanuts"))).value == "peanuts"
     ended = await do(ada.review.approve(candidate.id))
     assert ended is not None and ended.status == "ended"
     assert await do(ada.facts.get("user:ada", "allergy.peanuts")) is None and await do(ada.review.list()) == []
+    assert await do(ada.review.get_many([candidate.id])) == [None], "an approved candidate no longer waits"
     with pytest.raises(NotFound):
         await do(ada.review.approve(candidate.id))
 

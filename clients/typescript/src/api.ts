@@ -2273,6 +2273,7 @@ export class MemoriesNoun {
    *     tag: Return only memories with this tag.
    *     limit: The maximum number to return.
    *     after: The id of the last memory of the previous page.
+   *     reverse: Whether to list in reverse order.
    *     ns: The namespace; by default the user's own.
    *
    * Returns:
@@ -2283,8 +2284,27 @@ export class MemoriesNoun {
    *
    * Role: `reader`.
    */
-  list(args: { kinds?: ("event" | "fact" | "learning")[]; subject?: string | null; tag?: string | null; limit?: number | null; after?: string | null; ns?: string | null } = {}, options: CallOptions = {}): Promise<Listed<Remembered>> {
-    return this.#http.call({"method": "GET", "path": "/v1/memories", "query": ["subject", "tag", "after", "ns"], "json": ["kinds", "limit"], "body": false, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<Remembered>>;
+  list(args: { kinds?: ("event" | "fact" | "learning")[]; subject?: string | null; tag?: string | null; limit?: number | null; after?: string | null; reverse?: boolean; ns?: string | null } = {}, options: CallOptions = {}): Promise<Listed<Remembered>> {
+    return this.#http.call({"method": "GET", "path": "/v1/memories", "query": ["subject", "tag", "after", "ns"], "json": ["kinds", "limit", "reverse"], "body": false, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<Remembered>>;
+  }
+
+  /**
+   * Return several memories at once, in the order of the ids, and None for each one that does not exist.
+   *
+   * Args:
+   *     ids: The ids, such as `fact:city`.
+   *     ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
+   *
+   * Returns:
+   *     One memory or None per id.
+   *
+   * Raises:
+   *     Forbidden: This handle may not read the namespace.
+   *
+   * Role: `reader`.
+   */
+  getMany(args: { ids: string[]; ns?: string | null }, options: CallOptions = {}): Promise<Listed<Remembered | null>> {
+    return this.#http.call({"method": "POST", "path": "/v1/memories/get", "query": [], "json": [], "body": true, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<Remembered | null>>;
   }
 
   /**
@@ -2437,6 +2457,7 @@ export class ReviewNoun {
    * Args:
    *     limit: The maximum number to return.
    *     after: The id of the last candidate of the previous page.
+   *     reverse: Whether to list in reverse order.
    *     ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
    *
    * Returns:
@@ -2447,8 +2468,27 @@ export class ReviewNoun {
    *
    * Role: `reader`.
    */
-  list(args: { limit?: number | null; after?: string | null; ns?: string | null } = {}, options: CallOptions = {}): Promise<Listed<Candidate>> {
-    return this.#http.call({"method": "GET", "path": "/v1/review", "query": ["after", "ns"], "json": ["limit"], "body": false, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<Candidate>>;
+  list(args: { limit?: number | null; after?: string | null; reverse?: boolean; ns?: string | null } = {}, options: CallOptions = {}): Promise<Listed<Candidate>> {
+    return this.#http.call({"method": "GET", "path": "/v1/review", "query": ["after", "ns"], "json": ["limit", "reverse"], "body": false, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<Candidate>>;
+  }
+
+  /**
+   * Return several candidates at once, in the order of the ids, and None for each one that does not exist.
+   *
+   * Args:
+   *     ids: The ids of the candidates.
+   *     ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
+   *
+   * Returns:
+   *     One candidate or None per id.
+   *
+   * Raises:
+   *     Forbidden: This handle may not read the namespace.
+   *
+   * Role: `reader`.
+   */
+  getMany(args: { ids: string[]; ns?: string | null }, options: CallOptions = {}): Promise<Listed<Candidate | null>> {
+    return this.#http.call({"method": "POST", "path": "/v1/review/get", "query": [], "json": [], "body": true, "writes": false, "keyed": false, "found": false}, args, options) as Promise<Listed<Candidate | null>>;
   }
 
   /**
@@ -2755,7 +2795,7 @@ export class ProfileNoun {
    * Set a user's preference. It is stored as the fact `preference.<key>` and sent with every request.
    *
    * Args:
-   *     user: The user it is about. None means the user of this handle.
+   *     user: The user it is about. On a user's handle, you can leave it out.
    *     key: The name of the preference, such as `language`.
    *     value: A JSON value.
    *
@@ -2764,7 +2804,7 @@ export class ProfileNoun {
    *
    * Role: `writer`.
    */
-  setPreference(args: { user: string | null; key: string; value: unknown }, options: CallOptions = {}): Promise<Fact> {
+  setPreference(args: { user?: string | null; key: string; value: unknown }, options: CallOptions = {}): Promise<Fact> {
     return this.#http.call({"method": "PUT", "path": "/v1/profile/preference", "query": ["user", "key"], "json": [], "body": true, "writes": true, "keyed": true, "found": false}, args, options) as Promise<Fact>;
   }
 }

@@ -43,6 +43,26 @@ class Memories:
         """
         return run_blocking(self._engine.get(id, ns=ns))
 
+    def get_many(self, ids: Iterable[str], *, ns: Ns | None = None) -> list[Remembered | None]:
+        """Return several memories at once, in the order of the ids, and None for each one that does not exist.
+
+        Args:
+            ids: The ids, such as `fact:city`.
+            ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
+
+        Returns:
+            One memory or None per id.
+
+        Raises:
+            Forbidden: This handle may not read the namespace.
+
+        Examples:
+            >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
+            >>> [item and item.value for item in memory.memories.get_many(["fact:city", "fact:age"], ns="user:ada")]
+            ['Lisbon', None]
+        """
+        return run_blocking(self._engine.get_many(ids, ns=ns))
+
     def search(
         self,
         query: str,
@@ -240,6 +260,7 @@ class Memories:
         tag: str | None = None,
         limit: int | None = None,
         after: str | None = None,
+        reverse: bool = False,
         ns: Ns | None = None,
     ) -> list[Remembered]:
         """Return memories. Facts come first, ordered by key, then events, then learnings.
@@ -250,6 +271,7 @@ class Memories:
             tag: Return only memories with this tag.
             limit: The maximum number to return.
             after: The id of the last memory of the previous page.
+            reverse: Whether to list in reverse order.
             ns: The namespace; by default the user's own.
 
         Returns:
@@ -263,4 +285,6 @@ class Memories:
             >>> [(item.id, item.text) for item in memory.memories.list(ns="user:ada")]
             [('fact:city', 'city: Lisbon')]
         """
-        return run_blocking(self._engine.list(kinds=kinds, subject=subject, tag=tag, limit=limit, after=after, ns=ns))
+        return run_blocking(
+            self._engine.list(kinds=kinds, subject=subject, tag=tag, limit=limit, after=after, reverse=reverse, ns=ns)
+        )

@@ -13,6 +13,7 @@ from ..engine.profile import UserProfile
 from ..ports import When
 from ..records import Fact
 from ..runtime import run_blocking
+from ..scope import OMITTED
 from ..values import Json
 
 if TYPE_CHECKING:
@@ -59,11 +60,11 @@ class Profile:
         """
         return run_blocking(self._engine.get_many(users, min_confidence=min_confidence))
 
-    def set_preference(self, user: str | None, key: str, value: Json) -> Fact:
+    def set_preference(self, user: str | None = None, key: str | Json = OMITTED, value: Json = OMITTED) -> Fact:
         """Set a user's preference. It is stored as the fact `preference.<key>` and sent with every request.
 
         Args:
-            user: The user it is about. None means the user of this handle.
+            user: The user it is about. On a user's handle, you can leave it out.
             key: The name of the preference, such as `language`.
             value: A JSON value.
 

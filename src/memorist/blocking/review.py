@@ -5,6 +5,8 @@ Made by scripts/generate-blocking from engine/review.py; change that, then run t
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ..engine.memories import Remembered
 from ..engine.review import Review as EngineReview
 from ..records import Candidate
@@ -33,6 +35,25 @@ class Review:
             Forbidden: This handle may not read the namespace.
         """
         return run_blocking(self._engine.get(id, ns=ns))
+
+    def get_many(self, ids: Iterable[str], *, ns: Ns | None = None) -> list[Candidate | None]:
+        """Return several candidates at once, in the order of the ids, and None for each one that does not exist.
+
+        Args:
+            ids: The ids of the candidates.
+            ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
+
+        Returns:
+            One candidate or None per id.
+
+        Raises:
+            Forbidden: This handle may not read the namespace.
+
+        Examples:
+            >>> memory.review.get_many(["nothing"], ns="user:ada")
+            [None]
+        """
+        return run_blocking(self._engine.get_many(ids, ns=ns))
 
     def approve(self, id: str, *, ns: Ns | None = None) -> Remembered | None:
         """Carry out a candidate's proposal, and return the memory, or None if the proposal only ended or confirmed one.
@@ -98,12 +119,15 @@ class Review:
         """
         return run_blocking(self._engine.reject(id, reason=reason, ns=ns))
 
-    def list(self, *, limit: int | None = None, after: str | None = None, ns: Ns | None = None) -> list[Candidate]:
+    def list(
+        self, *, limit: int | None = None, after: str | None = None, reverse: bool = False, ns: Ns | None = None
+    ) -> list[Candidate]:
         """Return the candidates waiting for approval, in the order of their ids.
 
         Args:
             limit: The maximum number to return.
             after: The id of the last candidate of the previous page.
+            reverse: Whether to list in reverse order.
             ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
 
         Returns:
@@ -116,4 +140,4 @@ class Review:
             >>> memory.review.list(ns="user:ada")
             []
         """
-        return run_blocking(self._engine.list(limit=limit, after=after, ns=ns))
+        return run_blocking(self._engine.list(limit=limit, after=after, reverse=reverse, ns=ns))

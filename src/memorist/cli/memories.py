@@ -17,6 +17,7 @@ from .session import Session, read_json, session_of
 if TYPE_CHECKING:
     from ..blocking.memory import Memory
     from ..engine.events import EventStatus
+    from ..engine.remembering import Understood
 
 _KINDS = click.option(
     "--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="List only this kind. Repeatable."
@@ -240,10 +241,18 @@ def remember(session: Session, text: str, as_is: bool) -> None:
             is_request = key.startswith(FORGOTTEN)
             echo(f"undo with: memorist facts unforget {namespace} {key}" if is_request else f"ended: {id}")
         if not (understood.stored or understood.waiting or understood.ended):
-            if all(is_private(receipt.message) for receipt in understood.receipts):
-                echo("stored in its thread only; it is kept out of recall, and no fact was extracted from it")
-            else:
-                echo("stored; no fact was extracted from it")
+            echo(_stored_as_message(understood))
+
+
+def _stored_as_message(understood: Understood) -> str:
+    """Return what became of a statement from which nothing was derived."""
+    if all(is_private(receipt.message) for receipt in understood.receipts):
+        return "stored in its thread only; it is kept out of recall, and no fact was extracted from it"
+    if understood.refused:
+        return "the message is stored in its thread; no fact was extracted from it"
+    if any(receipt.derived == "unread" for receipt in understood.receipts):
+        return "stored; no fact was extracted from it: the rules do not read its language, so use --model"
+    return "stored; no fact was extracted from it"
 
 
 @click.command()

@@ -22,13 +22,13 @@ from ..recall.hit import Hit
 from ..records import Candidate, Fact, as_dict
 from ..scope import Ns
 from ..stores.base import Expect, Put
-from ..values import Json, JsonMapping, JsonObject, check_name, fingerprint_json
+from ..values import Json, JsonMapping, JsonObject, as_list, check_name, fingerprint_json
 from .audit import audit
-from .core import Bounds, Core
+from .core import Core
 from .events import Events
 from .facts.facts import Facts
 from .learnings import Learnings
-from .options import checked_limit
+from .options import checked_limit, page
 from .recalling import Recalling
 from .versions import DELETED, MemoryNoun
 
@@ -114,6 +114,36 @@ class Memories:
         """
         record = await self._load(id, self._core.scope.readable_or_own(ns))
         return None if record is None else remembered(record, self._core.at())
+
+    async def get_many(self, ids: Iterable[str], *, ns: Ns | None = None) -> list[Remembered | None]:
+        """Return several memories at once, in the order of the ids, and None for each one that does not exist.
+
+        Args:
+            ids: The ids, such as `fact:city`.
+            ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
+
+        Returns:
+            One memory or None per id.
+
+        Raises:
+            Forbidden: This handle may not read the namespace.
+
+        Examples:
+            >>> fact = memory.facts.set("user:ada", "city", "Lisbon")
+            >>> [item and item.value for item in memory.memories.get_many(["fact:city", "fact:age"], ns="user:ada")]
+            ['Lisbon', None]
+        """
+        space = self._core.scope.readable_or_own(ns)
+        wanted = [_readings(id) for id in as_list(ids, "ids")]
+        records: dict[tuple[MemoryKind, str], MemoryRecord] = {}
+        for kind in KINDS:
+            keys = dict.fromkeys((space, key) for readings in wanted for named, key in readings if named == kind)
+            for row in await self._core.get_many(noun_of(self._core, kind)._record_type, list(keys)):
+                if row is not None and row.status != DELETED:
+                    records[kind, reference(row).key] = row
+        at = self._core.at()
+        matches = [[records[reading] for reading in readings if reading in records] for readings in wanted]
+        return [remembered(match[0], at) if match else None for match in matches]
 
     async def search(
         self,
@@ -389,6 +419,7 @@ class Memories:
         tag: str | None = None,
         limit: int | None = None,
         after: str | None = None,
+        reverse: bool = False,
         ns: Ns | None = None,
     ) -> list[Remembered]:
         """Return memories. Facts come first, ordered by key, then events, then learnings.
@@ -399,6 +430,7 @@ class Memories:
             tag: Return only memories with this tag.
             limit: The maximum number to return.
             after: The id of the last memory of the previous page.
+            reverse: Whether to list in reverse order.
             ns: The namespace; by default the user's own.
 
         Returns:
@@ -414,16 +446,17 @@ class Memories:
         """
         most = checked_limit(limit)
         space = self._core.scope.readable_or_own(ns)
-        wanted = _kinds(kinds)
+        order = KINDS[::-1] if reverse else KINDS
+        wanted = sorted(_kinds(kinds), key=order.index)
         start: tuple[MemoryKind, str] | None = _readings(after)[0] if after is not None else None
         if start is not None:
-            wanted = [kind for kind in wanted if KINDS.index(kind) >= KINDS.index(start[0])]
+            wanted = [kind for kind in wanted if order.index(kind) >= order.index(start[0])]
         at = self._core.at()
         items: list[Remembered] = []
         for kind in wanted:
             cursor = start[1] if start is not None and start[0] == kind else None
             while True:
-                bounds: Bounds = {"limit": PAGE_ROWS, "after": None if cursor is None else (cursor,)}
+                bounds = page(PAGE_ROWS, cursor, reverse)
                 rows = await self._core.listed(noun_of(self._core, kind)._record_type, space, **bounds)
                 for row in rows:
                     if most is not None and len(items) >= most:

@@ -13,6 +13,7 @@ from ..errors import UsageError
 from ..kinds import has_begun, has_lapsed, key_in_words
 from ..ports import When, as_datetime
 from ..records import Fact, FactVersion, Learning, as_dict
+from ..scope import OMITTED, with_first
 from ..values import Json, JsonObject, as_list, check_name
 from .core import Core
 from .derive.catching_up import catch_up
@@ -109,11 +110,11 @@ class Profile:
         """
         return [await self.get(user, min_confidence=min_confidence) for user in as_list(users, "users")]
 
-    async def set_preference(self, user: str | None, key: str, value: Json) -> Fact:
+    async def set_preference(self, user: str | None = None, key: str | Json = OMITTED, value: Json = OMITTED) -> Fact:
         """Set a user's preference. It is stored as the fact `preference.<key>` and sent with every request.
 
         Args:
-            user: The user it is about. None means the user of this handle.
+            user: The user it is about. On a user's handle, you can leave it out.
             key: The name of the preference, such as `language`.
             value: A JSON value.
 
@@ -124,6 +125,7 @@ class Profile:
             >>> memory.profile.set_preference("ada", "language", "Portuguese").key
             'preference.language'
         """
+        user, key, value = with_first((user, key, value))
         name = PREFERENCE_PREFIX + check_name(key, "preference")
         return await self._facts.set(f"user:{self._core.scope.subject(user)}", name, value)
 

@@ -140,8 +140,8 @@ async def _add_learnings(core: Core, texts: list[str], key: str | None) -> list[
 
 def _as_list(messages: Prompt) -> list[Given]:
     statements: list[Given] = [messages] if isinstance(messages, str | Mapping | Message) else [*messages]
-    if not statements:
-        raise InvalidValue("there is nothing to remember")
+    if all(isinstance(statement, str) and not statement.strip() for statement in statements):
+        raise InvalidValue("there is nothing to remember; pass a text or messages that say something")
     return statements
 
 

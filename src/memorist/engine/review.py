@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -11,11 +12,11 @@ from ..filters import parse_filter
 from ..records import Candidate, Link, Ref
 from ..scope import Ns
 from ..stores.base import Change, Delete, Expect, Put
-from ..values import Json, check_name, check_text
+from ..values import Json, as_list, check_name, check_text
 from .audit import audit
-from .core import Bounds, Core
+from .core import Core
 from .memories import Remembered
-from .options import check_reason, checked_limit
+from .options import check_reason, page
 from .versions import MAX_TEXT_CHARACTERS
 
 if TYPE_CHECKING:
@@ -45,8 +46,28 @@ class Review:
             Forbidden: This handle may not read the namespace.
         """
         space = self._core.scope.readable_or_own(ns)
-        candidate = await self._core.get(Candidate, space, check_name(id, "candidate id"))
-        return candidate if candidate is not None and candidate.approved_as is None else None
+        return _unless_approved(await self._core.get(Candidate, space, check_name(id, "candidate id")))
+
+    async def get_many(self, ids: Iterable[str], *, ns: Ns | None = None) -> list[Candidate | None]:
+        """Return several candidates at once, in the order of the ids, and None for each one that does not exist.
+
+        Args:
+            ids: The ids of the candidates.
+            ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
+
+        Returns:
+            One candidate or None per id.
+
+        Raises:
+            Forbidden: This handle may not read the namespace.
+
+        Examples:
+            >>> memory.review.get_many(["nothing"], ns="user:ada")
+            [None]
+        """
+        space = self._core.scope.readable_or_own(ns)
+        keys = [(space, check_name(id, "candidate id")) for id in as_list(ids, "ids")]
+        return [_unless_approved(candidate) for candidate in await self._core.get_many(Candidate, keys)]
 
     async def approve(self, id: str, *, ns: Ns | None = None) -> Remembered | None:
         """Carry out a candidate's proposal, and return the memory, or None if the proposal only ended or confirmed one.
@@ -184,13 +205,14 @@ class Review:
 
     # Last, because the name hides the builtin for the annotations below it.
     async def list(
-        self, *, limit: int | None = None, after: str | None = None, ns: Ns | None = None
+        self, *, limit: int | None = None, after: str | None = None, reverse: bool = False, ns: Ns | None = None
     ) -> list[Candidate]:
         """Return the candidates waiting for approval, in the order of their ids.
 
         Args:
             limit: The maximum number to return.
             after: The id of the last candidate of the previous page.
+            reverse: Whether to list in reverse order.
             ns: The namespace. It defaults to the user's own, or to `global` on a handle without a user.
 
         Returns:
@@ -204,10 +226,12 @@ class Review:
             []
         """
         space = self._core.scope.readable_or_own(ns)
-        bounds: Bounds = {"limit": checked_limit(limit), "where": WAITING}
-        if after is not None:
-            bounds["after"] = (check_name(after, "after"),)
-        return await self._core.listed(Candidate, space, **bounds)
+        return await self._core.listed(Candidate, space, where=WAITING, **page(limit, after, reverse))
+
+
+def _unless_approved(candidate: Candidate | None) -> Candidate | None:
+    """Return a candidate, or None if it has been approved."""
+    return candidate if candidate is not None and candidate.approved_as is None else None
 
 
 def _note_of(candidate: Candidate) -> Note:

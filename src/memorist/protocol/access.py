@@ -35,11 +35,11 @@ _METHODS: dict[str, dict[Access, str]] = {
     "gate": {"own": "check get", "org": "report reset set"},
     "jobs": {"write": "backlog dead retry_dead", "org": "drain"},
     "learnings": {"own": "add delete get get_many list reinforce update used weaken"},
-    "memories": {"read": "get history list search typed", "write": "delete undo update"},
+    "memories": {"read": "get get_many history list search typed", "write": "delete undo update"},
     "plans": {"write": "apply make undo"},
     "profile": {"own": "block get get_many set_preference"},
     "records": {"read": "get get_many scan", "write": "delete delete_range put put_many"},
-    "review": {"read": "get list", "write": "approve edit reject"},
+    "review": {"read": "get get_many list", "write": "approve edit reject"},
     "state": {"own": "delete entry get get_many increment list set"},
     "tasks": {"read": "get_many history list resume", "write": "delete run save"},
     "threads": {

@@ -178,6 +178,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *_noun(
         "memories",
         ("GET", "memories", "list", _LIST_ID),
+        ("POST", "memories/get", "get_many"),
         ("POST", "memories/search", "search", ("heavy", True)),
         ("GET", "memory", "get", _NONE_IS_MISSING),
         ("PATCH", "memory", "update", *_w("id", "ns")),
@@ -188,6 +189,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *_noun(
         "review",
         ("GET", "review", "list", _LIST_ID),
+        ("POST", "review/get", "get_many"),
         ("GET", "review/candidate", "get", _NONE_IS_MISSING),
         ("PATCH", "review/candidate", "edit", *_w("id", "ns")),
         ("POST", "review/approve", "approve", *_w("id", "ns")),
@@ -466,12 +468,13 @@ _OWN_TYPES: Mapping[str, JsonMapping] = {
     # `recall` is a bool, namespaces, a `Recall` or items, and `profile` is a bool or lines. The engine distinguishes
     # them.
     "context": {"recall": _RECALLED, "profile": bool | str | list[str | ProfileLine]},
-    # In Python, the namespace may be left out and the next argument takes its place, so these accept more types there
-    # than over HTTP.
+    # In Python, the namespace or user may be left out and the next argument takes its place, so these accept more types
+    # there than over HTTP.
     "facts.set": {"key": str},
     "facts.correct": {"key": str},
     "facts.touch": {"key": str},
     "facts.restore": {"key": str},
+    "profile.set_preference": {"key": str},
     "documents.add": {"text": str | SentBytes},
     "records.put": {"data": Any, "key": list[str | int | float]},
     "records.put_many": {"items": list[RecordItem]},

@@ -90,7 +90,7 @@ def _method(operation: Operation) -> Callable[..., Coroutine[object, None, objec
     @wraps(declared)
     async def call(self: Any, *args: object, **options: object) -> object:
         bound = signature.bind(self, *args, **options)
-        _leave_namespace_out(signature, bound.arguments)
+        _leave_first_out(signature, bound.arguments)
         if operation.name == "documents.add":
             bound.arguments |= with_file_bytes(bound.arguments)
         is_named = bound.arguments.get("id") is not None or bound.arguments.get("source") is not None
@@ -101,9 +101,9 @@ def _method(operation: Operation) -> Callable[..., Coroutine[object, None, objec
     return call
 
 
-def _leave_namespace_out(signature: inspect.Signature, arguments: JsonObject) -> None:
-    """Move the arguments of `facts.get("city")` to their positions, because the server fills in the user's own
-    namespace.
+def _leave_first_out(signature: inspect.Signature, arguments: JsonObject) -> None:
+    """Move the arguments of `facts.get("city")` to their positions, because the server fills in the user or the user's
+    own namespace.
 
     Only the server knows the user of an API key, so this cannot be resolved here.
     """
@@ -111,7 +111,8 @@ def _leave_namespace_out(signature: inspect.Signature, arguments: JsonObject) ->
     omitted = [name for name in names if arguments.get(name, OMITTED) is OMITTED]
     if not omitted:
         return
-    passed = [arguments.pop(name) for name in ("ns", *names) if name in arguments]
+    first = list(signature.parameters)[1]  # after `self`
+    passed = [arguments.pop(name) for name in (first, *names) if name in arguments]
     passed = [argument for argument in passed if argument is not OMITTED]
     if len(passed) != len(names):
         raise UsageError("an argument is missing")

@@ -21,7 +21,7 @@ from ...errors import Conflict, ModelError
 from ...filters import parse_filter
 from ...gate.passing import mask_text, mask_values
 from ...gate.policy import Gate
-from ...kinds import FINDABLE, Kind, chunk_text, entry_of
+from ...kinds import FINDABLE, Kind, chunk_text, entry_of, own_fields
 from ...messages.message import Message
 from ...messages.privacy import open_text
 from ...records import (
@@ -554,12 +554,10 @@ def _message_draft(thread: Thread, message: Message, before: Message | None) -> 
     text = open_text(message)
     if not text.strip() or message.role in ("system", "developer"):
         return None
-    # Reserved keys may contain copies of other content.
-    metadata = {name: value for name, value in message.metadata.items() if not name.startswith("memorist.")}
     entry = entry_of(
         message, "message", thread.id, message.id, seq=message.seq, role=message.role, speaker=message.name,
-        trust=message.trust_level, metadata=metadata, created_at=message.created_at or thread.created_at,
-        ns=thread.ns, expires_at=message.expires_at,
+        trust=message.trust_level, metadata=own_fields(message.metadata), ns=thread.ns,
+        created_at=message.created_at or thread.created_at, expires_at=message.expires_at,
     )  # fmt: skip
     # context_terms holds plain text until the batch is analysed.
     return Draft(msgspec.structs.replace(entry, context_terms=open_text(before) if before else ""), text)

@@ -78,7 +78,7 @@ class Noting:
         user = ns.removeprefix("user:") if ns.startswith("user:") else None
         # A batch shows its own writes, so a note sees what the notes before it did, and expects the versions that they
         # wrote. The store applies the changes in the same order.
-        self.core = Core(core.shared, Scope(core.org, user, "processor", write=() if user else (ns,))).batched()
+        self.core = Core(core.shared, Scope(core.org, user, "processor")).batched()
         self._ns, self._user = ns, user
         self.outcome = Outcome()
 

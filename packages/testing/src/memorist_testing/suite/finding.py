@@ -156,6 +156,28 @@ class FindingTests:
             with pytest.raises(InvalidFilter):
                 await memory.recall("animal", where=wrong)
 
+    async def test_a_filter_of_recall_reads_the_metadata_and_tags_of_every_memory(self, memory: Any) -> None:
+        ada = memory.scope(user="ada")
+        for berths in (2, 4):
+            about: dict[str, Any] = {"tags": [f"berths {berths}"], "metadata": {"berths": berths, "value": "hull"}}
+            await ada.facts.set(f"boat.{berths}", f"a boat with {berths} berths", **about)
+            await ada.events.add(f"Sailed the boat with {berths} berths", **about)
+            await ada.learnings.add(f"prefers a boat with {berths} berths", **about)
+        wheres: list[dict[str, Any]] = [
+            {"berths": {"$gte": 3}}, {"metadata.berths": 4}, {"tags": {"$contains": "berths 4"}},
+        ]  # fmt: skip
+        for where in wheres:
+            hits = await ada.recall("boat", where=where)
+            assert sorted(hit.kind for hit in hits) == ["event", "fact", "learning"], where
+            assert all("4 berths" in hit.text for hit in hits), where
+        # A fact's value comes before a field of the same name in its metadata.
+        assert await ada.recall("boat", kinds="fact", where={"value": "hull"}) == []
+
+    async def test_a_reserved_name_in_a_value_is_only_data(self, memory: Any) -> None:
+        await memory.facts.set(NS, "boat", {"name": "the boat Gull", "memorist.superseded": ["anything"]})
+        [hit] = await memory.recall("boat", namespaces=NS)
+        assert (hit.id, hit.superseded_by) == (f"{NS}/boat", None)
+
     async def test_a_fact_is_not_sent_beside_the_message_it_was_taken_from(self, memory: Any) -> None:
         said = ("My persimmon tree stands in Porto.", "The persimmon is pruned next Tuesday.", "The persimmon is ill.")
         await memory.threads.append("t", *said, create=NS)

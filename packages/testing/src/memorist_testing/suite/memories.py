@@ -81,6 +81,7 @@ class MemoryViewTests:
         ada = memory.scope(user="ada")
         learning = await ada.learnings.add("Prefers tea", confidence=0.9)
         await ada.learnings.delete(learning.id)
+        assert await ada.memories.get_many([f"learning:{learning.id}"]) == [None]
         assert await ada.learnings.get(learning.id) is None
         assert await ada.learnings.get_many([learning.id]) == [None]
         assert await ada.learnings.used([learning.id]) == 0
@@ -356,6 +357,10 @@ class MemoryViewTests:
         while pages[-1]:
             pages.append(await ada.memories.list(limit=1, after=pages[-1][-1].id))
         assert [item for page in pages for item in page] == items
+        assert await ada.memories.list(reverse=True) == items[::-1]
+        assert await ada.memories.list(reverse=True, limit=1, after=items[2].id) == [items[1]]
+        ids = [items[2].id, "fact:none", "city", items[2].id]
+        assert await ada.memories.get_many(ids) == [items[2], None, items[0], items[2]]
         assert [item.id for item in await ada.memories.list(tag="home")] == ["fact:city"]
         assert [item.kind for item in await ada.memories.list(subject="trip")] == ["event"]
         assert await memory.scope(user="eve").memories.list() == []
@@ -505,7 +510,8 @@ class MemoryViewTests:
 
     async def test_nothing_waits_for_approval_at_first(self, memory: Any) -> None:
         ada = memory.scope(user="ada")
-        assert await ada.review.list() == [] and await ada.review.get("nothing") is None
+        assert await ada.review.list(reverse=True) == [] and await ada.review.get("nothing") is None
+        assert await ada.review.get_many(["nothing"]) == [None]
         assert await ada.review.reject("nothing") is False
         with pytest.raises(NotFound):
             await ada.review.approve("nothing")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from memorist.engine.working import Working
-from memorist.errors import Conflict, InvalidValue
+from memorist.errors import Conflict, Forbidden, InvalidValue, UsageError
 from memorist.testing.clock import FakeClock
 
 
@@ -37,6 +37,18 @@ class NounTests:
         profile = await memory.profile.get("ada")
         assert "dark" in repr(profile) and "Rome" in repr(profile)
         assert "dark" not in repr(await memory.profile.get("eve"))
+
+    async def test_a_preference_is_that_of_the_handles_own_user_unless_another_is_named(self, memory: Any) -> None:
+        ada = memory.scope(user="ada")
+        await ada.profile.set_preference("theme", "dark")
+        await ada.profile.set_preference(None, "size", 12)
+        assert (await memory.profile.get("ada")).preferences == {"theme": "dark", "size": 12}
+        with pytest.raises(UsageError):
+            await memory.profile.set_preference("theme", "dark")
+        with pytest.raises(UsageError):
+            await ada.profile.set_preference("theme")
+        with pytest.raises(Forbidden):
+            await ada.profile.set_preference("eve", "theme", "dark")
 
     async def test_working_memory_lasts_a_day_from_its_last_write(self, memory: Any, clock: FakeClock) -> None:
         ada = memory.scope(user="ada")
