@@ -75,6 +75,20 @@ def test_every_tool_over_http(url: str) -> None:
         asyncio.run(main(server))
 
 
+def test_a_command_in_front_of_a_server_serves_the_user_that_it_names(tmp_path: Path) -> None:
+    async def main(server: Running) -> None:
+        own_key = server.key(user="ada")
+        for options, key in ((("--user", "ada"), server.key()), ((), own_key)):
+            before = ("--url", server.url, *options)
+            async with Client(command("--quiet", before=before, MEMORIST_API_KEY=key)) as client:
+                await said(client, "remember", facts={"city": "Porto"})
+                assert (await said(client, "profile"))["user"] == "ada"
+        assert (await server.memory.scope(org="default").facts.get("user:ada", "city")) is not None
+
+    with running(str(tmp_path / "memory.db")) as server:
+        asyncio.run(main(server))
+
+
 def test_changes_are_told_over_http(tmp_path: Path) -> None:
     """A client that listens hears of what others write, and only of what it may read."""
     mine, other = address("fact", "user:ada", "city"), address("fact", "user:bob", "city")

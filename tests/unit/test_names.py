@@ -18,9 +18,9 @@ PUBLIC_NAMES = {
     "importing/items.py": {"place"},
     "importing/report.py": {"found", "known"},
     "mcp/shown.py": {"found", "kept"},
-    "protocol/server_nouns.py": {"kept", "made", "place", "said"},
+    "protocol/nouns/functions.py": {"made", "said"},
+    "protocol/server_nouns.py": {"kept", "made", "place"},
     "recall/hit.py": {"place"},
-    "server/api/functions.py": {"made", "said"},
     "stores/base.py": {"found"},
 }
 """Fields of records, reports and requests that users already read or send. None is added."""

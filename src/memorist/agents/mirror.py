@@ -19,7 +19,7 @@ import msgspec
 from ..errors import UsageError
 from ..records import Fact
 from .files import replace_file
-from .notes import NOTE_KINDS, find_notes, storable
+from .notes import NOTE_KINDS, find_notes, note_key, storable
 from .projects import Project
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def import_file(memory: Memory, project: Project, path: Path) -> list[str]:
     for words, kind in notes.items():
         if words not in present:
             memory.facts.set(
-                project.namespace, _key(words), words, text=words, tags=[kind], source=str(path.name),
+                project.namespace, note_key(words), words, text=words, tags=[kind], source=str(path.name),
                 metadata={"file": path.name},
             )  # fmt: skip
     return [words for words in notes if words not in present]
@@ -192,7 +192,7 @@ class _Mirroring:
             self._strays += [line] if line else []
             return
         kind, words = match["kind"] or "convention", match["text"]
-        key = match["key"] or _key(words)
+        key = match["key"] or note_key(words)
         own, base = _digest(kind, words), match["digest"] or self._last.digests.get(key, "")
         current = _digest_of(self._facts.get(key))
         if own in (base, current):
@@ -224,7 +224,7 @@ class _Mirroring:
     def _find_deleted_lines(self, section: str) -> None:
         """Delete the notes whose lines were removed, unless they have changed in the memory since then."""
         matches = [match for line in section.splitlines() if (match := _LINE.match(line.strip()))]
-        keys = {match["key"] or _key(match["text"]) for match in matches}
+        keys = {match["key"] or note_key(match["text"]) for match in matches}
         for key, digest in self._last.digests.items():
             fact = self._facts.get(key)
             if fact is None or key in keys or key in self._sets or not self._choice.covers(fact):
@@ -313,10 +313,6 @@ def _kind(fact: Fact) -> str:
 
 def _digest(kind: str, words: str) -> str:
     return hashlib.sha256(f"{kind}\0{words}".encode()).hexdigest()[:8]
-
-
-def _key(words: str) -> str:
-    return f"note/{hashlib.sha256(' '.join(words.casefold().split()).encode()).hexdigest()[:16]}"
 
 
 def _state_key(project: Project, path: Path) -> str:

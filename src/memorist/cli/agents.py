@@ -32,7 +32,7 @@ def agents_session(session: Session) -> Session:
     """Return the session for the agents' memory."""
     url = _agents_url(session)
     create_folder(url)
-    return Session(url, None, session.org, None, session.as_json)
+    return Session(url, org=session.org, as_json=session.as_json)
 
 
 def _installer(session: Session, agent: Agent, where: Any, root: Path) -> Installer:

@@ -237,20 +237,15 @@ def progress(label: str) -> Iterator[Callable[..., None]]:
 
     Yields a function to call with the amount of progress.
     """
-    if not sys.stderr.isatty():
-        yield lambda *_: None
-        return
     done = 0
 
     def more(*counts: object) -> None:
         nonlocal done
         done += next((argument for argument in counts if isinstance(argument, int)), 1)
-        click.echo(f"\r\x1b[K{label}: {done:,}", err=True, nl=False)
+        show(f"{label}: {done:,}")
 
-    try:
+    with _status_line() as show:
         yield more
-    finally:
-        click.echo("\r\x1b[K", err=True, nl=False)
 
 
 @contextmanager
@@ -259,18 +254,28 @@ def bar(label: str) -> Iterator[Callable[[int, int | None], None]]:
 
     Yields a function to call with (done, total or None).
     """
-    if not sys.stderr.isatty():
-        yield lambda done, total: None
-        return
     began = time.monotonic()
 
-    def show(done: int, total: int | None) -> None:
+    def more(done: int, total: int | None) -> None:
         rate = done / max(time.monotonic() - began, 0.001)
         filled = BAR_WIDTH * done // total if total else 0
         drawn = f"[{'#' * filled}{'.' * (BAR_WIDTH - filled)}] {100 * done // total:3d}%  " if total else ""
-        click.echo(f"\r\x1b[K{label} {drawn}{done:,}  {rate:,.0f}/s", err=True, nl=False)
+        show(f"{label} {drawn}{done:,}  {rate:,.0f}/s")
+
+    with _status_line() as show:
+        yield more
+
+
+@contextmanager
+def _status_line() -> Iterator[Callable[[str], None]]:
+    """Yield a function that replaces the last line of a terminal. The line is cleared at the end."""
+    is_terminal = sys.stderr.isatty()
+
+    def show(text: str) -> None:
+        if is_terminal:
+            click.echo(f"\r\x1b[K{text}", err=True, nl=False)
 
     try:
         yield show
     finally:
-        click.echo("\r\x1b[K", err=True, nl=False)
+        show("")

@@ -10,6 +10,8 @@ import click
 from .grouping import InNamespace, group
 from .session import Session, ending, session_of
 
+COLUMNS = ("id", "title", "chunks", "source")
+
 
 @group()
 def documents() -> None:
@@ -35,10 +37,8 @@ def add(session: Session, namespace: str, files: tuple[Path, ...], title: str | 
         for path in files:
             content = sys.stdin.buffer.read() if str(path) == "-" else path
             document = memory.documents.add(namespace, content, title=title, source=source or str(path))
-            rows.append(
-                {"id": document.id, "title": document.title, "chunks": document.chunks, "source": document.source}
-            )
-        session.show(rows, ("id", "title", "chunks", "source"))
+            rows.append({name: getattr(document, name) for name in COLUMNS})
+        session.show(rows, COLUMNS)
 
 
 @documents.command("list", cls=InNamespace)
@@ -47,17 +47,9 @@ def add(session: Session, namespace: str, files: tuple[Path, ...], title: str | 
 def list_(session: Session, namespace: str) -> None:
     """List the documents in a namespace."""
     with session.memory() as memory:
-        rows = [
-            {
-                "id": d.id,
-                "title": d.title,
-                "chunks": d.chunks,
-                "source": d.source,
-                "updated_at": d.updated_at,
-            }
-            for d in memory.documents.list(namespace)
-        ]
-        session.show(rows, ("id", "title", "chunks", "source", "updated_at"), empty=f"no documents in {namespace}")
+        columns = (*COLUMNS, "updated_at")
+        rows = [{name: getattr(document, name) for name in columns} for document in memory.documents.list(namespace)]
+        session.show(rows, columns, empty=f"no documents in {namespace}")
 
 
 @documents.command(cls=InNamespace)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import click
 
 from ..errors import NotFound
@@ -30,20 +33,10 @@ def memory() -> None:
 @click.option("--after", help="Start after this key.")
 @as_of_option
 @session_of
-def list_(
-    session: Session,
-    namespace: str,
-    prefix: str | None,
-    where: str | None,
-    limit: int | None,
-    after: str | None,
-    as_of: str | None,
-) -> None:
+def list_(session: Session, /, namespace: str, where: str | None, **options: Any) -> None:
     """List the facts in a namespace, such as user:ada, agent:reviewer or global."""
     with session.memory(settle=True) as opened:
-        facts = opened.facts.list(
-            namespace, prefix=prefix, where=read_filter(where), limit=limit, after=after, as_of=as_of
-        )
+        facts = opened.facts.list(namespace, where=read_filter(where), **options)
         session.show(facts, COLUMNS, empty=f"no facts in {namespace}")
 
 
@@ -51,20 +44,21 @@ facts.add_command(list_)
 memory.add_command(list_)
 
 
-@facts.command(cls=InNamespace)
-@click.argument("namespace")
-@click.argument("key")
+def fact_command(function: Callable[..., object]) -> click.Command:
+    """Add a command about one fact, whose first arguments are NAMESPACE and KEY."""
+    with_key = click.argument("namespace")(click.argument("key")(session_of(function)))
+    return facts.command(cls=InNamespace)(with_key)
+
+
+@fact_command
 @as_of_option
-@session_of
 def get(session: Session, namespace: str, key: str, as_of: str | None) -> None:
     """Show one fact. Exits with 1 if it does not exist."""
     with session.memory(settle=True) as opened:
         session.show_record(opened.facts.get(namespace, key, as_of=as_of), missing=f"no fact {key!r} in {namespace}")
 
 
-@facts.command(cls=InNamespace)
-@click.argument("namespace")
-@click.argument("key")
+@fact_command
 @click.argument("value")
 @click.option("--ttl", type=float, help="Delete it after this many seconds.")
 @click.option("--confidence", type=float, default=1.0, show_default=True, help="How certain it is, from 0 to 1.")
@@ -72,27 +66,14 @@ def get(session: Session, namespace: str, key: str, as_of: str | None) -> None:
 @click.option("--expect", type=int, help="Write only if this is the current version; 0 means it must not exist.")
 @click.option("--index", multiple=True, metavar="FIELD", help="Index this field for recall. Repeatable.")
 @click.option("--no-index", is_flag=True, help="Hide the fact from recall.")
-@session_of
 def set(
-    session: Session,
-    namespace: str,
-    key: str,
-    value: str,
-    ttl: float | None,
-    confidence: float,
-    source: str | None,
-    expect: int | None,
-    index: tuple[str, ...],
-    no_index: bool,
+    session: Session, /, namespace: str, key: str, value: str, index: tuple[str, ...], no_index: bool, **options: Any
 ) -> None:
     """Write a fact. VALUE is JSON or plain text."""
     from ..gate.passing import MASKED
 
     with session.memory(create=True) as opened:
-        fact = opened.facts.set(
-            namespace, key, read_json(value), ttl=ttl, confidence=confidence, source=source, expect=expect,
-            index=list(index) or not no_index,
-        )  # fmt: skip
+        fact = opened.facts.set(namespace, key, read_json(value), index=list(index) or not no_index, **options)
         masked = fact.metadata.get(MASKED, ())
         session.done(
             {"namespace": fact.ns, "key": fact.key, "version": fact.version, "masked": masked},
@@ -100,10 +81,7 @@ def set(
         )
 
 
-@facts.command(cls=InNamespace)
-@click.argument("namespace")
-@click.argument("key")
-@session_of
+@fact_command
 def delete(session: Session, namespace: str, key: str) -> None:
     """Delete a fact but keep its history."""
     with session.memory() as opened:
@@ -111,10 +89,7 @@ def delete(session: Session, namespace: str, key: str) -> None:
     session.gone(gone, f"{namespace}/{key}", missing=f"no fact {key!r} in {namespace}")
 
 
-@facts.command(cls=InNamespace)
-@click.argument("namespace")
-@click.argument("key")
-@session_of
+@fact_command
 def history(session: Session, namespace: str, key: str) -> None:
     """List every version of a fact, oldest first."""
     with session.memory(settle=True) as opened:
@@ -124,12 +99,9 @@ def history(session: Session, namespace: str, key: str) -> None:
     session.show(versions, ("version", "status", "value", "actor", "reason", "updated_at"))
 
 
-@facts.command(cls=InNamespace)
-@click.argument("namespace")
-@click.argument("key")
+@fact_command
 @click.argument("value")
 @click.option("--reason", help="The reason, stored in the history.")
-@session_of
 def correct(session: Session, namespace: str, key: str, value: str, reason: str | None) -> None:
     """Replace a wrong value with the right one."""
     with session.memory() as opened:
@@ -137,11 +109,8 @@ def correct(session: Session, namespace: str, key: str, value: str, reason: str 
         session.done({"version": fact.version}, f"corrected {fact.id}, version {fact.version}")
 
 
-@facts.command(cls=InNamespace)
-@click.argument("namespace")
-@click.argument("key")
+@fact_command
 @click.option("--reason", help="The reason, stored in the history.")
-@session_of
 def reject(session: Session, namespace: str, key: str, reason: str | None) -> None:
     """Mark a fact as wrong, so that the same value is not extracted again."""
     with session.memory() as opened:
@@ -149,12 +118,9 @@ def reject(session: Session, namespace: str, key: str, reason: str | None) -> No
         session.done({"version": fact.version}, f"rejected {fact.id}")
 
 
-@facts.command(cls=InNamespace)
-@click.argument("namespace")
-@click.argument("key")
+@fact_command
 @click.option("--since", metavar="TIME", help="When it stopped being true.  [default: now]")
 @click.option("--reason", help="The reason, stored in the history.")
-@session_of
 def end(session: Session, namespace: str, key: str, since: str | None, reason: str | None) -> None:
     """End a fact that was true and no longer is."""
     with session.memory() as opened:
@@ -162,11 +128,8 @@ def end(session: Session, namespace: str, key: str, since: str | None, reason: s
         session.done({"version": fact.version}, f"ended {fact.id}")
 
 
-@facts.command(cls=InNamespace)
-@click.argument("namespace")
-@click.argument("key")
+@fact_command
 @click.argument("version", type=int)
-@session_of
 def restore(session: Session, namespace: str, key: str, version: int) -> None:
     """Make an earlier VERSION of a fact the current one again."""
     with session.memory() as opened:
@@ -174,10 +137,7 @@ def restore(session: Session, namespace: str, key: str, version: int) -> None:
         session.done({"version": fact.version}, f"restored {fact.id}, version {fact.version}")
 
 
-@facts.command(cls=InNamespace)
-@click.argument("namespace")
-@click.argument("key")
-@session_of
+@fact_command
 def unforget(session: Session, namespace: str, key: str) -> None:
     """Undo a request to forget something. Its key begins with `forgotten.`."""
     with session.memory() as opened:

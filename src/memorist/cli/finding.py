@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 import msgspec
 
-from ..context.given import Layout
 from ..values import JsonObject
 from .display import cell, human
 from .session import Session, as_of_option, plain, read_filter, read_json, session_of, thread_id
@@ -39,34 +40,17 @@ from .session import Session, as_of_option, plain, read_filter, read_json, sessi
 @session_of
 def recall(
     session: Session,
+    /,
     query: str,
     namespaces: tuple[str, ...],
     kinds: tuple[str, ...],
-    top_k: int,
-    max_tokens: int | None,
-    after: str | None,
-    before: str | None,
     where: str | None,
-    min_score: float | None,
-    expand: bool,
-    hops: int,
-    as_of: str | None,
+    **options: Any,
 ) -> int:
     """Find memories relevant to QUERY. Exits with 1 if there are none."""
     with session.memory(settle=True) as memory:
         hits = memory.recall(
-            query,
-            namespaces=list(namespaces) or None,
-            kinds=list(kinds) or None,
-            top_k=top_k,
-            max_tokens=max_tokens,
-            after=after,
-            before=before,
-            where=read_filter(where),
-            min_score=min_score,
-            expand=expand,
-            hops=hops,
-            as_of=as_of,
+            query, namespaces=list(namespaces) or None, kinds=list(kinds) or None, where=read_filter(where), **options
         )
     rows = [{**plain(hit), "reasons": [str(r) for r in hit.reasons], "score": round(hit.score, 4)} for hit in hits]
     if not session.as_json:
@@ -103,15 +87,7 @@ def _readable(row: JsonObject) -> str:
 @as_of_option
 @session_of
 def context(
-    session: Session,
-    words: tuple[str, ...],
-    budget: str,
-    system: str | None,
-    layout: Layout,
-    no_recall: bool,
-    stash: int | None,
-    messages: bool,
-    as_of: str | None,
+    session: Session, /, words: tuple[str, ...], budget: str, no_recall: bool, messages: bool, **options: Any
 ) -> None:
     """Assemble the request for INPUT and show what it contains, what was left out and why.
 
@@ -125,11 +101,8 @@ def context(
             input,
             thread=thread_id(memory, thread[0]) if thread else None,
             budget=int(budget) if budget.isdecimal() else budget,
-            system=system,
-            layout=layout,
             recall=not no_recall,
-            as_of=as_of,
-            stash=stash,
+            **options,
         )
     if session.as_json:
         manifest = msgspec.to_builtins(context.manifest)

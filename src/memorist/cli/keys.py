@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 import msgspec
 
-from ..scope import Actor
 from .grouping import group
 from .session import Session, session_of
 
@@ -25,12 +24,9 @@ def keys() -> None:
 
 
 def _with(session: Session, work: Callable[[Keys], Coroutine[object, None, T]]) -> T:
-    from ..memory import stepped
-    from ..runtime import run_blocking
     from ..server.auth import Keys
 
-    with session.memory(create=True, all_orgs=True, user=None) as memory:
-        return run_blocking(work(Keys(stepped(memory))))
+    return session.run_on_all_orgs(lambda memory: work(Keys(memory)), user=None)
 
 
 @keys.command()
@@ -46,14 +42,10 @@ def _with(session: Session, work: Callable[[Keys], Coroutine[object, None, T]]) 
 @click.option("--note", default="", help="What the key is for.")
 @click.option("--ttl", type=float, help="Seconds until the key expires.")
 @session_of
-def create(
-    session: Session, roles: tuple[str, ...], actor: Actor, read: tuple[str, ...],
-    write: tuple[str, ...], note: str, ttl: float | None,
-) -> None:  # fmt: skip
+def create(session: Session, /, roles: tuple[str, ...], **options: Any) -> None:
     """Create a key and print it once. It is limited to --user NAME, or covers the whole org without --user."""
-    grants: Any = {"actor": actor, "read": read, "write": write, "note": note, "ttl": ttl}
     roles = roles or ("reader", "writer")
-    key = _with(session, lambda all_: all_.create(org=session.org, user=session.user, roles=roles, **grants))
+    key = _with(session, lambda all_: all_.create(org=session.org, user=session.user, roles=roles, **options))
     session.done(msgspec.to_builtins(key), key.key)
 
 

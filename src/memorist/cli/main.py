@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -179,19 +179,13 @@ class Commands(Suggesting):
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 @click.version_option(__version__, prog_name="memorist")
 @click.pass_context
-def cli(
-    ctx: click.Context, url: str | None, hot: str | None, org: str, user: str | None, model: str | None,
-    extraction: Path | None, embedder: str | None, reranker: str | None, key_file: Path | None, as_json: bool,
-) -> None:  # fmt: skip
+def cli(ctx: click.Context, /, url: str | None, **options: Any) -> None:
     """Memory and context for LLM agents.
 
     You can put --user and --json before or after the command. The exit status is 0 for success, 1 if something was not
     found or a check failed, and 2 for wrong usage.
     """
-    ctx.obj = Session(
-        url, hot, org, user, as_json, model=model, extraction=extraction, embedder=embedder, reranker=reranker,
-        key_file=key_file,
-    )  # fmt: skip
+    ctx.obj = Session(url, **options)
 
 
 def main(args: Sequence[str] | None = None) -> None:
@@ -203,9 +197,7 @@ def main(args: Sequence[str] | None = None) -> None:
     arguments = common_options_first(sys.argv[1:] if args is None else args)
     try:
         result: object = cli.main(args=arguments, prog_name="memorist", standalone_mode=False)
-    except Exception as problem:
-        end(problem, as_json=arguments[:1] == ["--json"])
-    except KeyboardInterrupt as problem:
+    except (Exception, KeyboardInterrupt) as problem:
         end(problem, as_json=arguments[:1] == ["--json"])
     sys.exit(result if isinstance(result, int) else 0)
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import signal
 import time
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
@@ -139,24 +139,14 @@ def _waiting(memory: Memory) -> int:
 @click.option("--preview", is_flag=True, help="Show how much would be removed, without removing anything.")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @session_of
-def forget(
-    session: Session,
-    thread: str | None,
-    message: str | None,
-    fact: str | None,
-    source: str | None,
-    physical: bool,
-    shred: bool,
-    preview: bool,
-    yes: bool,
-) -> int:
+def forget(session: Session, /, physical: bool, shred: bool, preview: bool, yes: bool, **target: Any) -> int:
     """Delete something and everything derived from it, and print what was deleted.
 
     Choose one thing to forget. With --user NAME, that is the user and everything known about them. Exits with 1 if
     nothing of it is stored (--physical rewrites the file even then), or if --physical found traces afterwards.
     """
     user = session.user
-    named = [value for value in (user, thread, message, fact, source) if value is not None]
+    named = [value for value in (user, *target.values()) if value is not None]
     if len(named) != 1:
         raise UsageError("choose one thing to forget: pass --user, --thread, --message, --fact or --source")
     if not yes and not preview and not session.as_json:
@@ -164,16 +154,7 @@ def forget(
         confirm(f"This cannot be undone. Forget {what}?")
     # What a user's own handle may not write (learnings of an org, copies elsewhere) goes too.
     with session.memory(user=None) as memory:
-        erasure = memory.forget(
-            user=user,
-            thread=thread,
-            message=message,
-            fact=fact,
-            source=source,
-            physical=physical,
-            shred=shred,
-            preview=preview,
-        )
+        erasure = memory.forget(user=user, **target, physical=physical, shred=shred, preview=preview)
     absent = not erasure.counts and not erasure.shredded
     if session.as_json:
         session.print_json(msgspec.to_builtins(erasure))
@@ -225,13 +206,8 @@ def scrub(session: Session, yes: bool) -> int:
         confirm("This rewrites the files of every org and may take locks. Go on?")
     with session.memory(all_orgs=True) as memory:
         done = memory.scrub()
-    if session.as_json:
-        session.print_json(msgspec.to_builtins(done))
-    else:
-        for location in done.done:
-            click.echo(f"rewritten: {cell(location)}")
-        for location in done.left:
-            click.echo(f"not rewritten: {cell(location)}")
+    rewritten = [f"rewritten: {location}" for location in done.done]
+    session.report(done, [*rewritten, *(f"not rewritten: {location}" for location in done.left)])
     return 1 if done.left else 0
 
 

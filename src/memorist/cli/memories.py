@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -38,12 +38,10 @@ def memories() -> None:
 @click.option("--tag", help="List only memories with this tag.")
 @click.option("--limit", type=int, default=50, show_default=True, help="List at most this many.")
 @session_of
-def list_memories(
-    session: Session, ns: str | None, kinds: tuple[MemoryKind, ...], subject: str | None, tag: str | None, limit: int
-) -> None:
+def list_memories(session: Session, /, ns: str | None, kinds: tuple[MemoryKind, ...], **options: Any) -> None:
     """List memories."""
     with session.memory(settle=True) as memory:
-        items = memory.memories.list(ns=_space(memory, ns), kinds=kinds or KINDS, subject=subject, tag=tag, limit=limit)
+        items = memory.memories.list(ns=_space(memory, ns), kinds=kinds or KINDS, **options)
         session.show(items, ("id", "text", "subject", "valid_from", "confidence"), empty="nothing remembered yet")
 
 
@@ -87,22 +85,12 @@ def show_memory(session: Session, id: str, ns: str | None) -> None:
 @_NS
 @session_of
 def update_memory(
-    session: Session,
-    id: str,
-    text: str | None,
-    value: str | None,
-    valid_from: str | None,
-    valid_until: str | None,
-    tags: tuple[str, ...],
-    reason: str | None,
-    ns: str | None,
+    session: Session, /, id: str, value: str | None, tags: tuple[str, ...], ns: str | None, **options: Any
 ) -> None:
     """Change a memory. The old version stays in its history."""
     with session.memory() as memory:
-        item = memory.memories.update(
-            id, text=text, value=None if value is None else read_json(value), valid_from=valid_from,
-            valid_until=valid_until, tags=tags or None, reason=reason, ns=_space(memory, ns),
-        )  # fmt: skip
+        new = None if value is None else read_json(value)
+        item = memory.memories.update(id, value=new, tags=tags or None, ns=_space(memory, ns), **options)
     session.done({"memory": item}, f"now: {item.text}")
 
 
@@ -155,20 +143,10 @@ def list_events(session: Session, ns: str | None, status: EventStatus | None, li
 @click.option("--with", "people", multiple=True, help="A person who takes part. Repeatable.")
 @click.option("--where", "location", help="Where it takes place.")
 @session_of
-def add_event(
-    session: Session,
-    text: str,
-    ns: str | None,
-    starts_at: str | None,
-    ends_at: str | None,
-    people: tuple[str, ...],
-    location: str | None,
-) -> None:
+def add_event(session: Session, /, text: str, ns: str | None, **options: Any) -> None:
     """Store an event."""
     with session.memory(create=True) as memory:
-        event = memory.events.add(
-            text, starts_at=starts_at, ends_at=ends_at, people=people, location=location, ns=_space(memory, ns)
-        )
+        event = memory.events.add(text, ns=_space(memory, ns), **options)
         session.done({"id": event.id, "status": event.status}, f"{event.id} {event.status}")
 
 
@@ -219,15 +197,11 @@ def approve_candidates(session: Session, ids: tuple[str, ...], ns: str | None) -
 @click.option("--subject", help="Whom or what it is about.")
 @_NS
 @session_of
-def edit_candidate(
-    session: Session, id: str, text: str | None, value: str | None, key: str | None, subject: str | None, ns: str | None
-) -> None:
+def edit_candidate(session: Session, /, id: str, value: str | None, ns: str | None, **options: Any) -> None:
     """Change a candidate's proposal. It still has to be approved."""
     with session.memory() as memory:
-        candidate = memory.review.edit(
-            id, text=text, value=None if value is None else read_json(value), key=key, subject=subject,
-            ns=_space(memory, ns),
-        )  # fmt: skip
+        new = None if value is None else read_json(value)
+        candidate = memory.review.edit(id, value=new, ns=_space(memory, ns), **options)
     session.done({"candidate": candidate}, f"waits for approval: {candidate.text}")
 
 

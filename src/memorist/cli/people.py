@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from ..engine.learnings import LearningType
 from ..errors import UsageError
 from .display import human
 from .grouping import group
 from .session import Session, as_of_option, ending, session_of
+
+TYPES = ("preference", "pattern", "correction")
 
 
 @group()
@@ -24,15 +27,13 @@ def learnings() -> None:
     show_default=True,
     help="List only learnings that are at least this certain.",
 )
-@click.option(
-    "--type", "type_", type=click.Choice(["preference", "pattern", "correction"]), help="List only this type."
-)
+@click.option("--type", type=click.Choice(TYPES), help="List only this type.")
 @click.option("--limit", type=int, default=50, show_default=True, help="List at most this many.")
 @session_of
-def list_(session: Session, min_confidence: float, type_: LearningType | None, limit: int) -> None:
+def list_(session: Session, /, **options: Any) -> None:
     """List the learnings about --user NAME, most used first. Without --user, list those that apply to everyone."""
     with session.memory(settle=True) as memory:
-        rows = memory.learnings.list(min_confidence=min_confidence, type=type_, limit=limit)
+        rows = memory.learnings.list(**options)
         general = "nothing learned that applies to everyone; --user NAME shows what was learned of one"
         empty = "nothing learned yet" if memory.user else general
         session.show(rows, ("id", "type", "subject", "content", "confidence", "usage_count", "last_used"), empty=empty)
@@ -40,29 +41,16 @@ def list_(session: Session, min_confidence: float, type_: LearningType | None, l
 
 @learnings.command()
 @click.argument("content")
-@click.option(
-    "--type", "type_", type=click.Choice(["preference", "pattern", "correction"]), default="preference",
-    show_default=True, help="The type of learning.",
-)  # fmt: skip
+@click.option("--type", type=click.Choice(TYPES), default="preference", show_default=True, help="The type of learning.")
 @click.option("--confidence", type=float, default=0.5, show_default=True, help="How certain it is, from 0 to 1.")
 @click.option("--subject", help="The person or thing it is about, if not the user.")
 @click.option("--from", "valid_from", help="When it became true, as an ISO time.")
 @click.option("--until", "valid_until", help="When it stops being true.")
 @session_of
-def add(
-    session: Session,
-    content: str,
-    type_: LearningType,
-    confidence: float,
-    subject: str | None,
-    valid_from: str | None,
-    valid_until: str | None,
-) -> None:
+def add(session: Session, /, content: str, **options: Any) -> None:
     """Add a learning about --user NAME, or for everyone. Adding the same content again reinforces it."""
     with session.memory(create=True) as memory:
-        learning = memory.learnings.add(
-            content, type=type_, confidence=confidence, subject=subject, valid_from=valid_from, valid_until=valid_until
-        )
+        learning = memory.learnings.add(content, **options)
         session.done(
             {"id": learning.id, "confidence": learning.confidence}, f"{learning.id} confidence {learning.confidence:g}"
         )

@@ -34,12 +34,11 @@ def list_(
     session: Session, namespace: str, prefix: str, after: str | None, where: str | None, reverse: bool, limit: int
 ) -> None:
     """List the keys in a namespace in order, with their size and metadata."""
-    bound: Any = None if after is None else {"before" if reverse else "after": _key(after)}
+    bound: Any = {} if after is None else {"before" if reverse else "after": _key(after)}
     with session.memory() as memory:
         listing = memory.records.scan(
-            namespace, _key(prefix), where=read_filter(where), reverse=reverse, limit=limit, keys_only=True,
-            **(bound or {}),
-        )  # fmt: skip
+            namespace, _key(prefix), where=read_filter(where), reverse=reverse, limit=limit, keys_only=True, **bound
+        )
     rows = [_head(record, session.as_json) for record in listing]
     session.show(rows, ("key", "size", "version", "meta", "updated_at"))
 
@@ -75,14 +74,20 @@ def get(session: Session, namespace: str, key: str, raw: bool) -> None:
 @click.option("--expect", type=int, help="Write only if this is the current version; 0 means it must not exist.")
 @session_of
 def put(
-    session: Session, namespace: str, key: str, value: str | None, path: Path | None, meta: str | None,
-    ttl: float | None, expect: int | None,
-) -> None:  # fmt: skip
+    session: Session,
+    /,
+    namespace: str,
+    key: str,
+    value: str | None,
+    path: Path | None,
+    meta: str | None,
+    **options: Any,
+) -> None:
     if (value is None) == (path is None):
         raise click.UsageError("give a VALUE or --file")
     data = _bytes(path) if path is not None else read_json(value or "")
     with session.memory(create=True) as memory:
-        record = memory.records.put(namespace, _key(key), data, meta=read_filter(meta), ttl=ttl, expect=expect)
+        record = memory.records.put(namespace, _key(key), data, meta=read_filter(meta), **options)
     session.done(
         {"key": list(record.key), "version": record.version, "size": record.size}, f"{key} version {record.version}"
     )

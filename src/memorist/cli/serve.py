@@ -9,7 +9,7 @@ import webbrowser
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -189,24 +189,14 @@ def is_loopback(host: str) -> bool:
 
 def _code(session: Session) -> str:
     """Store and return the code of a one-time link, which the server exchanges for a session cookie."""
-    from ..server.browser import local_operator
+    from ..server.auth import Keys
+    from ..server.browser import Sessions, local_operator
 
-    link: str = _run_over_keys(session, lambda keys, sessions: sessions.link(local_operator(session.org)))
-    return link
+    operator = local_operator(session.org)
+    return session.run_on_all_orgs(lambda memory: Sessions(memory, Keys(memory)).link(operator))
 
 
 def _has_keys(session: Session) -> bool:
-    return bool(_run_over_keys(session, lambda keys, sessions: keys.any()))
-
-
-def _run_over_keys(session: Session, work: Any) -> Any:
-    """Run a coroutine function over the keys and sessions in the store."""
-    from ..memory import stepped
-    from ..runtime import run_blocking
     from ..server.auth import Keys
-    from ..server.browser import Sessions
 
-    with session.memory(create=True, all_orgs=True) as memory:
-        handle = stepped(memory)
-        keys = Keys(handle)
-        return run_blocking(work(keys, Sessions(handle, keys)))
+    return session.run_on_all_orgs(lambda memory: Keys(memory).any())

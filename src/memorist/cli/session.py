@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 import msgspec
@@ -19,7 +19,9 @@ from .display import SHORT_ID_CHARACTERS, cell, echo, pairs, table
 
 if TYPE_CHECKING:
     from ..blocking.memory import Memory
+    from ..memory import AsyncMemory
 
+T = TypeVar("T")
 DEFAULT_FILE = "memorist.db"
 SETTLE_SECONDS = 10.0
 """The maximum number of seconds that a read command spends on waiting jobs before it reads."""
@@ -40,54 +42,33 @@ def confirm(question: str) -> None:
         raise click.Abort
 
 
-class Session:
-    """Holds the state of one run of the command line."""
+class Session(msgspec.Struct):
+    """Holds the state of one run of the command line: the options before the command, and what it has printed."""
 
-    def __init__(
-        self, url: str | None, hot: str | None, org: str, user: str | None, as_json: bool,
-        *, model: str | None = None, extraction: Path | None = None, embedder: str | None = None,
-        reranker: str | None = None, key_file: Path | None = None,
-    ) -> None:  # fmt: skip
-        self.url_option = url
-        """The URL from `--url` or the environment, if any."""
-        self._hot = hot
-        self._org = org
-        self.user = user
-        """The user that the memory is narrowed to, if any."""
-        self.as_json = as_json
-        self._model, self._extraction, self._key_file = model, extraction, key_file
-        self._embedder, self._reranker = embedder, reranker
-        self._told = False
-        """Whether the command has printed a result, so that the file it created must be kept."""
-        self._wrote_nothing = False
+    url_option: str | None
+    """The URL from `--url` or the environment, if any."""
+    hot: str | None = None
+    org: str = "default"
+    user: str | None = None
+    """The user that the memory is narrowed to, if any."""
+    as_json: bool = False
+    model: str | None = None
+    extraction: Path | None = None
+    embedder: str | None = None
+    reranker: str | None = None
+    key_file: Path | None = None
+    _has_printed: bool = False
+    """Whether the command has printed a result, so that the file it created must be kept."""
+    _wrote_nothing: bool = False
 
     @property
     def url(self) -> str:
         """This is the given URL, or `memorist.db` in the current folder."""
         return self.url_option or DEFAULT_FILE
 
-    @property
-    def hot(self) -> str | None:
-        """The URL of the hot store, if any."""
-        return self._hot
-
-    @property
-    def org(self) -> str:
-        """The tenant that this run works for."""
-        return self._org
-
-    @property
-    def model(self) -> str | None:
-        """The language model from `--model` before the command, or from the environment, if any."""
-        return self._model
-
     def at(self, url: str) -> Session:
         """Return a session with the same settings for another memory."""
-        return Session(
-            url, self._hot, self._org, self.user, self.as_json,
-            model=self._model, extraction=self._extraction, embedder=self._embedder, reranker=self._reranker,
-            key_file=self._key_file,
-        )  # fmt: skip
+        return msgspec.structs.replace(self, url_option=url)
 
     def settings(self) -> dict[str, Any]:
         """Return the model, extraction, embedder, reranker and encryption to open the memory with. A server has its
@@ -95,20 +76,20 @@ class Session:
         if self.url.startswith(("http://", "https://")):
             return {}
         settings: dict[str, object] = {}
-        if self._model:
-            settings["model"] = self._model
-        if self._extraction is not None:
+        if self.model:
+            settings["model"] = self.model
+        if self.extraction is not None:
             from ..extract.extraction_file import read_extraction
 
-            settings["extract"] = read_extraction(self._extraction)
-        if self._embedder:
-            settings["embedder"] = None if self._embedder == "none" else self._embedder
-        if self._reranker:
-            settings["reranker"] = self._reranker
-        if self._key_file is not None:
+            settings["extract"] = read_extraction(self.extraction)
+        if self.embedder:
+            settings["embedder"] = None if self.embedder == "none" else self.embedder
+        if self.reranker:
+            settings["reranker"] = self.reranker
+        if self.key_file is not None:
             from ..gate.encryption import Encryption
 
-            settings["encryption"] = Encryption(self._key_file)
+            settings["encryption"] = Encryption(self.key_file)
         return settings
 
     @contextmanager
@@ -132,25 +113,33 @@ class Session:
         try:
             if settle and path is not None:
                 # Jobs belong to the org: a memory narrowed to a user may not run them.
-                with Memory(self.url, hot=self._hot, org=self._org, **{**options, "user": None}) as whole:
+                with Memory(self.url, hot=self.hot, org=self.org, **{**options, "user": None}) as whole:
                     left = _settled(whole)
                 if left:
                     waiting = "1 job is" if left == 1 else f"{left} jobs are"
                     echo(f"{waiting} still waiting; run `memorist worker --once`", err=True)
-            with Memory(self.url, hot=self._hot, org=self._org, **options) as memory:
+            with Memory(self.url, hot=self.hot, org=self.org, **options) as memory:
                 try:
                     yield memory
                 except BaseException:
-                    unused = is_new and not self._told and _is_empty(memory)
+                    unused = is_new and not self._has_printed and _is_empty(memory)
                     raise
                 unused = is_new and self._wrote_nothing and _is_empty(memory)
         finally:
             if unused and path is not None:
                 _remove(path)
 
+    def run_on_all_orgs(self, work: Callable[[AsyncMemory], Coroutine[object, None, T]], **options: Any) -> T:
+        """Run a coroutine function over a memory that may access every org, such as the API keys."""
+        from ..memory import stepped
+        from ..runtime import run_blocking
+
+        with self.memory(create=True, all_orgs=True, **options) as memory:
+            return run_blocking(work(stepped(memory)))
+
     def show(self, rows: Sequence[object], columns: Sequence[str], *, empty: str = "nothing") -> None:
         """Print records as a table, or as a JSON list."""
-        self._told = True
+        self._has_printed = True
         dicts = [row if isinstance(row, dict) else plain(row) for row in rows]
         if self.as_json:
             self.print_json(dicts)
@@ -167,7 +156,7 @@ class Session:
 
     def fields(self, fields: JsonObject) -> None:
         """Print names and values, or JSON. Without --json, empty values are left out."""
-        self._told = True
+        self._has_printed = True
         if self.as_json:
             self.print_json(fields)
         else:
@@ -175,7 +164,7 @@ class Session:
 
     def done(self, fact: JsonObject, text: str) -> None:
         """Print what was done, as a sentence or as JSON."""
-        self._told = True
+        self._has_printed = True
         if self.as_json:
             self.print_json(fact)
         else:
@@ -190,6 +179,14 @@ class Session:
         if not was_there:
             raise NotFound(missing)
         self.done({"deleted": True}, f"deleted {what}")
+
+    def report(self, value: object, lines: Iterable[str]) -> None:
+        """Print lines for people, or a value as JSON."""
+        if self.as_json:
+            self.print_json(value)
+        else:
+            for line in lines:
+                echo(cell(line))
 
     @staticmethod
     def print_json(value: object) -> None:

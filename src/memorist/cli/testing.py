@@ -109,11 +109,7 @@ def _mutate(session: Session, chosen: list[tuple[CaseFile, Case]]) -> int:
     from ..checking.mutating import mutate, report_lines
 
     report = mutate([(case, file.fixtures) for file, case in chosen])
-    if session.as_json:
-        session.print_json(report)
-    else:
-        for line in report_lines(report):
-            echo(cell(line))
+    session.report(report, report_lines(report))
     return 0 if not report.untested and not report.toothless and not report.broken else 1
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -73,10 +73,10 @@ def _calls(message: object) -> str:
 @click.option("--id", help="The id of the thread.  [default: a new id]")
 @click.option("--ttl", type=float, help="Delete it after this many seconds.")
 @session_of
-def create(session: Session, namespace: str, title: str | None, id: str | None, ttl: float | None) -> None:
+def create(session: Session, /, namespace: str, **options: Any) -> None:
     """Create a thread and print its id."""
     with session.memory(create=True) as memory:
-        thread = memory.threads.create(namespace, title, id=id, ttl=ttl)
+        thread = memory.threads.create(namespace, **options)
         session.done(plain(thread), thread.id)
 
 

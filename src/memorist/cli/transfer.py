@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
@@ -62,15 +62,13 @@ def export(session: Session, path: str, to: str, namespace: str | None) -> None:
 @session_of
 def import_(
     session: Session,
+    /,
     path: str,
     kind: str | None,
-    namespace: str | None,
-    mapping: str | None,
     users: tuple[str, ...],
-    source: str | None,
     dry_run: bool,
-    strict: bool,
     yes: bool,
+    **options: Any,
 ) -> int:
     """Import PATH, a file that `export` wrote, or with --from the data of another tool.
 
@@ -81,10 +79,7 @@ def import_(
     if kind is None:
         _load(session, path)
         return 0
-    options: JsonObject = {
-        "kind": kind, "namespace": namespace, "mapping": mapping, "users": _pairs(users), "source": source,
-        "strict": strict,
-    }  # fmt: skip
+    options |= {"kind": kind, "users": _pairs(users)}
     asks = not yes and not session.as_json
     with session.memory(create=True) as memory:
         if dry_run or asks:

@@ -72,16 +72,8 @@ class Importing:
         self, files: SourceFiles, reader: Reader, source: str, where: Places, progress: Progress | None
     ) -> Tally:
         """Read and check everything in the first pass, without writing."""
-        tally = Tally()
-        items, checker, done = reader.read(files), Checker(where, source), 0
-
-        def one_batch() -> int:
-            batch = list(islice(items, BATCH_ITEMS))
-            for item in batch:
-                _checked(item, checker, tally)
-            return len(batch)
-
-        while count := await self._core.runtime.offload(one_batch):
+        tally, items, checker, done = Tally(), reader.read(files), Checker(where, source), 0
+        while count := (await self._core.runtime.offload(_next, items, checker, tally))[0]:
             done += count
             if progress is not None:
                 progress(done, None)
@@ -108,27 +100,20 @@ class Importing:
         await self._core.apply(audit(self._core, "import", "source", source, source, detail))
 
 
-def _checked(item: Item, checker: Checker, tally: Tally) -> None:
-    if isinstance(item, Problem):
-        tally.problem(item.place, item.reason)
-        return
-    try:
-        tally.saw(item, checker.check(item).ns)
-    except ValueError as problem:
-        tally.problem(item.position, str(problem))
-
-
-def _next(items: Iterator[Item], checker: Checker) -> tuple[int, list[Checked]]:
-    """Return the number of items read and the valid ones of the next batch. The first pass has already reported the
-    invalid ones."""
+def _next(items: Iterator[Item], checker: Checker, tally: Tally | None = None) -> tuple[int, list[Checked]]:
+    """Return the number of items read and the valid ones of the next batch. The first pass counts them in a tally."""
     batch: list[Checked] = []
     count = 0
     for item in islice(items, BATCH_ITEMS):
         count += 1
-        if isinstance(item, Problem):
-            continue
-        try:
-            batch.append(checker.check(item))
-        except ValueError:
-            continue
+        problem = item if isinstance(item, Problem) else None
+        if not isinstance(item, Problem):
+            try:
+                batch.append(checker.check(item))
+            except ValueError as error:
+                problem = Problem(item.position, str(error))
+        if tally is not None and problem is not None:
+            tally.problem(problem.place, problem.reason)
+        elif tally is not None:
+            tally.saw(item, batch[-1].ns)
     return count, batch

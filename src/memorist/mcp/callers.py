@@ -60,18 +60,9 @@ def local_caller(memory: AsyncMemory, project: Project | None = None) -> Caller:
     return Caller(memory, memory.user or LOCAL_USER, frozenset(ROLES), org=memory.org, project=project)
 
 
-class Me(msgspec.Struct, frozen=True):
-    """Holds the user and the roles of a key, as a server's `/v1/me` returns them."""
-
-    user: str | None = None
-    roles: tuple[Role, ...] = ()
-
-
 async def remote_caller(memory: AsyncMemory, project: Project | None = None) -> Caller:
     """Return the caller for a remote memory, with the roles that the server reports for its key."""
-    client = core_of(memory).shared.client  # type: ignore[attr-defined]  # a handle on a server has one
-    answer = await client.send("GET", "/v1/me", query={}, body=None, headers={}, repeatable=True, writes=False)
-    me = msgspec.json.decode(answer.body, type=Me)
+    me = await core_of(memory).call("keys.me")  # type: ignore[attr-defined]  # a handle on a server has it
     return Caller(memory, me.user or LOCAL_USER, frozenset(me.roles), id="remote", org=memory.org, project=project)
 
 

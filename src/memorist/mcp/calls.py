@@ -1,11 +1,14 @@
-"""Implements the tools. Each calls one method of a noun and converts the result for an assistant."""
+"""Implements the tools. Each calls one method of a noun and converts the result for an assistant.
+
+The parameters of each function are the arguments of its tool in `tools.py`.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -52,107 +55,19 @@ _TOO_LONG = (
 )
 _GONE = "(no longer remembered)"
 
-# The arguments of each tool, as the struct that `arguments_of` makes for it.
-
-
-class Remembering(Protocol):
-    """Holds the arguments of `remember`."""
-
-    text: str | None
-    facts: JsonObject | None
-    user: str | None
-
-
-class Searching(Protocol):
-    """Holds the arguments of `recall`."""
-
-    query: str
-    limit: int | None
-    after: str | None
-    before: str | None
-    as_of: str | None
-    user: str | None
-
-
-class Profiling(Protocol):
-    """Holds the arguments of `profile`."""
-
-    user: str | None
-
-
-class Updating(Protocol):
-    """Holds the arguments of `update`."""
-
-    id: str
-    to: Json
-    reason: str | None
-
-
-class Asking(Protocol):
-    """Holds the arguments of `why`."""
-
-    id: str
-
-
-class Reviewing(Protocol):
-    """Holds the arguments of `review`."""
-
-    id: str | None
-    decision: str | None
-    text: str | None
-    user: str | None
-
-
-class Tidying(Protocol):
-    """Holds the arguments of `tidy`."""
-
-    confirm: str | None
-    undo: str | None
-    user: str | None
-
-
-class Building(Protocol):
-    """Holds the arguments of `build_context`."""
-
-    input: str
-    thread: str | None
-    budget_tokens: int | None
-
-
-class Saving(Protocol):
-    """Holds the arguments of `save_checkpoint`."""
-
-    task_id: str
-    state: JsonObject | None
-    step: int | None
-    completed: list[str] | None
-
-
-class Resuming(Protocol):
-    """Holds the arguments of `resume_task`."""
-
-    task_id: str
-
-
-class Erasing(Protocol):
-    """Holds the arguments of `forget`."""
-
-    id: str
-    confirm: str | None
-
 
 async def call(caller: Caller, tool: Tool, arguments: JsonMapping) -> Answer:
     """Run a tool."""
-    return await _CALLS[tool.name](caller, read_arguments(tool, arguments))
+    return await _CALLS[tool.name](caller, **read_arguments(tool, arguments))
 
 
-def read_arguments(tool: Tool, arguments: Mapping[str, object]) -> msgspec.Struct:
-    """Return the arguments, checked against the tool's schema.
+def read_arguments(tool: Tool, arguments: Mapping[str, object]) -> JsonObject:
+    """Return all arguments of a tool by name, checked against its schema. Missing ones are None.
 
     The error lists the tool's arguments, so that a model can retry.
     """
     try:
-        return msgspec.convert(dict(arguments), arguments_of(tool))
+        return msgspec.structs.asdict(msgspec.convert(dict(arguments), arguments_of(tool)))
     except msgspec.ValidationError as wrong:
         names = ", ".join(
             f"{name} (needed)" if argument.required else name for name, argument in tool.arguments.items()
@@ -160,15 +75,15 @@ def read_arguments(tool: Tool, arguments: Mapping[str, object]) -> msgspec.Struc
         raise UsageError(f"{wrong}. {tool.name} accepts: {names}") from None
 
 
-async def _remember(caller: Caller, arguments: Remembering) -> Answer:
-    if not arguments.text and not arguments.facts:
+async def _remember(caller: Caller, text: str | None, facts: JsonObject | None, user: str | None) -> Answer:
+    if not text and not facts:
         raise UsageError("remember needs `text` or `facts`")
-    user = arguments.user or caller.user
+    user = user or caller.user
     answer = shown.Remembered(understood=[])
-    for key, value in (arguments.facts or {}).items():
+    for key, value in (facts or {}).items():
         answer = _joined(answer, await _remember_fact(caller, user, key, value))
-    if arguments.text:
-        answer = _joined(answer, await _remember_text(caller, user, arguments.text))
+    if text:
+        answer = _joined(answer, await _remember_text(caller, user, text))
     return Answer(answer)
 
 
@@ -236,17 +151,24 @@ async def _secret_kinds(caller: Caller, text: str) -> str:
     return ", ".join((await caller.memory.gate.check(text)).secrets)
 
 
-async def _recall(caller: Caller, arguments: Searching) -> Answer:
-    spaces = caller.namespaces if arguments.user in (None, caller.user) else [f"user:{arguments.user}"]
+async def _recall(
+    caller: Caller,
+    query: str,
+    limit: int | None,
+    after: str | None,
+    before: str | None,
+    as_of: str | None,
+    user: str | None,
+) -> Answer:
+    spaces = caller.namespaces if user in (None, caller.user) else [f"user:{user}"]
     # Beside a repository's notes, only the user's own and those for everybody are searched, whatever else is readable.
-    searched = [*spaces, "global"] if caller.project is not None else None if arguments.user is None else spaces
+    searched = [*spaces, "global"] if caller.project is not None else None if user is None else spaces
     hits = await caller.memory.recall(
-        arguments.query, top_k=arguments.limit or DEFAULT_HITS, namespaces=searched, after=arguments.after,
-        before=arguments.before, as_of=arguments.as_of,
-    )  # fmt: skip
+        query, top_k=limit or DEFAULT_HITS, namespaces=searched, after=after, before=before, as_of=as_of
+    )
     best = max((_odds(hit.score) for hit in hits), default=0.0)
     # A memory of today says nothing about what the notes of an earlier time added.
-    has_notes = arguments.as_of is None and any(hit.kind == "message" for hit in hits)
+    has_notes = as_of is None and any(hit.kind == "message" for hit in hits)
     covered = await _covered_notes(caller, spaces) if has_notes else frozenset()
     items = [
         shown_hit(hit, caller.own)
@@ -275,8 +197,8 @@ async def _covered_notes(caller: Caller, spaces: list[str]) -> frozenset[str]:
     )
 
 
-async def _profile(caller: Caller, arguments: Profiling) -> Answer:
-    return await profile_answer(caller, arguments.user or caller.user)
+async def _profile(caller: Caller, user: str | None) -> Answer:
+    return await profile_answer(caller, user or caller.user)
 
 
 async def profile_answer(caller: Caller, user: str) -> Answer:
@@ -290,16 +212,16 @@ async def profile_answer(caller: Caller, user: str) -> Answer:
     return Answer(shown.ShownProfile(user=user, items=items), stored=True, listed="items")
 
 
-async def _update(caller: Caller, arguments: Updating) -> Answer:
-    memory = await resolve_memory(caller, arguments.id)
-    if kinds := await _secret_kinds(caller, str(arguments.to)):
+async def _update(caller: Caller, id: str, to: Json, reason: str | None) -> Answer:
+    memory = await resolve_memory(caller, id)
+    if kinds := await _secret_kinds(caller, str(to)):
         raise UsageError(_SECRET.format(kinds))
-    if reason := refusal(_sentence(arguments.to), caller.project):
-        raise UsageError(f"this cannot be stored: {reason}")
-    change: JsonObject = {"value": arguments.to} if memory.kind == "fact" else {"text": _sentence(arguments.to)}
+    if objection := refusal(_sentence(to), caller.project):
+        raise UsageError(f"this cannot be stored: {objection}")
+    change: JsonObject = {"value": to} if memory.kind == "fact" else {"text": _sentence(to)}
     if memory.kind == "fact" and memory.text == memory.value:
-        change["text"] = _sentence(arguments.to)  # a note of a repository, whose value is its sentence
-    changed = await caller.memory.memories.update(memory.id, **change, reason=arguments.reason, ns=memory.namespace)
+        change["text"] = _sentence(to)  # a note of a repository, whose value is its sentence
+    changed = await caller.memory.memories.update(memory.id, **change, reason=reason, ns=memory.namespace)
     return Answer(shown.Updated(id=changed.id, before=memory.text, after=changed.text), stored=True)
 
 
@@ -307,8 +229,8 @@ def _sentence(value: object) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
-async def _why(caller: Caller, arguments: Asking) -> Answer:
-    target = await resolve_target(caller, arguments.id)
+async def _why(caller: Caller, id: str) -> Answer:
+    target = await resolve_target(caller, id)
     why = await caller.memory.why(target.memory or target.id)
     sources = [
         shown.Source(
@@ -323,20 +245,20 @@ async def _why(caller: Caller, arguments: Asking) -> Answer:
     return Answer(origins, stored=True, listed="sources")
 
 
-async def _history(caller: Caller, arguments: Asking) -> Answer:
-    memory = await resolve_memory(caller, arguments.id, past=True)
+async def _history(caller: Caller, id: str) -> Answer:
+    memory = await resolve_memory(caller, id, past=True)
     versions = await caller.memory.memories.history(memory.id, ns=memory.namespace)
     shown_versions = [shown_version(version) for version in versions]
     return Answer(shown.History(id=memory.id, versions=shown_versions), stored=True, listed="versions")
 
 
-async def _undo(caller: Caller, arguments: Asking) -> Answer:
-    namespaces, key = split_id(caller, arguments.id.strip())
+async def _undo(caller: Caller, id: str) -> Answer:
+    namespaces, key = split_id(caller, id.strip())
     if key.startswith(FORGOTTEN):
         facts = await caller.memory.facts.unforget(namespaces[0], key)
         restored = "; ".join(fact_text(fact) for fact in facts) or "(remembered again)"
-        return Answer(shown.Updated(id=arguments.id, before=_GONE, after=restored), stored=True)
-    memory = await resolve_memory(caller, arguments.id, past=True)
+        return Answer(shown.Updated(id=id, before=_GONE, after=restored), stored=True)
+    memory = await resolve_memory(caller, id, past=True)
     after = await caller.memory.memories.undo(memory.id, ns=memory.namespace)
     return Answer(shown.Updated(id=memory.id, before=_current_text(memory), after=_current_text(after)), stored=True)
 
@@ -345,23 +267,21 @@ def _current_text(memory: Memory | None) -> str:
     return _GONE if memory is None or memory.status != "active" else memory.text
 
 
-async def _review(caller: Caller, arguments: Reviewing) -> Answer:
-    ns, queue, decided = f"user:{arguments.user or caller.user}", caller.memory.review, ""
-    if (arguments.id is None) != (arguments.decision is None):
+async def _review(caller: Caller, id: str | None, decision: str | None, text: str | None, user: str | None) -> Answer:
+    ns, queue, decided = f"user:{user or caller.user}", caller.memory.review, ""
+    if (id is None) != (decision is None):
         raise UsageError("review needs `id` and `decision` together, or neither to list what waits")
-    if arguments.id is not None:
-        id = arguments.id.removeprefix("candidate:")
-        if arguments.decision == "reject":
-            decided = "rejected" if await queue.reject(id, ns=ns) else ""
+    if id is not None:
+        candidate = id.removeprefix("candidate:")
+        if decision == "reject":
+            decided = "rejected" if await queue.reject(candidate, ns=ns) else ""
         else:
-            if arguments.text:
-                await queue.edit(id, text=arguments.text, ns=ns)
-            await queue.approve(id, ns=ns)
+            if text:
+                await queue.edit(candidate, text=text, ns=ns)
+            await queue.approve(candidate, ns=ns)
             decided = "approved"
         if not decided:
-            raise NotFound(
-                f"no memory with the id {arguments.id!r} waits for approval; call review without `id` to list them"
-            )
+            raise NotFound(f"no memory with the id {id!r} waits for approval; call review without `id` to list them")
     items = [
         shown.Candidate(
             id=f"candidate:{row.id}", operation=row.operation, text=row.text, reason=row.reason or "",
@@ -372,15 +292,15 @@ async def _review(caller: Caller, arguments: Reviewing) -> Answer:
     return Answer(shown.Waiting(items=items, decided=decided), stored=True, listed="items")
 
 
-async def _tidy(caller: Caller, arguments: Tidying) -> Answer:
-    ns, plans = f"user:{arguments.user or caller.user}", caller.memory.plans
-    if arguments.undo is not None:
-        return Answer(shown.Tidied(plan=arguments.undo, restored=await plans.undo(arguments.undo, ns=ns)))
+async def _tidy(caller: Caller, confirm: str | None, undo: str | None, user: str | None) -> Answer:
+    ns, plans = f"user:{user or caller.user}", caller.memory.plans
+    if undo is not None:
+        return Answer(shown.Tidied(plan=undo, restored=await plans.undo(undo, ns=ns)))
     plan = await plans.make(ns=ns)
     code = hashlib.sha256(msgspec.json.encode([caller.id, ns, plan.lines, plan.versions])).hexdigest()[:8]
-    if arguments.confirm is not None and arguments.confirm != code:
+    if confirm is not None and confirm != code:
         raise UsageError("the plan has changed; call tidy without `confirm` to see the new one")
-    if arguments.confirm is not None:
+    if confirm is not None:
         plan = await plans.apply(plan)
     lines = [
         shown.PlannedChange(op=line.op, ids=line.ids, before=line.before, after=line.text or "", reason=line.reason)
@@ -393,22 +313,12 @@ async def _tidy(caller: Caller, arguments: Tidying) -> Answer:
     return Answer(tidied, stored=True, listed="lines")
 
 
-async def _build_context(caller: Caller, arguments: Building) -> Answer:
+async def _build_context(caller: Caller, input: str, thread: str | None, budget_tokens: int | None) -> Answer:
     context = await caller.memory.context(
-        arguments.input,
-        thread=arguments.thread,
-        budget=arguments.budget_tokens or DEFAULT_BUDGET,
-        profile=await _about(caller, arguments.thread),
+        input, thread=thread, budget=budget_tokens or DEFAULT_BUDGET, profile=await _about(caller, thread)
     )
     sections = [
-        shown.Section(
-            name=section.name,
-            tokens=section.tokens,
-            kept=section.kept,
-            dropped=section.dropped,
-            folded=section.folded,
-            elided=section.elided,
-        )
+        msgspec.convert(section, shown.Section, from_attributes=True)
         for section in context.manifest.sections
         if section.tokens or section.dropped or section.folded
     ]
@@ -428,18 +338,17 @@ async def _about(caller: Caller, thread: str | None) -> bool | list[ProfileLine]
     return await memory.profile.block(user if kind == "user" else caller.user)
 
 
-async def _save_checkpoint(caller: Caller, arguments: Saving) -> Answer:
-    fields = {
-        "task_id": arguments.task_id, "state": arguments.state, "step": arguments.step,
-        "completed_subtasks": arguments.completed,
-    }  # fmt: skip
+async def _save_checkpoint(
+    caller: Caller, task_id: str, state: JsonObject | None, step: int | None, completed: list[str] | None
+) -> Answer:
+    fields = {"task_id": task_id, "state": state, "step": step, "completed_subtasks": completed}
     checkpoint = await caller.memory.tasks.save({name: value for name, value in fields.items() if value is not None})
-    return Answer(_saved(arguments.task_id, checkpoint, whole=False))
+    return Answer(_saved(task_id, checkpoint, whole=False))
 
 
-async def _resume_task(caller: Caller, arguments: Resuming) -> Answer:
-    checkpoint = await caller.memory.tasks.resume(arguments.task_id)
-    return Answer(_saved(arguments.task_id, checkpoint, whole=True), stored=True, listed="completed")
+async def _resume_task(caller: Caller, task_id: str) -> Answer:
+    checkpoint = await caller.memory.tasks.resume(task_id)
+    return Answer(_saved(task_id, checkpoint, whole=True), stored=True, listed="completed")
 
 
 def _saved(task_id: str, checkpoint: Checkpoint | None, *, whole: bool) -> shown.Saved:
@@ -454,17 +363,17 @@ def _saved(task_id: str, checkpoint: Checkpoint | None, *, whole: bool) -> shown
     return msgspec.structs.replace(stands, state=checkpoint.state, completed=list(checkpoint.completed_subtasks))
 
 
-async def _forget(caller: Caller, arguments: Erasing) -> Answer:
-    target = await resolve_target(caller, arguments.id)
+async def _forget(caller: Caller, id: str, confirm: str | None) -> Answer:
+    target = await resolve_target(caller, id)
     steps = await _erasing_steps(caller, target)
     counts = [await _preview(caller, step) for step in steps]
     what = await _texts_going(caller, target, steps)
-    if arguments.confirm is None:
+    if confirm is None:
         code = _code(caller, target, steps, counts, _window())
         return Answer(
             shown.Forgotten(id=target.id, erased=False, what=what, rows=sum(counts), confirm=code), stored=True
         )
-    if arguments.confirm not in (_code(caller, target, steps, counts, _window() - age) for age in (0, 1)):
+    if confirm not in (_code(caller, target, steps, counts, _window() - age) for age in (0, 1)):
         raise UsageError(
             "`confirm` is not the code of a preview from the last five minutes, or the data that would be erased has "
             "changed since. Call forget without `confirm` for a new preview"
@@ -543,7 +452,7 @@ def _code(caller: Caller, target: Target, steps: list[Step], counts: list[int], 
     return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()[:8]
 
 
-_CALLS: Mapping[str, Callable[[Caller, Any], Awaitable[Answer]]] = {
+_CALLS: Mapping[str, Callable[..., Awaitable[Answer]]] = {
     "remember": _remember,
     "recall": _recall,
     "profile": _profile,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypedDict, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 import msgspec
@@ -29,46 +29,6 @@ MAX_ATTEMPTS = 40
 T = TypeVar("T")
 
 
-class Entity(TypedDict):
-    """Represents an entity as that server accepts and returns it."""
-
-    name: str
-    entityType: str
-    observations: list[str]
-
-
-Relation = TypedDict("Relation", {"from": str, "to": str, "relationType": str})
-"""A relation as that server accepts and returns it."""
-
-
-class Observed(TypedDict):
-    """Holds new observations about an entity."""
-
-    entityName: str
-    contents: list[str]
-
-
-class Added(TypedDict):
-    """Holds the new observations that were added to an entity."""
-
-    entityName: str
-    addedObservations: list[str]
-
-
-class Disproved(TypedDict):
-    """Holds the observations to remove from an entity."""
-
-    entityName: str
-    observations: list[str]
-
-
-class Part(TypedDict):
-    """Holds a graph, or a part of one."""
-
-    entities: list[Entity]
-    relations: list[Relation]
-
-
 class Node(msgspec.Struct):
     """Represents an entity. `order` is its creation order."""
 
@@ -77,7 +37,7 @@ class Node(msgspec.Struct):
     observations: list[str]
     order: int = 0
 
-    def shown(self) -> Entity:
+    def shown(self) -> JsonObject:
         """Return the entity as that server returns it."""
         return {"name": self.name, "entityType": self.entityType, "observations": list(self.observations)}
 
@@ -90,7 +50,7 @@ class Edge(msgspec.Struct):
     kind: str
     order: int = 0
 
-    def shown(self) -> Relation:
+    def shown(self) -> JsonObject:
         """Return the relation as that server returns it."""
         return {"from": self.start, "to": self.end, "relationType": self.kind}
 
@@ -134,14 +94,14 @@ class Graph:
                 first.setdefault("more", []).append(value)
         return values
 
-    def shown(self, nodes: Sequence[Node] | None = None, edges: Sequence[Edge] | None = None) -> Part:
+    def shown(self, nodes: Sequence[Node] | None = None, edges: Sequence[Edge] | None = None) -> JsonObject:
         """Return the graph, or a part of it, as that server returns it."""
         return {
             "entities": [node.shown() for node in (self.nodes if nodes is None else nodes)],
             "relations": [edge.shown() for edge in (self.edges if edges is None else edges)],
         }
 
-    def around(self, nodes: list[Node]) -> Part:
+    def around(self, nodes: list[Node]) -> JsonObject:
         """Return the named nodes with all their relations."""
         names = {node.name for node in nodes}
         return self.shown(nodes, [edge for edge in self.edges if edge.start in names or edge.end in names])
@@ -223,7 +183,7 @@ async def _write(
 # The edits and reads behind the nine tools
 
 
-def create_entities(graph: Graph, entities: Sequence[Entity]) -> list[Entity]:
+def create_entities(graph: Graph, entities: Sequence[JsonObject]) -> list[JsonObject]:
     """Add entities whose names are new."""
     names = {node.name for node in graph.nodes}
     new = [entity for entity in entities if entity["name"] not in names]
@@ -234,7 +194,7 @@ def create_entities(graph: Graph, entities: Sequence[Entity]) -> list[Entity]:
     return [node.shown() for node in nodes]
 
 
-def create_relations(graph: Graph, relations: Sequence[Relation]) -> list[Relation]:
+def create_relations(graph: Graph, relations: Sequence[JsonObject]) -> list[JsonObject]:
     """Add relations that are new."""
     triples = {edge.triple for edge in graph.edges}
     new = [Edge(relation["from"], relation["to"], relation["relationType"]) for relation in relations]
@@ -245,9 +205,9 @@ def create_relations(graph: Graph, relations: Sequence[Relation]) -> list[Relati
     return [edge.shown() for edge in edges]
 
 
-def add_observations(graph: Graph, observations: Sequence[Observed]) -> list[Added]:
+def add_observations(graph: Graph, observations: Sequence[JsonObject]) -> list[JsonObject]:
     """Add observations that an entity does not have. Raises NotFound for an unknown entity."""
-    done: list[Added] = []
+    done: list[JsonObject] = []
     for observation in observations:
         node = next((node for node in graph.nodes if node.name == observation["entityName"]), None)
         if node is None:
@@ -266,7 +226,7 @@ def delete_entities(graph: Graph, names: Sequence[str]) -> None:
     graph.edges = [edge for edge in graph.edges if edge.start not in gone and edge.end not in gone]
 
 
-def delete_observations(graph: Graph, deletions: Sequence[Disproved]) -> None:
+def delete_observations(graph: Graph, deletions: Sequence[JsonObject]) -> None:
     """Remove observations. Unknown ones are ignored."""
     for deletion in deletions:
         node = next((node for node in graph.nodes if node.name == deletion["entityName"]), None)
@@ -275,13 +235,13 @@ def delete_observations(graph: Graph, deletions: Sequence[Disproved]) -> None:
             node.observations = [text for text in node.observations if text not in gone]
 
 
-def delete_relations(graph: Graph, relations: Sequence[Relation]) -> None:
+def delete_relations(graph: Graph, relations: Sequence[JsonObject]) -> None:
     """Remove relations."""
     gone = {(relation["from"], relation["to"], relation["relationType"]) for relation in relations}
     graph.edges = [edge for edge in graph.edges if edge.triple not in gone]
 
 
-def search_nodes(graph: Graph, query: str) -> Part:
+def search_nodes(graph: Graph, query: str) -> JsonObject:
     """Return entities whose name, type or observations contain the query, ignoring case."""
     wanted = query.lower()
     return graph.around(
@@ -293,7 +253,7 @@ def search_nodes(graph: Graph, query: str) -> Part:
     )
 
 
-def open_nodes(graph: Graph, names: Sequence[str]) -> Part:
+def open_nodes(graph: Graph, names: Sequence[str]) -> JsonObject:
     """Return entities by name."""
     wanted = set(names)
     return graph.around([node for node in graph.nodes if node.name in wanted])

@@ -72,7 +72,7 @@ class GraphTool(msgspec.Struct, frozen=True, eq=False):
     hints: Hints
     edit: Callable[..., object] | None = None
     """This function changes the graph and returns the answer."""
-    read: Callable[..., graph.Part] | None = None
+    read: Callable[..., JsonObject] | None = None
     answer: str = ""
     """This is the field of the answer, or the message of a deletion."""
 

@@ -18,7 +18,7 @@ from starlette.types import Receive, Scope, Send
 
 from ..engine.noun import core_of
 from ..protocol.keys import ApiKey, Unauthorized
-from ..protocol.parts import Host, MakePart, Part
+from ..protocol.parts import MakePart, Part
 from .callers import LOCAL_USER, Caller, Work
 from .notices import Notices
 from .server import Context, Options, make_server
@@ -27,6 +27,8 @@ from .use import Use
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel.server import Server as McpServer
+
+    from ..server.app import Server
 
 PATH = "/mcp"
 _CALLER = "memorist.mcp"
@@ -42,13 +44,13 @@ def mcp_parts(
     """
     chosen = options or Options()
 
-    def make(server: Host) -> Part:
+    def make(server: Server) -> Part:
         notices = Notices()
         counted = msgspec.structs.replace(chosen, used=lambda use: _count(server, use))
         mcp_server = make_server(caller_of, counted, notices)
         return mounted(server, mcp_server, notices, resource, sessions=sessions, json=json)
 
-    def describe(server: Host) -> Part:
+    def describe(server: Server) -> Part:
         assert resource is not None
         return Part(resource.metadata_path, JSONResponse(resource.metadata()), gated=False)
 
@@ -56,7 +58,7 @@ def mcp_parts(
 
 
 def mounted(
-    server: Host,
+    server: Server,
     mcp_server: McpServer[Any],
     notices: Notices,
     resource: Resource | None = None,
@@ -105,7 +107,7 @@ class Endpoint:
         await self._app(scope, receive, send)
 
 
-def _limited(server: Host, request: Request, key: ApiKey) -> Callable[[Work, bool], Coroutine[object, None, object]]:
+def _limited(server: Server, request: Request, key: ApiKey) -> Callable[[Work, bool], Coroutine[object, None, object]]:
     """Run a request under the limits of the API: the rate limit of its key, and the number of concurrent requests."""
 
     async def run(work: Work, heavy: bool) -> object:
@@ -116,7 +118,7 @@ def _limited(server: Host, request: Request, key: ApiKey) -> Callable[[Work, boo
     return run
 
 
-async def _key(server: Host, request: Request, tokens: Tokens | None) -> ApiKey:
+async def _key(server: Server, request: Request, tokens: Tokens | None) -> ApiKey:
     """Return the API key of a request, or one created from its OAuth token."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     # An API key has a prefix that no JSON Web Token has, so keys keep working beside an OAuth issuer.
@@ -138,5 +140,5 @@ async def caller_of(ctx: Context) -> Caller:
     return caller
 
 
-def _count(server: Host, use: Use) -> None:
+def _count(server: Server, use: Use) -> None:
     server.metrics.done(f"mcp.{use.tool}", 200 if use.outcome == "ok" else 400, use.milliseconds / 1000)

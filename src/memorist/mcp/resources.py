@@ -179,9 +179,7 @@ async def _summary(caller: Caller, parts: list[str], query: Mapping[str, str]) -
     if await caller.memory.threads.get(id) is None:
         raise NotFound("no such conversation")
     summaries = await caller.memory.threads.summaries(id)
-    lines = [
-        ShownSummary(id=summary.id, first=summary.first, last=summary.last, text=summary.text) for summary in summaries
-    ]
+    lines = msgspec.convert(summaries, list[ShownSummary], from_attributes=True)
     return Answer(ShownSummaries(thread=id, summaries=lines), stored=True, listed="summaries")
 
 

@@ -10,6 +10,8 @@ import msgspec
 from ..errors import Forbidden, MemoristError, StoreUnavailable
 from ..scope import Actor
 
+KEYS_ORG = "memorist.keys"
+"""The org that contains the keys as records. No key can be created for it."""
 Role = Literal["reader", "writer", "forget", "operator", "admin"]
 ROLES: tuple[Role, ...] = ("reader", "writer", "forget", "operator", "admin")
 

@@ -1,7 +1,7 @@
 """Contains the table of operations, with the verb, path and role of every method available over HTTP.
 
 A row names a method of `AsyncMemory` or of one of its nouns (`memorist.protocol.surface` lists them), or of a noun that
-only a server has (`server_nouns.py`). Parameters, types and documentation come from the method's own signature and
+only a server has (`nouns/`). Parameters, types and documentation come from the method's own signature and
 docstring. The routes, the OpenAPI document, the remote client and the MCP tools are generated from this table. It
 imports no web framework.
 """
@@ -24,7 +24,6 @@ from ..values import JsonMapping, JsonObject
 from . import surface
 from .data import RecordItem, SentBytes
 from .keys import Role
-from .server_nouns import SERVER_NOUNS
 
 MAX_LIMIT = 500
 """The maximum number of rows in one answer."""
@@ -57,6 +56,8 @@ class Operation(msgspec.Struct, frozen=True):
     concurrent requests."""
     admits: bool = False
     """This is True if any key may call the operation, whatever its roles."""
+    of_server: bool = False
+    """This is True if the method belongs to a noun that only a server has."""
 
     def __hash__(self) -> int:
         # Every request looks up its operation in several caches. Method and path identify it, so it is enough to hash
@@ -71,11 +72,6 @@ class Operation(msgspec.Struct, frozen=True):
     @property
     def has_body(self) -> bool:
         return self.method in ("POST", "PUT", "PATCH") and not self.upload
-
-    @property
-    def of_server(self) -> bool:
-        """This is True if the method belongs to a noun that only a server has."""
-        return self.noun in SERVER_NOUNS
 
     @property
     def writes(self) -> bool:
@@ -97,6 +93,10 @@ class Parameter(msgspec.Struct, frozen=True):
 
 def _noun(noun: str, *rows: tuple[Any, ...]) -> list[Operation]:
     return [Operation(method, f"/v1/{path}", noun, call, **dict(more)) for method, path, call, *more in rows]
+
+
+def _server_noun(noun: str, *rows: tuple[Any, ...]) -> list[Operation]:
+    return _noun(noun, *((*row, ("of_server", True)) for row in rows))
 
 
 def _w(*names: str, **more: object) -> list[tuple[str, Any]]:
@@ -289,7 +289,7 @@ OPERATIONS: tuple[Operation, ...] = (
         ("GET", "stats", "stats", ("role", "operator")),
         ("GET", "doctor", "doctor", ("role", "operator"), ("heavy", True)),
     ),
-    *_noun(
+    *_server_noun(
         "keys",
         ("GET", "me", "me", ("admits", True)),
         ("GET", "keys", "list", ("role", "admin")),
@@ -297,19 +297,19 @@ OPERATIONS: tuple[Operation, ...] = (
         ("POST", "keys/rotate", "rotate", ("role", "admin"), ("query", ("id",))),
         ("DELETE", "keys", "revoke", ("role", "admin")),
     ),
-    *_noun(
+    *_server_noun(
         "batches",
         ("POST", "batch", "commit", *_w()),
         ("POST", "batch/read", "read"),
     ),
-    *_noun(
+    *_server_noun(
         "leases",
         ("POST", "task/lease", "take", *_w("task_id")),
         ("PUT", "task/lease", "renew", *_w("task_id")),
         ("DELETE", "task/lease", "release", ("role", "writer")),
         ("POST", "task/steps", "save", *_w("task_id")),
     ),
-    *_noun(
+    *_server_noun(
         "entity_cache",
         ("GET", "entity", "look", _NONE_IS_MISSING),
         ("PUT", "entity", "keep", *_w("type", "id")),
@@ -317,29 +317,29 @@ OPERATIONS: tuple[Operation, ...] = (
         ("POST", "entity/lease", "lease", *_w("type", "id")),
         ("DELETE", "entity/lease", "give_back", ("role", "writer")),
     ),
-    *_noun(
+    *_server_noun(
         "turns",
         ("POST", "thread/turns", "add", *_w("id")),
         ("POST", "thread/context", "context", ("heavy", True), *_w("id")),
         ("POST", "thread/fold", "fold", ("heavy", True), *_w("id")),
         ("POST", "thread/end", "end", ("heavy", True), *_w("id")),
     ),
-    *_noun(
+    *_server_noun(
         "functions",
         ("POST", "function/recall", "recall", ("heavy", True)),
         ("POST", "function/output", "keep", *_w()),
     ),
-    *_noun("erasing", ("POST", "forget", "forget", ("role", "forget"))),
-    *_noun("outbox", ("POST", "messages/wait", "wait", ("heavy", True))),
-    *_noun(
+    *_server_noun("erasing", ("POST", "forget", "forget", ("role", "forget"))),
+    *_server_noun("outbox", ("POST", "messages/wait", "wait", ("heavy", True))),
+    *_server_noun(
         "transfers",
         ("GET", "export", "export", ("role", "operator"), ("heavy", True), ("streamed", "application/jsonl")),
         ("POST", "import", "import_", ("role", "operator"), ("heavy", True), ("upload", "application/jsonl")),
         ("POST", "import/from", "import_from", ("role", "operator"), ("heavy", True), ("upload", _ANY_BYTES)),
     ),
-    *_noun("stream", ("GET", "events", "follow", ("streamed", "text/event-stream"))),
-    *_noun("watching", ("POST", "watch", "look", ("waits", True))),
-    *_noun(
+    *_server_noun("stream", ("GET", "events", "follow", ("streamed", "text/event-stream"))),
+    *_server_noun("watching", ("POST", "watch", "look", ("waits", True))),
+    *_server_noun(
         "analyses",
         ("GET", "analyses", "list", ("role", "operator")),
         ("POST", "analyses", "run", ("role", "operator"), ("heavy", True)),
@@ -349,20 +349,7 @@ OPERATIONS: tuple[Operation, ...] = (
 BY_NAME: Mapping[str, Operation] = {operation.name: operation for operation in OPERATIONS}
 
 COLLECTED = frozenset(
-    {
-        "facts",
-        "threads",
-        "state",
-        "events",
-        "learnings",
-        "memories",
-        "profile",
-        "working",
-        "documents",
-        "records",
-        "tasks",
-        "entity_cache",
-    }
+    "facts threads state events learnings memories profile working documents records tasks entity_cache".split()
 )
 """Nouns whose writes can be part of a batch."""
 _ONCE = frozenset({"batches", "leases", "entity_cache", "turns", "functions", "erasing"})
@@ -424,6 +411,8 @@ def takes_request(operation: Operation) -> bool:
 @cache
 def owner_of(noun: str) -> type:
     """Return the class of a noun that belongs to a memory or to the server."""
+    from .nouns import SERVER_NOUNS  # they read this table, and a program without a server needs only some of them
+
     if noun in SERVER_NOUNS:
         return SERVER_NOUNS[noun]
     return surface.groups()[noun] if noun else surface.memory_class()

@@ -11,8 +11,8 @@ from starlette.types import Scope
 
 from ..errors import Forbidden, MemoristError, UsageError
 from ..protocol.keys import Limited, Unauthorized
+from ..protocol.nouns.transfers import DamagedUpload
 from ..protocol.problems import Problem, problem_of
-from .api.transfers import DamagedUpload
 from .replay import AnswerGone
 from .strict_json import Malformed
 

@@ -6,10 +6,10 @@ request then becomes one method call on a noun, with a handle that is determined
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 from starlette.applications import Starlette
@@ -23,12 +23,15 @@ from starlette.types import ASGIApp, Scope
 from ..engine.limits import CallLimits
 from ..engine.noun import core_of
 from ..protocol.keys import ApiKey, Limited, Unauthorized
+from ..protocol.operations import Operation
 from ..protocol.parts import MakePart, Part
+from ..protocol.server_nouns import Step
 from ..telemetry import NO_REQUEST_SPAN, RequestSpan, Telemetry
 from .answers import JSON
-from .api.events import Feed
+from .api.events import Feed, stream
 from .auth import Keys
 from .browser import LOOPBACK, Sessions, browser_routes, check_same_site, cookie_of
+from .calls import answer_data, call_from
 from .dispatch import Dispatch, read_body
 from .gate import Gate
 from .headers import headers_of
@@ -37,7 +40,8 @@ from .inspect import inspect_routes
 from .lane import Lane
 from .limits import BAD_KEYS, HEAVY, USUAL, Buckets, Rate, Refused, rate_headers
 from .metrics import Metrics
-from .narrowing import narrow
+from .narrowing import narrow, narrow_to
+from .nouns import noun_of
 from .openapi import document
 from .parts import Gated
 from .room import Room
@@ -123,6 +127,21 @@ class Server:
                 self._orgs.clear()
             handle = self._orgs[org] = self.memory.scope(org=org)
         return handle
+
+    async def call_step(self, batch: Any, operation: Operation, step: Step, key: ApiKey) -> object:
+        """Run one operation in an open batch with its own rights, and return its result as JSON data."""
+        if step.scope is not None:
+            batch = narrow_to(batch, key, step.scope)
+        call = call_from(operation, step.arguments)
+        noun = batch.entities if operation.noun == "entity_cache" else noun_of(batch, operation.noun)
+        return answer_data(operation, await getattr(noun, operation.call)(*call.args, **call.options))
+
+    def stream_events(
+        self, org: str, names: Sequence[str], last: str, is_allowed: Callable[[], Awaitable[bool]]
+    ) -> AsyncIterator[bytes]:
+        """Stream the events of an org after the event `last`, for as long as the listener is allowed to."""
+        self.feed.listen()
+        return stream(self, self.feed, org, names, last, is_allowed)
 
     def traced(self, scope: Scope) -> AbstractContextManager[RequestSpan]:
         """Return a tracing span around a request. It has no effect unless tracing is enabled."""

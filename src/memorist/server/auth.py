@@ -20,14 +20,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ..errors import NotFound, UsageError
-from ..protocol.keys import ROLES, ApiKey, NewKey, Role, Unauthorized
+from ..protocol.keys import KEYS_ORG, ROLES, ApiKey, NewKey, Role, Unauthorized
 from ..scope import Actor, check_actor
 
 if TYPE_CHECKING:
     from ..memory import AsyncMemory
 
-KEYS_ORG = "memorist.keys"
-"""The org that contains the keys as records. No key can be created for it."""
 CACHED_SECONDS = 30.0
 """The time for which other processes may still accept a revoked key, because they cache keys."""
 MAX_CACHED_KEYS = 10_000

@@ -25,9 +25,9 @@ from starlette.routing import Route
 from starlette.types import Scope
 
 from ..errors import Conflict, Forbidden, UsageError
-from ..protocol.keys import ROLES, ApiKey, Unauthorized
+from ..protocol.keys import KEYS_ORG, ROLES, ApiKey, Unauthorized
 from .answers import json_response
-from .auth import CACHED_SECONDS, KEYS_ORG, MAX_CACHED_KEYS, Keys
+from .auth import CACHED_SECONDS, MAX_CACHED_KEYS, Keys
 
 if TYPE_CHECKING:
     from ..memory import AsyncMemory

@@ -14,12 +14,11 @@ from ..engine.noun import core_of
 from ..errors import Conflict, TooLarge
 from ..protocol.keys import ApiKey
 from ..protocol.narrowing import NARROWED
-from ..protocol.operations import OPERATIONS, Operation, takes_key, takes_request
+from ..protocol.nouns.analyses import installed_analyzer
+from ..protocol.nouns.asked import Asked
+from ..protocol.operations import OPERATIONS, Operation, owner_of, takes_key, takes_request
 from . import replay
 from .answers import JSON, Unsuited, WrongMethod
-from .api import IMPLEMENTED
-from .api.analyses import installed_analyzer
-from .api.asked import Asked
 from .calls import Call, read_call, written
 from .headers import headers_of
 from .lane import LARGE_BODY_BYTES
@@ -174,7 +173,7 @@ async def _done_once(asked: Asked, operation: Operation, call: Call, idempotency
         return await _again(asked, operation, call, rows)
     # A handle of its own, because the row must be committed with the next write of this request and of no other.
     fresh = Asked(asked.server, asked.key, asked.memory.scope())
-    rows.commit_with(fresh.core)
+    rows.commit_with(core_of(fresh.memory))
     try:
         result = await _called(fresh, operation, call)
     except Conflict:
@@ -192,11 +191,11 @@ async def _again(asked: Asked, operation: Operation, call: Call, rows: Idempoten
     if operation.name in replay.NATIVE | replay.NAMED:
         return await _called(asked, operation, call)
     if operation.of_server:
-        noun: Any = IMPLEMENTED[operation.noun](asked)
+        noun = owner_of(operation.noun)(asked)
         return await noun.again(operation.call, **call.options)
     return await replay.answer(operation, call, asked.memory, rows.outcome)
 
 
 async def _called(asked: Asked, operation: Operation, call: Call) -> Any:
-    noun: object = IMPLEMENTED[operation.noun](asked) if operation.of_server else noun_of(asked.memory, operation.noun)
+    noun = owner_of(operation.noun)(asked) if operation.of_server else noun_of(asked.memory, operation.noun)
     return await getattr(noun, operation.call)(*call.args, **call.options)

@@ -8,6 +8,8 @@ does not end up in access logs.
 
 from __future__ import annotations
 
+import inspect
+import typing
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +24,6 @@ from .answers import JSON
 from .views import acts, contexts, facts, finding, lists, live, overview, people, searching, tasks, threads
 
 if TYPE_CHECKING:
-    from ..memory import AsyncMemory
     from .app import Server
 
 _encode = msgspec.json.Encoder(enc_hook=str).encode
@@ -30,43 +31,45 @@ ReadBody = Callable[[Request], Awaitable[bytes]]
 
 
 class View(msgspec.Struct, frozen=True):
-    """Represents one endpoint: its name, the type of its arguments, its handler and the required role."""
+    """Represents one endpoint: its name, its function and the required role.
+
+    The body of a request contains the keyword arguments of the function, or the fields of its only other argument.
+    """
 
     name: str
-    asked: type[msgspec.Struct]
-    answer: Callable[[AsyncMemory, Any], Awaitable[Any]]
+    answer: Callable[..., Awaitable[object]]
     role: Role = "reader"
     heavy: bool = False
 
 
 VIEWS: tuple[View, ...] = (
-    View("overview", overview.Overview, overview.overview),
-    View("pulse", overview.Pulse, overview.pulse),
-    View("users", people.Users, people.users),
-    View("user", people.User, people.user),
-    View("facts", people.Facts, people.facts),
-    View("threads", people.Threads, people.threads),
-    View("find", finding.Find, finding.find),
-    View("thread", threads.ThreadAsked, threads.thread),
-    View("messages", threads.Messages, threads.messages),
-    View("fact", facts.FactAsked, facts.fact),
-    View("suppose", facts.Suppose, facts.suppose, heavy=True),
-    View("list", lists.Listing, lists.listing),
-    View("document", lists.DocumentAsked, lists.document),
-    View("audit", lists.AuditAsked, lists.audit, role="operator"),
-    View("plans", lists.PlansAsked, lists.plans),
-    View("timeline", lists.TimelineAsked, lists.timeline),
-    View("jobs", tasks.JobsAsked, tasks.jobs, role="operator"),
-    View("task", tasks.TaskAsked, tasks.task),
-    View("search", searching.Search, searching.search, heavy=True),
-    View("whynot", searching.WhyNot, searching.why_not, heavy=True),
-    View("context", contexts.ContextAsked, contexts.context, heavy=True),
-    View("compare", contexts.Compare, contexts.compare, heavy=True),
-    View("turns", contexts.Turns, contexts.turns),
-    View("restore", acts.Restore, acts.restore_version, role="writer"),
-    View("pin", acts.Pin, acts.pin_message, role="writer"),
-    View("retry", acts.Retry, acts.retry, role="operator"),
-    View("analyses", lists.Analyses, lists.analyses),
+    View("overview", overview.overview),
+    View("pulse", overview.pulse),
+    View("users", people.users),
+    View("user", people.user),
+    View("facts", people.facts),
+    View("threads", people.threads),
+    View("find", finding.find),
+    View("thread", threads.thread),
+    View("messages", threads.messages),
+    View("fact", facts.fact),
+    View("suppose", facts.suppose, heavy=True),
+    View("list", lists.listing),
+    View("document", lists.document),
+    View("audit", lists.audit, role="operator"),
+    View("plans", lists.plans),
+    View("timeline", lists.timeline),
+    View("jobs", tasks.jobs, role="operator"),
+    View("task", tasks.task),
+    View("search", searching.search, heavy=True),
+    View("whynot", searching.why_not, heavy=True),
+    View("context", contexts.context, heavy=True),
+    View("compare", contexts.compare, heavy=True),
+    View("turns", contexts.turns),
+    View("restore", acts.restore_version, role="writer"),
+    View("pin", acts.pin_message, role="writer"),
+    View("retry", acts.retry, role="operator"),
+    View("analyses", lists.analyses),
 )
 
 
@@ -98,17 +101,34 @@ def _live(server: Server) -> Callable[[Request], Awaitable[Response]]:
 
 
 def _endpoint(server: Server, view: View, read_body: ReadBody) -> Callable[[Request], Awaitable[Response]]:
+    asked_type, is_whole = _arguments_of(view)
+
     async def answer(request: Request) -> Response:
         key = await server.admit(request, heavy=view.heavy)
         key.check(view.role)
         try:
-            asked = msgspec.json.decode(await read_body(request) or b"{}", type=view.asked)
+            asked = msgspec.json.decode(await read_body(request) or b"{}", type=asked_type)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as wrong:
             raise InvalidValue(f"the body of {view.name} is invalid: {wrong}") from None
 
         async def work() -> bytes:
-            return _encode(await view.answer(server.handle(key), asked))
+            options = {name: getattr(asked, name) for name in asked.__struct_fields__}
+            shown = view.answer(server.handle(key), asked) if is_whole else view.answer(server.handle(key), **options)
+            return _encode(await shown)
 
         return Response(await server.beside(work), media_type=JSON)
 
     return answer
+
+
+def _arguments_of(view: View) -> tuple[type[msgspec.Struct], bool]:
+    """Return the struct that checks the arguments of a view, and whether its function accepts the struct as a whole."""
+    _, *parameters = inspect.signature(view.answer).parameters.values()
+    types = typing.get_type_hints(view.answer, localns={"AsyncMemory": object})
+    if parameters and parameters[0].kind is not inspect.Parameter.KEYWORD_ONLY:
+        return types[parameters[0].name], True
+    fields: list[Any] = [
+        (parameter.name, types[parameter.name], *([] if parameter.default is parameter.empty else [parameter.default]))
+        for parameter in parameters
+    ]
+    return msgspec.defstruct(view.name, fields, forbid_unknown_fields=True, kw_only=True), False

@@ -7,10 +7,11 @@ does everything else, so its types, errors, streams and helpers stay exactly as 
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from functools import partial
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..adapters.handles import Handles
 from ..errors import UsageError
@@ -108,56 +109,73 @@ def _with_content(library: ModuleType, request: httpx.Request, content: bytes) -
     return copied
 
 
-def _readable(request: httpx.Request) -> None:
-    # The answer is read as it passes through, so it must not be compressed.
-    request.headers["accept-encoding"] = "identity"
+class _Passing:
+    """Passes the answer's bytes on unchanged. The turn is stored when they end or the stream is closed."""
+
+    def __init__(self, turns: Turns, response: httpx.Response, turn: Turn) -> None:
+        self._stream: Any = response.stream
+        self._turns, self._response, self._turn = turns, response, turn
+        self._content = bytearray()
+        self._stored = False
+
+    async def _store(self) -> None:
+        if not self._stored:
+            self._stored = True
+            await self._turns.store(self._turn, *_status(self._response), bytes(self._content))
+
+
+async def _send(
+    turns: Turns,
+    request: httpx.Request,
+    forward: Callable[[httpx.Request], Awaitable[httpx.Response]],
+    library: ModuleType,
+    passing: Callable[[Turns, httpx.Response, Turn], Any] | None,
+) -> httpx.Response:
+    """Send a request with memory added to it, and store its turn. `passing` wraps the answer of a stream.
+
+    For a blocking client, `forward` blocks and the coroutine never suspends.
+    """
+    turn = turns.begin(request.url.path, _content(request)) if request.method == "POST" else None
+    if turn is None:
+        return await forward(request)
+    content = await turns.prepare(turn)
+    request = request if content is None else _with_content(library, request, content)
+    if passing is not None:
+        # The answer is read as it passes through, so it must not be compressed.
+        request.headers["accept-encoding"] = "identity"
+    response = await forward(request)
+    if passing is not None:
+        response.stream = passing(turns, response, turn)
+    else:
+        await turns.store(turn, *_status(response), response.content)
+    return response
 
 
 def _blocking_client(base: type, turns: Turns, inner: Any) -> object:
     library = _http_of(base)
 
-    class Reading(library.SyncByteStream):  # type: ignore[misc,name-defined]
-        """Passes the answer's bytes on unchanged. The turn is stored when they end or the stream is closed."""
-
-        def __init__(self, response: httpx.Response, turn: Turn) -> None:
-            self._stream = cast("httpx.SyncByteStream", response.stream)
-            self._response, self._turn = response, turn
-            self._content = bytearray()
-            self._stored = False
-
+    class Passing(_Passing, library.SyncByteStream):  # type: ignore[misc,name-defined]
         def __iter__(self) -> Iterator[bytes]:
             for chunk in self._stream:
                 self._content += chunk
                 yield chunk
-            self._store()
+            run_blocking(self._store())
 
         def close(self) -> None:
             self._stream.close()
-            self._store()
-
-        def _store(self) -> None:
-            if not self._stored:
-                self._stored = True
-                run_blocking(turns.store(self._turn, *_status(self._response), bytes(self._content)))
+            run_blocking(self._store())
 
     class RememberingClient(base):  # type: ignore[misc]
         """Wraps the SDK's own HTTP client, and adds memory to requests for an answer."""
 
-        def send(self, request: httpx.Request, *, stream: bool = False, **options: object) -> object:
-            turn = turns.begin(request.url.path, _content(request)) if request.method == "POST" else None
-            forward = inner.send if inner is not None else super().send
-            if turn is None:
-                return forward(request, stream=stream, **options)
-            content = run_blocking(turns.prepare(turn))
-            request = request if content is None else _with_content(library, request, content)
-            if stream:
-                _readable(request)
-            response = forward(request, stream=stream, **options)
-            if stream:
-                response.stream = Reading(response, turn)
-            else:
-                run_blocking(turns.store(turn, *_status(response), response.content))
-            return response
+        def send(self, request: httpx.Request, *, stream: bool = False, **options: Any) -> object:
+            send = inner.send if inner is not None else super().send
+
+            async def forward(request: httpx.Request) -> httpx.Response:
+                response: httpx.Response = send(request, stream=stream, **options)
+                return response
+
+            return run_blocking(_send(turns, request, forward, library, Passing if stream else None))
 
     return RememberingClient()
 
@@ -165,15 +183,7 @@ def _blocking_client(base: type, turns: Turns, inner: Any) -> object:
 def _async_client(base: type, turns: Turns, inner: Any) -> object:
     library = _http_of(base)
 
-    class Reading(library.AsyncByteStream):  # type: ignore[misc,name-defined]
-        """Passes the answer's bytes on unchanged. The turn is stored when they end or the stream is closed."""
-
-        def __init__(self, response: httpx.Response, turn: Turn) -> None:
-            self._stream = cast("httpx.AsyncByteStream", response.stream)
-            self._response, self._turn = response, turn
-            self._content = bytearray()
-            self._stored = False
-
+    class Passing(_Passing, library.AsyncByteStream):  # type: ignore[misc,name-defined]
         async def __aiter__(self) -> AsyncIterator[bytes]:
             async for chunk in self._stream:
                 self._content += chunk
@@ -184,29 +194,13 @@ def _async_client(base: type, turns: Turns, inner: Any) -> object:
             await self._stream.aclose()
             await self._store()
 
-        async def _store(self) -> None:
-            if not self._stored:
-                self._stored = True
-                await turns.store(self._turn, *_status(self._response), bytes(self._content))
-
     class RememberingClient(base):  # type: ignore[misc]
         """Wraps the SDK's own HTTP client, and adds memory to requests for an answer."""
 
-        async def send(self, request: httpx.Request, *, stream: bool = False, **options: object) -> object:
-            turn = turns.begin(request.url.path, _content(request)) if request.method == "POST" else None
-            forward = inner.send if inner is not None else super().send
-            if turn is None:
-                return await forward(request, stream=stream, **options)
-            content = await turns.prepare(turn)
-            request = request if content is None else _with_content(library, request, content)
-            if stream:
-                _readable(request)
-            response = await forward(request, stream=stream, **options)
-            if stream:
-                response.stream = Reading(response, turn)
-            else:
-                await turns.store(turn, *_status(response), response.content)
-            return response
+        async def send(self, request: httpx.Request, *, stream: bool = False, **options: Any) -> object:
+            send = inner.send if inner is not None else super().send
+            forward = partial(send, stream=stream, **options)
+            return await _send(turns, request, forward, library, Passing if stream else None)
 
     return RememberingClient()
 

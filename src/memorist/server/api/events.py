@@ -12,10 +12,6 @@ import anyio
 import msgspec
 
 from ...engine.hooks import EVENTS, HookEvent
-from ...errors import InvalidValue
-from ...protocol import server_nouns
-from ...protocol.keys import Limited, Unauthorized
-from .asked import ServerNoun
 
 if TYPE_CHECKING:
     from ...memory import AsyncMemory
@@ -73,32 +69,7 @@ class Feed:
         ], missed
 
 
-class EventStream(ServerNoun, server_nouns.EventStream):
-    """Streams the events of an org."""
-
-    async def follow(self, names: str = "", request: Any = None) -> AsyncIterator[bytes]:
-        self._core.scope.whole_org("listening to events")
-        wanted = [name for name in names.split(",") if name] or list(EVENTS)
-        unknown = [name for name in wanted if name not in EVENTS]
-        if unknown:
-            raise InvalidValue(f"there is no such event; use one of {', '.join(EVENTS)}")
-        feed = self._server.feed
-        feed.listen()
-        last = request.headers.get("last-event-id", "") if request is not None else ""
-
-        async def is_allowed() -> bool:
-            # Checks the key or the cookie of the request. If another process revoked the key, this is noticed once its
-            # cached copy has expired.
-            try:
-                key = await self._server.who(request) if request is not None else self._key
-            except (Unauthorized, Limited):
-                return False
-            return key == self._key
-
-        return _stream(self._server, feed, self._core.org, wanted, last, is_allowed)
-
-
-async def _stream(
+async def stream(
     server: Any, feed: Feed, org: str, names: Sequence[str], last: str, is_allowed: Callable[[], Awaitable[bool]]
 ) -> AsyncIterator[bytes]:
     run, _, number = last.partition("-")

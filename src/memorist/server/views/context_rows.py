@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime
-from typing import TYPE_CHECKING, Literal, NotRequired, TypedDict
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -16,7 +15,7 @@ from ...engine.noun import core_of
 from ...languages.topics import plain
 from ...messages.message import Message
 from .searching import hit_row
-from .shared import Row, fact_behind, standing
+from .shared import Row, fact_behind, picked, standing
 
 if TYPE_CHECKING:
     from ...context.context import Context
@@ -35,131 +34,11 @@ ORDER = {
 }
 
 
-class _Fields(TypedDict, total=False):
-    source: str
-    trust: str | None
-    at: datetime | str | None
-    lane: str
-    replaced: Row | None
-    """For a profile line, this is the corrected value that its fact has replaced."""
-    method: str
-    calls: list[str]
-    results: list[str]
-    pinned: bool
-    attached: bool
-    sent: bool
-    kind: str
-    score: float | None
-    superseded: str | None
-    hit: Row | None
-
-
-class Shown(_Fields):
-    """Represents a profile line or a recalled item as the page shows it."""
-
-    id: str
-    state: str
-    """This is `kept`, or the fate of recalled memory."""
-    text: str
-    reason: NotRequired[str]
-    tokens: NotRequired[int]
-    first: NotRequired[int]
-
-
-class Span(_Fields):
-    """Represents messages of the history as the page shows them, in a unit or a run of units."""
-
-    id: str
-    state: str
-    """This is `kept`, `elided`, `folded`, `dropped` or `repaired`."""
-    text: str
-    reason: str
-    tokens: int
-    first: int
-    last: int
-    count: int
-    role: str | None
-    was: int | None
-    """This is the number of tokens in the shortened or summarised text."""
-    exchange: bool
-    summary: bool
-
-
-class NamedTool(TypedDict):
-    """Represents a tool in the request."""
-
-    name: str | None
-    says: str | None
-
-
-class Drawn(TypedDict, total=False):
-    """Holds everything that the page shows about a context. If there is no context, `error` contains the reason, and
-    `tokens` is None."""
-
-    thread: Row | None
-    error: Row | None
-    milliseconds: float
-    asked: object
-    settings: Row
-    tokens: int | None
-    budget: int
-    reserve: int
-    free: int
-    counter: str
-    policy: str
-    layout: str
-    sections: list[Row]
-    system: list[str]
-    tools: list[NamedTool]
-    profile: list[Shown]
-    history: list[Span]
-    memory: list[Shown]
-    input: list[str]
-    notes: list[str]
-    prefix: object
-    anthropic: object
-    openai: object
-    text: str
-
-
-class Compared(TypedDict):
-    """Represents an item in the form used to compare two requests."""
-
-    id: str
-    section: str
-    text: str | None
-    state: str
-    reason: str
-    tokens: int | None
-    label: str
-    at: datetime | str | None
-    superseded: str | None
-    score: float | None
-    source: str | None
-
-
-class Pair(TypedDict):
-    """Holds an item of one request next to the same item of the other, or None where a request does not contain it."""
-
-    a: Compared | None
-    b: Compared | None
-    same: bool
-
-
-class Changes(TypedDict):
-    """Holds the items of two requests in pairs, and the number of pairs that differ."""
-
-    pairs: list[Pair]
-    changed: int
-    all: int
-
-
-async def drawn(handle: AsyncMemory, built: Built) -> Drawn:
-    """Return everything that the page shows about a context."""
+async def drawn(handle: AsyncMemory, built: Built) -> Row:
+    """Return everything that the page shows about a context. If there is none, `error` contains the reason."""
     asked, thread, context = built.asked, built.thread, built.context
-    head: Drawn = {
-        "thread": None if thread is None else {"id": thread.id, "title": thread.title, "ns": thread.ns,
-                                               "length": thread.length},
+    head: Row = {
+        "thread": None if thread is None else picked(thread, "id title ns length"),
         "error": built.error, "milliseconds": built.milliseconds, "asked": asked, "settings": _settings(built.chosen),
     }  # fmt: skip
     if context is None:
@@ -221,20 +100,20 @@ def _sections(context: Context) -> list[Row]:
     return [*rows, {"name": "overhead", "tokens": overhead.tokens}] if overhead is not None else rows
 
 
-def _named(tool: JsonMapping) -> NamedTool:
+def _named(tool: JsonMapping) -> Row:
     inner = tool.get("function", tool)
     return {"name": inner.get("name"), "says": inner.get("description")}
 
 
-async def _profile(handle: AsyncMemory, context: Context) -> list[Shown]:
+async def _profile(handle: AsyncMemory, context: Context) -> list[Row]:
     """Return the profile lines in sending order. A line whose fact replaced a correction shows the corrected value.
 
     A replay or a hypothetical correction shows a value that is not the current one and has not replaced anything.
     """
-    rows: list[Shown] = []
+    rows: list[Row] = []
     for line in sorted(context.profile, key=lambda line: LANES.index(line.lane)):
         named = line.source if "/" in line.source else line.text
-        row: Shown = {
+        row: Row = {
             "id": f"profile:{named}:{line.lane}", "lane": line.lane, "text": line.text, "source": line.source,
             "state": "kept", "trust": line.trust, "replaced": None,
         }  # fmt: skip
@@ -246,10 +125,10 @@ async def _profile(handle: AsyncMemory, context: Context) -> list[Shown]:
     return rows
 
 
-async def _history(handle: AsyncMemory, context: Context, thread: Thread | None) -> list[Span]:
+async def _history(handle: AsyncMemory, context: Context, thread: Thread | None) -> list[Row]:
     """Return one row per unit of the thread, oldest first, with its outcome. A stored summary comes first."""
     account = context.account
-    rows: list[Span] = []
+    rows: list[Row] = []
     has_stored = bool(account.behind) and context.summary_message is not None
     if has_stored:
         rows.append(await _stored(handle, context, thread))
@@ -269,7 +148,7 @@ async def _history(handle: AsyncMemory, context: Context, thread: Thread | None)
     return sorted([*rows, *units], key=lambda row: row["first"])
 
 
-def _under_summary(context: Context, units: list[Span], stored: Span | None) -> list[Span]:
+def _under_summary(context: Context, units: list[Row], stored: Row | None) -> list[Row]:
     """Return the rows after merging the units that a new summary replaces into one row, which contains the summary's
     text. A request has one summary, so the row also covers the messages of the stored one."""
     inside = [row for row in units if row["state"] == "folded"]
@@ -291,7 +170,7 @@ def _under_summary(context: Context, units: list[Span], stored: Span | None) -> 
     return [row, *rest]
 
 
-async def _stored(handle: AsyncMemory, context: Context, thread: Thread | None) -> Span:
+async def _stored(handle: AsyncMemory, context: Context, thread: Thread | None) -> Row:
     behind = context.account.behind
     row = _run("folded", "in the stored summary", 1, behind, behind)
     was, at, method = None, None, ""
@@ -310,14 +189,16 @@ async def _stored(handle: AsyncMemory, context: Context, thread: Thread | None) 
     return row
 
 
-def _run(state: str, reason: str, first: int, last: int, count: int) -> Span:
+def _run(state: str, reason: str, first: int, last: int, count: int) -> Row:
+    """Return messages of the history. Their state is `kept`, `elided`, `folded`, `dropped` or `repaired`, and `was` is
+    the number of tokens that a shortened or summarised text had."""
     return {
         "id": f"history:{first}-{last}", "state": state, "reason": reason, "first": first, "last": last,
         "count": count, "role": None, "text": "", "tokens": 0, "was": None, "exchange": False, "summary": False,
     }  # fmt: skip
 
 
-def _unit(state: str, unit: Unit, reason: str, was: Unit | None = None) -> Span:
+def _unit(state: str, unit: Unit, reason: str, was: Unit | None = None) -> Row:
     # A message and the memory recalled for it form one unit, but only the message is part of the thread.
     count = len(unit.messages)
     attached = count > 1 and not unit.exchange
@@ -341,15 +222,15 @@ def _arguments(arguments: object) -> str:
     return f"({', '.join(f'{name}: {value}' for name, value in arguments.items())})"
 
 
-def _repaired(fix: Repair) -> Span:
+def _repaired(fix: Repair) -> Row:
     row = _run("repaired", fix.reason, fix.position, fix.position, 1)
     row["tokens"] = fix.tokens
     return row
 
 
-def _memory(context: Context, hits: Mapping[str, Row]) -> list[Shown]:
+def _memory(context: Context, hits: Mapping[str, Row]) -> list[Row]:
     """Return one row per recalled item, best first, which shows whether it was sent and the hit it came from."""
-    shown: list[Shown] = []
+    shown: list[Row] = []
     for fate in context.recalled:
         item = fate.item
         hit = hits.get(item.id) or hits.get(item.source)
@@ -368,52 +249,42 @@ def _memory(context: Context, hits: Mapping[str, Row]) -> list[Shown]:
 # Two requests side by side
 
 
-def _items(request: Drawn) -> list[Compared]:
+def _items(request: Row) -> list[Row]:
     """Return the items of a request in the order in which they are sent."""
     if request.get("tokens") is None:
         return []
-    texts: dict[str, Sequence[str | None]] = {
-        "tools": [tool["name"] for tool in request.get("tools", ())], "system": request.get("system", ()),
-        "input": request.get("input", ()),
-    }  # fmt: skip
-    shown: dict[str, Sequence[Shown | Span]] = {
-        "profile": request.get("profile", ()), "history": request.get("history", ()),
-        "memory": request.get("memory", ()),
-    }  # fmt: skip
-    rows: list[Compared] = []
+    rows: list[Row] = []
     for section in ORDER[request.get("layout", "cached")]:
-        rows += [
-            Compared(
-                id=f"{section}:{index}", section=section, text=text, state="kept", reason="", tokens=None, label="",
-                at=None, superseded=None, score=None, source=None,
-            )
-            for index, text in enumerate(texts.get(section, ()))
-        ]  # fmt: skip
-        rows += [_item(section, row) for row in shown.get(section, ())]
+        for index, row in enumerate(request.get(section, ())):
+            if section in ("tools", "system", "input"):
+                text = row["name"] if section == "tools" else row
+                rows.append(_item(section, {"id": f"{section}:{index}", "state": "kept", "text": text, "label": ""}))
+            else:
+                rows.append(_item(section, row))
     return rows
 
 
-def _item(section: str, row: Shown | Span) -> Compared:
+def _item(section: str, row: Row) -> Row:
     state = row["state"]
     if row.get("superseded") and state != "dropped":
         state = "superseded"
-    label = row.get("lane") or row.get("kind") or f"#{row.get('first')}"
     return {
         "id": row["id"], "section": section, "text": row["text"] or "; ".join(row.get("calls") or ()), "state": state,
-        "reason": row.get("reason") or "", "tokens": row.get("tokens"), "label": label, "at": row.get("at"),
-        "superseded": row.get("superseded"), "score": row.get("score"), "source": row.get("source"),
+        "reason": row.get("reason") or "",
+        "label": row.get("label", row.get("lane") or row.get("kind") or f"#{row.get('first')}"),
+        **{name: row.get(name) for name in ("tokens", "at", "superseded", "score", "source")},
     }  # fmt: skip
 
 
-_SAME: tuple[Literal["text", "state", "tokens", "superseded"], ...] = ("text", "state", "tokens", "superseded")
+_SAME = ("text", "state", "tokens", "superseded")
 
 
-def changes(a: Drawn, b: Drawn) -> Changes:
+def changes(a: Row, b: Row) -> Row:
     """Return the items of two contexts in pairs, in sending order, with the number of pairs that differ."""
     left, right = _items(a), _items(b)
     mine = {row["id"]: row for row in left}
     theirs = {row["id"] for row in right}
-    pairs: list[Pair] = []
+    pairs: list[Row] = []
     gone = [row for row in left if row["id"] not in theirs]
     for row in right:
         while gone and left.index(gone[0]) < _index(left, row["id"]):
@@ -421,9 +292,9 @@ def changes(a: Drawn, b: Drawn) -> Changes:
         old = mine.get(row["id"])
         same = old is not None and all(old[name] == row[name] for name in _SAME)
         pairs.append({"a": old, "b": row, "same": same})
-    pairs += [Pair(a=row, b=None, same=False) for row in gone]
+    pairs += [{"a": row, "b": None, "same": False} for row in gone]
     return {"pairs": pairs, "changed": sum(not pair["same"] for pair in pairs), "all": len(pairs)}
 
 
-def _index(rows: list[Compared], id: str) -> int:
+def _index(rows: list[Row], id: str) -> int:
     return next((index for index, row in enumerate(rows) if row["id"] == id), -1)

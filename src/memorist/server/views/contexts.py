@@ -22,7 +22,7 @@ from ...messages.message import ATTACHED, Message
 from ...ports import as_datetime
 from ...records import Fact, Key, Thread
 from ...values import Json, JsonMapping, JsonObject
-from .context_rows import Drawn, changes, drawn
+from .context_rows import changes, drawn
 from .shared import Row
 
 if TYPE_CHECKING:
@@ -32,19 +32,7 @@ if TYPE_CHECKING:
     from ...recall.hit import Hit
 
 
-OPTIONS = (
-    "budget",
-    "reserve",
-    "memory",
-    "history",
-    "profile",
-    "policy",
-    "layout",
-    "recall",
-    "top_k",
-    "system",
-    "tools",
-)
+OPTIONS = "budget reserve memory history profile policy layout recall top_k system tools".split()
 """The options that a page may override."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -85,21 +73,6 @@ class ContextAsked(msgspec.Struct, forbid_unknown_fields=True):
     at: str | None = None
     """Use facts as they were at this time."""
     suppose: Supposition | None = None
-
-
-class Compare(msgspec.Struct, forbid_unknown_fields=True):
-    """Describes two contexts to compare."""
-
-    a: ContextAsked
-    b: ContextAsked
-
-
-class Turns(msgspec.Struct, forbid_unknown_fields=True):
-    """Represents a page of a thread's turns before a sequence number."""
-
-    thread: str
-    before: int | None = None
-    limit: int = 50
 
 
 class Chosen(msgspec.Struct, frozen=True):
@@ -190,25 +163,25 @@ class Built(msgspec.Struct, frozen=True):
     error: Row | None = None
 
 
-async def context(handle: AsyncMemory, asked: ContextAsked) -> Drawn:
+async def context(handle: AsyncMemory, asked: ContextAsked) -> Row:
     """Return a context with the outcome of every item, the hits of recall, and the share of it that a prompt cache
     would serve.
     """
     return await drawn(handle, await _built(handle, asked))
 
 
-async def compare(handle: AsyncMemory, asked: Compare) -> Row:
+async def compare(handle: AsyncMemory, *, a: ContextAsked, b: ContextAsked) -> Row:
     """Return two contexts and their items in pairs."""
-    a = await drawn(handle, await _built(handle, asked.a))
-    b = await drawn(handle, await _built(handle, asked.b))
-    return {"a": a, "b": b, **changes(a, b)}
+    left = await drawn(handle, await _built(handle, a))
+    right = await drawn(handle, await _built(handle, b))
+    return {"a": left, "b": right, **changes(left, right)}
 
 
-async def turns(handle: AsyncMemory, asked: Turns) -> Row:
+async def turns(handle: AsyncMemory, *, thread: str, before: int | None = None, limit: int = 50) -> Row:
     """Return the user's messages in a thread, newest first. A replay can go back to any of them."""
-    if await handle.threads.get(asked.thread) is None:
-        raise NotFound("there is no such thread", thread=asked.thread)
-    messages = await turns_of(core_of(handle), asked.thread, asked.before, max(1, min(asked.limit, 100)))
+    if await handle.threads.get(thread) is None:
+        raise NotFound("there is no such thread", thread=thread)
+    messages = await turns_of(core_of(handle), thread, before, max(1, min(limit, 100)))
     return {"items": [{"seq": row.seq, "text": row.text[:160], "at": row.created_at} for row in messages]}
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from ...engine.facts.corrections import is_correction
 from ...engine.noun import core_of
 from ...engine.sessions.rehearsing import Reads, Supposed, supposing
@@ -14,7 +12,7 @@ from ...errors import NotFound
 from ...messages.message import Message, split_message_id
 from ...records import Entry, Fact, Link
 from ...values import Json
-from .people import ProfileLine, profile
+from .people import profile
 from .shared import Row, event_row, fact_row, message_row, standing
 
 if TYPE_CHECKING:
@@ -23,26 +21,11 @@ if TYPE_CHECKING:
 NEIGHBOUR_MESSAGES = 1
 
 
-class FactAsked(msgspec.Struct, forbid_unknown_fields=True):
-    """Identifies one fact by namespace and key."""
-
-    ns: str
-    key: str
-
-
-class Suppose(msgspec.Struct, forbid_unknown_fields=True):
-    """Represents a correction to try without saving it."""
-
-    ns: str
-    key: str
-    value: Json = None
-
-
-async def fact(handle: AsyncMemory, asked: FactAsked) -> Row:
+async def fact(handle: AsyncMemory, *, ns: str, key: str) -> Row:
     """Return the fact with its history as diffs, its sources back to the messages, its uses and its audit trail."""
-    versions = await handle.facts.history(asked.ns, asked.key)
+    versions = await handle.facts.history(ns, key)
     if not versions:
-        raise NotFound("there is no such fact", namespace=asked.ns, key=asked.key)
+        raise NotFound("there is no such fact", namespace=ns, key=key)
     now = versions[-1]
     live = type(now) is Fact
     core = core_of(handle)
@@ -111,7 +94,7 @@ async def _used(handle: AsyncMemory, now: Fact) -> Row:
     it.
     """
     core = core_of(handle)
-    lines: list[ProfileLine] = []
+    lines: list[Row] = []
     if now.ns.startswith("user:"):
         lines = (await profile(handle, now.ns.removeprefix("user:")))["lines"]
     message_ids = {
@@ -133,13 +116,13 @@ async def _used(handle: AsyncMemory, now: Fact) -> Row:
     }
 
 
-async def suppose(handle: AsyncMemory, asked: Suppose) -> Row:
+async def suppose(handle: AsyncMemory, *, ns: str, key: str, value: Json = None) -> Row:
     """Return the profile lines that a correction would remove and add, and the profile's token counts before and
     after."""
-    if not asked.ns.startswith("user:"):
+    if not ns.startswith("user:"):
         return {"gone": [], "new": [], "before": None, "after": None}
-    user = core_of(handle).scope.subject(asked.ns.removeprefix("user:"))
-    supposed = Supposed(facts=await supposing(core_of(handle), asked.ns, asked.key, asked.value))
+    user = core_of(handle).scope.subject(ns.removeprefix("user:"))
+    supposed = Supposed(facts=await supposing(core_of(handle), ns, key, value))
     before = await profile(handle, user)
     # A handle of its own, so that no other request sees the supposed value.
     other = handle.scope()

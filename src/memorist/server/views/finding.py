@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from ...engine.noun import core_of
 from ...messages.message import split_message_id
 from ...records import Fact, Thread
-from .shared import Row
+from .shared import Row, picked
 
 if TYPE_CHECKING:
     from ...memory import AsyncMemory
@@ -19,22 +17,16 @@ MAX_SCANNED_ROWS = 2_000
 """The maximum number of rows of each kind whose titles or keys are searched for words."""
 
 
-class Find(msgspec.Struct, forbid_unknown_fields=True):
-    """Holds the text typed into the search box."""
-
-    text: str
-
-
-async def find(handle: AsyncMemory, asked: Find) -> Row:
+async def find(handle: AsyncMemory, *, text: str) -> Row:
     """Return matches by kind: users by the start of their id or name, and facts and threads that contain every word."""
-    words = asked.text.casefold().split()
+    words = text.casefold().split()
     if not words:
         return {"users": [], "threads": [], "facts": [], "id": None}
     return {
         "users": await _users(handle, words),
         "facts": await _facts(handle, words),
         "threads": await _threads(handle, words),
-        "id": await _id(handle, asked.text.strip()),
+        "id": await _id(handle, text.strip()),
     }
 
 
@@ -63,7 +55,7 @@ async def _facts(handle: AsyncMemory, words: list[str]) -> list[Row]:
     rows: dict[str, Row] = {}
     for fact in (*near, *rest):
         if _holds(f"{fact.ns} {fact.key}".replace(":", " ").replace(".", " "), words) and fact.id not in rows:
-            rows[fact.id] = {"ns": fact.ns, "key": fact.key, "value": fact.value}
+            rows[fact.id] = picked(fact, "ns key value")
         if len(rows) >= HITS_PER_KIND:
             break
     return list(rows.values())
@@ -73,7 +65,7 @@ async def _threads(handle: AsyncMemory, words: list[str]) -> list[Row]:
     core = core_of(handle)
     rows = await core.scan(Thread, reverse=True, limit=MAX_SCANNED_ROWS)
     mine = [row for row in rows if core.scope.may_read(row.ns) and _holds(f"{row.ns} {row.title or ''}", words)]
-    return [{"id": row.id, "title": row.title, "ns": row.ns, "at": row.updated_at} for row in mine[:HITS_PER_KIND]]
+    return [picked(row, "id title ns", at="updated_at") for row in mine[:HITS_PER_KIND]]
 
 
 async def _id(handle: AsyncMemory, text: str) -> Row | None:

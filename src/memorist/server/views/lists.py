@@ -28,8 +28,8 @@ from ...records import (
     Thread,
     WorkingDocument,
 )
-from .people import learning_row
-from .shared import EventRow, Row, event_row, fact_row
+from .people import learning_row, working_row
+from .shared import Row, event_row, fact_row, picked
 
 if TYPE_CHECKING:
     from ...memory import AsyncMemory
@@ -39,82 +39,24 @@ ANALYSES = ("analysis",)
 """The key prefix of the analyser's reports in `global`, which `memorist analyze --keep` and the server write."""
 
 
-class Listing(msgspec.Struct, forbid_unknown_fields=True):
-    """Describes a page of one kind, in one namespace or in all namespaces that the key may read."""
-
-    kind: str
-    ns: str | None = None
-    after: list[str | int] | None = None
-    limit: int = PAGE_ROWS
-    reverse: bool = False
-
-
-class DocumentAsked(msgspec.Struct, forbid_unknown_fields=True):
-    """Represents one document."""
-
-    ns: str
-    id: str
-
-
-class AuditAsked(msgspec.Struct, forbid_unknown_fields=True):
-    """Represents a page of the audit trail of the org or of one user."""
-
-    user: str | None = None
-    subject: str | None = None
-    kind: str | None = None
-    after: str | None = None
-    limit: int = PAGE_ROWS
-
-
-class TimelineAsked(msgspec.Struct, forbid_unknown_fields=True):
-    """Represents a page of the timeline of the org or of one user."""
-
-    user: str | None = None
-    after: str | None = None
-    limit: int = PAGE_ROWS
-
-
-class PlansAsked(msgspec.Struct, forbid_unknown_fields=True):
-    """Holds the namespace whose applied tidy-ups are listed."""
-
-    ns: str
-
-
-class Analyses(msgspec.Struct, forbid_unknown_fields=True):
-    """Requests the list of the analyser's reports, or one report by name."""
-
-    name: str | None = None
-
-
 def _working(row: WorkingDocument) -> Row:
-    return {
-        "user": row.user, "session": row.session, "doc": row.doc, "at": row.updated_at, "expires": row.expires_at,
-        "ns": f"user:{row.user}",
-    }  # fmt: skip
+    return {**working_row(row), "ns": f"user:{row.user}"}
 
 
 def _document(row: Document) -> Row:
-    return {
-        "ns": row.ns, "id": row.id, "title": row.title, "source": row.source, "chunks": row.chunks,
-        "characters": len(row.text), "trust": row.trust, "at": row.updated_at, "expires": row.expires_at,
-    }  # fmt: skip
+    names = "ns id title source chunks trust"
+    return {**picked(row, names, at="updated_at", expires="expires_at"), "characters": len(row.text)}
 
 
 def _state(row: StateEntry) -> Row:
-    return {
-        "ns": row.ns, "key": row.key, "value": row.value, "version": row.version, "at": row.updated_at,
-        "expires": row.expires_at,
-    }  # fmt: skip
+    return picked(row, "ns key value version", at="updated_at", expires="expires_at")
 
 
 def _record(row: StoredRecord) -> Row:
     from ...ordered_keys import decode_record_key
 
-    return {
-        "ns": row.ns, "key": list(decode_record_key(row.key)), "size": row.size, "form": row.form,
-        "metadata": row.metadata, "value": _value(row), "version": row.version, "at": row.updated_at,
-        "expires": row.expires_at,
-    }  # fmt: skip
+    shown = picked(row, "ns size form metadata version", at="updated_at", expires="expires_at")
+    return {**shown, "key": list(decode_record_key(row.key)), "value": _value(row)}
 
 
 def _value(row: StoredRecord) -> object:
@@ -123,35 +65,23 @@ def _value(row: StoredRecord) -> object:
 
 
 def _task(row: Task) -> Row:
-    return {
-        "id": row.task_id, "ns": row.ns, "step": row.step, "status": row.status, "completed": row.completed,
-        "size": row.size, "owner": row.owner, "leased": row.leased_until, "at": row.updated_at,
-        "created": row.created_at, "fence": row.fence, "expires": row.expires_at,
-    }  # fmt: skip
+    times = {"leased": "leased_until", "at": "updated_at", "created": "created_at", "expires": "expires_at"}
+    return picked(row, "ns step status completed size owner fence", id="task_id", **times)
 
 
 def _thread(row: Thread) -> Row:
-    return {
-        "id": row.id, "ns": row.ns, "title": row.title, "length": row.length, "tokens": row.tokens,
-        "at": row.updated_at,
-    }  # fmt: skip
+    return picked(row, "id ns title length tokens", at="updated_at")
 
 
 def _event(row: Event) -> Row:
-    return {
-        "id": row.id, "ns": row.ns, "text": row.text, "starts": row.starts_at, "ends": row.ends_at,
-        "status": row.status, "people": list(row.people), "location": row.location, "sources": list(row.sources),
-        "actor": row.actor, "at": row.updated_at,
-    }  # fmt: skip
+    names = "id ns text status people location sources actor"
+    return picked(row, names, starts="starts_at", ends="ends_at", at="updated_at")
 
 
 def _candidate(row: Candidate) -> Row:
-    return {
-        "id": row.id, "ns": row.ns, "kind": row.kind, "operation": row.operation, "target": row.target,
-        "text": row.text, "quote": row.quote, "reason": row.reason, "confidence": row.confidence,
-        "sources": list(row.sources), "actor": row.actor, "trust": row.trust, "at": row.created_at,
-        "key": row.proposal.get("key"), "value": row.proposal.get("value"), "subject": row.proposal.get("subject"),
-    }  # fmt: skip
+    names = "id ns kind operation target text quote reason confidence sources actor trust"
+    proposal = {name: row.proposal.get(name) for name in ("key", "value", "subject")}
+    return {**picked(row, names, at="created_at"), **proposal}
 
 
 KINDS: dict[str, tuple[type[Record], Callable[[Any], Row], str | None]] = {
@@ -174,86 +104,94 @@ LISTED: dict[type[Record], Filter | None] = {Candidate: WAITING, Learning: parse
 """Which rows of a record are listed, if not all of them are."""
 
 
-async def listing(handle: AsyncMemory, asked: Listing) -> Row:
-    """Return rows of a kind in key order, and the cursor of the next page."""
-    if asked.kind not in KINDS:
+async def listing(
+    handle: AsyncMemory,
+    *,
+    kind: str,
+    ns: str | None = None,
+    after: list[str | int] | None = None,
+    limit: int = PAGE_ROWS,
+    reverse: bool = False,
+) -> Row:
+    """Return rows of a kind in key order, and the cursor of the next page. Without a namespace, return those of all
+    namespaces that the key may read."""
+    if kind not in KINDS:
         raise UsageError(f"kind must be one of {', '.join(KINDS)}")
-    record, shown, index = KINDS[asked.kind]
+    record, shown, index = KINDS[kind]
     core = core_of(handle)
-    limit = max(1, min(asked.limit, 500))
+    limit = max(1, min(limit, 500))
     prefix: tuple[str, ...] = ()
-    if asked.ns is not None:
-        space = core.scope.readable(asked.ns)
+    if ns is not None:
+        space = core.scope.readable(ns)
         prefix = (space.removeprefix("user:"),) if record is WorkingDocument else (space,)
     columns = (record.table.indexes[index] if index else record.table.key)[1 + len(prefix) :]
-    cursor = None if asked.after is None else tuple(asked.after)
-    after, before = (None, cursor) if asked.reverse else (cursor, None)
+    cursor = None if after is None else tuple(after)
     rows = await core.scan(
-        record, *prefix, index=index, limit=limit, reverse=asked.reverse, after=after, before=before,
-        where=LISTED.get(record),
+        record, *prefix, index=index, limit=limit, reverse=reverse, where=LISTED.get(record),
+        after=None if reverse else cursor, before=cursor if reverse else None,
     )  # fmt: skip
     items = [row for row in map(shown, rows) if core.scope.may_read(str(row["ns"]))]
     following = [getattr(rows[-1], column) for column in columns] if len(rows) == limit else None
     return {"items": items, "next": following}
 
 
-async def document(handle: AsyncMemory, asked: DocumentAsked) -> Row:
+async def document(handle: AsyncMemory, *, ns: str, id: str) -> Row:
     """Return a document and its chunks, in text order."""
-    record = await handle.documents.get(asked.ns, asked.id)
+    record = await handle.documents.get(ns, id)
     if record is None:
         raise NotFound("there is no such document")
-    chunks = await handle.documents.chunks(asked.ns, asked.id)
+    chunks = await handle.documents.chunks(ns, id)
     return {
         **_document(record),
         "metadata": record.metadata,
         "parts": [
-            {
-                "id": chunk.id,
-                "heading": chunk.heading,
-                "page": chunk.page,
-                "text": chunk.text,
-                "tokens": chunk.tokens,
-                "start": chunk.start,
-            }
+            picked(chunk, "id heading page text tokens start")
             for chunk in sorted(chunks, key=lambda chunk: chunk.position)
         ],
     }
 
 
-async def audit(handle: AsyncMemory, asked: AuditAsked) -> Row:
+async def audit(
+    handle: AsyncMemory,
+    *,
+    user: str | None = None,
+    subject: str | None = None,
+    kind: str | None = None,
+    after: str | None = None,
+    limit: int = PAGE_ROWS,
+) -> Row:
     """Return the audit trail of the org or of one user, newest first."""
-    items, after = await _changes(handle, asked, subject=asked.subject, kind=asked.kind)
-    return {"items": items, "next": after}
+    items, following = await _changes(handle, user, after, limit, subject=subject, kind=kind)
+    return {"items": items, "next": following}
 
 
-async def timeline(handle: AsyncMemory, asked: TimelineAsked) -> Row:
-    """Return audit events, newest first.
+async def timeline(
+    handle: AsyncMemory, *, user: str | None = None, after: str | None = None, limit: int = PAGE_ROWS
+) -> Row:
+    """Return audit events of the org or of one user, newest first.
 
     The first page also contains the threads, at the time of their last message.
     """
-    items, after = await _changes(handle, asked)
-    if asked.after is None:
-        items += await _thread_events(handle, _space_of(handle, asked))
+    items, following = await _changes(handle, user, after, limit)
+    if after is None:
+        space = None if user is None else core_of(handle).scope.readable(f"user:{user}")
+        items += await _thread_events(handle, space)
         items.sort(key=lambda item: item["at"], reverse=True)
-    return {"items": items, "next": after}
+    return {"items": items, "next": following}
 
 
 async def _changes(
-    handle: AsyncMemory, asked: AuditAsked | TimelineAsked, **filters: str | None
-) -> tuple[list[EventRow], str | None]:
+    handle: AsyncMemory, user: str | None, after: str | None, limit: int, **filters: str | None
+) -> tuple[list[Row], str | None]:
     """Return a page of audit events, newest first, and the position at which the next page begins."""
-    limit = max(1, min(asked.limit, 500))
-    own = handle if asked.user is None else handle.scope(user=asked.user)
-    events = await own.audit.list(after=asked.after, limit=limit, reverse=True, **filters)
+    limit = max(1, min(limit, 500))
+    own = handle if user is None else handle.scope(user=user)
+    events = await own.audit.list(after=after, limit=limit, reverse=True, **filters)
     rows = [await event_row(handle, event) for event in events]
     return rows, events[-1].id if len(events) == limit else None
 
 
-def _space_of(handle: AsyncMemory, asked: AuditAsked | TimelineAsked) -> str | None:
-    return None if asked.user is None else core_of(handle).scope.readable(f"user:{asked.user}")
-
-
-async def _thread_events(handle: AsyncMemory, space: str | None) -> list[EventRow]:
+async def _thread_events(handle: AsyncMemory, space: str | None) -> list[Row]:
     """Return one timeline row for each thread that has messages, at the time of its last message."""
     core = core_of(handle)
     threads = await core.scan(Thread, *(() if space is None else (space,)), index="by_ns", limit=500)
@@ -268,20 +206,20 @@ async def _thread_events(handle: AsyncMemory, space: str | None) -> list[EventRo
     ]  # fmt: skip
 
 
-async def plans(handle: AsyncMemory, asked: PlansAsked) -> Row:
+async def plans(handle: AsyncMemory, *, ns: str) -> Row:
     """Return the applied tidy-ups of a namespace that can be undone, newest first."""
-    rows = await handle.records.scan(asked.ns, (PLANS,), limit=PAGE_ROWS)
+    rows = await handle.records.scan(ns, (PLANS,), limit=PAGE_ROWS)
     items = [{**row.data["plan"], "at": row.updated_at} for row in rows if isinstance(row.data, dict)]
     return {"items": sorted(items, key=lambda item: item["at"], reverse=True)}
 
 
-async def analyses(handle: AsyncMemory, asked: Analyses) -> Row:
-    """Return the analyser's reports stored in this memory."""
-    if asked.name is not None:
-        record = await handle.records.get("global", (*ANALYSES, asked.name))
+async def analyses(handle: AsyncMemory, *, name: str | None = None) -> Row:
+    """Return one of the analyser's reports stored in this memory or, without a name, a list of them."""
+    if name is not None:
+        record = await handle.records.get("global", (*ANALYSES, name))
         if record is None:
             raise NotFound("there is no such report")
-        return {"name": asked.name, "at": record.updated_at, "report": record.data}
+        return {"name": name, "at": record.updated_at, "report": record.data}
     rows = await handle.records.scan("global", ANALYSES, limit=PAGE_ROWS)
     return {"items": [{"name": row.key[-1], "at": row.updated_at, **_summary(row.data)} for row in rows]}
 

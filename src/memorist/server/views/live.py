@@ -15,7 +15,7 @@ import anyio
 import msgspec
 
 from ...engine.watching import Notice
-from .overview import Pulse, pulse
+from .overview import pulse
 from .shared import Row
 
 if TYPE_CHECKING:
@@ -33,11 +33,11 @@ Allowed = Callable[[], Awaitable[bool]]
 async def live(server: Server, handle: AsyncMemory, allowed: Allowed) -> AsyncIterator[bytes]:
     """Stream the pulse, and repeat it after every change. The stream ends when the key or session becomes invalid."""
     yield b"retry: 2000\n\n"
-    stands = await pulse(handle, Pulse())
+    stands = await pulse(handle)
     yield _sent(stands, [])
     async with handle.watch() as watch:
         # A change between the first pulse and the start of the watch would otherwise go unnoticed.
-        if (now := await pulse(handle, Pulse())) != stands:
+        if (now := await pulse(handle)) != stands:
             yield _sent(now, [])
         for look in count(1):
             await anyio.sleep(LOOK_SECONDS)
@@ -47,7 +47,7 @@ async def live(server: Server, handle: AsyncMemory, allowed: Allowed) -> AsyncIt
             notices = await watch.next(timeout=0)
             # Changes to jobs cause no notices, so the number of dead letters is polled.
             if notices or now_and_then:
-                yield _sent(await pulse(handle, Pulse()), notices)
+                yield _sent(await pulse(handle), notices)
 
 
 def _sent(stands: Row, notices: Sequence[Notice]) -> bytes:

@@ -8,9 +8,9 @@ import msgspec
 
 from ...engine.facts.corrections import replaced_corrections
 from ...engine.noun import core_of
+from ...protocol.nouns.analyses import installed_analyzer
 from ...records import AuditEvent, Job, Thread
-from ..api.analyses import installed_analyzer
-from .shared import EventRow, Row, event_row
+from .shared import Row, event_row
 
 if TYPE_CHECKING:
     from ...memory import AsyncMemory
@@ -18,15 +18,7 @@ if TYPE_CHECKING:
 SHOWN_EVENTS = 12
 
 
-class Overview(msgspec.Struct, forbid_unknown_fields=True):
-    """Holds the arguments of the overview, which has none."""
-
-
-class Pulse(msgspec.Struct, forbid_unknown_fields=True):
-    """Holds the arguments of the pulse, which has none."""
-
-
-async def overview(handle: AsyncMemory, asked: Overview) -> Row:
+async def overview(handle: AsyncMemory) -> Row:
     """Return counts, the doctor's findings, the newest events and details about the store."""
     core = core_of(handle)
     stats = await handle.stats()
@@ -59,7 +51,7 @@ def _plain(value: object) -> bool:
     return isinstance(value, str | int | float | bool)
 
 
-async def recent(handle: AsyncMemory) -> list[EventRow]:
+async def recent(handle: AsyncMemory) -> list[Row]:
     """Return the newest events of the audit trail. Consecutive events with the same source are merged into one row."""
     events = await handle.audit.list(limit=4 * SHOWN_EVENTS, reverse=True)
     return [await event_row(handle, event, count) for event, count in _gathered(events)][:SHOWN_EVENTS]
@@ -77,7 +69,7 @@ def _gathered(events: list[AuditEvent]) -> list[tuple[AuditEvent, int]]:
     return rows
 
 
-async def pulse(handle: AsyncMemory, asked: Pulse) -> Row:
+async def pulse(handle: AsyncMemory) -> Row:
     """Return a fingerprint (`mark`) that changes when the memory does, the number of dead letters, and whether the
     analyser is installed.
     """

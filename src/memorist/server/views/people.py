@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypedDict
-
-import msgspec
+from typing import TYPE_CHECKING
 
 from ...engine.noun import core_of
 from ...engine.profile import Profile
 from ...records import Document, Fact, Learning, StateEntry, Thread, WorkingDocument
-from .shared import Row, fact_behind, fact_row, standing
+from .shared import Row, fact_behind, fact_row, picked, standing
 
 if TYPE_CHECKING:
-    from ...context.profile import ProfileLine as ProfileItem
+    from ...context.profile import ProfileLine
     from ...memory import AsyncMemory
 
 PAGE_ROWS = 100
@@ -22,44 +20,16 @@ SHOWN_THREADS = 5
 """The number of threads shown on a user's page."""
 
 
-class Users(msgspec.Struct, forbid_unknown_fields=True):
-    """Represents a page of users, optionally only those whose ids start with a prefix."""
-
-    after: str | None = None
-    prefix: str | None = None
-    limit: int = PAGE_ROWS
-
-
-class User(msgspec.Struct, forbid_unknown_fields=True):
-    """Represents one user."""
-
-    user: str
-
-
-class Facts(msgspec.Struct, forbid_unknown_fields=True):
-    """Represents a page of a namespace's facts, optionally only those whose key or value contains a word."""
-
-    ns: str
-    after: str | None = None
-    word: str = ""
-    limit: int = PAGE_ROWS
-
-
-class Threads(msgspec.Struct, forbid_unknown_fields=True):
-    """Describes a page of a user's threads, most recently active first. `after` is the id of a thread."""
-
-    user: str
-    after: str | None = None
-    limit: int = PAGE_ROWS
-
-
-async def facts(handle: AsyncMemory, asked: Facts) -> Row:
-    """Return facts by key, and whether each was corrected or has replaced a correction.
+async def facts(
+    handle: AsyncMemory, *, ns: str, after: str | None = None, word: str = "", limit: int = PAGE_ROWS
+) -> Row:
+    """Return facts by key, and whether each was corrected or has replaced a correction. With a `word`, return only
+    those whose key or value contains it.
 
     At most `MAX_ROWS` facts per page are searched for a word.
     """
-    limit, word = max(1, min(asked.limit, 500)), asked.word.casefold()
-    rows = await handle.facts.list(asked.ns, after=asked.after, limit=MAX_ROWS if word else limit)
+    limit, word = max(1, min(limit, 500)), word.casefold()
+    rows = await handle.facts.list(ns, after=after, limit=MAX_ROWS if word else limit)
     more = len(rows) == (MAX_ROWS if word else limit)
     matches = [fact for fact in rows if not word or word in f"{fact.key} {fact.value}".casefold()][:limit]
     last = matches[-1] if len(matches) == limit else rows[-1] if rows else None
@@ -68,20 +38,23 @@ async def facts(handle: AsyncMemory, asked: Facts) -> Row:
     return {"items": items, "next": last.key if more and last is not None else None}
 
 
-async def threads(handle: AsyncMemory, asked: Threads) -> Row:
-    """Return a user's threads, most recently active first."""
-    limit = max(1, min(asked.limit, 500))
-    ns = f"user:{core_of(handle).scope.subject(asked.user)}"
-    rows = await handle.threads.list(ns, by="updated_at", reverse=True, after=asked.after, limit=limit)
+async def threads(handle: AsyncMemory, *, user: str, after: str | None = None, limit: int = PAGE_ROWS) -> Row:
+    """Return a user's threads, most recently active first. `after` is the id of a thread."""
+    limit = max(1, min(limit, 500))
+    ns = f"user:{core_of(handle).scope.subject(user)}"
+    rows = await handle.threads.list(ns, by="updated_at", reverse=True, after=after, limit=limit)
     items = [await _thread_row(handle, thread) for thread in rows]
     return {"items": items, "next": rows[-1].id if len(rows) == limit else None}
 
 
-async def users(handle: AsyncMemory, asked: Users) -> Row:
-    """Return users by id, each with a name, counts and the time of the last message."""
-    limit = max(1, min(asked.limit, 500))
-    after = f"user:{asked.after}" if asked.after else None
-    spaces = await handle.namespaces("user", prefix=asked.prefix, after=after, limit=limit)
+async def users(
+    handle: AsyncMemory, *, after: str | None = None, prefix: str | None = None, limit: int = PAGE_ROWS
+) -> Row:
+    """Return users by id, each with a name, counts and the time of the last message. With a prefix, return only those
+    whose ids start with it."""
+    limit = max(1, min(limit, 500))
+    after = f"user:{after}" if after else None
+    spaces = await handle.namespaces("user", prefix=prefix, after=after, limit=limit)
     items = [await _user_row(handle, ns) for ns in spaces]
     return {"items": items, "next": spaces[-1].removeprefix("user:") if len(spaces) == limit else None}
 
@@ -98,9 +71,9 @@ async def _user_row(handle: AsyncMemory, ns: str) -> Row:
     }  # fmt: skip
 
 
-async def user(handle: AsyncMemory, asked: User) -> Row:
+async def user(handle: AsyncMemory, *, user: str) -> Row:
     """Return the page of a user: profile block, facts, threads, learnings, documents, state and working memory."""
-    name = core_of(handle).scope.subject(asked.user)
+    name = core_of(handle).scope.subject(user)
     ns, core = f"user:{name}", core_of(handle)
     talks = await handle.threads.list(ns, by="updated_at", reverse=True)
     fact_rows = await handle.facts.list(ns, limit=MAX_ROWS)
@@ -116,40 +89,20 @@ async def user(handle: AsyncMemory, asked: User) -> Row:
         "facts": len(fact_rows), "more_facts": len(fact_rows) == MAX_ROWS,
         "threads": [await _thread_row(handle, thread) for thread in talks[:SHOWN_THREADS]], "all_threads": len(talks),
         "learnings": [learning_row(row) for row in learnings],
-        "working": [_working_row(doc) for doc in await core.scan(WorkingDocument, name)],
+        "working": [working_row(doc) for doc in await core.scan(WorkingDocument, name)],
         "documents": [
-            {"id": row.id, "title": row.title, "chunks": row.chunks, "at": row.updated_at}
-            for row in await core.scan(Document, ns, limit=PAGE_ROWS)
+            picked(row, "id title chunks", at="updated_at") for row in await core.scan(Document, ns, limit=PAGE_ROWS)
         ],
         "states": [
-            {"key": row.key, "value": row.value, "at": row.updated_at}
-            for row in await core.scan(StateEntry, ns, limit=PAGE_ROWS)
+            picked(row, "key value", at="updated_at") for row in await core.scan(StateEntry, ns, limit=PAGE_ROWS)
         ],
         "empty": not (talks or fact_rows or learnings),
     }  # fmt: skip
 
 
-class ProfileLine(TypedDict):
-    """Represents a line of the profile block, and the correction that its fact replaced."""
-
-    text: str
-    lane: str
-    source: str
-    trust: str | None
-    replaced: Row | None
-
-
-class ProfileRow(TypedDict):
-    """Holds the profile block: its lines and tokens, the ceiling, and the number of lines that do not fit."""
-
-    lines: list[ProfileLine]
-    tokens: int
-    most: int
-    left: int
-
-
-async def profile(handle: AsyncMemory, user: str) -> ProfileRow:
-    """Return the lines of a user's profile block that fit within its default ceiling, with their token counts."""
+async def profile(handle: AsyncMemory, user: str) -> Row:
+    """Return the lines of a user's profile block that fit within its default ceiling, their tokens, the ceiling, and
+    the number of lines that do not fit."""
     from ...context.budget import TokenBudget
     from ...context.profile import fit_profile
 
@@ -164,7 +117,7 @@ async def profile(handle: AsyncMemory, user: str) -> ProfileRow:
     }  # fmt: skip
 
 
-async def _profile_line(handle: AsyncMemory, line: ProfileItem) -> ProfileLine:
+async def _profile_line(handle: AsyncMemory, line: ProfileLine) -> Row:
     """Return a line with the correction that its fact replaced, if there is one."""
     fact = await fact_behind(handle, line)
     return {
@@ -175,22 +128,16 @@ async def _profile_line(handle: AsyncMemory, line: ProfileItem) -> ProfileLine:
 
 async def _thread_row(handle: AsyncMemory, thread: Thread) -> Row:
     summaries = await handle.threads.summaries(thread.id)
-    return {
-        "id": thread.id, "title": thread.title, "length": thread.length, "tokens": thread.tokens,
-        "at": thread.updated_at, "folded": max((summary.last for summary in summaries), default=0),
-    }  # fmt: skip
+    folded = max((summary.last for summary in summaries), default=0)
+    return {**picked(thread, "id title length tokens", at="updated_at"), "folded": folded}
 
 
 def learning_row(learning: Learning) -> Row:
     """Return a learning in the form that lists show."""
-    return {
-        "id": learning.id, "ns": learning.ns, "content": learning.content, "type": learning.type,
-        "confidence": learning.confidence,
-        "uses": learning.usage_count, "last": learning.last_used, "sources": list(learning.sources),
-        "status": learning.status,
-        "trust": learning.trust, "actor": learning.actor, "at": learning.updated_at, "version": learning.version,
-    }  # fmt: skip
+    names = "id ns content type confidence sources status trust actor version"
+    return picked(learning, names, uses="usage_count", last="last_used", at="updated_at")
 
 
-def _working_row(doc: WorkingDocument) -> Row:
-    return {"user": doc.user, "session": doc.session, "doc": doc.doc, "at": doc.updated_at, "expires": doc.expires_at}
+def working_row(doc: WorkingDocument) -> Row:
+    """Return a document of working memory in the form that lists show."""
+    return picked(doc, "user session doc", at="updated_at", expires="expires_at")

@@ -14,7 +14,7 @@ from ...kinds import namespaced, parse_refs
 from ...messages.message import split_message_id
 from ...recall.hit import Hit
 from ...records import Entry, NamespaceStats
-from .shared import Row
+from .shared import Row, picked
 
 if TYPE_CHECKING:
     from ...memory import AsyncMemory
@@ -78,8 +78,8 @@ async def hit_row(handle: AsyncMemory, hit: Hit) -> Row:
     part = next((ref for ref in refs if ref.kind == hit.kind), None)
     titled = None if part is None else await handle.threads.get(part.key)
     return {
-        "kind": hit.kind, "id": hit.id, "ns": hit.namespace, "text": hit.text, "score": hit.score, "at": hit.created_at,
-        "trust": hit.trust, "speaker": hit.speaker, "source": hit.source, "superseded": hit.superseded_by,
+        **picked(hit, "kind id text score trust speaker source", ns="namespace", at="created_at",
+                 superseded="superseded_by"),
         "signals": {reason.signal: reason.weight for reason in hit.reasons},
         "thread": None if part is None else part.key, "title": titled.title if titled else None,
         "seq": None if part is None else part.part,

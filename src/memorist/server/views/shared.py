@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -19,35 +18,21 @@ if TYPE_CHECKING:
     from ...context.profile import ProfileLine
     from ...memory import AsyncMemory
 
-Row = dict[str, object]
+Row = dict[str, Any]
 """The data that a page shows, as a JSON object. It is sent to the page and never read back."""
 MAX_CHARACTERS = 20_000
 """The maximum number of characters of a message sent to a page."""
 
 
-class EventRow(TypedDict):
-    """Represents an audit event, or a thread in a timeline: the action, its time, its target and its actor."""
-
-    id: str
-    at: datetime
-    actor: str | None
-    user: str | None
-    action: str
-    kind: str
-    subject: str
-    source: str | None
-    detail: object
-    count: int
-    title: str | None
-    thread: str | None
-    rows: int | None
-    """This is the number of rows that `forget` removed."""
-    of: str | None
-    """This is the namespace to which the event belongs."""
+def picked(record: object, names: str, **renamed: str) -> Row:
+    """Return some attributes of a record. The renamed ones have the names that the pages use: `at="updated_at"`."""
+    attributes = {name: name for name in names.split()} | renamed
+    return {name: getattr(record, attribute) for name, attribute in attributes.items()}
 
 
-async def event_row(handle: AsyncMemory, event: AuditEvent, count: int = 1) -> EventRow:
-    """Return one audit event: whose record changed, who changed it, and the title of the thread it is about."""
+async def event_row(handle: AsyncMemory, event: AuditEvent, count: int = 1) -> Row:
+    """Return one audit event: whose record changed, who changed it, the title of the thread it is about, and for
+    `forget` the number of rows that were removed."""
     source = split_message_id(event.source or "")
     thread = source[0] if source is not None else event.subject if event.kind == "thread" else ""
     row = await handle.threads.get(thread) if thread else None
@@ -79,10 +64,8 @@ def message_row(message: Message) -> Row:
     """Return a message with its text, tool calls and results separated."""
     text = message.text
     return {
-        "id": message.id, "thread": message.thread, "seq": message.seq, "role": message.role, "name": message.name,
-        "text": text[:MAX_CHARACTERS], "cut": len(text) > MAX_CHARACTERS,
-        "tokens": message.tokens or 0, "at": message.created_at,
-        "pinned": message.pinned, "trust": message.trust_level,
+        **picked(message, "id thread seq role name pinned", at="created_at", trust="trust_level"),
+        "text": text[:MAX_CHARACTERS], "cut": len(text) > MAX_CHARACTERS, "tokens": message.tokens or 0,
         "calls": [msgspec.to_builtins(call) for call in message.tool_calls],
         "results": [msgspec.to_builtins(result) for result in message.tool_results],
         "attached": bool(message.metadata.get(ATTACHED)),
@@ -91,22 +74,11 @@ def message_row(message: Message) -> Row:
 
 def fact_row(fact: Fact) -> Row:
     """Return a fact or one of its versions."""
-    return {
-        "id": fact.id, "ns": fact.ns, "key": fact.key, "value": fact.value, "confidence": fact.confidence,
-        "trust": fact.trust, "actor": fact.actor, "status": fact.status, "reason": fact.reason,
-        "version": fact.version, "sources": list(fact.sources), "at": fact.updated_at, "created": fact.created_at,
-        "expires": fact.expires_at,
-    }  # fmt: skip
+    names = "id ns key value confidence trust actor status reason version sources"
+    return picked(fact, names, at="updated_at", created="created_at", expires="expires_at")
 
 
-class Standing(TypedDict):
-    """Records whether a fact is a correction, and which correction it replaced."""
-
-    corrected: bool
-    replaced: Row | None
-
-
-async def standing(core: Core, fact: Fact) -> Standing:
+async def standing(core: Core, fact: Fact) -> Row:
     """Return whether a fact is a correction, and the correction it replaced, if any."""
     if fact.version < 2:
         return {"corrected": False, "replaced": None}

@@ -12,7 +12,7 @@ from ...engine.noun import core_of
 from ...errors import NotFound
 from ...messages.message import Message
 from ...records import Job, Task
-from .shared import Row
+from .shared import Row, picked
 
 if TYPE_CHECKING:
     from ...memory import AsyncMemory
@@ -21,18 +21,7 @@ MAX_STEPS = 50
 MAX_JOBS = 500
 
 
-class JobsAsked(msgspec.Struct, forbid_unknown_fields=True):
-    """Holds the arguments of the job page, which has none."""
-
-
-class TaskAsked(msgspec.Struct, forbid_unknown_fields=True):
-    """Represents one task."""
-
-    id: str
-    steps: int = MAX_STEPS
-
-
-async def jobs(handle: AsyncMemory, asked: JobsAsked) -> Row:
+async def jobs(handle: AsyncMemory) -> Row:
     """Return the backlog of each queue, and its jobs with their messages, dead letters first."""
     core = core_of(handle)
     rows = [
@@ -52,43 +41,38 @@ async def _job(handle: AsyncMemory, job: Job) -> Row:
     messages = (
         await core_of(handle).get_many(Message, [(id, seq) for seq in seqs]) if thread is not None and seqs else []
     )
+    names = "queue ns item status attempts error run_at owner"
     return {
-        "queue": job.queue, "ns": job.ns, "item": job.item, "status": job.status, "attempts": job.attempts,
-        "error": job.error, "run_at": job.run_at, "owner": job.owner, "leased": job.leased_until,
-        "created": job.created_at, "at": job.updated_at, "thread": thread.id if thread else None,
-        "title": thread.title if thread else None,
+        **picked(job, names, leased="leased_until", created="created_at", at="updated_at"),
+        "thread": thread.id if thread else None, "title": thread.title if thread else None,
         "said": [{"seq": message.seq, "text": message.text[:200]} for message in messages if message is not None],
     }  # fmt: skip
 
 
-async def task(handle: AsyncMemory, asked: TaskAsked) -> Row:
+async def task(handle: AsyncMemory, *, id: str, steps: int = MAX_STEPS) -> Row:
     """Return a task, its lease owner, and its steps, newest first, each with its changes to the state."""
-    row = await core_of(handle).get(Task, asked.id)
-    checkpoint = await handle.tasks.resume(asked.id)
+    row = await core_of(handle).get(Task, id)
+    checkpoint = await handle.tasks.resume(id)
     if row is None or checkpoint is None:
         raise NotFound("there is no such task")
-    steps = await handle.tasks.history(asked.id, max(1, min(asked.steps, 200)))
+    checkpoints = await handle.tasks.history(id, max(1, min(steps, 200)))
     shown = []
-    for index, step in enumerate(steps):
-        before = steps[index - 1] if index else None
+    for index, step in enumerate(checkpoints):
+        before = checkpoints[index - 1] if index else None
         done = set(before.completed_subtasks) if before else set()
         shown.append(
             {
-                "version": step.version, "step": step.step, "status": step.status, "at": step.updated_at,
+                **picked(step, "version step status", at="updated_at"),
                 "completed": [item for item in step.completed_subtasks if item not in done],
                 "changes": changed(before.state if before else None, step.state),
             }
         )  # fmt: skip
-    events = await handle.audit.list(subject=asked.id, kind="task", limit=50)
+    events = await handle.audit.list(subject=id, kind="task", limit=50)
     return {
-        "id": row.task_id, "ns": row.ns, "step": row.step, "status": row.status, "owner": row.owner,
-        "fence": row.fence, "leased": row.leased_until, "created": row.created_at, "at": row.updated_at,
+        **picked(row, "ns step status owner fence", id="task_id", leased="leased_until", created="created_at",
+                 at="updated_at"),
         "state": checkpoint.state, "completed": list(checkpoint.completed_subtasks), "steps": shown[::-1],
-        "events": [
-            {"action": event.action, "at": event.created_at, "detail": event.detail, "actor": event.actor,
-             "user": event.user}
-            for event in events
-        ],
+        "events": [picked(event, "action detail actor user", at="created_at") for event in events],
     }  # fmt: skip
 
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from ...engine.noun import core_of
 from ...errors import NotFound
 from ...messages.message import Message
 from ...records import Link, Pins, Ref, Summary
-from .shared import Row, message_row, yields
+from .shared import Row, message_row, picked, yields
 
 if TYPE_CHECKING:
     from ...memory import AsyncMemory
@@ -21,47 +19,29 @@ MAX_WHOLE_MESSAGES = 600
 """If a thread has at most this many messages, the ruler reads all of them. Longer threads are sampled."""
 
 
-class ThreadAsked(msgspec.Struct, forbid_unknown_fields=True):
-    """Represents one thread."""
-
-    id: str
-
-
-class Messages(msgspec.Struct, forbid_unknown_fields=True):
-    """Represents a page of messages after or before a sequence number."""
-
-    id: str
-    after: int | None = None
-    before: int | None = None
-    limit: int = 100
-
-
-async def thread(handle: AsyncMemory, asked: ThreadAsked) -> Row:
+async def thread(handle: AsyncMemory, *, id: str) -> Row:
     """Return the thread, its summaries, and a ruler: a token bar for each message or, in a long thread, for each
     group."""
-    row = await handle.threads.get(asked.id)
+    row = await handle.threads.get(id)
     if row is None:
-        raise NotFound("there is no such thread", thread=asked.id)
+        raise NotFound("there is no such thread", thread=id)
     core = core_of(handle)
-    summaries = await handle.threads.summaries(asked.id)
-    pins = await core.get(Pins, asked.id)
-    links = await core.scan(Link, "", asked.id, limit=5000)
+    summaries = await handle.threads.summaries(id)
+    pins = await core.get(Pins, id)
+    links = await core.scan(Link, "", id, limit=5000)
     return {
-        "id": row.id, "ns": row.ns, "title": row.title, "length": row.length, "tokens": row.tokens,
-        "created": row.created_at, "updated": row.updated_at, "expires": row.expires_at,
+        **picked(row, "id ns title length tokens", created="created_at", updated="updated_at", expires="expires_at"),
         "metadata": {name: value for name, value in row.metadata.items() if name not in ("system", "tools")},
         "summaries": [
             {
-                "id": summary.id, "first": summary.first, "last": summary.last, "text": summary.text,
-                "tokens": summary.tokens,
-                "method": summary.method, "actor": summary.actor, "at": summary.created_at,
+                **picked(summary, "id first last text tokens method actor", at="created_at"),
                 "from": await _count_tokens(handle, summary),
             }
             for summary in summaries
         ],
         "pinned": list(pins.seqs) if pins else [],
         "yielded": _counted(links),
-        "ruler": await _ruler(handle, asked.id, row.length),
+        "ruler": await _ruler(handle, id, row.length),
     }  # fmt: skip
 
 
@@ -98,9 +78,11 @@ async def _ruler(handle: AsyncMemory, id: str, length: int) -> list[Row]:
     return bars
 
 
-async def messages(handle: AsyncMemory, asked: Messages) -> Row:
+async def messages(
+    handle: AsyncMemory, *, id: str, after: int | None = None, before: int | None = None, limit: int = 100
+) -> Row:
     """Return messages in order, each with the memories derived from it."""
-    limit = max(1, min(asked.limit, 200))
-    rows = await handle.threads.messages(asked.id, limit, after=asked.after, before=asked.before)
+    limit = max(1, min(limit, 200))
+    rows = await handle.threads.messages(id, limit, after=after, before=before)
     items = [{**message_row(row), "yields": await yields(core_of(handle), row)} for row in rows]
     return {"items": items}

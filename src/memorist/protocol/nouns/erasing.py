@@ -9,16 +9,15 @@ from typing import Any
 
 from ...engine.records import Records
 from ...errors import UsageError
-from ...protocol import server_nouns
-from ...protocol.server_nouns import Forgetting
 from ...values import JsonObject
-from ..auth import KEYS_ORG
+from ..keys import KEYS_ORG
+from ..server_nouns import Forgetting
 from .asked import ServerNoun
 
 CODE_SECONDS = 5 * 60
 
 
-class Erasing(ServerNoun, server_nouns.Erasing):
+class Erasing(ServerNoun):
     """Forgets after a confirmation."""
 
     async def forget(
@@ -32,6 +31,12 @@ class Erasing(ServerNoun, server_nouns.Erasing):
         shred: bool = False,
         code: str | None = None,
     ) -> Forgetting:
+        """Forget one item and everything derived from it. Without a code, items are only counted, and a code is
+        returned.
+
+        The code can be used once within five minutes, for this key and this target. `physical` also removes the bytes
+        from the store's files, which needs the operator role. `shred` also destroys the key of an encrypted user.
+        """
         if physical:
             self._key.check("operator")
         target: JsonObject = {"user": user, "thread": thread, "message": message, "fact": fact, "source": source}

@@ -13,21 +13,22 @@ import msgspec
 from ...engine.entities import ENTITY_TTL_SECONDS, EntityLeases, Terms
 from ...errors import Conflict
 from ...ports import ttl_micros
-from ...protocol import server_nouns
-from ...protocol.server_nouns import EntityView
 from ...records import CachedEntity
 from ...values import check_name, encode_json
+from ..server_nouns import EntityView
 from .asked import ServerNoun
 
 
-class EntityCache(ServerNoun, server_nouns.EntityCache):
+class EntityCache(ServerNoun):
     """Implements a read-through cache whose loads are coordinated by leases."""
 
     async def look(self, type: str, id: str) -> EntityView | None:
+        """Return the cached entity, whether fresh or stale."""
         row = await self._row(type, id)
         return None if row is None else self._view(row)
 
     async def lease(self, type: str, id: str) -> EntityView:
+        """Acquire the lease to load an entity. `owner` is set if you acquired it; otherwise, try again in a moment."""
         row = await self._row(type, id)
         if row is not None and (self._leases.is_fresh(row) or self._leases.is_leased(row)):
             return self._view(row)
@@ -39,6 +40,7 @@ class EntityCache(ServerNoun, server_nouns.EntityCache):
     async def keep(
         self, type: str, id: str, owner: str, value: Any = None, ttl: float = ENTITY_TTL_SECONDS, stale: float = 0
     ) -> bool:
+        """Store a value loaded under a lease. Returns False if the entity is no longer cached."""
         encode_json(value, "entity")
         row = await self._held(type, id, owner)
         if row is not None:
@@ -46,12 +48,14 @@ class EntityCache(ServerNoun, server_nouns.EntityCache):
         return row is not None
 
     async def give_back(self, type: str, id: str, owner: str) -> bool:
+        """Release a lease after a failed load. Returns False if the entity is no longer cached."""
         row = await self._held(type, id, owner)
         if row is not None:
             await self._leases.give_back(row, None if row.status == "loading" else _free(row))
         return row is not None
 
     async def invalidate(self, type: str, id: str | None = None) -> int:
+        """Remove one entity, or all entities of a type, and return how many were removed."""
         return await self._memory.entities.invalidate(type, id)
 
     async def again(self, call: str, type: str, id: str | None = None, **rest: object) -> Any:

@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ...engine.core import Core
 from ...engine.noun import core_of
-from ...protocol.keys import ApiKey
+from ..keys import ApiKey
 
 if TYPE_CHECKING:
     from ...memory import AsyncMemory
-    from ..app import Server
+    from ...server.app import Server
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -22,27 +21,10 @@ class Asked(msgspec.Struct, frozen=True):
     key: ApiKey
     memory: AsyncMemory
 
-    @property
-    def core(self) -> Core:
-        """This is the engine under the memory."""
-        return core_of(self.memory)
-
 
 class ServerNoun:
     """This is the base of the nouns that only a server has."""
 
     def __init__(self, asked: Asked) -> None:
-        self._asked = asked
-        self._key = asked.key
-
-    @property
-    def _server(self) -> Server:
-        return self._asked.server
-
-    @property
-    def _memory(self) -> AsyncMemory:
-        return self._asked.memory
-
-    @property
-    def _core(self) -> Core:
-        return self._asked.core
+        self._server, self._key, self._memory = asked.server, asked.key, asked.memory
+        self._core = core_of(asked.memory)

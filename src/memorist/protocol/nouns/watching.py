@@ -5,14 +5,13 @@ from __future__ import annotations
 
 from ...engine.watching import ResumableWatch
 from ...errors import InvalidValue
-from ...protocol import server_nouns
-from ...protocol.server_nouns import Watched
+from ..server_nouns import Watched
 from .asked import ServerNoun
 
 MAX_WAIT_SECONDS = 20.0
 
 
-class Watching(ServerNoun, server_nouns.Watching):
+class Watching(ServerNoun):
     """Follows changes made by any process. A notice names the kind of record and the namespace."""
 
     async def look(
@@ -22,6 +21,10 @@ class Watching(ServerNoun, server_nouns.Watching):
         kinds: list[str] | None = None,
         timeout: float = 0.0,
     ) -> Watched:
+        """Return the changes since the cursor `seen`, waiting up to `timeout` seconds (20 at most) for one.
+
+        Without `seen`, it returns an initial cursor. If the next request comes within a minute, no change is missed.
+        """
         if not 0 <= timeout <= MAX_WAIT_SECONDS:
             raise InvalidValue(f"timeout must be from 0 to {MAX_WAIT_SECONDS:.0f} seconds")
         if any(" " not in item for item in seen or ()):

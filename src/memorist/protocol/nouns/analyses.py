@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...errors import NotFound, Unsupported
-from ...protocol import server_nouns
-from ...protocol.server_nouns import Checkout
 from ...values import JsonObject
+from ..server_nouns import Checkout
 from .asked import ServerNoun
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 LIMIT_SECONDS = 120.0
 
 
 def installed_analyzer() -> EntryPoint | None:
     """Return the entry point of the function that analyses a folder if the `memorist-analyze` package is installed."""
+    from importlib.metadata import entry_points
+
     return next(iter(entry_points(group="memorist.analyzers")), None)
 
 
-class Analyses(ServerNoun, server_nouns.Analyses):
+class Analyses(ServerNoun):
     """Runs the analyser, and stores its reports as records of the org."""
 
     async def run(self, name: str) -> JsonObject:
+        """Analyse one of the folders passed to `memorist serve --analyze`, and store the report."""
         self._core.scope.whole_org("the analyser")
         path = self._folders.get(name)
         if path is None:
@@ -39,6 +44,7 @@ class Analyses(ServerNoun, server_nouns.Analyses):
         return dict(report)
 
     async def get(self, name: str) -> JsonObject | None:
+        """Return the last report on a folder."""
         self._core.scope.whole_org("the analyser")
         row = await self._memory.records.get("global", ("analysis", name)) if name else None
         return dict(row.data) if row is not None and isinstance(row.data, dict) else None
@@ -48,6 +54,7 @@ class Analyses(ServerNoun, server_nouns.Analyses):
         return {path.name: path for path in self._server.options.analyze}
 
     async def list(self) -> list[Checkout]:
+        """Return the folders that can be analysed, and whether a report on each exists."""
         self._core.scope.whole_org("the analyser")
         done = {row.key[1] for row in await self._memory.records.scan("global", ("analysis",), keys_only=True)}
         return [Checkout(name, name in done) for name in sorted(self._folders)]

@@ -11,31 +11,36 @@ from ...engine.tasks.leasing import LeasedRun
 from ...engine.tasks.steps import Saved, load
 from ...engine.tasks.tasks import kept_steps
 from ...errors import LeaseLost, UsageError
-from ...protocol import server_nouns
-from ...protocol.server_nouns import Held, Keep, Step
 from ...values import JsonObject, check_name
+from ..server_nouns import Held, Keep, Step
 from .asked import ServerNoun
 from .batches import collected
 
 MAX_LEASE_SECONDS = 24 * 3600.0
 
 
-class Leases(ServerNoun, server_nouns.Leases):
+class Leases(ServerNoun):
     """Acquires, renews and releases task leases, and saves steps under them."""
 
     async def take(
         self, task_id: str, owner: str, ns: str | None = None, lease: float = 60.0, keep: Keep | None = None
     ) -> Held:
+        """Acquire the lease on a task and return its state. Returns 409 while another worker holds it.
+
+        `owner` is a token chosen by the caller, unique to this run.
+        """
         run = self._run(task_id, owner, lease, keep, ns)
         await run.__aenter__()
         return _held(run._held, whole=True)
 
     async def renew(self, task_id: str, owner: str, fence: int, lease: float = 60.0) -> Held:
+        """Renew the lease without saving."""
         run = await self._going_on(task_id, owner, fence, lease)
         await run.heartbeat()
         return _held(run._held)
 
     async def release(self, task_id: str, owner: str, fence: int) -> bool:
+        """Release the lease after a failure. Nothing is saved, and another worker can continue immediately."""
         run = await self._going_on(task_id, owner, fence, 60.0)
         await run._release(run._held)
         return True
@@ -47,17 +52,22 @@ class Leases(ServerNoun, server_nouns.Leases):
         fence: int,
         step: int,
         done: list[str] | None = None,
-        state: object = msgspec.UNSET,
+        state: Any = msgspec.UNSET,
         update: JsonObject | None = None,
-        extend: dict[str, list[object]] | None = None,
+        extend: dict[str, list[Any]] | None = None,
         effects: list[Step] | None = None,
         finish: bool = False,
         lease: float = 60.0,
         keep: Keep | None = None,
     ) -> Held:
+        """Save a step and commit its effects (other writes) in one transaction. `finish` ends the task and its lease.
+
+        Instead of sending a whole `state`, you can set top-level keys with `update` and append to top-level lists with
+        `extend`.
+        """
         run = await self._going_on(task_id, owner, fence, lease, keep)
         if effects:
-            await collected(run.batch(), effects, self._key)
+            await collected(self._server, run.batch(), effects, self._key)
         if finish:
             run.state = run.state if state is msgspec.UNSET else state
             await run._finish(step)

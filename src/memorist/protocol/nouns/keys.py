@@ -6,17 +6,17 @@ from datetime import datetime
 
 from ... import __version__
 from ...errors import Forbidden, NotFound
-from ...protocol import server_nouns
-from ...protocol.keys import ApiKey, NewKey, Role
-from ...protocol.server_nouns import KnownKey, Me
 from ...scope import Actor
+from ..keys import ApiKey, NewKey, Role
+from ..server_nouns import KnownKey, Me
 from .asked import ServerNoun
 
 
-class KeyRing(ServerNoun, server_nouns.KeyRing):
+class KeyRing(ServerNoun):
     """Creates, lists, rotates and revokes the keys of an org."""
 
     async def me(self) -> Me:
+        """Return the org, user and rights of this key."""
         key, scope = self._key, self._core.scope
         return Me(
             id=key.id, org=scope.org, user=scope.user, actor=key.actor, roles=key.roles, read=scope.read,
@@ -33,6 +33,7 @@ class KeyRing(ServerNoun, server_nouns.KeyRing):
         note: str = "",
         ttl: float | None = None,
     ) -> NewKey:
+        """Create a key for this org. Only the answer shows its secret."""
         self._whole_org()
         return await self._server.keys.create(
             org=self._key.org, user=user, actor=actor, roles=("reader", "writer") if roles is None else roles,
@@ -40,10 +41,15 @@ class KeyRing(ServerNoun, server_nouns.KeyRing):
         )  # fmt: skip
 
     async def rotate(self, id: str) -> NewKey:
+        """Replace the secret of a key.
+
+        The old secret stops working immediately on this server, and within 30 seconds on others.
+        """
         await self._own(id)
         return await self._server.keys.rotate(id)
 
     async def revoke(self, id: str) -> bool:
+        """Revoke a key, and end the browser sessions opened with it."""
         await self._own(id)
         return await self._server.keys.revoke(id)
 
@@ -60,6 +66,7 @@ class KeyRing(ServerNoun, server_nouns.KeyRing):
             raise Forbidden("only a key for the whole org can manage keys; this one is a user's")
 
     async def list(self) -> list[KnownKey]:
+        """Return the keys of this org, without their secrets."""
         self._whole_org()
         own = [api_key for api_key in await self._server.keys.list() if api_key.org == self._key.org]
         return [_described(api_key, self._server.keys.used_at(api_key.id)) for api_key in own]

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from ...engine.threads.receipts import MessageReceipt
 from ...errors import InvalidValue
-from ...protocol import server_nouns
 from .asked import ServerNoun
 
 MAX_WAIT_SECONDS = 30.0
 MAX_MESSAGES = 500
 
 
-class OutboxOf(ServerNoun, server_nouns.OutboxOf):
+class OutboxOf(ServerNoun):
     """Waits for the outbox."""
 
     async def wait(self, ids: list[str], timeout: float = 0.0) -> list[MessageReceipt]:
+        """Wait up to `timeout` seconds (30 at most) until messages are indexed and processed, and return their
+        receipts.
+        """
         if len(ids) > MAX_MESSAGES:
             raise InvalidValue(f"wait accepts at most {MAX_MESSAGES} messages at once")
         messages = [await self._memory.threads.message(id) for id in ids]

@@ -15,10 +15,9 @@ from ...engine.sessions.session import AsyncSession, Ended
 from ...engine.threads.receipts import MessageReceipt
 from ...errors import InvalidValue, NotFound
 from ...messages.message import ATTACHED, Message, as_message
-from ...protocol import server_nouns
-from ...protocol.server_nouns import Carried, SessionContext
 from ...records import Summary
 from ...values import JsonObject
+from ..server_nouns import Carried, SessionContext
 from .asked import ServerNoun
 
 MAX_TURN_MESSAGES = 500
@@ -32,7 +31,7 @@ def _as(converted: object) -> Any:
     return converted
 
 
-class Turns(ServerNoun, server_nouns.Turns):
+class Turns(ServerNoun):
     """Stores session turns and builds their requests."""
 
     async def add(
@@ -47,6 +46,12 @@ class Turns(ServerNoun, server_nouns.Turns):
         user: str | None = None,
         agent: str | None = None,
     ) -> list[MessageReceipt]:
+        """Append a turn to the thread, which is created if it does not exist. `number` counts the turns of the session.
+
+        A new thread belongs to the `user` if there is one, otherwise to the `agent`, and otherwise to everyone
+        (`global`). The call is idempotent, because session and number form its key. With `keep=false`, no facts or
+        learnings are derived from it.
+        """
         if not 0 < len(messages) <= MAX_TURN_MESSAGES:
             raise InvalidValue(f"a turn has 1 to {MAX_TURN_MESSAGES} messages")
         turn_messages = [as_message(message) for message in messages]
@@ -73,6 +78,10 @@ class Turns(ServerNoun, server_nouns.Turns):
         earlier_tools: list[str] | None = None,
         profile: bool = True,
     ) -> SessionContext:
+        """Assemble the request for the next input. A thread that has outgrown its room is summarised (folded) first.
+
+        Without an `id`, this is the first request of a session whose thread has not been written yet.
+        """
         running = AsyncSession(
             self._core, id, budget=_as(budget), policy=_as(policy), layout=layout, compact_at=compact_at,
             compact_to=compact_to, stash=stash, isolated=not profile,
@@ -86,6 +95,7 @@ class Turns(ServerNoun, server_nouns.Turns):
         return SessionContext(request, attached, "" if attached is None else await self._proof(attached))
 
     async def fold(self, id: str, room_tokens: int, compact_at: float = 0.8, compact_to: float = 0.5) -> Summary | None:
+        """Summarise (fold) a thread's oldest messages once history uses more than `compact_at` of the room."""
         await self._exists(id)
         if room_tokens < 1 or not 0 < compact_to <= compact_at <= 1:
             raise InvalidValue("room_tokens must be 1 or more, and 0 < compact_to <= compact_at <= 1")
@@ -94,6 +104,7 @@ class Turns(ServerNoun, server_nouns.Turns):
         )
 
     async def end(self, id: str, session: str, turns: int = 0, persisted: int = 0) -> Ended:
+        """End a session: archive it as a summary and extract facts and learnings."""
         if not 0 <= persisted <= turns:
             raise InvalidValue("persisted must be from 0 to the number of turns")
         running = self._session(id, session, turns + 1, persisted=persisted)

@@ -12,15 +12,14 @@ from ...engine.sessions.inject import TASK_HITS, Basis, Injection, Output, Remem
 from ...engine.trust import TRUSTED
 from ...errors import InvalidValue
 from ...ports import as_datetime
-from ...protocol import server_nouns
-from ...protocol.server_nouns import MadeFrom, Recalled, RememberAs
 from ...values import JsonObject, check_name
+from ..server_nouns import MadeFrom, Recalled, RememberAs
 from .asked import ServerNoun
 
 MAX_SOURCES = 500
 
 
-class Functions(ServerNoun, server_nouns.Functions):
+class Functions(ServerNoun):
     """Provides memory to functions that run on clients."""
 
     async def recall(
@@ -32,6 +31,9 @@ class Functions(ServerNoun, server_nouns.Functions):
         min_score: float | None = None,
         where: JsonObject | None = None,
     ) -> Recalled:
+        """Recall memories for a function. Send `made` from the answer together with the function's output, so that the
+        output can be traced and forgotten.
+        """
         spec = Recall(namespaces, top_k, None if kinds is None else tuple(kinds), min_score, where)
         recalled, hits = await Injection(self._core).recall(query, spec)
         return Recalled(hits, MadeFrom(recalled.since.isoformat(), list(recalled.sources), recalled.trust))
@@ -45,6 +47,10 @@ class Functions(ServerNoun, server_nouns.Functions):
         thread: str | None = None,
         made: MadeFrom | None = None,
     ) -> bool:
+        """Store a function's output as a fact, and the exchange in a thread, in one commit, with all their sources.
+
+        Returns False if no fact was stored because one of its sources was forgotten in the meantime.
+        """
         fact = None if remember is None else Remember(*msgspec.structs.astuple(remember))
         return await Injection(self._core).keep(Output(value, said, asked, fact, thread), self._origin(made))
 

@@ -12,7 +12,6 @@ from typing import Any
 from ...engine.portable import Portable, Transfer, create
 from ...errors import CorruptRecord, TooLarge
 from ...importing.report import ImportReport
-from ...protocol import server_nouns
 from ...values import JsonObject
 from .asked import ServerNoun
 
@@ -23,14 +22,19 @@ class DamagedUpload(CorruptRecord):
     """Raised with status 422 if the uploaded file is damaged; damage to stored data has status 500."""
 
 
-class Transfers(ServerNoun, server_nouns.Transfers):
+class Transfers(ServerNoun):
     """Exports and imports an org."""
 
     async def export(self) -> AsyncIterator[bytes]:
+        """Stream every row of this org as JSON lines. The last line contains the number of rows."""
         self._core.scope.whole_org("export and import")
         return Portable(self._core).rows()
 
     async def import_(self, request: Any) -> Transfer:
+        """Load JSON lines that an export wrote. If a line is damaged, the error names it and nothing is written.
+
+        The upload is buffered in a temporary file, so that everything is checked before anything is written.
+        """
         self._core.scope.whole_org("export and import")
         async with self._received(request, "import.jsonl") as path:
             try:
@@ -50,6 +54,7 @@ class Transfers(ServerNoun, server_nouns.Transfers):
         strict: bool = False,
         request: Any = None,
     ) -> ImportReport:
+        """Import a file from another tool. The file is sent as the body, and `name` is its file name."""
         self._core.scope.whole_org("import_from")
         # Only the file extension matters to the importer. Without separators, the name cannot lead out of the folder.
         plain = "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in name)[-100:].lstrip(".")
