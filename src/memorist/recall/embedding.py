@@ -65,25 +65,3 @@ class Embedding:
             raise
         except Exception as cause:
             raise ModelError(f"the embedder {self.name!r} failed: {type(cause).__name__}") from cause
-
-
-class Earlier:
-    """Reopens, by name, the embedders that computed stored vectors, until those vectors are replaced.
-
-    Until `VectorIndexer` has finished, a namespace contains vectors from two embedders. A question is then embedded by
-    both, and each searches its own vectors. An embedder that cannot be reopened by name (such as a function) is None,
-    and its entries are found only by words.
-    """
-
-    def __init__(self, runtime: Runtime) -> None:
-        self._runtime = runtime
-        self._known: dict[str, Embedding | None] = {}
-
-    def get(self, name: str) -> Embedding | None:
-        """Return the embedder that has a stored name."""
-        from ..embed.opening import reopened
-
-        if name not in self._known:
-            embedder = reopened(name)
-            self._known[name] = None if embedder is None else Embedding(embedder, self._runtime)
-        return self._known[name]
