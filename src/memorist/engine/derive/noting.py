@@ -172,9 +172,7 @@ class Noting:
             if history:
                 await core.apply(*history, *facts._changes(fact, "derive")[2:])
             return
-        results = await core.apply(
-            Expect(Fact, fact.row_key, 0 if current is None else current.version), *facts._changes(fact, "derive")
-        )
+        results = await core.apply(*facts._written(current, fact, "derive"))
         stored = msgspec.structs.replace(fact, version=results.stored(fact).version)
         self.outcome.stored.append(remembered(stored, core.at()))
 
@@ -213,7 +211,7 @@ class Noting:
             confidence=surer(current.confidence, note.confidence),
             text=current.text or note.text,
         )
-        await self.core.apply(Expect(Fact, fact.row_key, current.version), *Facts(self.core)._changes(fact, "confirm"))
+        await Facts(self.core)._commit(current, fact, "confirm")
 
     # -- events
 
@@ -227,9 +225,10 @@ class Noting:
             self.outcome.confirmed.append(f"event:{old.id}")
         elif old is not None and note.op == "end":
             cancelled = msgspec.structs.replace(
-                old, status="cancelled", reason=note.reason, metadata={**old.metadata, "quote": note.quote}
-            )
-            stored = await events._replace(old, _with_source(cancelled, source), "cancel", stated_at=source.stated_at)
+                old, status="cancelled", reason=note.reason, metadata={**old.metadata, "quote": note.quote},
+                updated_at=source.stated_at,
+            )  # fmt: skip
+            stored = await events._commit(old, _with_source(cancelled, source), "cancel")
             self.outcome.ended.append(remembered(stored, core.at()))
         elif old is not None:
             starts, ends = _period(note, old.starts_at, old.ends_at)
@@ -237,9 +236,9 @@ class Noting:
                 old, text=note.text, starts_at=starts or old.starts_at, ends_at=ends,
                 status=note.status or old.status, people=note.people or old.people,
                 location=note.location or old.location, reason=note.reason, confidence=note.confidence,
-                metadata={**old.metadata, "quote": note.quote},
+                metadata={**old.metadata, "quote": note.quote}, updated_at=source.stated_at,
             )  # fmt: skip
-            stored = await events._replace(old, _with_source(changed, source), "update", stated_at=source.stated_at)
+            stored = await events._commit(old, _with_source(changed, source), "update")
             self.outcome.stored.append(remembered(stored, core.at()))
         else:
             # An event of which only the end is known began when it was mentioned, or before.

@@ -129,9 +129,10 @@ class Retracting:
             named = _names_memory(item, event.text, source in event.sources)
             if named and event.status != "cancelled":
                 cancelled = replace(
-                    event, status="cancelled", reason="asked to forget", sources=(*event.sources, message.id)
-                )
-                await Events(self._batch)._replace(event, cancelled, "cancel")
+                    event, status="cancelled", reason="asked to forget", sources=(*event.sources, message.id),
+                    updated_at=self._batch.at(),
+                )  # fmt: skip
+                await Events(self._batch)._commit(event, cancelled, "cancel")
                 self._note(message, f"{self._ns}/{event.id}")
 
     def _note(self, message: Message, id: str) -> None:
