@@ -63,12 +63,8 @@ def write_summary(
     draft = _Draft(task, previous, counter)
     if draft.is_too_small:
         return draft.written(None)
-    if function is not None:
-        digest = _ask_function(function, previous, draft.messages, draft.max_tokens, counter)
-    elif model is not None:
-        digest = ask(model, previous, draft.messages, draft.max_tokens, counter)
-    else:
-        digest = None
+    writer = model if function is None else function
+    digest = None if writer is None else ask(writer, previous, draft.messages, draft.max_tokens, counter)
     return draft.written(digest)
 
 
