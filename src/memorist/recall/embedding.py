@@ -25,6 +25,10 @@ class Embedding:
         if inner is None:
             raise UsageError("no embedder was named")
         self._inner = inner
+        self.static = inner.static
+        """Whether the embedder only averages word vectors. A question is then embedded without its stop words."""
+        self.word_vectors: WordVectors | None = inner.word_vectors
+        """This function returns the vectors of words. It is None for an embedder without word vectors."""
         self._offload = None if runtime.blocking else runtime.offload
 
     @property
@@ -36,17 +40,6 @@ class Embedding:
     def dimensions(self) -> int:
         """This is the length of its vectors."""
         return int(self._inner.dimensions)
-
-    @property
-    def static(self) -> bool:
-        """This is True if the embedder only averages word vectors. A question is then embedded without its stop
-        words."""
-        return bool(getattr(self._inner, "static", False))
-
-    @property
-    def word_vectors(self) -> WordVectors | None:
-        """This function returns the vectors of words. It is None for an embedder without word vectors."""
-        return self._inner.word_vectors
 
     async def ask(self, query: Query) -> Vectors:
         """Return the unit vectors of the whole question and of each of its parts."""

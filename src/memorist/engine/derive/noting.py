@@ -35,6 +35,7 @@ from ..gating import counter_changes
 from ..learnings import Learnings, learning_id
 from ..memories import Remembered, remembered
 from ..trust import lowest_trust
+from ..versions import tombstone
 from .retracting import ended_learning
 
 if TYPE_CHECKING:
@@ -314,22 +315,13 @@ class Noting:
 def rejections(core: Core, candidate: Candidate) -> list[Tombstone]:
     """Return the tombstones that say that a candidate was rejected: one for its proposal, and for a fact one for its
     value from each source, so that other words for the same value do not bring it back."""
-    at, actor = core.at(), core.scope.actor
-    marks = [Tombstone(
-        org=candidate.org, kind="candidate", fingerprint=digest(f"{candidate.ns}\0{candidate.id}".encode()),
-        actor=actor, created_at=at,
-    )]  # fmt: skip
+    marks = [tombstone(core, "candidate", digest(f"{candidate.ns}\0{candidate.id}".encode()))]
     if candidate.kind == "fact" and candidate.operation != "end":
-        note = msgspec.convert(candidate.proposal, Note)
+        note, at = msgspec.convert(candidate.proposal, Note), core.at()
         fact = Fact(
             org=candidate.org, ns=candidate.ns, key=_fact_key(note), value=note.value, created_at=at, updated_at=at
         )
-        marks += [
-            Tombstone(
-                org=fact.org, kind="fact", fingerprint=value_fingerprint(fact, source), actor=actor, created_at=at
-            )
-            for source in candidate.sources
-        ]
+        marks += [tombstone(core, "fact", value_fingerprint(fact, source)) for source in candidate.sources]
     return marks
 
 
