@@ -11,7 +11,9 @@ import re
 from collections.abc import Sequence
 from typing import Any, Protocol, cast
 
+from ..errors import SuspendedError
 from ..messages.message import Message
+from ..runtime import run_blocking
 from ..values import JsonObject
 from . import lane
 from .fence import fence, render_summary
@@ -165,16 +167,11 @@ def ask(
         from ..models import open_model
 
         model = open_model(model, blocking=True)
-    running = summarize(cast(Completer, model), previous, messages, max_tokens, counter=counter)
     try:
-        running.send(None)
-    except StopIteration as done:
-        digest: Digest | None = done.value
-        return digest
-    finally:
-        running.close()
-    note = "the model needs an event loop; extractive used"
-    return extractive(messages, previous, max_tokens, counter, note=note)
+        return run_blocking(summarize(cast(Completer, model), previous, messages, max_tokens, counter=counter))
+    except SuspendedError:
+        note = "the model needs an event loop; extractive used"
+        return extractive(messages, previous, max_tokens, counter, note=note)
 
 
 def awaitable_model(model: Any) -> Completer | None:
