@@ -93,7 +93,7 @@ class MemoryNoun(ABC, Generic[M]):
         return {
             "org": core.org, "ns": ns, "sources": () if source is None else (check_name(source, "source"),),
             "actor": core.scope.actor, "trust": core.scope.trust, "created_at": at, "updated_at": at,
-            "expires_at": core.expiry(ttl, to_micros(at)),
+            "expires_at": None if ttl is None else core.expiry(ttl, to_micros(at)),
         }  # fmt: skip
 
     def _written(self, old: M | None, new: M, action: str, sources: Sequence[Ref] | None = None) -> list[Change]:
