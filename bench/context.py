@@ -15,10 +15,13 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from bench.rendered import cached_tokens
 from memorist.context.budget import TokenBudget
-from memorist.context.cache import cached_tokens
 from memorist.context.compress import compress
 from memorist.context.context import Context
 from memorist.context.fold import write_fold

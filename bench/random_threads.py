@@ -32,10 +32,11 @@ from memorist import (
     compress,
 )
 from memorist.context.context import Context
-from memorist.context.measure import measure_anthropic, measure_openai, measure_responses
 from memorist.context.validate import anthropic_problems, openai_problems
 from memorist.errors import BudgetError
 from memorist.messages.responses import problems as item_problems
+
+from .rendered import measure_anthropic, measure_openai, measure_responses
 
 THREADS = 50_000
 WORDS = "harbour crane invoice ledger tulip protocol ferry copper lantern budget meadow signal quartz anchor".split()

@@ -11,11 +11,15 @@ from __future__ import annotations
 
 import argparse
 import random
+import sys
 import warnings
+from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from bench.rendered import cached_tokens
 from memorist import FactExtractor, Memory, TokenBudget
-from memorist.context.cache import cached_tokens
 from memorist.context.context import Context
 from memorist.context.tokens import open_counter
 from memorist.messages.message import Message

@@ -10,11 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bench.rendered import measure_anthropic, measure_openai
 from memorist.context.assemble import OMITTED, STARTS
 from memorist.context.budget import TokenBudget
 from memorist.context.compress import compress
 from memorist.context.fold import plan_fold, write_fold
-from memorist.context.measure import count_message, measure_anthropic, measure_openai
+from memorist.context.measure import count_message
 from memorist.context.policies import Chain, ElideToolResults, Fifo, Importance, SlidingWindow, Summarize, VectorSwap
 from memorist.context.reading import Reading
 from memorist.context.summaries import summary_tokens

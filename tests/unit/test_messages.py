@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from memorist import InvalidValue, Message, ToolCall, ToolResult, UsageError
-from memorist.messages.message import as_message, as_messages, message_id, parse_arguments, text_of
+from memorist.messages.message import as_message, message_id, parse_arguments, text_of
 from memorist_testing.suite.threads import WIRE
 
 
@@ -57,7 +57,7 @@ def test_a_naive_time_is_refused() -> None:
 
 
 def test_tool_calls_are_read_in_either_shape() -> None:
-    openai, anthropic = as_messages([WIRE["openai"][4], WIRE["anthropic"][1]])
+    openai, anthropic = map(as_message, [WIRE["openai"][4], WIRE["anthropic"][1]])
     assert openai.tool_calls == [ToolCall("c1", "look", {"at": "sky"})]
     assert anthropic.tool_calls == [ToolCall("u1", "look", {"at": "sky"})]
     custom = {"id": "c", "type": "custom", "custom": {"name": "run", "input": "ls"}}
@@ -65,7 +65,7 @@ def test_tool_calls_are_read_in_either_shape() -> None:
 
 
 def test_tool_results_are_read_in_either_shape() -> None:
-    openai, anthropic = as_messages([WIRE["openai"][6], WIRE["anthropic"][2]])
+    openai, anthropic = map(as_message, [WIRE["openai"][6], WIRE["anthropic"][2]])
     assert openai.tool_results == [ToolResult("c1", "blue")]
     assert [(result.id, result.is_error) for result in anthropic.tool_results] == [("u1", True)]
 

@@ -11,15 +11,9 @@ import msgspec
 
 from memorist import typed
 from memorist.models import openai, remote
-from memorist.models.answers import _converted
+from memorist.models.searching import _Questions, converted
 from memorist.ports import Completion
 from memorist.typed import ready
-
-
-class _Operations(msgspec.Struct):
-    """What a model answers."""
-
-    operations: list[str]
 
 
 def all_at_once(work: Callable[[], Any], threads: int = 8) -> list[Any]:
@@ -46,7 +40,7 @@ def test_answers_of_models_are_read_by_types_made_ready_before() -> None:
     body = b'{"choices": [{"message": {"content": "hi"}}]}'
     assert len(all_at_once(lambda: remote.decode("m", body, openai._Answer))) == 8
     assert openai._Answer in typed._ready
-    answer = Completion("", {"operations": []})
-    answers = all_at_once(lambda: _converted(answer, _Operations))
-    assert [decoded.operations for decoded, _ in answers] == [[]] * 8
-    assert _Operations in typed._ready
+    answer = Completion("", {"questions": []})
+    answers = all_at_once(lambda: converted(answer, _Questions))
+    assert [decoded.questions for decoded in answers] == [[]] * 8
+    assert _Questions in typed._ready

@@ -8,10 +8,9 @@ import msgspec
 
 from ..values import JsonMapping
 from .cases import BETWEEN_MESSAGES, Case, Piece
-from .contradicting import AGE, OTHER_VALUE, contradict
 from .request import shorten
 from .running import Options, run_case
-from .store_changes import store_changes
+from .store_changes import AGE, OTHER_VALUE, contradict, store_changes
 
 Material = list[Piece]
 

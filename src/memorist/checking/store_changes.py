@@ -4,6 +4,7 @@ messages."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -11,9 +12,12 @@ import msgspec
 from ..blocking.memory import Memory
 from ..testing import FakeClock
 from .cases import Case
-from .contradicting import AGE, OTHER_VALUE, contradict
 from .running import Options, ask_case
 
+AGE = timedelta(days=3650)
+"""How far back an aged memory is dated."""
+OTHER_VALUE = "Ulaanbaatar"
+"""The text that replaces a value in a contradicting statement."""
 Change = Callable[[Memory, FakeClock], object]
 COPY_THREAD = "mutated-copy"
 """The thread for messages added by a change."""
@@ -69,3 +73,13 @@ def _message_changes(namespace: str, message: Any) -> Iterator[tuple[str, Change
     yield "aged", age
     yield "duplicated", say(message.text)
     yield "contradicted", say(contradict(message.text, message.created_at))
+
+
+def contradict(text: str, at: datetime) -> str:
+    """Return a text that contradicts another one. It replaces the longest value that the rules extract, or says that
+    the text is wrong."""
+    from ..extract.extractor import extract
+
+    values = {str(item.value) for item in extract(text, at=at) if item.kind == "fact"}
+    inside = sorted((value for value in values if value and value in text), key=len, reverse=True)
+    return text.replace(inside[0], OTHER_VALUE) if inside else f"That is wrong: {text}"

@@ -1,13 +1,10 @@
-"""Sets Anthropic's cache markers, and counts how much of a request a provider's prompt cache would serve."""
+"""Sets Anthropic's cache markers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ..values import JsonMapping, JsonObject, compact_json
-from .measure import MESSAGE_TOKENS, count_content, count_tools
-from .tokens import Counter
+from ..values import JsonObject
 
 if TYPE_CHECKING:
     from .context import Context
@@ -51,31 +48,3 @@ def _mark_end(messages: list[JsonObject], context: Context) -> None:
         index -= 1
     if index >= 0 and "cache_control" not in content[index]:
         content[index] = {**content[index], **MARKER}
-
-
-def cached_tokens(
-    before: Mapping[str, object] | None, after: Mapping[str, object], counter: Counter
-) -> tuple[int, int]:
-    """Return how many tokens two OpenAI requests share at the start, and how many tokens `after` has in total.
-
-    Tools come first, as in the providers' caches. A cache serves nothing after the first difference.
-    """
-    pieces = _pieces(after, counter)
-    earlier_pieces = [piece for piece, _ in _pieces(before, counter)] if before is not None else []
-    served = 0
-    for index, (piece, tokens) in enumerate(pieces):
-        if index >= len(earlier_pieces) or earlier_pieces[index] != piece:
-            break
-        served += tokens
-    return served, sum(tokens for _, tokens in pieces)
-
-
-def _pieces(request: JsonMapping, counter: Counter) -> list[tuple[str, int]]:
-    tools: Sequence[object] = request.get("tools") or ()
-    pieces = [(compact_json(tool), count_tools([tool], counter)) for tool in tools]
-    for message in request["messages"]:
-        calls = message.get("tool_calls") or ()
-        extra = sum(counter.count(compact_json(call)) for call in calls)
-        tokens = MESSAGE_TOKENS + count_content(message.get("content"), counter) + extra
-        pieces.append((compact_json(message), tokens))
-    return pieces

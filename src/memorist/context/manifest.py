@@ -93,7 +93,22 @@ class Manifest(msgspec.Struct, frozen=True):
 
     def bar(self, width: int = 60) -> str:
         """Return a line that shows each section as letters and free room as dots, and a legend below it."""
-        return bar(self, width)
+        width = max(10, width)
+        room = max(1, self.budget_tokens)
+        drawn = [
+            (report.name, _MARKS.get(report.name, "?"), report.tokens) for report in self.sections if report.tokens
+        ]
+        if self.output_reserve:
+            drawn.append(("reserve", "R", self.output_reserve))
+        line, reached, shown = "", 0, 0
+        for _, mark, tokens in drawn:
+            reached += tokens
+            cells = max(1, round(reached * width / room) - shown)
+            line += mark * cells
+            shown += cells
+        line = line[:width].ljust(width, "·")
+        legend = "  ".join(f"{mark} {name} {tokens:,}" for name, mark, tokens in drawn)
+        return f"[{line}] {self.tokens:,}/{room - self.output_reserve:,}\n {legend}"
 
 
 def _section_line(report: SectionReport) -> str:
@@ -130,26 +145,6 @@ def _scored(group: list[Outcome]) -> str:
         return ""
     more = f", {len(ranked) - MAX_LISTED_ITEMS} more below" if len(ranked) > MAX_LISTED_ITEMS else ""
     return SCORED + ", ".join(" ".join(entry) for entry in ranked[:MAX_LISTED_ITEMS]) + more
-
-
-def bar(manifest: Manifest, width: int = 60) -> str:
-    """Draw a line that shows how the tokens are used, and add a legend."""
-    width = max(10, width)
-    room = max(1, manifest.budget_tokens)
-    drawn = [
-        (report.name, _MARKS.get(report.name, "?"), report.tokens) for report in manifest.sections if report.tokens
-    ]
-    if manifest.output_reserve:
-        drawn.append(("reserve", "R", manifest.output_reserve))
-    line, reached, shown = "", 0, 0
-    for _, mark, tokens in drawn:
-        reached += tokens
-        cells = max(1, round(reached * width / room) - shown)
-        line += mark * cells
-        shown += cells
-    line = line[:width].ljust(width, "·")
-    legend = "  ".join(f"{mark} {name} {tokens:,}" for name, mark, tokens in drawn)
-    return f"[{line}] {manifest.tokens:,}/{room - manifest.output_reserve:,}\n {legend}"
 
 
 def runs(section: str, action: str, items: Iterable[tuple[Unit, str]]) -> list[Outcome]:

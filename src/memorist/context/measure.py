@@ -14,14 +14,13 @@ import base64
 import binascii
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
 
 from ..messages.message import INSTRUCTIONS, Message, as_message
 from ..messages.responses import SHAPE as RESPONSES
-from ..messages.responses import nested_tool
 from ..messages.wire import anthropic_tools, openai_tools, sent_anthropic, sent_openai
 from ..values import JsonMapping, compact_json
 from .tokens import DEFAULT_COUNTER, Counter, open_counter
@@ -60,12 +59,12 @@ def count_message(message: Message, counter: Counter | None = None) -> int:
     if type(content) is str and not message.extra:
         name = 0 if message.name is None else NAME_TOKENS + counter.count(message.name)
         return MESSAGE_TOKENS + counter.count(content) + name
-    as_openai = sum(_count_openai(part, counter) for part in sent_openai(message))
+    as_openai = sum(count_openai(part, counter) for part in sent_openai(message))
     if message.role in INSTRUCTIONS:
         return as_openai
     _, blocks = sent_anthropic(message)
     as_items = _count_items(message, counter) if message.shape == RESPONSES else 0
-    return max(as_openai, _count_parts(blocks, counter) if blocks else 0, as_items)
+    return max(as_openai, count_parts(blocks, counter) if blocks else 0, as_items)
 
 
 def counting(counter: Counter) -> Callable[[Message], int]:
@@ -83,10 +82,10 @@ def counting(counter: Counter) -> Callable[[Message], int]:
 
 def _count_items(message: Message, counter: Counter) -> int:
     """Return the token count of a message as Responses API items."""
-    return sum(_count_item(item, counter) for item in message.responses())
+    return sum(count_item(item, counter) for item in message.responses())
 
 
-def _count_item(item: JsonMapping, counter: Counter) -> int:
+def count_item(item: JsonMapping, counter: Counter) -> int:
     """Return the token count of an item; encrypted content is estimated from its length."""
     tokens = MESSAGE_TOKENS + len(str(item.get("encrypted_content") or "")) // 4
     shown = {name: value for name, value in item.items() if name != "encrypted_content"}
@@ -105,13 +104,14 @@ def _is_image(part: object) -> bool:
     return isinstance(part, Mapping) and str(part.get("type", "")).endswith(("image", "image_url", "file"))
 
 
-def _count_openai(message: JsonMapping, counter: Counter) -> int:
+def count_openai(message: JsonMapping, counter: Counter) -> int:
+    """Return the token count of a message in OpenAI's chat format."""
     extra = {name: value for name, value in message.items() if name not in _OWN_FIELDS}
-    tokens = _count_parts(message.get("content"), counter) + _count_extra(extra, counter)
+    tokens = count_parts(message.get("content"), counter) + _count_extra(extra, counter)
     return tokens if message.get("name") is None else tokens + NAME_TOKENS + counter.count(message["name"])
 
 
-def _count_parts(content: object, counter: Counter) -> int:
+def count_parts(content: object, counter: Counter) -> int:
     """Return the token count of content plus its message's overhead; tool results alone have only their own
     overhead."""
     results = isinstance(content, list) and content and all(_is_result(block) for block in content)
@@ -307,53 +307,12 @@ def count_tools(tools: Iterable[object] | None, counter: Counter | None = None) 
     """Return the token count of tool definitions: 8 for each, plus its compact JSON, in the shape that costs more."""
     counter = counter or open_counter()
     listed = [*(tools or ())]
-    return max(_sum_tools(openai_tools(listed), counter), _sum_tools(anthropic_tools(listed), counter))
+    return max(sum_tools(openai_tools(listed), counter), sum_tools(anthropic_tools(listed), counter))
 
 
-def _sum_tools(tools: Iterable[object], counter: Counter) -> int:
+def sum_tools(tools: Iterable[object], counter: Counter) -> int:
+    """Return the token count of tool definitions in the shape in which they are."""
     return sum(TOOL_TOKENS + counter.count(compact_json(tool)) for tool in tools)
-
-
-def measure_openai(messages: Sequence[JsonMapping], tools: Any = None, counter: Counter | None = None) -> int:
-    """Count the tokens in a rendered OpenAI request from scratch."""
-    counter = counter or open_counter()
-    tokens = REQUEST_TOKENS + _sum_tools(tools or (), counter)
-    return tokens + sum(_count_openai(message, counter) for message in messages)
-
-
-def measure_anthropic(request: JsonMapping, counter: Counter | None = None) -> int:
-    """Count the tokens in a rendered Anthropic request from scratch."""
-    counter = counter or open_counter()
-    tokens = REQUEST_TOKENS + _sum_tools(_without_markers(request.get("tools")), counter)
-    if request.get("system"):
-        tokens += MESSAGE_TOKENS + count_content(request["system"], counter)
-    return tokens + sum(_count_parts(message["content"], counter) for message in request["messages"])
-
-
-def measure_responses(request: JsonMapping, counter: Counter | None = None) -> int:
-    """Count a rendered request of OpenAI's Responses API from scratch, by the rule above."""
-    counter = counter or open_counter()
-    tokens = REQUEST_TOKENS + _sum_tools(map(nested_tool, request.get("tools") or ()), counter)
-    if request.get("instructions"):
-        tokens += MESSAGE_TOKENS + counter.count(request["instructions"])
-    return tokens + sum(_measure_item(item, counter) for item in request["input"])
-
-
-def _measure_item(item: JsonMapping, counter: Counter) -> int:
-    kind = str(item.get("type", "message"))
-    if kind == "message":
-        return _count_parts(item.get("content"), counter)
-    if kind == "function_call":
-        name = counter.count(item["call_id"]) + counter.count(item["name"])
-        return CALL_TOKENS + name + count_arguments(item["arguments"], counter)
-    if kind == "function_call_output":
-        return MESSAGE_TOKENS + counter.count(item["call_id"]) + count_content(item.get("output"), counter)
-    return _count_item(item, counter)
-
-
-def _without_markers(tools: Any) -> list[object]:
-    """Return the tools without cache markers, which providers do not count as text."""
-    return [{name: value for name, value in tool.items() if name != "cache_control"} for tool in tools or ()]
 
 
 def text_message(role: str, text: str, counter: Counter, **fields: Any) -> Message:

@@ -130,12 +130,12 @@ def read_policy(text: str) -> Policy:
 
 def short_policy(policy: object) -> str | None:
     """Return the short name of a policy, or the class name of a custom policy. This is the inverse of `read_policy`."""
-    return None if policy is None else "+".join(map(_short, members_of(policy)))
+    return None if policy is None else "+".join(_named(member, "short", "{}:{}") for member in members_of(policy))
 
 
 def title_policy(policy: object) -> str:
     """Return the display name of a policy."""
-    return ", ".join(_titled(member) for member in members_of(policy))
+    return ", ".join(_named(member, "title", "{} ({})") for member in members_of(policy))
 
 
 def python_policy(policy: object) -> str:
@@ -155,18 +155,11 @@ def _number(policy: object) -> tuple[NamedPolicy | None, int | None]:
     return named, None if number == default else number
 
 
-def _short(policy: object) -> str:
+def _named(policy: object, field: str, numbered: str) -> str:
+    """Return one of a policy's names, with its number if that is not the default."""
     named, number = _number(policy)
-    if named is None:
-        return type(policy).__name__
-    return named.short if number is None else f"{named.short}:{number}"
-
-
-def _titled(policy: object) -> str:
-    named, number = _number(policy)
-    if named is None:
-        return type(policy).__name__
-    return named.title if number is None else f"{named.title} ({number})"
+    name = type(policy).__name__ if named is None else getattr(named, field)
+    return str(name) if number is None else numbered.format(name, number)
 
 
 def _called(policy: object) -> str:

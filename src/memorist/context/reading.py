@@ -28,7 +28,7 @@ from .fence import render_scratchpad
 from .fold import Fold, plan_fold
 from .items import MemoryItem, Shorten, as_items
 from .measure import text_message
-from .plan import Aid, Policy, Reach, Searcher, Summarizer, needs_of, total_tokens
+from .plan import Aid, Policy, Reach, Searcher, Summarizer, SummaryTask, WrittenSummary, needs_of, total_tokens
 from .policies import SlidingWindow, checked_policy
 from .profile import ProfileLine
 from .stash import check_stash
@@ -88,23 +88,31 @@ class Reading:
         self._needs = needs_of(self.policy)
         self.counter: Counter = open_counter(counter)
         self.layout = layout
-        self._system = instruction_messages(system)
-        self._tools = as_tools(tools)
-        self._tools_left = tuple(tools_left)
-        self._items = as_items(memory)
-        self._recalls = memory is not None
-        self._shorten = shorten
-        self._profile = tuple(profile)
         self._thread = thread
         self._first = first
-        self._scratchpad = self._note(scratchpad)
         self._stash = check_stash(stash)
-        self._summary = summary_message(f"{self._folded_line(folded)}{summary}", self.counter) if summary else None
-        self._summary_text = summary
-        self._folded = folded
-        self._folded_at = folded_at
         self._folding = folding
-        self._fold_tokens = fold_tokens
+        self._items = as_items(memory)
+        self._recalls = memory is not None
+        messages, definitions, notes = instruction_messages(system), as_tools(tools), self._note(scratchpad)
+        self._parts = Parts(
+            counter=self.counter,
+            fixed=fixed_tokens(messages, definitions, notes, self.budget, self.counter),
+            layout=layout,
+            system=messages,
+            tools=definitions,
+            tools_left=tuple(tools_left),
+            scratchpad=notes,
+            profile=tuple(profile),
+            shorten=shorten,
+            summary=summary_message(f"{self._folded_line(folded)}{summary}", self.counter) if summary else None,
+            summary_text=summary,
+            folded=folded,
+            folded_at=folded_at,
+            fold_tokens=fold_tokens,
+        )
+        """The parts of the request that do not depend on the history."""
+        self._fixed_sum = sum(self._parts.fixed.values())
         self._grouper = Grouper(self.counter, attached=layout == "cached", stash=stash)
         self._head: tuple[Unit, ...] = ()
         self._add_head(head)
@@ -119,13 +127,8 @@ class Reading:
         self._reach: Reach | None = None
         self._summarize = summarizer
         self._search = search
-        self._matches = (
-            None
-            if matches is None
-            else tuple(unit for messages in matches for unit in group(messages, self.counter)[0])
-        )
-        self._fixed = fixed_tokens(self._system, self._tools, self._scratchpad, self.budget, self.counter)
-        self._fixed_sum = sum(self._fixed.values())
+        self._matches: tuple[Unit, ...] | None = None
+        self._add_matches(matches)
         self._take_input(input)
 
     def add_recalled(
@@ -139,10 +142,14 @@ class Reading:
         """Add the results of recall once the history has been read: memory items, older pinned messages, units that the
         policy asked to search for, and when requests began to differ before the history."""
         if prefix_at is not None:
-            self._folded_at = max(prefix_at, self._folded_at or prefix_at)
+            folded_at = max(prefix_at, self._parts.folded_at or prefix_at)
+            self._parts = msgspec.structs.replace(self._parts, folded_at=folded_at)
         self._items = as_items(memory)
         self._recalls = memory is not None
         self._add_head(head)
+        self._add_matches(matches)
+
+    def _add_matches(self, matches: Iterable[Sequence[Message]] | None) -> None:
         if matches is not None:
             self._matches = tuple(unit for messages in matches for unit in group(messages, self.counter)[0])
 
@@ -283,8 +290,8 @@ class Reading:
     def _aid(self) -> Aid:
         inside = () if self._explicit_input else self._input
         return Aid(
-            self.counter, self._query(), self._summary_text, None, self._matches, len(inside), total_tokens(inside),
-            self.layout == "cached",
+            self.counter, self._query(), self._parts.summary_text, None, self._matches, len(inside),
+            total_tokens(inside), self.layout == "cached",
         )  # fmt: skip
 
     def _query(self) -> str:
@@ -317,7 +324,7 @@ class Reading:
         """Return the fold to write before sending this request, or None. All unfolded history must have been read."""
         if not self._ended:
             return None
-        room, previous = self.room_tokens(), self._summary_text
+        room, previous = self.room_tokens(), self._parts.summary_text
         return plan_fold(self.units, room, previous=previous, counter=self.counter)
 
     def finish(self) -> Context:
@@ -326,14 +333,13 @@ class Reading:
         Raises:
             BudgetError: The content that must be sent does not fit.
         """
-        units, parts = self._prepare_parts()
-        task = summary_task(units, self._memory, self.budget, self.policy, parts)
+        units, parts, task = self._prepare_parts()
+        written = None
         if task is not None:
             written = write_summary(
-                task, self._summary_text, self.counter, function=self._summarize, model=self._needs.model
+                task, parts.summary_text, self.counter, function=self._summarize, model=self._needs.model
             )
-            parts = msgspec.structs.replace(parts, written=written)
-        return self._assemble(units, parts)
+        return self._assemble(units, parts, written)
 
     @property
     def memory_characters(self) -> int:
@@ -354,55 +360,43 @@ class Reading:
         model = self._awaitable_model
         if model is None:
             return self.finish()
-        units, parts = self._prepare_parts()
-        task = summary_task(units, self._memory, self.budget, self.policy, parts)
-        if task is not None:
-            written = await write_summary_async(task, self._summary_text, self.counter, model)
-            parts = msgspec.structs.replace(parts, written=written)
-        return self._assemble(units, parts)
+        units, parts, task = self._prepare_parts()
+        written = None if task is None else await write_summary_async(task, parts.summary_text, self.counter, model)
+        return self._assemble(units, parts, written)
 
     @property
     def _memory(self) -> Sequence[MemoryItem] | None:
         return self._items if self._recalls else None
 
-    def _assemble(self, units: Sequence[Unit], parts: Parts) -> Context:
+    def _assemble(self, units: Sequence[Unit], parts: Parts, written: WrittenSummary | None) -> Context:
+        if written is not None:
+            parts = msgspec.structs.replace(parts, written=written)
         context = assemble(units, self._memory, self.budget, self.policy, parts)
         self.counter.assembled(context.tokens)
         return context
 
-    def _prepare_parts(self) -> tuple[list[Unit], Parts]:
-        """Return the history that was read, oldest first, and the other parts of the request."""
+    def _prepare_parts(self) -> tuple[list[Unit], Parts, SummaryTask | None]:
+        """Return the history that was read, oldest first, the other parts of the request, and the summary to write
+        first."""
         if not self._ended:
             for unit in self._grouper.close():
                 self._take(unit)
         self._check_input()
         units = self.units
-        return units, Parts(
-            counter=self.counter,
-            fixed=self._fixed,
-            layout=self.layout,
-            system=self._system,
-            tools=self._tools,
-            tools_left=self._tools_left,
+        parts = msgspec.structs.replace(
+            self._parts,
             input=tuple(self._input[::-1]),
             taken=0 if self._explicit_input else len(self._input),
             query=self._query(),
-            scratchpad=self._scratchpad,
-            profile=self._profile,
-            shorten=self._shorten,
             head=self._head,
             matches=self._search_dropped_units(units),
-            summary=self._summary,
-            summary_text=self._summary_text,
-            folded=self._folded,
-            folded_at=self._folded_at,
             repairs=tuple(self._grouper.repairs),
             ended=self._ended,
             unread=self._unread(),
-            fold_tokens=self._fold_tokens,
             has_reasoning=self._grouper.has_reasoning,
             has_attached=self._grouper.has_attached,
         )
+        return units, parts, summary_task(units, self._memory, self.budget, self.policy, parts)
 
     def _search_dropped_units(self, units: Sequence[Unit]) -> tuple[Unit, ...] | None:
         """Return the units that the caller's search finds among those that the policy would drop."""
@@ -425,7 +419,7 @@ class Reading:
         if self._ended or self._oldest is None:
             return None
         numbered = bool(self._units) and self._units[-1].messages[0].seq > 0
-        first = max(self._folded + 1, 1) if numbered else self._first
+        first = max(self._parts.folded + 1, 1) if numbered else self._first
         count = self._oldest - first
         return (first, self._oldest - 1, count) if count > 0 else None
 

@@ -15,6 +15,7 @@ from ..messages.reports import Break, Piece, RequestReport
 from ..ports import Usage
 from ..values import JsonMapping, compact_json
 from .measure import count_tools, stored_tokens
+from .read_tools import tool_name
 from .tokens import Counter
 from .usage import Price, Prices, price_of, read_usage
 
@@ -40,9 +41,7 @@ def pieces_of(context: Context, counter: Counter) -> tuple[Piece, ...]:
 
 
 def _tool_piece(tool: JsonMapping, number: int, counter: Counter) -> Piece:
-    inner = tool.get("function")
-    name = str((inner if isinstance(inner, dict) else tool).get("name") or f"#{number}")
-    return Piece("tools", name, _digest(compact_json(tool)), count_tools([tool], counter))
+    return Piece("tools", tool_name(tool) or f"#{number}", _digest(compact_json(tool)), count_tools([tool], counter))
 
 
 def _message_piece(section: str, name: str, message: Message, counter: Counter) -> Piece:
@@ -64,10 +63,11 @@ def _section(context: Context, message: Message) -> str:
 
 def shared_tokens(before: Sequence[Piece], after: Sequence[Piece]) -> int:
     """Return the number of tokens in the prefix that two requests share."""
-    return sum(piece.tokens for piece in after[: _shared_length(before, after)])
+    return sum(piece.tokens for piece in after[: shared_length(before, after)])
 
 
-def _shared_length(before: Sequence[Piece], after: Sequence[Piece]) -> int:
+def shared_length(before: Sequence[Piece], after: Sequence[Piece]) -> int:
+    """Return the number of parts in the prefix that two requests share."""
     length = 0
     for old, new in zip(before, after, strict=False):
         if old.digest != new.digest:
@@ -78,7 +78,7 @@ def _shared_length(before: Sequence[Piece], after: Sequence[Piece]) -> int:
 
 def find_break(before: Sequence[Piece], after: Sequence[Piece]) -> Break | None:
     """Return the first different part, or None if the previous request, except its notes, is a prefix of this one."""
-    index = _shared_length(before, after)
+    index = shared_length(before, after)
     rest, new = before[index:], after[index:]
     if not rest or rest[0].section == "scratchpad":
         return None

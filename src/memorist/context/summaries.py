@@ -11,7 +11,9 @@ import re
 from collections.abc import Sequence
 from typing import Any, Protocol, cast
 
+from ..errors import SuspendedError
 from ..messages.message import Message
+from ..runtime import run_blocking
 from ..values import JsonObject
 from . import lane
 from .fence import fence, render_summary
@@ -68,12 +70,8 @@ def write_summary(
     draft = _Draft(task, previous, counter)
     if draft.is_too_small:
         return draft.written(None)
-    if function is not None:
-        digest = _ask_function(function, previous, draft.messages, draft.max_tokens, counter)
-    elif model is not None:
-        digest = ask(model, previous, draft.messages, draft.max_tokens, counter)
-    else:
-        digest = None
+    writer = model if function is None else function
+    digest = None if writer is None else ask(writer, previous, draft.messages, draft.max_tokens, counter)
     return draft.written(digest)
 
 
@@ -174,16 +172,11 @@ def ask(
         from ..models import open_model
 
         model = open_model(model, blocking=True)
-    running = summarize(cast(Completer, model), previous, messages, max_tokens, counter=counter)
     try:
-        running.send(None)
-    except StopIteration as done:
-        digest: Digest | None = done.value
-        return digest
-    finally:
-        running.close()
-    note = "the model needs an event loop; extractive used"
-    return extractive(messages, previous, max_tokens, counter, note=note)
+        return run_blocking(summarize(cast(Completer, model), previous, messages, max_tokens, counter=counter))
+    except SuspendedError:
+        note = "the model needs an event loop; extractive used"
+        return extractive(messages, previous, max_tokens, counter, note=note)
 
 
 def awaitable_model(model: Any) -> Completer | None:

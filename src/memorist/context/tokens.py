@@ -111,13 +111,6 @@ class Estimate(Counter):
         return drift
 
 
-class Wrapped(Counter):
-    """Wraps a custom counter that has a name and a `count` method."""
-
-    def __init__(self, inner: TokenCounter) -> None:
-        super().__init__(inner.name, inner.count)
-
-
 _opened: dict[str, Counter] = {}
 
 
@@ -134,7 +127,8 @@ def open_counter(spec: object = None) -> Counter:
     if hasattr(spec, "encode"):
         return _tokenizer(spec)
     if hasattr(spec, "count") and hasattr(spec, "name"):
-        return Wrapped(cast(TokenCounter, spec))
+        own = cast(TokenCounter, spec)
+        return Counter(own.name, own.count)
     if callable(spec):
         function = cast(Callable[[str], int], spec)
         return Counter(_function_name(function), _checked(function))

@@ -159,9 +159,8 @@ def choose_tools(
     order = {name: index for index, name in enumerate(earlier)}
     rest = sorted(chosen, key=lambda index: order.get(tool_name(tools[index]), len(order)))
     indices = [*fixed, *rest]
-    left = tuple(
-        tool_name(tool) for index, tool in enumerate(tools) if index not in {*indices, *_places(finder, tools)}
-    )
+    present = {*indices, index_of.get(FIND_TOOL)}
+    left = tuple(tool_name(tool) for index, tool in enumerate(tools) if index not in present)
     return ToolChoice((*(tools[index] for index in fixed), *finder, *(tools[index] for index in rest)), left)
 
 
@@ -179,10 +178,6 @@ def _finder(tools: Sequence[Tool], index_of: Mapping[str, int]) -> list[Tool]:
     if FIND_TOOL in index_of:
         return [tools[index_of[FIND_TOOL]]]
     return [find_tool_definition("anthropic" if any("input_schema" in tool for tool in tools) else "openai")]
-
-
-def _places(finder: Sequence[Tool], tools: Sequence[Tool]) -> list[int]:
-    return [index for index, tool in enumerate(tools) if any(tool is own for own in finder)]
 
 
 def parse_find(name: str, arguments: str | Mapping[str, object]) -> FindCall | str:

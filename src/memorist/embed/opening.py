@@ -137,16 +137,11 @@ def _named(spec: str) -> OpenEmbedder:
 
         encoder = SentenceEncoder(rest)
         return OpenEmbedder(encoder.name, 0, encoder.embed, ask=encoder.embed_query)
-    if provider == "openai" and rest:
-        from memorist.embed.openai import openai_embedder
+    if provider in ("openai", "voyage") and rest:
+        from memorist.embed.services import service_embedder
 
         model, _, base_url = rest.partition("@")
-        return OpenEmbedder(f"openai:{model}", 0, openai_embedder(model, base_url or None))
-    if provider == "voyage" and rest:
-        from memorist.embed.voyage import voyage_embedder
-
-        model, _, base_url = rest.partition("@")
-        return OpenEmbedder(f"voyage:{model}", 0, voyage_embedder(model, base_url or None))
+        return OpenEmbedder(f"{provider}:{model}", 0, service_embedder(provider, model, base_url))
     raise UsageError(f"no embedder {spec!r}; an embedder is {_SPECS}")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Any, ClassVar, Literal
 
@@ -13,15 +13,15 @@ from ..ids import digest, fingerprint
 from ..ports import Ttl, When, as_datetime, to_micros
 from ..records import Event, EventVersion, Ref, Tombstone
 from ..scope import Ns
-from ..stores.base import Change, Delete, Expect
+from ..stores.base import Delete, Expect
 from ..values import JsonMapping, as_list, check_name, check_text
 from .audit import audit
 from .core import Bounds
 from .forgetting.guard import guard, raised
 from .learnings import fold
-from .options import MemoryScope, check_reason, checked_limit, version_of
+from .options import MemoryScope, checked_limit
 from .removal import part_deletions
-from .versions import DELETED, MAX_TEXT_CHARACTERS, MemoryNoun, ending_changes, version_as, written_changes
+from .versions import DELETED, MAX_TEXT_CHARACTERS, MemoryNoun, ending_changes, version_as
 
 EventStatus = Literal["planned", "done", "cancelled"]
 STATUSES: tuple[EventStatus, ...] = ("planned", "done", "cancelled")
@@ -103,21 +103,14 @@ class Events(MemoryNoun[Event]):
             metadata=metadata, confidence=confidence,
         )  # fmt: skip
         event = Event(
-            org=core.org,
-            ns=space,
             id=event_key(check_text(text, "text", limit=MAX_TEXT_CHARACTERS), begins, subject),
             text=text,
             starts_at=begins,
             status=("planned" if begins > at else "done") if status is None else status,
-            sources=() if source is None else (check_name(source, "source"),),
-            actor=core.scope.actor,
-            trust=core.scope.trust,
-            created_at=at,
-            updated_at=at,
-            expires_at=None if ttl is None else core.expiry(ttl, to_micros(at)),
+            **self._stamp(space, source, ttl),
             **fields,
         )
-        check_event(event)
+        self._check(event)
         return await self._write(event)
 
     async def _write(self, event: Event) -> Event:
@@ -142,9 +135,11 @@ class Events(MemoryNoun[Event]):
                 # A cancelled event that is mentioned again later takes place after all.
                 is_back = old.status == "cancelled" and event.created_at > old.updated_at
                 status, reason = (event.status, None) if is_back else (old.status, old.reason)
-                confirmed = msgspec.structs.replace(old, sources=sources, status=status, reason=reason)
-                return await self._replace(old, confirmed, "confirm", hold.changes)
-            return await self._replace(None, event, "add", hold.changes)
+                confirmed = msgspec.structs.replace(
+                    old, sources=sources, status=status, reason=reason, updated_at=core.at()
+                )
+                return await self._commit(old, confirmed, "confirm", *hold.changes)
+            return await self._commit(None, event, "add", *hold.changes)
 
         return await core.retry(attempt)
 
@@ -237,7 +232,7 @@ class Events(MemoryNoun[Event]):
             text=text, starts_at=starts_at, ends_at=ends_at, status=status, people=people, location=location,
             tags=tags, metadata=metadata,
         )  # fmt: skip
-        return await self._update(self._core.scope.writable_or_own(ns), id, "update", changed, reason, expect)
+        return await self._update(self._core.scope.writable_or_own(ns), id, changed, reason, expect=expect)
 
     async def cancel(self, id: str, *, reason: str | None = None, ns: Ns | None = None) -> Event:
         """Mark an event as cancelled and return it. It stays in the store but is no longer recalled.
@@ -258,7 +253,8 @@ class Events(MemoryNoun[Event]):
             >>> memory.events.cancel(event.id, reason="Mia is ill", ns="user:ada").status
             'cancelled'
         """
-        return await self._update(self._core.scope.writable_or_own(ns), id, "cancel", {"status": "cancelled"}, reason)
+        space = self._core.scope.writable_or_own(ns)
+        return await self._update(space, id, {"status": "cancelled"}, reason, action="cancel")
 
     async def history(self, id: str, *, ns: Ns | None = None) -> list[Event]:
         """Return every version of an event, oldest first.
@@ -302,56 +298,18 @@ class Events(MemoryNoun[Event]):
         """
         return await self._delete(self._core.scope.writable_or_own(ns), check_name(id, "event id"), history=history)
 
-    # -- parts
-
-    async def _update(
-        self,
-        ns: str,
-        id: str,
-        action: str,
-        fields: Mapping[str, object],
-        reason: str | None = None,
-        expect: int | None = None,
-    ) -> Event:
-        core = self._core
-        check_name(id, "event id")
-        check_reason(reason)
-        wanted = None if expect is None else version_of(expect)
-
-        async def attempt() -> Event:
-            old = await core.get(Event, ns, id)
-            if old is None:
-                raise NotFound("no such event in this namespace", event=id, namespace=ns)
-            event = msgspec.structs.replace(old, **fields, reason=reason, actor=core.scope.actor)
-            check_event(event)
-            return await self._replace(old, event, action, expect=wanted)
-
-        # With `expect`, a conflict is the answer to the caller, so nothing is tried again.
-        return await (core.retry(attempt) if wanted is None else attempt())
-
-    async def _replace(
-        self,
-        old: Event | None,
-        event: Event,
-        action: str,
-        guards: Sequence[Change] = (),
-        *,
-        expect: int | None = None,
-        stated_at: datetime | None = None,
-    ) -> Event:
-        """Replace version `old` of an event, and write its links, audit event and index job in the same transaction.
-
-        The new version begins now, or at `stated_at` if it comes from a message.
-        """
-        core = self._core
-        event = event if old is None else msgspec.structs.replace(event, updated_at=stated_at or core.at())
-        version = (0 if old is None else old.version) if expect is None else expect
-        results = await core.apply(
-            Expect(Event, event.row_key, version), *written_changes(core, event, action), *guards
-        )
-        return results.written(event)
-
     # -- as one of several kinds of memories
+
+    def _check(self, record: Event) -> None:
+        if record.status not in STATUSES:
+            raise InvalidValue(f"status must be one of {', '.join(STATUSES)}")
+        if not fold(record.text):
+            raise InvalidValue("an event needs a text")
+        if record.ends_at is not None and record.ends_at < record.starts_at:
+            raise InvalidValue("ends_at is before starts_at")
+
+    def _missing(self, ns: str, id: str, action: str) -> NotFound:
+        return NotFound("no such event in this namespace", event=id, namespace=ns)
 
     @staticmethod
     def _shown_fields(record: Event, now: datetime) -> dict[str, Any]:
@@ -364,7 +322,7 @@ class Events(MemoryNoun[Event]):
     async def _change(self, ns: str, id: str, *, reason: str | None = None, **fields: object) -> Event:
         starts_at, ends_at = fields.pop("valid_from", None), fields.pop("valid_until", None)
         changed = self._check_fields(starts_at=starts_at, ends_at=ends_at, **fields)
-        return await self._update(ns, id, "update", changed, reason)
+        return await self._update(ns, id, changed, reason)
 
     async def _delete(self, ns: str, id: str, *, history: bool = True) -> bool:
         core = self._core
@@ -393,13 +351,13 @@ class Events(MemoryNoun[Event]):
         old = None if last.status == DELETED else last
         version = 0 if old is None else old.version
         restored = version_as(Event, versions[-2], version=version, updated_at=self._core.at())
-        return await self._replace(old, restored, "undo")
+        return await self._commit(old, restored, "undo")
 
     async def _remove(self, record: Event, reason: str) -> None:
-        await self._update(record.ns, record.id, "cancel", {"status": "cancelled"}, reason)
+        await self._update(record.ns, record.id, {"status": "cancelled"}, reason, action="cancel")
 
     async def _put_back(self, record: Event) -> None:
-        await self._update(record.ns, record.id, "update", {name: getattr(record, name) for name in _RESTORED})
+        await self._update(record.ns, record.id, {name: getattr(record, name) for name in _RESTORED})
 
     async def _end_named(self, ns: str, is_named: Callable[[str, Sequence[str]], bool], request: str) -> list[str]:
         events = [
@@ -408,9 +366,10 @@ class Events(MemoryNoun[Event]):
         ]  # fmt: skip
         for event in events:
             cancelled = msgspec.structs.replace(
-                event, status="cancelled", reason="asked to forget", sources=(*event.sources, request)
-            )
-            await self._replace(event, cancelled, "cancel")
+                event, status="cancelled", reason="asked to forget", sources=(*event.sources, request),
+                updated_at=self._core.at(),
+            )  # fmt: skip
+            await self._commit(event, cancelled, "cancel")
         return [event.id for event in events]
 
     async def _unforget(self, ns: str, id: str) -> Event | None:
@@ -492,13 +451,3 @@ def event_key(text: str, starts_at: datetime, subject: str | None = None) -> str
     only once."""
     about = "" if subject is None else f"\n{fold(subject)}"
     return digest(f"{fold(text)}\n{starts_at.date().isoformat()}{about}".encode(), 12)
-
-
-def check_event(event: Event) -> None:
-    """Raise an error if the status is invalid, the text is empty, or the event ends before it begins."""
-    if event.status not in STATUSES:
-        raise InvalidValue(f"status must be one of {', '.join(STATUSES)}")
-    if not fold(event.text):
-        raise InvalidValue("an event needs a text")
-    if event.ends_at is not None and event.ends_at < event.starts_at:
-        raise InvalidValue("ends_at is before starts_at")

@@ -12,7 +12,7 @@ Confidence changes by these rules:
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from functools import cache
 from typing import Any, ClassVar, Literal
@@ -30,9 +30,9 @@ from ..values import JsonMapping, JsonObject, as_list, check_metadata, check_nam
 from .audit import audit
 from .forgetting.guard import guard, links_to, raised
 from .gating import policy_of
-from .options import MemoryScope, check_period, check_reason, checked_limit
+from .options import MemoryScope, check_period, checked_limit
 from .removal import part_deletions
-from .versions import DELETED, MemoryNoun, tombstone, written_changes
+from .versions import DELETED, MemoryNoun, tombstone
 
 TYPES = ("preference", "pattern", "correction")
 LearningType = Literal["preference", "pattern", "correction"]
@@ -138,7 +138,7 @@ class Learnings(MemoryNoun[Learning]):
             learning = fresh if old is None else _confirm(old, fresh)
             if old is not None and old.status == DELETED:
                 learning = _with_previous(fresh, old)
-            changes = self._changes(learning, old, "add" if old is None else "reinforce", held.sources)
+            changes = self._written(old, learning, "add" if old is None else "reinforce", held.sources)
             if new.type == "correction":
                 changes += await self._contradiction_changes(learning, corrects)
             results = await self._core.apply(*changes, *held.changes)
@@ -342,45 +342,9 @@ class Learnings(MemoryNoun[Learning]):
         **fields: Any,
     ) -> Learning:
         fields |= self._check_fields(type=type, confidence=confidence, subject=subject)
-        at, scope = self._core.at(), self._core.scope
         return Learning(
-            org=scope.org,
-            ns=ns,
-            id=learning_id(_check_content(content), subject),
-            content=content,
-            sources=() if source is None else (check_name(source, "source"),),
-            actor=scope.actor,
-            trust=scope.trust,
-            created_at=at,
-            updated_at=at,
-            **fields,
+            id=learning_id(_check_content(content), subject), content=content, **self._stamp(ns, source), **fields
         )
-
-    async def _update(self, ns: str, id: str, fields: Mapping[str, object], reason: str | None) -> Learning:
-        check_reason(reason)
-
-        def changed(old: Learning) -> Learning:
-            new = msgspec.structs.replace(
-                old, **fields, reason=reason, actor=self._core.scope.actor, updated_at=self._core.at()
-            )
-            return _with_previous(new, old)
-
-        return await self._rewrite(ns, id, "update", changed)
-
-    async def _rewrite(self, ns: str, id: str, action: str, rule: Callable[[Learning], Learning]) -> Learning:
-        """Replace a learning by what a rule makes of it, in one commit."""
-        check_name(id, "learning id")
-
-        async def attempt() -> Learning:
-            old = await self._stored(ns, id)
-            if old is None:
-                raise NotFound("no such learning of this user", learning=id)
-            learning = rule(old)
-            check_period(learning.valid_from, learning.valid_until)
-            results = await self._core.apply(*self._changes(learning, old, action))
-            return results.written(learning)
-
-        return await self._core.retry(attempt)
 
     async def _is_refused(self, new: Learning) -> bool:
         marks = [self._tombstone(new, source).row_key[1:] for source in new.sources or ("",)]
@@ -402,25 +366,15 @@ class Learnings(MemoryNoun[Learning]):
         if old is not None:
             back = _with_previous(back, old)
         await core.apply(
-            *self._changes(back, old, "undo", held.sources),
+            *self._written(old, back, "undo", held.sources),
             *held.changes,
             *(Delete(Tombstone, self._tombstone(back, source).row_key) for source in ("", *learning.sources)),
         )
 
     async def _replace(self, old: Learning, new: Learning, action: str) -> Learning:
         """Replace a learning by a new version, which keeps the earlier ones."""
-        check_period(new.valid_from, new.valid_until)
-        learning = _with_previous(new, old)
-        results = await self._core.apply(*self._changes(learning, old, action))
-        return results.written(learning)
-
-    def _changes(
-        self, learning: Learning, old: Learning | None, action: str, sources: Sequence[Ref] | None = None
-    ) -> list[Change]:
-        """Return the learning and all that must be committed with it; see `written_changes`."""
-        # The new confidence follows from the old one, so two writers must not both start from the same version.
-        expected = Expect(Learning, learning.row_key, 0 if old is None else old.version)
-        return [expected, *written_changes(self._core, learning, action, sources)]
+        self._check(new)
+        return await self._commit(old, self._next(old, new), action)
 
     async def _contradiction_changes(self, correction: Learning, named: str | None) -> list[Change]:
         terms = content_terms(correction.content)
@@ -432,17 +386,23 @@ class Learnings(MemoryNoun[Learning]):
             lowered = msgspec.structs.replace(
                 row, confidence=CORRECTED_CONFIDENCE * row.confidence, updated_at=correction.updated_at
             )
-            changes += self._changes(lowered, row, "correct")
+            changes += self._written(row, lowered, "correct")
         return changes
 
     async def _move(self, id: str, user: str | None, action: str, rule: Callable[[float], float]) -> Learning:
         """Change the confidence of a learning by a rule. A change of the confidence alone is no new version."""
         return await self._rewrite(
-            self._ns(user), id, action,
+            self._ns(user), check_name(id, "learning id"), action,
             lambda old: msgspec.structs.replace(old, confidence=rule(old.confidence), updated_at=self._core.at()),
         )  # fmt: skip
 
     # -- as one of several kinds of memories
+
+    def _missing(self, ns: str, id: str, action: str) -> NotFound:
+        return NotFound("no such learning of this user", learning=id)
+
+    def _next(self, old: Learning, new: Learning) -> Learning:
+        return _with_previous(new, old)
 
     async def _stored(self, ns: str, id: str) -> Learning | None:
         return _unless_deleted(await self._core.get(Learning, ns, id))
@@ -520,8 +480,7 @@ class Learnings(MemoryNoun[Learning]):
     async def _reactivate(self, learning: Learning, action: str) -> Learning:
         """Make a retracted learning active again."""
         active = msgspec.structs.replace(learning, status="active", updated_at=self._core.at())
-        results = await self._core.apply(*self._changes(active, learning, action))
-        return results.written(active)
+        return await self._commit(learning, active, action)
 
     # Last: the name hides the builtin for annotations below it.
     async def list(

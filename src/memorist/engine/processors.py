@@ -45,6 +45,10 @@ JOB_LEASE_MICROSECONDS = 600_000_000
 Progress = Callable[[str, int], Any]
 
 
+def _ignore(name: str, count: int) -> None:
+    """Do nothing, because nobody asked for the progress."""
+
+
 class Report(msgspec.Struct, frozen=True):
     """Represents a processor's report: how many items it examined and changed, along with counts and notes."""
 
@@ -78,7 +82,7 @@ class Processor:
         [report] = await core.part(Processing).process(self)
         return report
 
-    async def run(self, core: Core, progress: Progress | None = None) -> Report:
+    async def run(self, core: Core, progress: Progress = _ignore) -> Report:
         """Do the work, as a coroutine."""
         raise NotImplementedError
 
@@ -101,14 +105,13 @@ class TtlGarbageCollector(Processor):
 
     name = "gc"
 
-    async def run(self, core: Core, progress: Progress | None = None) -> Report:
+    async def run(self, core: Core, progress: Progress = _ignore) -> Report:
         await core.shared.open()
         total: dict[str, int] = {}
         while counts := await core.store.purge(now=core.now()):
             for table, count in counts.items():
                 total[table] = total.get(table, 0) + count
-            if progress is not None:
-                progress(self.name, sum(counts.values()))
+            progress(self.name, sum(counts.values()))
             # A purge removes at most 1000 rows per table, so fewer in every table mean that none are left.
             if max(counts.values()) < 1000:
                 break
@@ -130,13 +133,12 @@ class FactExtractor(Processor):
     def __init__(self, model: ModelSpec = None) -> None:
         self._model = model
 
-    async def run(self, core: Core, progress: Progress | None = None) -> Report:
+    async def run(self, core: Core, progress: Progress = _ignore) -> Report:
         outbox, done = Outbox(core.shared, core.org, model=_open_model(core, self._model)), 0
         await outbox.drain(("index",))
         while claimed := await outbox.step(("derive", REREAD)):
             done += claimed
-            if progress is not None:
-                progress(self.name, claimed)
+            progress(self.name, claimed)
         derive = (await Jobs(core).backlog())[1]
         notes = [f"{derive.dead} dead letters; see `memorist doctor`"] if derive.dead else []
         notes += [f"{derive.failing} will be tried again; see `memorist doctor`"] if derive.failing else []
@@ -152,7 +154,7 @@ class VectorIndexer(Processor):
 
     name = "reindex"
 
-    async def run(self, core: Core, progress: Progress | None = None) -> Report:
+    async def run(self, core: Core, progress: Progress = _ignore) -> Report:
         done, maker, changed = await _index(core), index_version(core).maker, 0
         async for stats in _changed_spaces(core, "embed", maker):
             changed += await self.reindex(core, stats.ns, progress)
@@ -160,7 +162,7 @@ class VectorIndexer(Processor):
         notes = ("no embedder: recall is lexical",) if core.shared.embedder is None else ()
         return Report(self.name, done, changed, notes=notes)
 
-    async def reindex(self, core: Core, ns: str, progress: Progress | None = None) -> int:
+    async def reindex(self, core: Core, ns: str, progress: Progress = _ignore) -> int:
         """Rebuild a namespace's outdated entries, starting at the last run's watermark, and return how many were
         rebuilt.
         """
@@ -182,8 +184,7 @@ class VectorIndexer(Processor):
             after = (last.stamp, last.kind, last.parent, last.id)
             # One less, because the entries of one batch share a stamp, and the page may end among them.
             await core.apply(Put(_sweep(core, "embed", ns, last.stamp - 1, version.maker)))
-            if progress is not None:
-                progress(self.name, len(page))
+            progress(self.name, len(page))
         fresh = await core.get(NamespaceStats, ns)
         # If only we wrote, the newer stamps are our own and need no look; otherwise the next run looks at them.
         ours = fresh if fresh is not None and fresh.stamp == target + pages else None
@@ -301,7 +302,7 @@ class Summarizer(Processor):
         self.last = True
         """Whether this is the last processor in the run to use the `fold` jobs, in which case it deletes them."""
 
-    async def run(self, core: Core, progress: Progress | None = None) -> Report:
+    async def run(self, core: Core, progress: Progress = _ignore) -> Report:
         model = _open_model(core, self._model) or core.shared.model
         seen = changed = 0
         async for thread in _grown_threads(core, self.last):
@@ -311,8 +312,7 @@ class Summarizer(Processor):
                     thread.id, room_tokens=self._room, compact_at=self._at, compact_to=self._to, model=model
                 )
                 changed += folded is not None
-            if progress is not None:
-                progress(self.name, 1)
+            progress(self.name, 1)
         return Report(self.name, seen, changed)
 
 
@@ -337,7 +337,7 @@ class Archiver(Processor):
         self._age = int(_age(after).total_seconds() * 1e6)
         self._model = model
 
-    async def run(self, core: Core, progress: Progress | None = None) -> Report:
+    async def run(self, core: Core, progress: Progress = _ignore) -> Report:
         await _index(core)
         model = _open_model(core, self._model) or core.shared.model
         store: Any = core.store
@@ -350,8 +350,7 @@ class Archiver(Processor):
                 # At most once per thirtieth of the age, so that a thread in use does not cost a summary per message.
                 changed += await Folding(core).archive(job, limit, pause=self._age // 30, model=model)
                 seen += 1
-                if progress is not None:
-                    progress(self.name, 1)
+                progress(self.name, 1)
         return Report(self.name, seen, changed)
 
 
@@ -361,14 +360,13 @@ class Deduplicator(Processor):
 
     name = "dedup"
 
-    async def run(self, core: Core, progress: Progress | None = None) -> Report:
+    async def run(self, core: Core, progress: Progress = _ignore) -> Report:
         await _index(core)
         seen = changed = 0
         async for stats in _changed_spaces(core, "dedup"):
             looked, merged = await self._namespace(core, stats)
             seen, changed = seen + looked, changed + merged
-            if progress is not None:
-                progress(self.name, looked)
+            progress(self.name, looked)
         await _record_sweep(core, "dedup")
         return Report(self.name, seen, changed)
 
@@ -400,7 +398,7 @@ class Tidier(Processor):
     def __init__(self, model: ModelSpec = None, *, dry_run: bool = False) -> None:
         self._model, self._dry_run = model, dry_run
 
-    async def run(self, core: Core, progress: Progress | None = None) -> Report:
+    async def run(self, core: Core, progress: Progress = _ignore) -> Report:
         from .tidying import Plans
 
         await _index(core)
@@ -419,8 +417,7 @@ class Tidier(Processor):
             if not self._dry_run:
                 changed += len((await Plans(core).apply(plan)).lines) if plan.lines else 0
                 await _finish_namespace(core, _sweep(core, "tidy", ns, stats.stamp), stats)
-            if progress is not None:
-                progress(self.name, len(plan.versions))
+            progress(self.name, len(plan.versions))
         if not self._dry_run:
             await _record_sweep(core, "tidy")
         return Report(self.name, seen, changed, notes=tuple(notes))
@@ -456,10 +453,10 @@ class Processing:
         folding = [processor for processor in chosen if isinstance(processor, Summarizer)]
         for processor in folding:
             processor.last = processor is folding[-1]
-        return [await _ran(core, processor, progress) for processor in chosen]
+        return [await _ran(core, processor, progress or _ignore) for processor in chosen]
 
 
-async def _ran(core: Core, processor: Any, progress: Progress | None) -> Report:
+async def _ran(core: Core, processor: Any, progress: Progress) -> Report:
     name = str(getattr(processor, "name", type(processor).__name__))
     with core.shared.events.span("process", org=core.org, processor=name):
         if isinstance(processor, Processor):

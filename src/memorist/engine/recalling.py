@@ -395,7 +395,7 @@ class Recalling:
         name = None if embedder is None else embedder.name
         candidates = Candidates(
             self._core, shared.indexes, shared.recall_lock, query, only, embedder=name, vectors=vectors,
-            embed_earlier=(lambda old: self._embed_question(shared.earlier.get(old), query)) if earlier else None,
+            embed_earlier=(lambda old: self._embed_question(shared.earlier_embedder(old), query)) if earlier else None,
         )  # fmt: skip
         unfiltered = only.kinds is None and not only.beyond_kinds
         while True:

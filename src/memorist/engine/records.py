@@ -21,7 +21,7 @@ from ..ordered_keys import AFTER_ELEMENTS, RecordKey, decode_record_key, encode_
 from ..ports import Ttl, to_datetime, to_micros
 from ..records import Job, RecordPiece, StoredRecord, as_dict, view_of
 from ..scope import OMITTED, Ns
-from ..stores.base import Change, Delete, DeleteRange, Expect, Put, Stored
+from ..stores.base import Change, Delete, DeleteRange, Expect, Put
 from ..values import Json, JsonObject, as_list, decode_json, encode_json, json_bytes
 from .core import Core
 from .options import checked_limit, version_of
@@ -406,7 +406,11 @@ class Records:
         out: list[OpaqueRecord] = []
         for put, row in zip(puts, rows, strict=True):
             stored = results.stored_if_absent(row)
-            out.append(await self._existing(row) if stored is None else _put_answer(put, row, stored))
+            if stored is None:
+                out.append(await self._existing(row))
+            else:
+                created_at = stored.created_at or row.created_at
+                out.append(_replace(_record(row, put.data), version=stored.version, created_at=created_at))
         return out
 
     async def _existing(self, row: StoredRecord) -> OpaqueRecord:
@@ -520,18 +524,6 @@ def _record(row: StoredRecord, data: object) -> OpaqueRecord:
         ns=row.ns, key=decode_record_key(row.key), data=data, meta=row.metadata, size=row.size, version=row.version,
         created_at=row.created_at, updated_at=row.updated_at, expires_at=row.expires_at,
     )  # fmt: skip
-
-
-def _put_answer(put: RecordPut, row: StoredRecord, stored: Stored) -> OpaqueRecord:
-    return OpaqueRecord(
-        ns=row.ns, key=_as_kept(put.key), data=put.data, meta=row.metadata, size=row.size, version=stored.version,
-        created_at=stored.created_at or row.created_at, updated_at=row.updated_at, expires_at=row.expires_at,
-    )  # fmt: skip
-
-
-def _as_kept(key: Sequence[str | int | float]) -> RecordKey:
-    """Return a key in the form that callers see, with whole numbers as integers."""
-    return tuple([int(part) if type(part) is float and part.is_integer() else part for part in key])
 
 
 def _whole_key(key: Sequence[str | int | float]) -> str:

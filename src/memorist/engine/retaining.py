@@ -44,10 +44,8 @@ async def apply_retention(core: Core) -> dict[str, int]:
 
 async def retention_states(core: Core) -> list[RetentionState]:
     """Return the org's rules, each with the number of rows that are due for deletion."""
-    states = []
-    for rule in (await policy_of(core)).retention:
-        states.append(RetentionState(rule.label, len([row async for row in _due_rows(core, rule)])))
-    return states
+    rules = (await policy_of(core)).retention
+    return [RetentionState(rule.label, len([row async for row in _due_rows(core, rule)])) for rule in rules]
 
 
 async def _due_rows(core: Core, rule: Retention) -> AsyncIterator[object]:

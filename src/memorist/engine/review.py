@@ -144,7 +144,7 @@ class Review:
             Put(edited),
             audit(self._core, "edit", "candidate", f"{candidate.ns}/{candidate.id}"),
         )
-        return msgspec.structs.replace(edited, version=results.stored(edited).version)
+        return results.written(edited)
 
     async def reject(self, id: str, *, reason: str | None = None, ns: Ns | None = None) -> bool:
         """Delete a candidate so that it is not proposed again from the same message, and return whether it existed.

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ..extract.extraction import Extraction
     from ..gate.policy import Gate
     from ..opening import Twin
-    from ..recall.embedding import Earlier, Embedding
+    from ..recall.embedding import Embedding
     from ..recall.reranking import Reranking
     from .derive.outbox import InProcess
     from .entities import EntityCache
@@ -92,7 +92,7 @@ class Shared:
         self._model: Model | None = None
         self._embedder: Embedding | None = None
         self._reranker: Reranking | None = None
-        self._earlier: Earlier | None = None
+        self._earlier: dict[str, Embedding | None] = {}
 
         # Caches by org and thread. `drop_cached` removes an org from all of them.
         self.threads: dict[tuple[str, str], str] = {}
@@ -162,14 +162,21 @@ class Shared:
             self._embedder = Embedding(spec, self.runtime)
         return self._embedder
 
-    @property
-    def earlier(self) -> Earlier:
-        """These are the embedders that computed older vectors, by the name stored with each vector."""
-        if self._earlier is None:
-            from ..recall.embedding import Earlier
+    def earlier_embedder(self, name: str) -> Embedding | None:
+        """Return the embedder with a name that is stored with vectors, for vectors that have not been replaced yet.
 
-            self._earlier = Earlier(self.runtime)
-        return self._earlier
+        Until `VectorIndexer` has finished, a namespace contains vectors from two embedders. A question is then embedded
+        by both, and each searches its own vectors. An embedder that cannot be reopened by name (such as a function) is
+        None, and its entries are found only by words.
+        """
+        if name not in self._earlier:
+            from ..embed.opening import reopened
+            from ..recall.embedding import Embedding
+
+            embedder = reopened(name)
+            # Failures are remembered as well, because opening a model that is not there may take seconds each time.
+            self._earlier[name] = None if embedder is None else Embedding(embedder, self.runtime)
+        return self._earlier[name]
 
     @property
     def reranker(self) -> Reranking | None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import msgspec
-
 from ..errors import InvalidValue
 from ..ports import Ttl
 from ..records import StateEntry
@@ -97,8 +95,7 @@ class State:
         changes: list[Change] = [Put(entry)]
         if expect is not None:
             changes.insert(0, Expect(StateEntry, entry.row_key, version_of(expect)))
-        stored = (await self._core.apply(*changes)).stored(entry)
-        return msgspec.structs.replace(entry, version=stored.version, created_at=stored.created_at or entry.created_at)
+        return (await self._core.apply(*changes)).written(entry)
 
     async def delete(self, key: str) -> bool:
         """Delete a key, and return whether it existed.

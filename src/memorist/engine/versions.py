@@ -13,16 +13,17 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import msgspec
 
+from ..errors import Conflict, NotFound
 from ..kinds import MemoryRecord, entry_key, kind_of, parse_refs
-from ..ports import as_datetime
+from ..ports import Ttl, as_datetime, to_micros
 from ..records import Entry, Link, Record, Ref, Tombstone
-from ..stores.base import Change, Delete, Load, Put
+from ..stores.base import Change, Delete, Expect, Load, Put
 from ..values import check_confidence, check_metadata, check_name, check_tags, check_text
 from .audit import audit
 from .core import Core
 from .forgetting.guard import raised
 from .index_jobs import index_job
-from .options import check_scope
+from .options import check_period, check_reason, check_scope, version_of
 
 M = TypeVar("M", bound=MemoryRecord)
 V = TypeVar("V", bound=Record)
@@ -86,6 +87,72 @@ class MemoryNoun(ABC, Generic[M]):
         current = await self._core.get(self._record_type, ns, id)
         return past if current is None else [*past, current]
 
+    def _stamp(self, ns: str, source: str | None, ttl: Ttl | None = None) -> dict[str, Any]:
+        """Return the fields that new memories of all kinds have."""
+        core, at = self._core, self._core.at()
+        return {
+            "org": core.org, "ns": ns, "sources": () if source is None else (check_name(source, "source"),),
+            "actor": core.scope.actor, "trust": core.scope.trust, "created_at": at, "updated_at": at,
+            "expires_at": None if ttl is None else core.expiry(ttl, to_micros(at)),
+        }  # fmt: skip
+
+    def _written(self, old: M | None, new: M, action: str, sources: Sequence[Ref] | None = None) -> list[Change]:
+        """Return a memory and all that must be committed with it, if `old` is still the stored version."""
+        expected = Expect(self._record_type, new.row_key, 0 if old is None else old.version)
+        return [expected, *written_changes(self._core, new, action, sources)]
+
+    async def _commit(self, old: M | None, new: M, action: str, *more: Change) -> M:
+        """Write a memory in place of `old`, which is None if there is none yet."""
+        return (await self._core.apply(*self._written(old, new, action), *more)).written(new)
+
+    async def _rewrite(self, ns: str, id: str, action: str, rule: Callable[[M], M], expect: int | None = None) -> M:
+        """Replace a memory by what a rule makes of it."""
+
+        async def attempt() -> M:
+            old = await self._stored(ns, id)
+            if old is None:
+                raise self._missing(ns, id, action)
+            check_version(old, id, expect)
+            new = rule(old)
+            self._check(new)
+            return await self._commit(old, new, action)
+
+        return await self._core.retry(attempt)
+
+    async def _update(
+        self,
+        ns: str,
+        id: str,
+        fields: Mapping[str, object],
+        reason: str | None = None,
+        *,
+        action: str = "update",
+        expect: int | None = None,
+    ) -> M:
+        """Change some fields of a memory."""
+        core, kind = self._core, self._record_type.__name__.lower()
+        check_name(id, "fact key" if kind == "fact" else f"{kind} id")
+        check_reason(reason)
+
+        def changed(old: M) -> M:
+            fresh = {"reason": reason, "actor": core.scope.actor, "updated_at": core.at()}
+            return self._next(old, msgspec.structs.replace(old, **fields, **fresh))
+
+        return await self._rewrite(ns, id, action, changed, expect)
+
+    def _check(self, record: M) -> None:
+        """Raise InvalidValue if the fields of a changed memory do not fit together."""
+        period: Any = record
+        check_period(period.valid_from, period.valid_until)
+
+    def _next(self, old: M, new: M) -> M:
+        """Return a changed memory as its next version. Kinds whose history has no table keep `old` in it."""
+        return new
+
+    @abstractmethod
+    def _missing(self, ns: str, id: str, action: str) -> NotFound:
+        """Return the error for a memory that does not exist."""
+
     @staticmethod
     @abstractmethod
     def _shown_fields(record: M, now: datetime) -> dict[str, Any]:
@@ -125,6 +192,15 @@ class MemoryNoun(ABC, Generic[M]):
     @abstractmethod
     async def _unforget(self, ns: str, id: str) -> M | None:
         """Bring back a memory that a request to forget has ended, or return None if this kind has none."""
+
+
+def check_version(memory: MemoryRecord | None, id: str, expect: int | None) -> None:
+    """Raise Conflict if a caller expects another version than the current one; 0 stands for no memory."""
+    version = 0 if memory is None else memory.version
+    if expect is not None and version != version_of(expect):
+        kind = "fact" if memory is None else type(memory).__name__.lower()
+        text = f"{kind} {id!r} has version {version}, expected {expect}; read it again"
+        raise Conflict(text, expected=expect, actual=version, final=True)
 
 
 def written_changes(

@@ -36,12 +36,8 @@ def read_extraction(path: Path) -> Extraction:
         settings = msgspec.convert(fields, _Settings)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.DecodeError) as problem:
         raise UsageError(f"the extraction file {path.name!r} cannot be read: {problem}") from problem
-    return Extraction(
-        schemas=[_read_schema_file(path.parent / name) for name in settings.schemas],
-        instructions=settings.instructions, only=settings.only, never=settings.never, admit=settings.admit,
-        read_from=settings.read_from, daily_tokens=settings.daily_tokens, beyond=settings.beyond,
-        brief=settings.brief,
-    )  # fmt: skip
+    schemas = [_read_schema_file(path.parent / name) for name in settings.schemas]
+    return Extraction(**{**msgspec.structs.asdict(settings), "schemas": schemas})
 
 
 def _read_schema_file(path: Path) -> JsonObject:

@@ -7,7 +7,7 @@ only if you ask for another format, and fields without an equivalent in that for
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -269,11 +269,6 @@ def _fields(message: JsonMapping) -> JsonObject:
     extra = {name: value for name, value in message.items() if name not in _OWN}
     shape = "bare" if "content" not in fields else _shape_of(fields["content"], extra)
     return {**fields, "content": fields.get("content"), "extra": extra, "shape": shape}
-
-
-def as_messages(values: Iterable[Given]) -> list[Message]:
-    """Return checked messages from a list that may mix formats."""
-    return [as_message(item) for item in values]
 
 
 def _shape_of(content: object, extra: Mapping[str, object]) -> str | None:

@@ -98,17 +98,19 @@ def _decoded(text: str) -> tuple[int, bytes] | None:
     return (match.start("data"), data) if base64.b64encode(data).decode() == written else None
 
 
-def _mapped(value: object, change: Callable[[str], str]) -> object:
-    """Return a JSON value with each text inside its lists and dicts replaced. If nothing changes, return the same
-    object."""
+def map_texts(value: object, change: Callable[[str], str]) -> object:
+    """Return a JSON value with each text in it replaced. If nothing changes, return the same object."""
+    if isinstance(value, str):
+        return change(value)
     if isinstance(value, list | tuple):
-        items = [_mapped_leaf(item, change) for item in value]
+        items = [map_texts(item, change) for item in value]
         return value if all(new is old for new, old in zip(items, value, strict=True)) else items
     if isinstance(value, dict):
-        fields = {name: _mapped_leaf(item, change) for name, item in value.items()}
+        fields = {name: map_texts(item, change) for name, item in value.items()}
         return value if all(fields[name] is value[name] for name in value) else fields
     return value
 
 
-def _mapped_leaf(value: object, change: Callable[[str], str]) -> object:
-    return change(value) if isinstance(value, str) else _mapped(value, change)
+def _mapped(value: object, change: Callable[[str], str]) -> object:
+    """Do the same as `map_texts`, but leave a plain text as it is, because only a text inside a part is binary."""
+    return value if isinstance(value, str) else map_texts(value, change)

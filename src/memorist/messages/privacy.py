@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from .parts import map_texts
+
 if TYPE_CHECKING:
     from .message import Message
 
@@ -78,18 +80,8 @@ def open_message(message: Message) -> Message:
     """Return the message without its private parts, for summarising."""
     if is_private(message):
         return msgspec.structs.replace(message, content=HIDDEN, extra={}, raw=None)
-    content = _without_spans(message.content)
-    return message if content == message.content else msgspec.structs.replace(message, content=content, raw=None)
-
-
-def _without_spans(content: object) -> object:
-    if isinstance(content, str):
-        return _SPAN.sub(HIDDEN, content) if "<" in content else content
-    if isinstance(content, list):
-        return [_without_spans(part) for part in content]
-    if isinstance(content, dict):
-        return {name: _without_spans(value) for name, value in content.items()}
-    return content
+    content = map_texts(message.content, lambda text: _SPAN.sub(HIDDEN, text) if "<" in text else text)
+    return message if content is message.content else msgspec.structs.replace(message, content=content, raw=None)
 
 
 def open_text(message: Message) -> str:

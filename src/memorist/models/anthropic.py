@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import msgspec
 
 from ..ports import Completion, Messages, Usage
 from ..values import JsonObject
-from .remote import CLOSE, RemoteModel, decode, model_error
-from .retry import Retry, Sleep
+from .remote import CLOSE, Limits, RemoteModel, decode, model_error
 
 try:
     import anthropic
@@ -26,31 +25,13 @@ _STOPS = {"max_tokens": "length", "model_context_window_exceeded": "length", "re
 
 
 def open_anthropic(
-    model: str,
-    *,
-    blocking: bool,
-    api_key: str | None = None,
-    base_url: str | None = None,
-    timeout: float | None = None,
-    retry: Retry = Retry(),  # noqa: B008  # frozen
-    sleep: Sleep | None = None,
+    model: str, *, blocking: bool, api_key: str | None = None, base_url: str | None = None, **limits: Unpack[Limits]
 ) -> RemoteModel:
     """Return a Claude model. The key comes from ANTHROPIC_API_KEY unless you pass one."""
     kind: Any = anthropic.Anthropic if blocking else anthropic.AsyncAnthropic
     client = kind(api_key=api_key, base_url=base_url, max_retries=0, default_headers=CLOSE)
     create = client.messages.with_streaming_response.create
-    wire = AnthropicWire(model)
-    return RemoteModel(
-        wire,
-        model=model,
-        sdk=anthropic,
-        client=client,
-        create=create,
-        blocking=blocking,
-        timeout=timeout,
-        retry=retry,
-        sleep=sleep,
-    )
+    return RemoteModel(AnthropicWire(model), anthropic, client, create, blocking=blocking, **limits)
 
 
 class _Block(msgspec.Struct):
@@ -87,17 +68,15 @@ class _Event(msgspec.Struct):
 class AnthropicWire:
     """Encodes requests and decodes answers of the Messages API. Structured output is a forced tool call."""
 
-    provider = "anthropic"
-
     def __init__(self, model: str) -> None:
-        self._model = model
+        self.model, self.name = model, f"anthropic:{model}"
 
     def request(
         self, messages: Messages, system: str | None, max_tokens: int, schema: JsonObject | None, stream: bool
     ) -> JsonObject:
         """Return keyword arguments for `messages.create`."""
         body: JsonObject = {
-            "model": self._model,
+            "model": self.model,
             "messages": [dict(item) for item in messages],
             "max_tokens": max_tokens,
         }
@@ -116,7 +95,7 @@ class AnthropicWire:
 
     def completion(self, body: bytes, schema: JsonObject | None) -> Completion:
         """Return the answer in a response body."""
-        answer: _Answer = decode(self._name, body, _Answer)
+        answer: _Answer = decode(self.name, body, _Answer)
         text = "".join(block.text for block in answer.content if block.type == "text")
         data = next((block.input for block in answer.content if block.type == "tool_use"), None) if schema else None
         used = answer.usage
@@ -125,17 +104,13 @@ class AnthropicWire:
         if stop == "length" and schema is not None:
             data = None  # a truncated tool call may still parse as JSON
         usage = Usage(read, used.output_tokens, used.cache_read_input_tokens or 0)
-        return Completion(text, data, usage, answer.model or self._model, stop)
+        return Completion(text, data, usage, answer.model or self.model, stop)
 
     def piece(self, event: bytes) -> str:
         """Return the text in one event of a stream."""
-        item: _Event = decode(self._name, event, _Event)
+        item: _Event = decode(self.name, event, _Event)
         if item.type == "error":
             kind = item.error.get("type", "error") if isinstance(item.error, dict) else "error"
             retryable = kind in ("overloaded_error", "api_error", "rate_limit_error")
-            raise model_error(self._name, "broke off its stream", reason=str(kind)[:40], retryable=retryable)
+            raise model_error(self.name, "broke off its stream", reason=str(kind)[:40], retryable=retryable)
         return item.delta.text if item.type == "content_block_delta" and item.delta.type == "text_delta" else ""
-
-    @property
-    def _name(self) -> str:
-        return f"{self.provider}:{self._model}"

@@ -5,11 +5,11 @@ The protocol `Model` is in `ports`.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Coroutine, Iterator
+from collections.abc import AsyncIterator, Iterator
 
 import msgspec
 
-from ..errors import SuspendedError
+from ..runtime import run_blocking
 
 DEFAULT_MODEL = "anthropic:claude-haiku-4-5"
 """This model is cheap and fast enough for summaries and extraction."""
@@ -22,27 +22,12 @@ MAX_ANSWER_BYTES = 8 * 1024 * 1024
 
 def iterate(stream: AsyncIterator[str]) -> Iterator[str]:
     """Yield a blocking model's stream as a plain iterator, without an event loop."""
-    while True:
-        step = _next(stream)
-        try:
-            step.send(None)
-        except StopIteration as done:
-            if done.value is None:
-                return
-            yield done.value
-        else:
-            # Otherwise Python would warn about a coroutine that was never awaited to its end.
-            step.close()
-            raise SuspendedError("this model's stream needs an event loop; use AsyncMemory")
 
-
-def _next(stream: AsyncIterator[str]) -> Coroutine[object, None, str | None]:
     async def step() -> str | None:
-        async for piece in stream:
-            return piece
-        return None
+        return await anext(stream, None)
 
-    return step()
+    while (piece := run_blocking(step())) is not None:
+        yield piece
 
 
 def parse_cut_json(text: str) -> object:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, Unpack
 
 import msgspec
 
 from ..ports import Completion, Messages, Usage
 from ..values import JsonObject
 from .base import LOCAL_TIMEOUT_SECONDS, parse_json
-from .remote import CLOSE, RemoteModel, decode, model_error
-from .retry import Retry, Sleep
+from .remote import CLOSE, Limits, RemoteModel, decode, model_error
 
 try:
     import openai
@@ -23,14 +22,7 @@ except ImportError as missing:
 
 
 def open_openai(
-    model: str,
-    *,
-    blocking: bool,
-    api_key: str | None = None,
-    base_url: str | None = None,
-    timeout: float | None = None,
-    retry: Retry = Retry(),  # noqa: B008  # frozen
-    sleep: Sleep | None = None,
+    model: str, *, blocking: bool, api_key: str | None = None, base_url: str | None = None, **limits: Unpack[Limits]
 ) -> RemoteModel:
     """Return a chat model. The key comes from OPENAI_API_KEY unless you pass one, and is optional with a `base_url`."""
     if base_url is not None and api_key is None and not os.environ.get("OPENAI_API_KEY"):
@@ -44,17 +36,10 @@ def open_openai(
 
         raise UsageError("no OpenAI key: set OPENAI_API_KEY, or name a server with openai:MODEL@URL") from None
     create = client.chat.completions.with_streaming_response.create
-    wire = OpenAIWire(model, local=base_url is not None)
+    if base_url is not None:
+        limits["timeout"] = limits.get("timeout") or LOCAL_TIMEOUT_SECONDS
     return RemoteModel(
-        wire,
-        model=model,
-        sdk=openai,
-        client=client,
-        create=create,
-        blocking=blocking,
-        timeout=timeout or (LOCAL_TIMEOUT_SECONDS if base_url is not None else None),
-        retry=retry,
-        sleep=sleep,
+        OpenAIWire(model, local=base_url is not None), openai, client, create, blocking=blocking, **limits
     )
 
 
@@ -93,10 +78,8 @@ class _Event(msgspec.Struct):
 class OpenAIWire:
     """Encodes requests and decodes answers of chat completions. Structured output uses `response_format`."""
 
-    provider = "openai"
-
     def __init__(self, model: str, *, local: bool = False) -> None:
-        self._model = model
+        self.model, self.name = model, f"openai:{model}"
         # OpenAI's newer models reject `max_tokens`, and older compatible servers accept nothing else.
         self._limit = "max_tokens" if local else "max_completion_tokens"
 
@@ -105,7 +88,7 @@ class OpenAIWire:
     ) -> JsonObject:
         """Return keyword arguments for `chat.completions.create`."""
         first = [{"role": "system", "content": system}] if system is not None else []
-        body: JsonObject = {"model": self._model, "messages": [*first, *(dict(item) for item in messages)]}
+        body: JsonObject = {"model": self.model, "messages": [*first, *(dict(item) for item in messages)]}
         body[self._limit] = max_tokens
         if not stream:
             body["extra_body"] = {"temperature": 0}
@@ -118,7 +101,7 @@ class OpenAIWire:
 
     def completion(self, body: bytes, schema: JsonObject | None) -> Completion:
         """Return the answer in a response body."""
-        answer: _Answer = decode(self._name, body, _Answer)
+        answer: _Answer = decode(self.name, body, _Answer)
         choice = answer.choices[0] if answer.choices else _Choice()
         text = choice.message.content or ""
         stop = {"length": "length", "content_filter": "refusal"}.get(choice.finish_reason or "", "end")
@@ -128,18 +111,14 @@ class OpenAIWire:
         data = parse_json(text) if schema is not None else None
         cached = used.prompt_tokens_details.cached_tokens if used.prompt_tokens_details is not None else 0
         usage = Usage(used.prompt_tokens, used.completion_tokens, cached or 0)
-        return Completion(text, data, usage, answer.model or self._model, stop)
+        return Completion(text, data, usage, answer.model or self.model, stop)
 
     def piece(self, event: bytes) -> str:
         """Return the text in one event of a stream."""
-        item: _Event = decode(self._name, event, _Event)
+        item: _Event = decode(self.name, event, _Event)
         if item.error is not None:
-            raise model_error(self._name, "broke off its stream", reason="stream", retryable=True)
+            raise model_error(self.name, "broke off its stream", reason="stream", retryable=True)
         return (item.choices[0].delta.content or "") if item.choices else ""
-
-    @property
-    def _name(self) -> str:
-        return f"{self.provider}:{self._model}"
 
 
 def is_strict(schema: object) -> bool:

@@ -14,7 +14,7 @@ from contextlib import AsyncExitStack, ExitStack, aclosing, contextmanager
 from contextvars import ContextVar
 from email.utils import parsedate_to_datetime
 from time import monotonic, sleep, time
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict, Unpack
 
 import msgspec
 
@@ -31,10 +31,20 @@ RETRY_STATUS = frozenset({408, 409, 425, 429})
 _quiet: ContextVar[bool] = ContextVar("memorist_quiet", default=False)
 
 
+class Limits(TypedDict, total=False):
+    """Holds the options that limit the calls to a model."""
+
+    timeout: float | None
+    retry: Retry
+    sleep: Sleep | None
+
+
 class Wire(Protocol):
     """Defines a provider's wire format: how to encode requests, and how to decode answers and stream events."""
 
-    provider: str
+    model: str
+    name: str
+    """This is the provider and the model, as in errors."""
 
     def request(
         self, messages: Messages, system: str | None, max_tokens: int, schema: JsonObject | None, stream: bool
@@ -51,30 +61,17 @@ class RemoteModel:
     """Represents a language model that is called through an SDK client. `create` is its streaming-response call."""
 
     def __init__(
-        self,
-        wire: Wire,
-        *,
-        model: str,
-        sdk: Any,
-        client: Any,
-        create: Callable[..., Any],
-        blocking: bool,
-        timeout: float | None = None,
-        retry: Retry = Retry(),  # noqa: B008  # frozen
-        sleep: Sleep | None = None,
+        self, wire: Wire, sdk: Any, client: Any, create: Callable[..., Any], *, blocking: bool, **limits: Unpack[Limits]
     ) -> None:
         self.blocking = blocking
-        self.model = model
-        self.timeout = timeout
+        self.model, self.name = wire.model, wire.name
+        self.timeout = limits.get("timeout")
         """The maximum number of seconds for an answer, including retries. A call may set a lower limit."""
         self._wire, self._sdk, self._client, self._create = wire, sdk, client, create
-        self._retry, self._sleep = retry, sleep or (_sleep_here if blocking else _sleep_async)
+        self._retry = limits.get("retry", Retry())
+        self._sleep = limits.get("sleep") or (_sleep_here if blocking else _sleep_async)
         self._takes_temperature = True
         _hush(sdk.__name__)
-
-    @property
-    def name(self) -> str:
-        return f"{self._wire.provider}:{self.model}"
 
     async def complete(
         self,

@@ -7,6 +7,7 @@ accepted as answers.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
@@ -14,7 +15,7 @@ import msgspec
 
 from ..errors import ModelError
 from ..ports import Completion, Model
-from .answers import ask
+from ..typed import ready
 
 MAX_TEXT_CHARACTERS = 600
 """The number of characters of each text to send to a model."""
@@ -89,8 +90,22 @@ async def _asked(
         "additionalProperties": False,
     }  # fmt: skip
     messages = [{"role": "user", "content": json.dumps(shown, ensure_ascii=False)}]
-    heard: list[Completion] = []
-    answer = await ask(
-        model, messages, answer_type, heard=heard.append, system=system, max_tokens=max_tokens, schema=schema
-    )
-    return answer, heard[0]
+    completion = await model.complete(messages, system=system, max_tokens=max_tokens, schema=schema)
+    try:
+        return converted(completion, answer_type), completion
+    except ValueError as problem:
+        text = f"the model {model.name!r} returned no valid answer: {problem}"
+        raise ModelError(text, reason=f"invalid: {problem}", retryable=False, status=None, model=model.name) from None
+
+
+def converted(answer: Completion, answer_type: type[T]) -> T:
+    """Return the data of an answer as a type. Raises ValueError if it is something else, without repeating its
+    content."""
+    if answer.data is None:
+        raise ValueError("not JSON")
+    ready(answer_type)
+    try:
+        return msgspec.convert(answer.data, answer_type, strict=True)
+    except (msgspec.ValidationError, RecursionError) as error:
+        # Field names that the model invented are content, so they are left out of the error.
+        raise ValueError(re.sub(r"unknown field `[^`]*`", "unknown field", str(error))[:160]) from None

@@ -25,6 +25,10 @@ class Embedding:
         if inner is None:
             raise UsageError("no embedder was named")
         self._inner = inner
+        self.static = inner.static
+        """Whether the embedder only averages word vectors. A question is then embedded without its stop words."""
+        self.word_vectors: WordVectors | None = inner.word_vectors
+        """This function returns the vectors of words. It is None for an embedder without word vectors."""
         self._offload = None if runtime.blocking else runtime.offload
 
     @property
@@ -36,17 +40,6 @@ class Embedding:
     def dimensions(self) -> int:
         """This is the length of its vectors."""
         return int(self._inner.dimensions)
-
-    @property
-    def static(self) -> bool:
-        """This is True if the embedder only averages word vectors. A question is then embedded without its stop
-        words."""
-        return bool(getattr(self._inner, "static", False))
-
-    @property
-    def word_vectors(self) -> WordVectors | None:
-        """This function returns the vectors of words. It is None for an embedder without word vectors."""
-        return self._inner.word_vectors
 
     async def ask(self, query: Query) -> Vectors:
         """Return the unit vectors of the whole question and of each of its parts."""
@@ -68,26 +61,3 @@ class Embedding:
         except Exception as cause:
             # The type only: the message of a foreign error may quote the text that was embedded.
             raise ModelError(f"the embedder {self.name!r} failed: {type(cause).__name__}") from cause
-
-
-class Earlier:
-    """Reopens, by name, the embedders that computed stored vectors, until those vectors are replaced.
-
-    Until `VectorIndexer` has finished, a namespace contains vectors from two embedders. A question is then embedded by
-    both, and each searches its own vectors. An embedder that cannot be reopened by name (such as a function) is None,
-    and its entries are found only by words.
-    """
-
-    def __init__(self, runtime: Runtime) -> None:
-        self._runtime = runtime
-        self._known: dict[str, Embedding | None] = {}
-
-    def get(self, name: str) -> Embedding | None:
-        """Return the embedder that has a stored name."""
-        from ..embed.opening import reopened
-
-        if name not in self._known:
-            embedder = reopened(name)
-            # Failures are remembered as well, because opening a model that is not there may take seconds each time.
-            self._known[name] = None if embedder is None else Embedding(embedder, self._runtime)
-        return self._known[name]

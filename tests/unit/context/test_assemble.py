@@ -12,12 +12,12 @@ import pytest
 
 import memorist.context.assemble as module
 import memorist.context.reading as reading_module
+from bench.rendered import measure_anthropic, measure_openai
 from memorist.context.assemble import Parts, assemble, summary_task
 from memorist.context.budget import TokenBudget
 from memorist.context.compress import compress
 from memorist.context.context import Context
 from memorist.context.items import MemoryItem
-from memorist.context.measure import measure_anthropic, measure_openai
 from memorist.context.plan import Aid, Digest, Needs, Plan, Reach, SummaryTask, WrittenSummary
 from memorist.context.policies import Chain, Fifo, SlidingWindow, Summarize
 from memorist.context.reading import Reading

@@ -6,15 +6,14 @@ from typing import Any
 
 import pytest
 
+from bench.rendered import cached_tokens, measure_anthropic, measure_openai
 from memorist.context.budget import TokenBudget
 from memorist.context.builder import PromptBuilder
-from memorist.context.cache import cached_tokens
 from memorist.context.compress import compress
 from memorist.context.context import Context
 from memorist.context.fence import MEMORY_NOTE, SCRATCHPAD_NOTE, SUMMARY_NOTE, unfence
 from memorist.context.fold import fold_of, plan_fold, write_fold
 from memorist.context.items import MemoryItem
-from memorist.context.measure import measure_anthropic, measure_openai
 from memorist.context.policies import Summarize
 from memorist.context.profile import ProfileLine
 from memorist.context.reading import Reading

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from bench.rendered import measure_openai
 from memorist.context.budget import TokenBudget
 from memorist.context.measure import (
     IMAGE_TOKENS,
@@ -15,7 +16,6 @@ from memorist.context.measure import (
     count_message,
     count_tools,
     image_tokens,
-    measure_openai,
     stored_tokens,
 )
 from memorist.context.tokens import ENCODINGS, SPECIAL, Encoding, open_counter

@@ -26,7 +26,7 @@ from ...stores.base import Change, Expect, Put, refused_row
 from ..core import Core
 from ..forgetting.guard import epochs
 from ..index_jobs import job_end, ready_job
-from .progress import BatchResult
+from .progress import BatchResult, derivation_of
 
 if TYPE_CHECKING:
     from ...extract.extraction import Extraction
@@ -98,19 +98,16 @@ class Deriver:
         The watermark does not move, so the model reads everything when the job is retried.
         """
         core, id = self._core, job.item.partition(":")[2]
-        thread, mark = await core.get(Thread, id), await core.get(Derivation, id)
+        thread, mark = await core.get(Thread, id), await derivation_of(core, id)
         # What the rules have read in the model's place before is not read again with every attempt.
-        done = max((mark.position, *mark.by_rules)) if mark else 0
+        done = max((mark.position, *mark.by_rules))
         while thread is not None and (messages := await core.scan(Message, id, after=(done,), limit=BATCH_MESSAGES)):
             guards = await epochs(core, thread_ref(id))
             result = await self._read(thread, messages, mark, by_rules=True)
             # Read again, because the last commit has raised its version.
-            mark = await core.get(Derivation, id)
-            before = self._mark(id, mark)
-            after = msgspec.structs.replace(result.noted_in(before), updated_at=core.at())
-            await core.apply(
-                *guards, *result.changes, Expect(Derivation, before.row_key, before.version), Put(after)
-            )  # fmt: skip
+            mark = await derivation_of(core, id)
+            after = msgspec.structs.replace(result.noted_in(mark), updated_at=core.at())
+            await core.apply(*guards, *result.changes, Expect(Derivation, mark.row_key, mark.version), Put(after))
             done = messages[-1].seq
 
     async def skip(self, job: Job, reason: str) -> bool:
@@ -118,16 +115,14 @@ class Deriver:
         one.
         """
         core, id = self._core, job.item.partition(":")[2]
-        mark = await core.get(Derivation, id)
-        unread = await core.scan(Message, id, after=(mark.position if mark else 0,), limit=1)
+        mark = await derivation_of(core, id)
+        unread = await core.scan(Message, id, after=(mark.position,), limit=1)
         if job.queue != "derive" or not unread:
             return False
         await core.apply(
             Expect(Job, job.row_key, job.version),
             *await self._dead_letter(job, unread, reason),
-            *self._progress_changes(
-                id, mark, BatchResult(), unread[0].seq, [*_find_failed_numbers(mark), unread[0].seq]
-            ),
+            *self._progress_changes(mark, BatchResult(), unread[0].seq, [*mark.failed, unread[0].seq]),
             # The messages after this one have not failed, so they begin with no attempts.
             Put(ready_job(job, core.at())),
         )
@@ -138,16 +133,16 @@ class Deriver:
         core, id = self._core, job.item.partition(":")[2]
         # Read before the thread and its messages: if part of it is forgotten after this line, the commit fails.
         guards = await epochs(core, thread_ref(id))
-        thread, mark = await core.get(Thread, id), await core.get(Derivation, id)
+        thread, mark = await core.get(Thread, id), await derivation_of(core, id)
         if thread is None:
             await core.apply(*job_end(job))
             return Step()
-        messages = await core.scan(Message, id, after=(mark.position if mark else 0,), limit=limit)
+        messages = await core.scan(Message, id, after=(mark.position,), limit=limit)
         messages = list(self._together(messages))
         # Deleted messages leave gaps: with nothing left to read, the watermark moves past them to the end.
         reached = messages[-1].seq if messages else thread.length
         is_partial = bool(messages) and reached < thread.length
-        failed, letters = _find_failed_numbers(mark), list[Change]()
+        failed, letters = list(mark.failed), list[Change]()
         try:
             result = await self._read(thread, messages, mark)
         except ModelError as problem:
@@ -167,7 +162,7 @@ class Deriver:
             *guards,
             *letters,
             *result.changes,
-            *self._progress_changes(id, mark, result, reached if is_partial else thread.length, failed),
+            *self._progress_changes(mark, result, reached if is_partial else thread.length, failed),
         ]
         if is_partial and reached < goal:
             longer = self._renew_job(job)
@@ -198,7 +193,7 @@ class Deriver:
         """Let the model read a thread's dead letters again. If it fails again, they stay dead letters."""
         core, id = self._core, job.item.partition(":")[2]
         guards = await epochs(core, thread_ref(id))
-        thread, mark = await core.get(Thread, id), await core.get(Derivation, id)
+        thread, mark = await core.get(Thread, id), await derivation_of(core, id)
         rows = [] if thread is None else await core.get_many(Message, [(id, seq) for seq in job.payload["seqs"]])
         result, left, error = BatchResult(), list[int](), None
         for message in rows:
@@ -219,8 +214,8 @@ class Deriver:
             changes.append(Put(dead))
         else:
             changes += job_end(job)[1:]
-        if mark is not None:
-            changes += self._progress_changes(id, mark, result, mark.position, left)
+        if mark.version:
+            changes += self._progress_changes(mark, result, mark.position, left)
         await core.apply(*changes)
         return result.written
 
@@ -236,19 +231,15 @@ class Deriver:
         return [Expect(Job, letter.row_key, held.version if held else 0), Put(letter)]
 
     def _progress_changes(
-        self, thread: str, current: Derivation | None, result: BatchResult, position: int, failed: Sequence[int]
+        self, before: Derivation, result: BatchResult, position: int, failed: Sequence[int]
     ) -> list[Change]:
         """Return changes that advance a thread's derivation to a given message."""
-        before = self._mark(thread, current)
         # The calls are paid for even if this commit fails, but only a commit can count them.
         derivation = msgspec.structs.replace(
             result.noted_in(before), position=position, failed=tuple(failed), cost=self._cost(before.cost), stuck=False,
             again=False, updated_at=self._core.at(),
         )  # fmt: skip
         return [Expect(Derivation, before.row_key, before.version), Put(derivation)]
-
-    def _mark(self, thread: str, current: Derivation | None) -> Derivation:
-        return current or Derivation(org=self._core.org, thread=thread, updated_at=self._core.at())
 
     def _cost(self, before: dict[str, int]) -> dict[str, int]:
         """Return the total cost of the model calls for a thread, including those since the last commit."""
@@ -273,7 +264,7 @@ class Deriver:
         )
 
     async def _read(
-        self, thread: Thread, messages: Sequence[Message], mark: Derivation | None, *, by_rules: bool = False
+        self, thread: Thread, messages: Sequence[Message], mark: Derivation, *, by_rules: bool = False
     ) -> BatchResult:
         """Return what messages produce. With `by_rules`, the rules read them instead of the model."""
         # Loaded with the first message, because the rules of a language take a few tenths of a second to load.
@@ -290,13 +281,8 @@ class Deriver:
             result = await reading.by_rules(messages)
             result.by_rules = [message.seq for message in messages if message.role == "user"]
             return result
-        earlier = [] if mark is None else await reading.items_before(messages, mark.failed)
+        earlier = await reading.items_before(messages, mark.failed) if mark.version else []
         return await reading.by_rules(messages, earlier)
-
-
-def _find_failed_numbers(mark: Derivation | None) -> list[int]:
-    """Return the numbers of the thread's messages for which the model's answer was unusable."""
-    return list(mark.failed) if mark is not None else []
 
 
 def subject_of(thread: Thread) -> str:

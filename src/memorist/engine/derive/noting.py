@@ -37,6 +37,7 @@ from ..gating import counter_changes
 from ..learnings import Learnings, learning_id
 from ..memories import Remembered, remembered
 from ..trust import lowest_trust
+from ..versions import tombstone
 from .retracting import ended_learning
 
 if TYPE_CHECKING:
@@ -183,9 +184,7 @@ class Noting:
             if history:
                 await core.apply(*history, *facts._changes(fact, "derive")[2:])
             return
-        results = await core.apply(
-            Expect(Fact, fact.row_key, 0 if current is None else current.version), *facts._changes(fact, "derive")
-        )
+        results = await core.apply(*facts._written(current, fact, "derive"))
         stored = msgspec.structs.replace(fact, version=results.stored(fact).version)
         self.outcome.stored.append(remembered(stored, core.at()))
 
@@ -224,7 +223,7 @@ class Noting:
             confidence=raise_confidence(current.confidence, note.confidence),
             text=current.text or note.text,
         )
-        await self.core.apply(Expect(Fact, fact.row_key, current.version), *Facts(self.core)._changes(fact, "confirm"))
+        await Facts(self.core)._commit(current, fact, "confirm")
 
     # -- events
 
@@ -238,9 +237,10 @@ class Noting:
             self.outcome.confirmed.append(f"event:{old.id}")
         elif old is not None and note.op == "end":
             cancelled = msgspec.structs.replace(
-                old, status="cancelled", reason=note.reason, metadata={**old.metadata, "quote": note.quote}
-            )
-            stored = await events._replace(old, _with_source(cancelled, source), "cancel", stated_at=source.stated_at)
+                old, status="cancelled", reason=note.reason, metadata={**old.metadata, "quote": note.quote},
+                updated_at=source.stated_at,
+            )  # fmt: skip
+            stored = await events._commit(old, _with_source(cancelled, source), "cancel")
             self.outcome.ended.append(remembered(stored, core.at()))
         elif old is not None:
             starts, ends = _period(note, old.starts_at, old.ends_at)
@@ -248,9 +248,9 @@ class Noting:
                 old, text=note.text, starts_at=starts or old.starts_at, ends_at=ends,
                 status=note.status or old.status, people=note.people or old.people,
                 location=note.location or old.location, reason=note.reason, confidence=note.confidence,
-                metadata={**old.metadata, "quote": note.quote},
+                metadata={**old.metadata, "quote": note.quote}, updated_at=source.stated_at,
             )  # fmt: skip
-            stored = await events._replace(old, _with_source(changed, source), "update", stated_at=source.stated_at)
+            stored = await events._commit(old, _with_source(changed, source), "update")
             self.outcome.stored.append(remembered(stored, core.at()))
         else:
             # An event of which only the end is known began when it was mentioned, or before.
@@ -326,22 +326,13 @@ class Noting:
 def rejections(core: Core, candidate: Candidate) -> list[Tombstone]:
     """Return the tombstones that say that a candidate was rejected: one for its proposal, and for a fact one for its
     value from each source, so that other words for the same value do not bring it back."""
-    at, actor = core.at(), core.scope.actor
-    marks = [Tombstone(
-        org=candidate.org, kind="candidate", fingerprint=digest(f"{candidate.ns}\0{candidate.id}".encode()),
-        actor=actor, created_at=at,
-    )]  # fmt: skip
+    marks = [tombstone(core, "candidate", digest(f"{candidate.ns}\0{candidate.id}".encode()))]
     if candidate.kind == "fact" and candidate.operation != "end":
-        note = msgspec.convert(candidate.proposal, Note)
+        note, at = msgspec.convert(candidate.proposal, Note), core.at()
         fact = Fact(
             org=candidate.org, ns=candidate.ns, key=_fact_key(note), value=note.value, created_at=at, updated_at=at
         )
-        marks += [
-            Tombstone(
-                org=fact.org, kind="fact", fingerprint=value_fingerprint(fact, source), actor=actor, created_at=at
-            )
-            for source in candidate.sources
-        ]
+        marks += [tombstone(core, "fact", value_fingerprint(fact, source)) for source in candidate.sources]
     return marks
 
 

@@ -35,6 +35,7 @@ from ..threads.receipts import MessageReceipt, receipt_states
 from .deriving import REREAD, Deriver, failure_reason, is_permanent
 from .indexing import Indexer
 from .limits import OverLimit
+from .progress import derivation_of
 
 QUEUES = ("index", "derive", REREAD, COUNT_QUEUE)
 SHOWN = {"index": ("index",), "derive": ("derive", REREAD)}
@@ -277,8 +278,7 @@ async def _receipt_changes(core: Core, job: Job, *, given_up: bool) -> list[Chan
         return []
     thread, rereads = job.item.partition(":")[2], job.queue == REREAD
     # Created if it is missing, because a job that died before its first commit has no watermark yet.
-    current = await core.get(Derivation, thread)
-    derivation = current or Derivation(org=core.org, thread=thread, updated_at=core.at())
+    derivation = await derivation_of(core, thread)
     stuck, again = given_up and not rereads, rereads and not given_up
     return [
         Expect(Derivation, derivation.row_key, derivation.version),

@@ -8,6 +8,7 @@ import msgspec
 
 from ...records import Derivation, Key
 from ...stores.base import Change, Expect, Put
+from ..core import Core
 
 MAX_UNREAD_MESSAGES = 200
 """How many of the newest messages in unknown languages to remember for receipts."""
@@ -66,6 +67,12 @@ class BatchResult(msgspec.Struct):
             ended=dict(list({**before.ended, **ended}.items())[-MAX_ENDED_MESSAGES:]),
             refused=dict(list({**before.refused, **self.refused}.items())[-MAX_REFUSED_NOTES:]),
         )
+
+
+async def derivation_of(core: Core, thread: str) -> Derivation:
+    """Return a thread's watermark, or a new one with version 0 if nothing was derived from the thread yet."""
+    stored = await core.get(Derivation, thread)
+    return stored or Derivation(org=core.org, thread=thread, updated_at=core.at())
 
 
 def without_guarded_rows(changes: Sequence[Change], earlier: Sequence[Change]) -> list[Change]:

@@ -30,7 +30,7 @@ from ..forgetting.guard import Guard, guard, sources_of, value_fingerprint
 from ..index_jobs import index_job
 from ..options import MemoryScope, check_period, check_reason, page, version_of
 from ..removal import part_deletions
-from ..versions import MemoryNoun, ending_changes, tombstone, version_as, written_changes
+from ..versions import MemoryNoun, check_version, ending_changes, tombstone, version_as, written_changes
 
 MAX_GUARD_ATTEMPTS = 40
 """How many times to retry writing a fact whose sources are being forgotten."""
@@ -276,10 +276,7 @@ class Facts(MemoryNoun[Fact]):
             >>> memory.facts.update("user:ada", "city", value="Porto").tags
             ('home',)
         """
-        core = self._core
-        space, key = core.scope.resolve_writable(ns, key)
-        check_name(key, "fact key")
-        check_reason(reason)
+        space, key = self._core.scope.resolve_writable(ns, key)
         encode_json(value)
         changed = self._check_fields(
             value=value, text=text, valid_from=valid_from, valid_until=valid_until, tags=tags, metadata=metadata,
@@ -287,18 +284,7 @@ class Facts(MemoryNoun[Fact]):
         )  # fmt: skip
         if "value" in changed and "text" not in changed:
             changed["text"] = None  # the sentence told the old value
-
-        async def attempt() -> Fact:
-            old = await core.get(Fact, space, key)
-            if old is None:
-                raise NotFound(f"no fact {key!r} in this namespace to update", namespace=space, key=key)
-            _check_version(key, old, expect)
-            fact = msgspec.structs.replace(old, **changed, reason=reason, actor=core.scope.actor, updated_at=core.at())
-            check_period(fact.valid_from, fact.valid_until)
-            results = await core.apply(Expect(Fact, fact.row_key, old.version), *self._changes(fact, "update"))
-            return results.written(fact)
-
-        return await core.retry(attempt)
+        return await self._update(space, key, changed, reason, expect=expect)
 
     async def end(
         self,
@@ -334,7 +320,7 @@ class Facts(MemoryNoun[Fact]):
         until = None if since is None else as_datetime(since, "since")
         ended = await self._end(space, key, "ended", reason, expect, until)
         if ended is None:
-            raise NotFound(f"no fact {key!r} in this namespace to end", namespace=space, key=key)
+            raise self._missing(space, key, "end")
         return ended
 
     async def touch(
@@ -479,7 +465,7 @@ class Facts(MemoryNoun[Fact]):
         space, key = self._core.scope.resolve_writable(ns, key)
         ended = await self._end(space, key, "rejected", reason, expect)
         if ended is None:
-            raise NotFound(f"no fact {key!r} in this namespace to reject", namespace=space, key=key)
+            raise self._missing(space, key, "reject")
         return ended
 
     async def correct(
@@ -519,16 +505,13 @@ class Facts(MemoryNoun[Fact]):
 
         async def attempt() -> Fact:
             old = await core.get(Fact, space, check_name(name, "fact key"))
-            _check_version(name, old, expect)
+            check_version(old, name, expect)
             fact = self._new(space, name, value, None, 1.0, None, reason=reason)
-            changes: list[Change] = [Expect(Fact, fact.row_key, 0)]
+            tombstones: list[Change] = []
             if old is not None:
                 fact = msgspec.structs.replace(fact, indexed=old.indexed)
                 tombstones = [Put(self._tombstone(old, source)) for source in await sources_of(core, old)]
-                changes = [Expect(Fact, fact.row_key, old.version), *tombstones]
-            changes += self._changes(fact, "correct")
-            results = await core.apply(*changes)
-            return results.written(fact)
+            return await self._commit(old, fact, "correct", *tombstones)
 
         return await core.retry(attempt)
 
@@ -563,7 +546,7 @@ class Facts(MemoryNoun[Fact]):
 
         async def attempt() -> Fact:
             current = await core.get(Fact, space, name)
-            _check_version(name, current, expect)
+            check_version(current, name, expect)
             old = next((row for row in await self._versions(space, name) if row.version == wanted), None)
             if old is None or (old.status != "active" and old.value is None):
                 raise NotFound(f"fact {name!r} has no version {wanted} to restore", namespace=space, key=name)
@@ -572,14 +555,10 @@ class Facts(MemoryNoun[Fact]):
                 Fact, old, version=0, status="active", actor=core.scope.actor, reason=f"{RESTORED} {wanted}",
                 created_at=at, updated_at=at, valid_until=old.valid_until if old.status == "active" else None,
             )  # fmt: skip
-            changes: list[Change] = [Expect(Fact, fact.row_key, current.version if current else 0)]
-            changes += self._changes(fact, "restore")
-            changes += [
-                Delete(Tombstone, self._tombstone(fact, source).row_key)
-                for source in (None, *await sources_of(core, old))
-            ]
-            results = await core.apply(*changes)
-            return results.written(fact)
+            tombstones = [self._tombstone(fact, source) for source in (None, *await sources_of(core, old))]
+            return await self._commit(
+                current, fact, "restore", *(Delete(Tombstone, tombstone.row_key) for tombstone in tombstones)
+            )
 
         return await core.retry(attempt)
 
@@ -706,20 +685,12 @@ class Facts(MemoryNoun[Fact]):
     ) -> Fact:
         check_name(key, "fact key")
         encode_json(value)
-        at, scope = self._core.at(), self._core.scope
         return Fact(
-            org=scope.org,
-            ns=ns,
             key=key,
             value=value,
             confidence=check_confidence(confidence),
-            sources=() if source is None else (check_name(source, "source"),),
-            actor=scope.actor,
-            trust=scope.trust,
             indexed=None if index is True else _indexed(index),
-            created_at=at,
-            updated_at=at,
-            expires_at=None if ttl is None else self._core.expiry(ttl, to_micros(at)),
+            **self._stamp(ns, source, ttl),
             **fields,
         )
 
@@ -764,7 +735,7 @@ class Facts(MemoryNoun[Fact]):
 
         async def attempt() -> Fact | None:
             old = await core.get(Fact, space, key)
-            _check_version(key, old, expect)
+            check_version(old, key, expect)
             if old is None:
                 return None
             ended, changes = self._ending(old, status, reason, until=until)
@@ -821,6 +792,9 @@ class Facts(MemoryNoun[Fact]):
 
     # -- as one of several kinds of memories
 
+    def _missing(self, ns: str, id: str, action: str) -> NotFound:
+        return NotFound(f"no fact {id!r} in this namespace to {action}", namespace=ns, key=id)
+
     @staticmethod
     def _shown_fields(record: Fact, now: datetime) -> dict[str, Any]:
         return {
@@ -865,8 +839,7 @@ class Facts(MemoryNoun[Fact]):
         if before is None:
             return None
         fact = version_as(Fact, before, version=0, status="active", reason="unforgotten", updated_at=core.at())
-        results = await core.apply(Expect(Fact, fact.row_key, 0), *self._changes(fact, "restore"))
-        return results.written(fact)
+        return await self._commit(None, fact, "restore")
 
     # Last: the name hides the builtin for annotations below it.
     async def list(
@@ -927,11 +900,3 @@ def _indexed(index: bool | Sequence[str]) -> list[str] | None:
     if isinstance(index, str) or not index:
         raise UsageError("index is True, False or a list of fields of the value")
     return [check_name(field, "field to index") for field in index]
-
-
-def _check_version(key: str, fact: Fact | None, expect: int | None) -> None:
-    """Raise Conflict if a caller expects another version than the current one; 0 stands for no fact."""
-    version = 0 if fact is None else fact.version
-    if expect is not None and version != version_of(expect):
-        text = f"fact {key!r} has version {version}, expected {expect}; read it again"
-        raise Conflict(text, expected=expect, actual=version, final=True)
