@@ -101,8 +101,8 @@ class Forgetting:
             await self.resume()
         root = await self._root(*named[0])
         if preview:
-            eraser = Eraser(self._core.batched())  # nobody commits this batch
-            complete = await eraser.erase(root, lambda counts: ())
+            eraser = Eraser(self._core.batched(), root)  # nobody commits this batch
+            complete = await eraser.erase(lambda counts: ())
             return Erasure(_option(root), eraser.counts, 0, preview=True, complete=complete)
         job = self._job(root, physical)
         # The Delete makes this batch count as a deletion, which succeeds on a full disk.
@@ -189,7 +189,7 @@ class Forgetting:
 
     async def _erase(self, job: Job) -> Erasure:
         root, physical = msgspec.convert(job.payload["root"], Ref), job.payload["physical"]
-        eraser, option = Eraser(self._core), _option(root)
+        eraser, option = Eraser(self._core, root), _option(root)
         # The job names what was forgotten, so it is deleted before the files are scrubbed; a scrub job, which names
         # nothing, replaces it, so that a failed scrub is done by the next forgetting.
         scrub = self._job(None, False)
@@ -205,7 +205,7 @@ class Forgetting:
             return changes
 
         # A stored job is from an earlier attempt. Nobody knows in which namespaces that one deleted something.
-        complete = await eraser.erase(root, end, everywhere=job.version > 0)
+        complete = await eraser.erase(end, everywhere=job.version > 0)
         # After the last commit, because a reader could fill the caches again with rows that are still there.
         self._core.shared.drop_cached(self._core.org)
         if physical:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -22,12 +23,19 @@ class Needles:
 
     def __init__(self) -> None:
         self.bytes: set[bytes] = set()
+        self._rows: Counter[str] = Counter()
+
+    def has_room(self, record_type: type[Record]) -> bool:
+        """Return whether more rows of this kind are needed."""
+        is_told = kind_of(record_type).says is not None
+        return is_told and self._rows[record_type.table.name] < SAMPLED_ROWS and len(self.bytes) < MAX_NEEDLES
 
     def remember(self, rows: Sequence[Record]) -> None:
-        """Keep samples from some of these rows, spread evenly among them."""
-        for row in rows[:: len(rows) // SAMPLED_ROWS + 1]:
+        """Keep a sample from each of these rows."""
+        for row in rows:
             says = kind_of(row).says
-            if says is not None and len(self.bytes) < MAX_NEEDLES:
+            if says is not None:
+                self._rows[row.table.name] += 1
                 self.bytes |= _samples(says(row))
 
 

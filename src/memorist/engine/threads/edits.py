@@ -90,7 +90,7 @@ class ThreadEdits:
         bare = _redacted(message)
         bare = _replace(bare, tokens=count(bare), counter=name)
         event = audit(self._core, "redact", "message", message.id)
-        await Eraser(self._core).erase(message_ref(message), lambda counts: [event], instead=bare)
+        await Eraser(self._core, message_ref(message), bare).erase(lambda counts: [event])
         return bare
 
     async def pin(self, thread: Thread, seq: int, pinned: bool) -> Message:
