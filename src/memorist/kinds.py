@@ -122,6 +122,11 @@ class Kind(msgspec.Struct, frozen=True):
     silent: bool = False
     """This is True if the kind is bookkeeping, so that watchers are not notified of its changes."""
 
+    @property
+    def ns_index(self) -> str | None:
+        """This is the index of the rows by namespace, or None if their key begins with the namespace."""
+        return "by_ns" if "by_ns" in self.record.table.indexes else None
+
     def label(self, record: Record) -> str:
         """Return the key of a row in the form that people see: the id of its reference, or its key columns without the
         org."""

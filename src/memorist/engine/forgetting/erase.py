@@ -28,9 +28,7 @@ from ...records import (
     AuditEvent,
     CachedEntity,
     Document,
-    Entry,
     IndexProgress,
-    Job,
     Key,
     Link,
     NamespaceStats,
@@ -43,14 +41,14 @@ from ...records import (
 from ...stores.base import Change, Delete, DeleteRange, Expect, Load, Put, Scan
 from ..core import Core, R
 from ..derive.carried import carried
-from ..index_jobs import NAMESPACE_QUEUES, index_job, reindex_changes
+from ..index_jobs import index_job, reindex_changes
 from ..removal import part_deletions
-from ..statistics import deleted_rows, recount_changes
+from ..statistics import recount_changes
 from ..threads.numbering import numbering_changes
 from ..threads.parts import released_parts
 from ..versions import tombstone
 from .guard import epochs, is_present, links_to, owned, owners, raised, value_fingerprint
-from .needles import SAMPLED_ROWS, Needles
+from .needles import Needles
 
 WITH_SOURCES = {
     name for name, kind in LINKED.items() if kind.owner == "ns" and "sources" in kind.record.__struct_fields__
@@ -97,7 +95,7 @@ class Eraser:
         self._held: set[Ref | Key] = set()
         """Things and links with a path to something that this handle may not write."""
         self._touched: set[str] = set()
-        """Namespaces whose index entries were deleted."""
+        """Namespaces of deleted things."""
         # The handle commits its companions with its next write, but here they belong to the last of several commits, so
         # that an interrupted erasure is repeated.
         self._companions = core.companions
@@ -196,8 +194,7 @@ class Eraser:
         elif ref.kind == "namespace":
             for kind in LINKED.values():
                 if kind.owner == "ns" and kind.derives and kind.ref is not None:
-                    index = "by_ns" if kind.name == "thread" else None
-                    refs += map(kind.ref, await self._scan(kind.record, ref.ns, index=index))
+                    refs += map(kind.ref, await self._scan(kind.record, ref.ns, index=kind.ns_index))
         elif ref == Ref("source", key=ref.key):
             may_write, is_named = self._core.scope.may_write, same("source", ref.key)
             documents = await self._scan(Document, where=is_named)
@@ -310,9 +307,7 @@ class Eraser:
         locks, changes = list[Change](), list[Change]()
         for ref in refs:
             changes += await self._changes(ref, locks)
-        for change in changes:
-            if isinstance(change, Delete | DeleteRange) and self.needles.has_room(change.kind):
-                self.needles.remember(await deleted_rows(self._core, change, change.kind, limit=SAMPLED_ROWS))
+        await self.needles.remember(self._core, changes)
         await self._apply(changes, locks)
 
     async def _changes(self, ref: Ref, locks: list[Change]) -> list[Change]:
@@ -322,6 +317,7 @@ class Eraser:
         ns = thread.ns if thread is not None else getattr(row, "ns", ref.ns)
         spaces = [Ref("namespace", ns)] if ns else []
         self._links |= {link.row_key: link.version for link in links}
+        self._touched |= {ns}
         changes = [*raised(self._core, ref, *spaces), self._tombstone("source", ref.fingerprint)]
         if not self._is_in_root(ref) or self._root in self._erased:
             changes += part_deletions(self._org, ns, ref)  # otherwise they are deleted with the namespace
@@ -352,7 +348,7 @@ class Eraser:
         return changes
 
     async def _under_user(self, ns: str) -> list[Change]:
-        """Return deletions of a user's data outside the namespace's rows: tasks, working memory, entities and jobs."""
+        """Return deletions of a user's data outside the namespace's rows: tasks, working memory and entities."""
         org, user = self._org, ns.removeprefix("user:")
         changes = part_deletions(org, "", Ref("user", user))
         for task in await self._scan(Task, ns, index="by_ns"):
@@ -360,8 +356,7 @@ class Eraser:
             changes += [Delete(Task, task.row_key), *part_deletions(org, "", Ref("task", key=task.task_id))]
             changes += [Delete(AuditEvent, event.row_key) for event in events]
         entities = await self._scan(CachedEntity, where=same("id", user))
-        changes += [Delete(CachedEntity, entity.row_key) for entity in entities]
-        return [*changes, *(DeleteRange(Job, (org, queue, ns)) for queue in NAMESPACE_QUEUES)]
+        return [*changes, *(Delete(CachedEntity, entity.row_key) for entity in entities)]
 
     async def _value_tombstones(self, ref: Ref, row: Any, links: Sequence[Link]) -> list[Change]:
         """Return tombstones that prevent a value from being derived again from the same sources."""
@@ -393,11 +388,11 @@ class Eraser:
         spaces = {stats.ns for stats in await self._scan(NamespaceStats)} if everywhere else self._touched
         sums = [change for ns in sorted(spaces) for change in await recount_changes(self._core, ns)]
         while len(deletions) > DELETIONS_PER_COMMIT:
-            await self._apply(deletions[:DELETIONS_PER_COMMIT])
+            await self._apply(deletions[:DELETIONS_PER_COMMIT], [])
             deletions = deletions[DELETIONS_PER_COMMIT:]
         gone = Counter(change.kind.table.name for change in deletions if isinstance(change, Delete))
         endings = end(dict(sorted((self._counts + gone).items())))
-        await self._apply([*deletions, *sums], endings=[*endings, *self._companions])
+        await self._apply([*deletions, *sums], [*endings, *self._companions])
         self._companions.clear()
 
     async def _traces(self) -> list[Delete]:
@@ -407,11 +402,10 @@ class Eraser:
             if ref.kind != NAME:  # a thread may have the same name
                 events += await self._scan(AuditEvent, ref.id, index="by_subject")
             if ref.kind in ("namespace", "thread"):
-                starts = f"{ref.id}/" if ref.ns else f"{ref.id}#"
-                inner = await self._scan(AuditEvent, index="by_subject", starts=starts)
+                inner = await self._scan(AuditEvent, index="by_subject", starts=ref.id + ("/" if ref.ns else "#"))
                 events += [event for event in inner if await self._is_within(event, ref)]
-            if ref.kind == "namespace":
-                events += await self._scan(AuditEvent, where=same("user", ref.ns.removeprefix("user:")))
+        if self._root.kind == "namespace":
+            events += await self._scan(AuditEvent, where=same("user", self._root.ns.removeprefix("user:")))
         return [Delete(AuditEvent, key) for key in dict.fromkeys(event.row_key for event in events)]
 
     async def _is_within(self, event: AuditEvent, ref: Ref) -> bool:
@@ -440,18 +434,14 @@ class Eraser:
     async def _get(self, record_type: type[R], *key: str | int) -> R | None:
         return await self._core.store.get(record_type, (self._org, *key), now=0)
 
-    async def _apply(
-        self, changes: Sequence[Change], locks: Sequence[Change] = (), endings: Sequence[Change] = ()
-    ) -> None:
-        """Commit changes and count the rows they deleted. Deletions among the locks and the endings are not counted,
-        such as that of the job of this erasure, which nobody asked to forget."""
-        results = await self._core.apply(*locks, *_once([*changes, *endings]))
+    async def _apply(self, changes: Sequence[Change], others: Sequence[Change]) -> None:
+        """Commit changes and count the rows they deleted. Deletions among the others are not counted, such as that of
+        the job of this erasure, which nobody asked to forget."""
         changes = _once(changes)
+        results = await self._core.apply(*others, *changes)
         for change in changes:
             if isinstance(change, Delete | DeleteRange):
                 self._counts[change.kind.table.name] += results.total(change)
-                if change.kind is Entry:
-                    self._touched.add(str((change.key if isinstance(change, Delete) else change.prefix)[1]))
 
 
 def _once(changes: Sequence[Change]) -> list[Change]:

@@ -104,7 +104,9 @@ class Forgetting:
             eraser = Eraser(self._core.batched(), root)  # nobody commits this batch
             complete = await eraser.erase(lambda counts: ())
             return Erasure(_option(root), eraser.counts, 0, preview=True, complete=complete)
-        job = self._job(root, physical)
+        item = f"{root.kind}:{fingerprint(root.id)}"
+        job = index_job(self._core.org, self._core.scope.own(), item, self._core.at(), FORGET_QUEUE)
+        job = msgspec.structs.replace(job, payload={"root": msgspec.to_builtins(root), "physical": physical})
         # The Delete makes this batch count as a deletion, which succeeds on a full disk.
         await self._core.apply(Delete(Job, job.row_key), Put(job))
         erasure = await self._erase(job)
@@ -179,20 +181,12 @@ class Forgetting:
             raise UsageError("pass the fact itself, (namespace, key) or 'namespace/key'")
         return Ref("fact", self._core.scope.writable(readings[0][0]), readings[0][1])
 
-    def _job(self, root: Ref | None, physical: bool) -> Job:
-        """Return the write-ahead job of an erasure. Without a root, it is a scrub job, which names nothing."""
-        at, item = self._core.at(), SCRUB_ITEM if root is None else f"{root.kind}:{fingerprint(root.id)}"
-        ns = "global" if root is None else self._core.scope.own()
-        payload = {"root": msgspec.to_builtins(root), "physical": physical}
-        job = index_job(self._core.org, ns, item, at, FORGET_QUEUE)
-        return msgspec.structs.replace(job, payload=payload)
-
     async def _erase(self, job: Job) -> Erasure:
         root, physical = msgspec.convert(job.payload["root"], Ref), job.payload["physical"]
         eraser, option = Eraser(self._core, root), _option(root)
         # The job names what was forgotten, so it is deleted before the files are scrubbed; a scrub job, which names
         # nothing, replaces it, so that a failed scrub is done by the next forgetting.
-        scrub = self._job(None, False)
+        scrub = index_job(self._core.org, "global", SCRUB_ITEM, self._core.at(), FORGET_QUEUE)
 
         def end(counts: dict[str, int]) -> list[Change]:
             # The event names only a fingerprint: it records that something was forgotten, not what.

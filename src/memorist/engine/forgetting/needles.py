@@ -8,14 +8,17 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from ...kinds import kind_of
-from ...records import Record
+from ...stores.base import Change, Delete, DeleteRange
 from ...values import encode_json
+from ..core import Core
+from ..statistics import deleted_rows
 
 LONG_TEXT_CHARACTERS = 16
 SHORT_TEXT_CHARACTERS = 8
 NEEDLE_CHARACTERS = 64
 MAX_NEEDLES = 64
 SAMPLED_ROWS = 16
+"""How many rows of each kind are sampled."""
 
 
 class Needles:
@@ -23,20 +26,16 @@ class Needles:
 
     def __init__(self) -> None:
         self.bytes: set[bytes] = set()
-        self._rows: Counter[str] = Counter()
+        self._rows: Counter[object] = Counter()
 
-    def has_room(self, record_type: type[Record]) -> bool:
-        """Return whether more rows of this kind are needed."""
-        is_told = kind_of(record_type).says is not None
-        return is_told and self._rows[record_type.table.name] < SAMPLED_ROWS and len(self.bytes) < MAX_NEEDLES
-
-    def remember(self, rows: Sequence[Record]) -> None:
-        """Keep a sample from each of these rows."""
-        for row in rows:
-            says = kind_of(row).says
-            if says is not None:
-                self._rows[row.table.name] += 1
-                self.bytes |= _samples(says(row))
+    async def remember(self, core: Core, changes: Sequence[Change]) -> None:
+        """Keep samples from some of the rows that these changes will delete."""
+        for change in [change for change in changes if isinstance(change, Delete | DeleteRange)]:
+            says, sampled = kind_of(change.kind).says, self._rows[change.kind]
+            if says is not None and sampled < SAMPLED_ROWS and len(self.bytes) < MAX_NEEDLES:
+                rows = await deleted_rows(core, change, change.kind, limit=SAMPLED_ROWS)
+                self._rows[change.kind] += len(rows)
+                self.bytes |= {needle for row in rows for needle in _samples(says(row))}
 
 
 def _samples(content: object) -> set[bytes]:
