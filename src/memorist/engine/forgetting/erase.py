@@ -11,7 +11,7 @@ registry of kinds declares which rows belong to a thing and how it is indexed (s
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -65,7 +65,7 @@ IMPLIED = "implied"
 """The relation of a link that no row stores, but that follows from other rows."""
 FOREVER = datetime.max.replace(tzinfo=UTC)
 
-End = Callable[[dict[str, int]], Sequence[Change]]
+End = Callable[[dict[str, int]], Awaitable[Sequence[Change]]]
 
 
 class Eraser:
@@ -295,9 +295,9 @@ class Eraser:
         """Delete everything that the walk reached, and return whether there was anything."""
         doomed = [ref for ref in self._seen if ref not in self._kept and ref not in self._erased]
         # Derived things are deleted before their sources, so that a repeated erasure still reaches the rest. The first
-        # message of a thread decides from where the thread is indexed again.
+        # message of a thread comes last, because it decides from where the thread is indexed again.
         doomed.reverse()
-        doomed.sort(key=lambda ref: int(ref.part) if ref.kind == "message" else 0)
+        doomed.sort(key=lambda ref: -int(ref.part) if ref.kind == "message" else 0)
         for start in range(0, len(doomed), THINGS_PER_COMMIT):
             await self._core.retry(partial(self._delete, doomed[start : start + THINGS_PER_COMMIT]))
         self._erased.update(doomed)
@@ -312,6 +312,8 @@ class Eraser:
 
     async def _changes(self, ref: Ref, locks: list[Change]) -> list[Change]:
         """Return the changes that delete a thing and raise its epoch, and add the locks that they need to `locks`."""
+        if ref.kind in ("message", "summary"):
+            locks += await epochs(self._core, ref)
         row, links = await self._row(ref), await self._links_to(ref)
         thread = await self._get(Thread, ref.key) if ref.owner.kind == "thread" else None
         ns = thread.ns if thread is not None else getattr(row, "ns", ref.ns)
@@ -321,8 +323,6 @@ class Eraser:
         changes = [*raised(self._core, ref, *spaces), self._tombstone("source", ref.fingerprint)]
         if not self._is_in_root(ref) or self._root in self._erased:
             changes += part_deletions(self._org, ns, ref)  # otherwise they are deleted with the namespace
-        if ref.kind in ("message", "summary"):
-            locks += await epochs(self._core, ref)
         if ref.kind == "thread" and thread is not None:
             # Remember its last number, so that numbers are not reused; an append meanwhile makes this retry.
             locks += numbering_changes(self._core, thread)
@@ -391,7 +391,7 @@ class Eraser:
             await self._apply(deletions[:DELETIONS_PER_COMMIT], [])
             deletions = deletions[DELETIONS_PER_COMMIT:]
         gone = Counter(change.kind.table.name for change in deletions if isinstance(change, Delete))
-        endings = end(dict(sorted((self._counts + gone).items())))
+        endings = await end(dict(sorted((self._counts + gone).items())))
         await self._apply([*deletions, *sums], [*endings, *self._companions])
         self._companions.clear()
 
@@ -437,18 +437,7 @@ class Eraser:
     async def _apply(self, changes: Sequence[Change], others: Sequence[Change]) -> None:
         """Commit changes and count the rows they deleted. Deletions among the others are not counted, such as that of
         the job of this erasure, which nobody asked to forget."""
-        changes = _once(changes)
         results = await self._core.apply(*others, *changes)
         for change in changes:
             if isinstance(change, Delete | DeleteRange):
                 self._counts[change.kind.table.name] += results.total(change)
-
-
-def _once(changes: Sequence[Change]) -> list[Change]:
-    """Return the changes without repetitions, because things deleted together name the same jobs, epochs and entries.
-    The first change of a row stays, because it moves the index of a thread back the furthest."""
-    unique: dict[object, Change] = {}
-    for change in changes:
-        row = (type(change.record), change.record.row_key) if isinstance(change, Put | Load) else change
-        unique.setdefault((type(change), getattr(change, "absent", False), row), change)
-    return list(unique.values())

@@ -102,7 +102,7 @@ class Forgetting:
         root = await self._root(*named[0])
         if preview:
             eraser = Eraser(self._core.batched(), root)  # nobody commits this batch
-            complete = await eraser.erase(lambda counts: ())
+            complete = await eraser.erase(_no_changes)
             return Erasure(_option(root), eraser.counts, 0, preview=True, complete=complete)
         item = f"{root.kind}:{fingerprint(root.id)}"
         job = index_job(self._core.org, self._core.scope.own(), item, self._core.at(), FORGET_QUEUE)
@@ -188,7 +188,7 @@ class Forgetting:
         # nothing, replaces it, so that a failed scrub is done by the next forgetting.
         scrub = index_job(self._core.org, "global", SCRUB_ITEM, self._core.at(), FORGET_QUEUE)
 
-        def end(counts: dict[str, int]) -> list[Change]:
+        async def end(counts: dict[str, int]) -> list[Change]:
             # The event names only a fingerprint: it records that something was forgotten, not what.
             detail: JsonObject = {"counts": counts, "physical": physical}
             event = audit(self._core, "forget", option, fingerprint(root.id), detail=detail)
@@ -218,3 +218,7 @@ class Forgetting:
 def _option(root: Ref) -> str:
     """Return the option of `forget` by which a caller names a root."""
     return "user" if root.kind == "namespace" else root.kind
+
+
+async def _no_changes(counts: object) -> list[Change]:
+    return []
