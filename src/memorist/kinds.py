@@ -136,7 +136,7 @@ class Kind(msgspec.Struct, frozen=True):
 def namespaced(id: str) -> Iterator[tuple[str, str]]:
     """Yield every way to split `namespace/key`, because both parts may contain slashes."""
     at = id.find("/")
-    while at >= 0:
+    while 0 <= at < len(id) - 1:
         # At any other slash the text before it may not be a valid namespace.
         with suppress(InvalidNamespace):
             yield str(Namespace.parse(id[:at])), id[at + 1 :]
@@ -172,8 +172,8 @@ def parse_refs(id: str) -> list[Ref]:
     elif mark and whole and all(map(_is_number, part.split("-", 1))) and "-" in part:
         refs.append(Ref("summary", key=whole, part=part))
     elif mark and whole and part:
-        refs += [Ref("chunk", ns, key, part) for ns, key in (("", whole), *namespaced(whole)) if key]
-    refs += [Ref("source", ns, key) for ns, key in namespaced(id) if key]
+        refs += [Ref("chunk", ns, key, part) for ns, key in (("", whole), *namespaced(whole))]
+    refs += [Ref("source", ns, key) for ns, key in namespaced(id)]
     if refs:
         return refs
     try:

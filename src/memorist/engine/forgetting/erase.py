@@ -105,7 +105,7 @@ class Eraser:
         """This is the number of deleted rows by table."""
         return dict(sorted((+self._counts).items()))
 
-    async def erase(self, end: End, *, everywhere: bool = False) -> bool:
+    async def erase(self, end: End | None = None, *, everywhere: bool = False) -> bool:
         """Delete the thing and everything derived from it.
 
         `end` returns the changes of the last commit from the number of deleted rows by table. `everywhere` recomputes
@@ -182,7 +182,7 @@ class Eraser:
         """Return what comes from a thing according to the rows themselves, without a stored link."""
         refs: list[Ref] = []
         if ref.kind == "message":
-            refs = [*await self._copies(ref), *await self._covering(ref)]
+            refs = await self._copies(ref)
         elif ref.kind == "document":
             row = await self._row(ref)
             if row is not None and row.source:
@@ -270,24 +270,18 @@ class Eraser:
             await self._core.apply(*locks, *changes)
 
     async def _copies(self, ref: Ref) -> list[Ref]:
-        """Return the copies of a message in forks of its thread."""
+        """Return the copies of a message in forks of its thread, and the summaries and compaction items that cover
+        it."""
+        seq = int(ref.part)
         forks = await self._scan(Link, "", ref.key, "thread", "", "copied")
-        holders = [fork.target_key for fork in forks if int(ref.part) <= int(fork.target_part)]
-        copies = [Ref("message", key=thread, part=ref.part) for thread in holders]
+        copies = [Ref("message", key=link.target_key, part=ref.part) for link in forks if seq <= int(link.target_part)]
         if ref in self._instead:
             self._instead |= {copy: msgspec.structs.replace(self._instead[ref], thread=copy.key) for copy in copies}
-        return copies
-
-    async def _covering(self, ref: Ref) -> list[Ref]:
-        """Return the summaries and compaction items that cover a message."""
-        summaries = await self._scan(Summary, ref.key)
+        summaries = [row for row in await self._scan(Summary, ref.key) if row.first <= seq <= row.last]
         # A provider's compaction item stands for everything before it, in a form that nobody can edit.
         is_compacted = Test(("metadata", COMPACTED_BY), "$in", [*PROVIDERS])
-        items = await self._scan(Message, ref.key, after=(int(ref.part),), where=is_compacted)
-        return [
-            *(summary_ref(row) for row in summaries if row.first <= int(ref.part) <= row.last),
-            *map(message_ref, items),
-        ]
+        items = await self._scan(Message, ref.key, after=(seq,), where=is_compacted)
+        return [*copies, *map(summary_ref, summaries), *map(message_ref, items)]
 
     # -- deleting rows
 
@@ -375,7 +369,7 @@ class Eraser:
 
     # -- the end
 
-    async def _finish(self, end: End, everywhere: bool) -> None:
+    async def _finish(self, end: End | None, everywhere: bool) -> None:
         """Delete links and traces, and recompute statistics, in the commit that ends the erasure."""
         links = await self._core.get_many(Link, [key[1:] for key in self._links if key not in self._held])
         deletions: list[Change] = []
@@ -391,7 +385,7 @@ class Eraser:
             await self._apply(deletions[:DELETIONS_PER_COMMIT], [])
             deletions = deletions[DELETIONS_PER_COMMIT:]
         gone = Counter(change.kind.table.name for change in deletions if isinstance(change, Delete))
-        endings = await end(dict(sorted((self._counts + gone).items())))
+        endings = await end(dict(sorted((self._counts + gone).items()))) if end is not None else ()
         await self._apply([*deletions, *sums], [*endings, *self._companions])
         self._companions.clear()
 
@@ -415,7 +409,7 @@ class Eraser:
             return False
         if ref.kind == "thread":
             return event.subject.rpartition("#")[0] == ref.key
-        others = [Ref("source", space, key) for space, key in namespaced(event.subject) if key and space != ref.ns]
+        others = [Ref("source", space, key) for space, key in namespaced(event.subject) if space != ref.ns]
         return not any([await is_present(self._core, other) for other in others])
 
     # -- reading and writing

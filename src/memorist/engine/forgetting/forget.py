@@ -102,7 +102,7 @@ class Forgetting:
         root = await self._root(*named[0])
         if preview:
             eraser = Eraser(self._core.batched(), root)  # nobody commits this batch
-            complete = await eraser.erase(_no_changes)
+            complete = await eraser.erase()
             return Erasure(_option(root), eraser.counts, 0, preview=True, complete=complete)
         item = f"{root.kind}:{fingerprint(root.id)}"
         job = index_job(self._core.org, self._core.scope.own(), item, self._core.at(), FORGET_QUEUE)
@@ -172,7 +172,7 @@ class Forgetting:
             value = (value.ns, value.key)
         if isinstance(value, tuple) and len(value) == 2:
             return Ref("fact", self._core.scope.writable(value[0]), check_name(value[1], "fact key"))
-        readings = [reading for reading in namespaced(value) if reading[1]] if isinstance(value, str) else []
+        readings = list(namespaced(value)) if isinstance(value, str) else []
         if not readings and isinstance(value, str) and self._core.scope.user is not None:
             readings = [(self._core.scope.own(), value.removeprefix("fact:"))]
         if len(readings) > 1:
@@ -218,7 +218,3 @@ class Forgetting:
 def _option(root: Ref) -> str:
     """Return the option of `forget` by which a caller names a root."""
     return "user" if root.kind == "namespace" else root.kind
-
-
-async def _no_changes(counts: object) -> list[Change]:
-    return []
