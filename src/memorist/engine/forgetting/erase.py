@@ -94,6 +94,8 @@ class Eraser:
         """The graph that was walked. Its nodes are things and the keys of links."""
         self._held: set[Ref | Key] = set()
         """Things and links with a path to something that this handle may not write."""
+        self._compactions: dict[str, list[Message]] = {}
+        """The compaction items of each thread with a reached message, as the last walk found them."""
         self._touched: set[str] = set()
         """Namespaces of deleted things."""
         # The handle commits its companions with its next write, but here they belong to the last of several commits, so
@@ -149,7 +151,7 @@ class Eraser:
 
     async def _walk(self) -> None:
         """Reach everything derived from the things seen so far, and record the links between them."""
-        self._held, level = set(), list(self._seen)
+        self._held, self._compactions, level = set(), {}, list(self._seen)
         while level:
             reached = dict.fromkeys([after for ref in level for after in await self._reached(ref)])
             level = [ref for ref in reached if ref not in self._seen]
@@ -280,7 +282,9 @@ class Eraser:
         summaries = [row for row in await self._scan(Summary, ref.key) if row.first <= seq <= row.last]
         # A provider's compaction item stands for everything before it, in a form that nobody can edit.
         is_compacted = Test(("metadata", COMPACTED_BY), "$in", [*PROVIDERS])
-        items = await self._scan(Message, ref.key, after=(seq,), where=is_compacted)
+        if ref.key not in self._compactions:
+            self._compactions[ref.key] = await self._scan(Message, ref.key, where=is_compacted)
+        items = [message for message in self._compactions[ref.key] if message.seq > seq]
         return [*copies, *map(summary_ref, summaries), *map(message_ref, items)]
 
     # -- deleting rows
