@@ -317,7 +317,7 @@ class Eraser:
         ns = thread.ns if thread is not None else getattr(row, "ns", ref.ns)
         spaces = [Ref("namespace", ns)] if ns else []
         self._links |= {link.row_key: link.version for link in links}
-        self._touched |= {ns}
+        self._touched.add(ns)
         changes = [*raised(self._core, ref, *spaces), self._tombstone("source", ref.fingerprint)]
         if not self._is_in_root(ref) or self._root in self._erased:
             changes += part_deletions(self._org, ns, ref)  # otherwise they are deleted with the namespace

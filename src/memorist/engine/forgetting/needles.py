@@ -31,11 +31,13 @@ class Needles:
     async def remember(self, core: Core, changes: Sequence[Change]) -> None:
         """Keep samples from some of the rows that these changes will delete."""
         for change in [change for change in changes if isinstance(change, Delete | DeleteRange)]:
-            says, sampled = kind_of(change.kind).says, self._rows[change.kind]
-            if says is not None and sampled < SAMPLED_ROWS and len(self.bytes) < MAX_NEEDLES:
-                rows = await deleted_rows(core, change, change.kind, limit=SAMPLED_ROWS)
-                self._rows[change.kind] += len(rows)
-                self.bytes |= {needle for row in rows for needle in _samples(says(row))}
+            says = kind_of(change.kind).says
+            room = min(SAMPLED_ROWS - self._rows[change.kind], MAX_NEEDLES - len(self.bytes))
+            if says is not None and room > 0:
+                for row in await deleted_rows(core, change, change.kind, limit=room):
+                    samples = _samples(says(row))
+                    self.bytes |= samples
+                    self._rows[change.kind] += bool(samples)  # texts that are too short do not count
 
 
 def _samples(content: object) -> set[bytes]:
