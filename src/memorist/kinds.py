@@ -121,6 +121,11 @@ class Kind(msgspec.Struct, frozen=True):
     silent: bool = False
     """This is True if the kind is bookkeeping, so that watchers are not notified of its changes."""
 
+    @property
+    def ns_index(self) -> str | None:
+        """This is the index of the rows by namespace, or None if their key begins with the namespace."""
+        return "by_ns" if "by_ns" in self.record.table.indexes else None
+
     def label(self, record: Record) -> str:
         """Return the key of a row in the form that people see: the id of its reference, or its key columns without the
         org."""
@@ -130,7 +135,7 @@ class Kind(msgspec.Struct, frozen=True):
 def namespaced(id: str) -> Iterator[tuple[str, str]]:
     """Yield every way to split `namespace/key`, because both parts may contain slashes."""
     at = id.find("/")
-    while at >= 0:
+    while 0 <= at < len(id) - 1:
         # At any other slash the text before it may not be a valid namespace.
         with suppress(InvalidNamespace):
             yield str(Namespace.parse(id[:at])), id[at + 1 :]
@@ -167,8 +172,8 @@ def parse_refs(id: str) -> list[Ref]:
     elif mark and whole and all(map(_is_number, part.split("-", 1))) and "-" in part:
         refs.append(Ref("summary", key=whole, part=part))
     elif mark and whole and part:
-        refs += [Ref("chunk", ns, key, part) for ns, key in (("", whole), *namespaced(whole)) if key]
-    refs += [Ref("source", ns, key) for ns, key in namespaced(id) if key]
+        refs += [Ref("chunk", ns, key, part) for ns, key in (("", whole), *namespaced(whole))]
+    refs += [Ref("source", ns, key) for ns, key in namespaced(id)]
     if refs:
         return refs
     try:

@@ -189,6 +189,44 @@ def test_a_thread_made_for_another_is_not_left_when_that_one_is_forgotten_meanwh
     assert not again and [row.id for row in _rows(store, world, Thread)] == ["bobtalk"]
 
 
+def test_the_event_of_a_redaction_does_not_name_a_thread_that_was_forgotten_meanwhile() -> None:
+    store = MemoryStore()
+    world = World(Interleaved(store), 0)
+    core, apply, again = world.core, store.apply, [True]
+
+    async def in_between(changes: Any, *, now: int) -> Any:
+        events = [change.record for change in changes if isinstance(change, Put)]
+        if again and any(isinstance(event, AuditEvent) and event.action == "redact" for event in events):
+            again.clear()
+            await Forgetting(core).forget(thread=THREADS[0])
+        return await apply(changes, now=now)
+
+    world.drive([world.bob(), Threads(core).create(NS, id=THREADS[0])])
+    world.drive([Threads(core).append(THREADS[0], world.text())])
+    core.store.apply = in_between
+    world.drive([Threads(core).redact(f"{THREADS[0]}#1")])
+    world.drive([Forgetting(core).forget(user=USER)])
+    assert not again and world.left() == []
+
+
+def test_forgetting_a_message_leaves_no_jobs_of_a_thread_that_was_forgotten_meanwhile() -> None:
+    store = MemoryStore()
+    world = World(Interleaved(store), 0)
+    core, get_many, again = world.core, store.get_many, [True]
+
+    async def in_between(record_type: Any, keys: Any, *, now: int) -> Any:
+        if again and record_type is Epoch:
+            again.clear()
+            await Forgetting(core).forget(user=USER)
+        return await get_many(record_type, keys, now=now)
+
+    world.drive([world.bob(), Threads(core).create(NS, id=THREADS[0])])
+    world.drive([Threads(core).append(THREADS[0], world.text())])
+    core.store.get_many = Interleaved._giving_way(in_between)  # type: ignore[method-assign]
+    world.drive([world.several([lambda: Forgetting(core).forget(message=f"{THREADS[0]}#1")], 1)])
+    assert not again and world.left() == []
+
+
 def _rows(store: Any, world: World, record_type: type[Any]) -> list[Any]:
     rows: list[Any] = []
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 import msgspec
 
 from ..errors import InvalidValue, NotFound
-from ..ids import digest, fingerprint
+from ..ids import digest
 from ..ports import Ttl, When, as_datetime, to_micros
 from ..records import Event, EventVersion, Ref, Tombstone
 from ..scope import Ns
@@ -17,7 +17,7 @@ from ..stores.base import Delete, Expect
 from ..values import JsonMapping, as_list, check_name, check_text
 from .audit import audit
 from .core import Bounds
-from .forgetting.guard import guard, raised
+from .forgetting.guard import guard, raised, value_fingerprint
 from .learnings import fold
 from .options import MemoryScope, checked_limit
 from .removal import part_deletions
@@ -123,7 +123,7 @@ class Events(MemoryNoun[Event]):
         async def attempt() -> Event:
             # Read first: if a source is forgotten after this line, the commit fails and the next attempt sees it.
             hold = await guard(core, event.sources)
-            marks = [("event", fingerprint(event.ns, event.id, source)) for source in event.sources]
+            marks = [("event", value_fingerprint(event, source)) for source in event.sources]
             if hold.forgotten or (core.scope.actor != "user" and any(await core.get_many(Tombstone, marks))):
                 return msgspec.structs.replace(event, status="cancelled", reason="a source of it was forgotten")
             # The id is a hash of text, day and subject, so the same statement leads to the same row.

@@ -21,14 +21,14 @@ import msgspec
 
 from ..errors import InvalidValue, NotFound
 from ..gate.passing import mask_text
-from ..ids import digest, fingerprint
+from ..ids import digest
 from ..kinds import has_lapsed, present_status
 from ..ports import When
 from ..records import Learning, Ref, Tombstone
 from ..stores.base import Change, Delete, Expect, Put
 from ..values import JsonMapping, JsonObject, as_list, check_metadata, check_name, check_text
 from .audit import audit
-from .forgetting.guard import guard, links_to, raised
+from .forgetting.guard import guard, links_to, raised, value_fingerprint
 from .gating import policy_of
 from .options import MemoryScope, check_period, checked_limit
 from .removal import part_deletions
@@ -351,7 +351,7 @@ class Learnings(MemoryNoun[Learning]):
         return any(await self._core.get_many(Tombstone, marks))
 
     def _tombstone(self, learning: Learning, source: str) -> Tombstone:
-        return tombstone(self._core, "learning", fingerprint(learning.ns, learning.id, source))
+        return tombstone(self._core, "learning", value_fingerprint(learning, source))
 
     async def _write_again(self, learning: Learning) -> None:
         """Write a deleted learning again, unless one of its sources was forgotten in the meantime."""

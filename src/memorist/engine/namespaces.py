@@ -6,23 +6,15 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from ..errors import UsageError
+from ..kinds import kind_of
 from ..records import Document, Fact, Learning, Record, StateEntry, StoredRecord, Task, Thread
 from ..scope import NAMESPACE_KINDS
 from ..values import check_prefix
 from .core import Bounds, Core
 from .options import checked_limit
 
-TABLES: tuple[tuple[type[Record], str | None], ...] = (
-    (Thread, "by_ns"),
-    (Fact, None),
-    (Document, None),
-    (Learning, None),
-    (StateEntry, None),
-    (StoredRecord, None),
-    (Task, "by_ns"),
-)
-"""The kinds stored in a namespace, each with an index that begins with the namespace (None means that the key begins
-with it)."""
+TABLES: tuple[type[Record], ...] = (Thread, Fact, Document, Learning, StateEntry, StoredRecord, Task)
+"""The kinds stored in a namespace."""
 
 
 class Namespaces:
@@ -70,18 +62,17 @@ async def _first_names(names: AsyncIterator[str], limit: int | None) -> list[str
 
 async def _in_order(core: Core, begins: str, after: str | None, reverse: bool) -> AsyncIterator[str]:
     """Merge the namespaces of all tables in order, without duplicates."""
-    heads = {table: await _next(core, *table, begins, after, reverse) for table in TABLES}
+    heads = {table: await _next(core, table, begins, after, reverse) for table in TABLES}
     while waiting := [ns for ns in heads.values() if ns is not None]:
         nearest = max(waiting) if reverse else min(waiting)
         yield nearest
         for table, ns in heads.items():
             if ns == nearest:
-                heads[table] = await _next(core, *table, begins, nearest, reverse)
+                heads[table] = await _next(core, table, begins, nearest, reverse)
 
 
-async def _next(
-    core: Core, record_type: type[Record], index: str | None, begins: str, after: str | None, reverse: bool
-) -> str | None:
+async def _next(core: Core, record_type: type[Record], begins: str, after: str | None, reverse: bool) -> str | None:
+    index = kind_of(record_type).ns_index
     bounds: Bounds = {"index": index, "limit": 1, "reverse": reverse, "starts": begins or None}
     if after is not None:
         bounds["before" if reverse else "after"] = (after,)
@@ -90,7 +81,7 @@ async def _next(
 
 
 async def _is_used(core: Core, ns: str) -> bool:
-    for kind, index in TABLES:
-        if await core.scan(kind, ns, index=index, limit=1):
+    for record_type in TABLES:
+        if await core.scan(record_type, ns, index=kind_of(record_type).ns_index, limit=1):
             return True
     return False

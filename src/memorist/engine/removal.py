@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..kinds import FINDABLE, LINKED, owned_by
 from ..records import Entry, Job, Ref
 from ..stores.base import Change, Delete, DeleteRange
-from .index_jobs import THREAD_QUEUES
+from .index_jobs import NAMESPACE_QUEUES, THREAD_QUEUES
 
 
 def part_deletions(org: str, ns: str, ref: Ref) -> list[Change]:
@@ -15,6 +15,8 @@ def part_deletions(org: str, ns: str, ref: Ref) -> list[Change]:
     """
     names = [name for name in (ref.ns, ref.key) if name]
     changes: list[Change] = [DeleteRange(table, (org, *names)) for table in owned_by(ref.kind)]
+    if ref.kind == "namespace":
+        return [*changes, *(DeleteRange(Job, (org, queue, ns)) for queue in NAMESPACE_QUEUES)]
     if not ns or not ref.key:
         return changes
     kind = LINKED.get(ref.kind)

@@ -92,10 +92,11 @@ def counted_rows(changes: Sequence[Change]) -> set[RowId]:
     return {(NamespaceStats.table.name, key[:2]) for key in keys if len(key) > 1 and key[:2] not in written}
 
 
-async def deleted_rows(core: Core, change: Delete | DeleteRange, view: type[R]) -> list[R]:
+async def deleted_rows(core: Core, change: Delete | DeleteRange, view: type[R], limit: int | None = None) -> list[R]:
     """Return the rows that a change deletes, including expired ones, with the columns of `view`."""
     if isinstance(change, DeleteRange):
-        return await core.store.scan(Scan(view, change.prefix, after=change.after, before=change.before), now=0)
+        scan = Scan(view, change.prefix, after=change.after, before=change.before, limit=limit)
+        return await core.store.scan(scan, now=0)
     row = await core.store.get(view, change.key, now=0)
     return [] if row is None else [row]
 

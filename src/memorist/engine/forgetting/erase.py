@@ -11,7 +11,7 @@ registry of kinds declares which rows belong to a thing and how it is indexed (s
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -20,8 +20,7 @@ import msgspec
 
 from ...errors import Conflict
 from ...filters import Test, same
-from ...ids import fingerprint
-from ...kinds import LINKED, kind_of, message_ref, namespaced, owned_by, parse_refs, row_of, summary_ref
+from ...kinds import LINKED, message_ref, namespaced, owned_by, parse_refs, row_of, summary_ref
 from ...messages.compactions import COMPACTED_BY, PROVIDERS
 from ...messages.message import ATTACHED, Message
 from ...ports import to_datetime
@@ -29,9 +28,7 @@ from ...records import (
     AuditEvent,
     CachedEntity,
     Document,
-    Entry,
     IndexProgress,
-    Job,
     Key,
     Link,
     NamespaceStats,
@@ -44,13 +41,14 @@ from ...records import (
 from ...stores.base import Change, Delete, DeleteRange, Expect, Load, Put, Scan
 from ..core import Core, R
 from ..derive.carried import carried
-from ..index_jobs import NAMESPACE_QUEUES, index_job, reindex_changes
+from ..index_jobs import index_job, reindex_changes
 from ..removal import part_deletions
 from ..statistics import recount_changes
 from ..threads.numbering import numbering_changes
 from ..threads.parts import released_parts
+from ..versions import tombstone
 from .guard import epochs, is_present, links_to, owned, owners, raised, value_fingerprint
-from .needles import SAMPLED_ROWS, Needles
+from .needles import Needles
 
 WITH_SOURCES = {
     name for name, kind in LINKED.items() if kind.owner == "ns" and "sources" in kind.record.__struct_fields__
@@ -61,41 +59,45 @@ DELETIONS_PER_COMMIT = 2000
 """This is an even number, so that a link's Expect and Delete are always in the same commit."""
 MAX_WALKS = 50
 """How many times to walk the graph while others keep deriving."""
+NAME = "name"
+"""The kind of a document's name without its namespace, by which a caller may have named it as a source."""
 IMPLIED = "implied"
 """The relation of a link that no row stores, but that follows from other rows."""
 FOREVER = datetime.max.replace(tzinfo=UTC)
 
-End = Callable[[dict[str, int]], Sequence[Change]]
+End = Callable[[dict[str, int]], Awaitable[Sequence[Change]]]
 
 
 class Eraser:
-    """Deletes things in one org and counts the deleted rows by table."""
+    """Deletes a thing and everything derived from it, even if the thing itself is already gone.
 
-    def __init__(self, core: Core) -> None:
+    `instead` replaces a message and its copies.
+    """
+
+    def __init__(self, core: Core, root: Ref, instead: Message | None = None) -> None:
         self._core = core.uncounted()  # `_finish` counts the entries that are left
         self._org = core.org
+        self._root = root
+        self._instead = {} if instead is None else {root: instead}
+        """The redacted messages that replace a message and its copies."""
         self.needles = Needles()
         self.tombstones: dict[Key, Tombstone] = {}
         self._counts: Counter[str] = Counter()
         # Every walk starts from everything seen so far, because the rows that connected these things are gone by then.
-        self._seen: dict[Ref, None] = {}
+        self._seen: dict[Ref, None] = {root: None}
         self._erased: set[Ref] = set()
         self._kept: dict[Ref, datetime] = {}
         """Things that stay, because they belong to others. Only data derived before these times is deleted."""
-        self._instead: dict[Ref, Message] = {}
-        """The redacted messages that replace a message and its copies."""
         self._links: dict[Key, int] = {}
-        """The links that the last walk followed, including those to erased things, each with its version."""
-        self._earlier: dict[Key, int] = {}
-        """The links that were known before the last walk."""
-        self._rewritten: dict[Key, int] = {}
-        """The links that this erasure has written since the last walk, each with the version that it must now have."""
+        """The links of these things, each with the version that it had before its target was deleted."""
         self._edges: set[tuple[Ref | Key, Ref | Key]] = set()
         """The graph that was walked. Its nodes are things and the keys of links."""
         self._held: set[Ref | Key] = set()
         """Things and links with a path to something that this handle may not write."""
+        self._compactions: dict[str, list[Message]] = {}
+        """The compaction items of each thread with a reached message, as the last walk found them."""
         self._touched: set[str] = set()
-        """Namespaces whose index entries were deleted."""
+        """Namespaces of deleted things."""
         # The handle commits its companions with its next write, but here they belong to the last of several commits, so
         # that an interrupted erasure is repeated.
         self._companions = core.companions
@@ -105,19 +107,18 @@ class Eraser:
         """This is the number of deleted rows by table."""
         return dict(sorted((+self._counts).items()))
 
-    async def erase(self, root: Ref, end: End, *, instead: Message | None = None, everywhere: bool = False) -> bool:
-        """Delete a thing and everything derived from it, even if the thing itself is already gone.
+    async def erase(self, end: End | None = None, *, everywhere: bool = False) -> bool:
+        """Delete the thing and everything derived from it.
 
-        `end` returns the changes of the last commit from the number of deleted rows by table. `instead` replaces a
-        message and its copies. `everywhere` recomputes the statistics of all namespaces, which is needed after an
-        interrupted erasure. The result is False if this handle may not delete everything that was derived.
+        `end` returns the changes of the last commit from the number of deleted rows by table. `everywhere` recomputes
+        the statistics of all namespaces, which is needed after an interrupted erasure. The result is False if this
+        handle may not delete everything that was derived.
         """
-        self._seen = dict.fromkeys(await self._meanings(root.key) if root.kind == "source" else [root])
-        if instead is not None:
-            self._instead[root] = instead
+        if self._root.kind == "source":
+            self._seen = dict.fromkeys(await self._meanings(self._root.key))
         for _ in range(MAX_WALKS):
             await self._walk()
-            if await self._delete_reached(root):
+            if await self._delete_reached():
                 continue  # others may have derived more before this deletion raised the epochs
             try:
                 await self._finish(end, everywhere)
@@ -150,8 +151,7 @@ class Eraser:
 
     async def _walk(self) -> None:
         """Reach everything derived from the things seen so far, and record the links between them."""
-        self._earlier, self._links, self._rewritten = self._links | self._rewritten, {}, {}
-        self._held, level = set(), list(self._seen)
+        self._held, self._compactions, level = set(), {}, list(self._seen)
         while level:
             reached = dict.fromkeys([after for ref in level for after in await self._reached(ref)])
             level = [ref for ref in reached if ref not in self._seen]
@@ -166,31 +166,37 @@ class Eraser:
     async def _reached(self, ref: Ref) -> list[Ref]:
         """Return the things derived from a thing."""
         reached: list[Ref] = []
-        for link in await self._links_to(ref):
-            self._follow(link, [link.target if ref.kind == "namespace" else ref])
         implied = [Link.of(self._org, ref, target, self._core.at(), IMPLIED) for target in await self._implied(ref)]
         for link in [*await self._links_from(ref), *implied]:
-            targets = await self._targets(link)
+            key, targets = link.row_key, await self._targets(link)
             if targets is None:
-                self._held.add(link.row_key)
-            reached += self._follow(link, targets or [])
-            self._edges |= {(ref, link.row_key), (link.source, link.row_key)}
+                self._held.add(key)
+            elif link.relation != IMPLIED and self._links.get(key) != link.version:
+                # Whoever derives the target again writes the link again. If this version was not known when the target
+                # was deleted, something else may have been derived from the target since.
+                self._erased.difference_update(targets)
+                self._links[key] = link.version
+            self._edges |= {(ref, key), (link.source, key), *((key, target) for target in targets or [])}
+            reached += targets or []
         return reached
 
     async def _implied(self, ref: Ref) -> list[Ref]:
         """Return what comes from a thing according to the rows themselves, without a stored link."""
         refs: list[Ref] = []
         if ref.kind == "message":
-            refs = [*await self._copies(ref), *await self._covering(ref)]
-        elif ref.kind == "document" and (row := await self._row(ref)) is not None and row.source:
-            refs = [Ref("document", ref.ns, row.source)]  # it may be named as a source by that name too
+            refs = await self._copies(ref)
+        elif ref.kind == "document":
+            row = await self._row(ref)
+            if row is not None and row.source:
+                refs.append(Ref("document", ref.ns, row.source))
+            if all(link.source_ns == ref.ns for link in await owners(self._core, "document", ref.key)):
+                refs.append(Ref(NAME, key=ref.key))
         elif self._erased:
             pass  # what is written in a namespace after its first walk is new
         elif ref.kind == "namespace":
             for kind in LINKED.values():
                 if kind.owner == "ns" and kind.derives and kind.ref is not None:
-                    index = "by_ns" if kind.name == "thread" else None
-                    refs += map(kind.ref, await self._scan(kind.record, ref.ns, index=index))
+                    refs += map(kind.ref, await self._scan(kind.record, ref.ns, index=kind.ns_index))
         elif ref == Ref("source", key=ref.key):
             may_write, is_named = self._core.scope.may_write, same("source", ref.key)
             documents = await self._scan(Document, where=is_named)
@@ -200,47 +206,25 @@ class Eraser:
                     refs += map(message_ref, await self._scan(Message, thread.id, where=is_named))
         return refs
 
-    def _follow(self, link: Link, targets: list[Ref]) -> list[Ref]:
-        """Record a link and return its targets, which are deleted again if they were derived again."""
-        key = link.row_key
-        if link.relation != IMPLIED:
-            # Whoever derives the target again writes the link again. If this version was not known when the target was
-            # deleted, something else may have been derived from the target since.
-            if self._links.get(key, self._earlier.get(key)) != link.version:
-                self._erased.difference_update(targets)
-            self._links[key] = link.version
-        self._edges |= {(key, target) for target in targets}
-        return targets
-
-    def _is_in_seen_namespace(self, ref: Ref) -> bool:
-        """Return whether the links of a thing are among those of a namespace, which are read at once."""
-        return ref.kind in WITH_SOURCES and Ref("namespace", ref.ns) in self._seen
+    def _is_in_root(self, ref: Ref) -> bool:
+        """Return whether a thing is in the forgotten namespace, whose links and rows are read and deleted at once."""
+        return ref.kind in WITH_SOURCES and self._root == Ref("namespace", ref.ns)
 
     async def _links_to(self, ref: Ref) -> list[Link]:
-        """Return the links to a thing, and to everything in a namespace."""
-        if ref in self._kept or self._is_in_seen_namespace(ref):
-            return []
+        """Return the links to a thing, or to everything in a namespace."""
         if ref.kind == "document":
             return [link for link in await owners(self._core, "document", ref.key) if link.source_ns == ref.ns]
-        if ref.kind != "namespace":
-            return await links_to(self._core, ref)
-        links = await self._scan(Link, ref.ns, index="by_target")
-        if ref not in self._erased:
-            return links
-        # What was derived there since then, by others, is not forgotten, nor are its links.
-        earlier = self._earlier
-        return [link for link in links if link.target in self._seen or earlier.get(link.row_key) == link.version]
+        if ref.kind == "namespace":
+            return await self._scan(Link, ref.ns, index="by_target")
+        return await links_to(self._core, ref)
 
     async def _links_from(self, ref: Ref) -> list[Link]:
         """Return the links that begin at a thing or at its parts."""
-        if self._is_in_seen_namespace(ref):
+        if self._is_in_root(ref):
             return []
         if ref.part and ref.kind != "source":  # a message or a summary
             return await self._scan(Link, "", ref.key, ref.kind, ref.part)
         links = await self._scan(Link, *((ref.ns,) if ref.kind == "namespace" else (ref.ns, ref.key)))
-        if ref.kind == "document":
-            others = [link for link in await owners(self._core, "document", ref.key) if link.source_ns != ref.ns]
-            links += [] if others else await self._scan(Link, "", ref.key)
         if ref.kind == "source":
             links = [link for link in links if link.source_part == ref.part and link.relation != "owns"]
         elif ref.key and ref.ns:
@@ -288,64 +272,62 @@ class Eraser:
             await self._core.apply(*locks, *changes)
 
     async def _copies(self, ref: Ref) -> list[Ref]:
-        """Return the copies of a message in forks of its thread."""
+        """Return the copies of a message in forks of its thread, and the summaries and compaction items that cover
+        it."""
+        seq = int(ref.part)
         forks = await self._scan(Link, "", ref.key, "thread", "", "copied")
-        holders = [fork.target_key for fork in forks if int(ref.part) <= int(fork.target_part)]
-        copies = [Ref("message", key=thread, part=ref.part) for thread in holders]
+        copies = [Ref("message", key=link.target_key, part=ref.part) for link in forks if seq <= int(link.target_part)]
         if ref in self._instead:
             self._instead |= {copy: msgspec.structs.replace(self._instead[ref], thread=copy.key) for copy in copies}
-        return copies
-
-    async def _covering(self, ref: Ref) -> list[Ref]:
-        """Return the summaries and compaction items that cover a message."""
-        summaries = await self._scan(Summary, ref.key)
+        summaries = [row for row in await self._scan(Summary, ref.key) if row.first <= seq <= row.last]
         # A provider's compaction item stands for everything before it, in a form that nobody can edit.
         is_compacted = Test(("metadata", COMPACTED_BY), "$in", [*PROVIDERS])
-        items = await self._scan(Message, ref.key, after=(int(ref.part),), where=is_compacted)
-        return [
-            *(summary_ref(row) for row in summaries if row.first <= int(ref.part) <= row.last),
-            *map(message_ref, items),
-        ]
+        if ref.key not in self._compactions:
+            self._compactions[ref.key] = await self._scan(Message, ref.key, where=is_compacted)
+        items = [message for message in self._compactions[ref.key] if message.seq > seq]
+        return [*copies, *map(summary_ref, summaries), *map(message_ref, items)]
 
     # -- deleting rows
 
-    async def _delete_reached(self, root: Ref) -> bool:
+    async def _delete_reached(self) -> bool:
         """Delete everything that the walk reached, and return whether there was anything."""
         doomed = [ref for ref in self._seen if ref not in self._kept and ref not in self._erased]
         # Derived things are deleted before their sources, so that a repeated erasure still reaches the rest. The first
-        # message of a thread decides from where the thread is indexed again.
+        # message of a thread comes last, because it decides from where the thread is indexed again.
         doomed.reverse()
-        doomed.sort(key=lambda ref: int(ref.part) if ref.kind == "message" else 0)
+        doomed.sort(key=lambda ref: -int(ref.part) if ref.kind == "message" else 0)
         for start in range(0, len(doomed), THINGS_PER_COMMIT):
-            await self._core.retry(partial(self._delete, doomed[start : start + THINGS_PER_COMMIT], root))
+            await self._core.retry(partial(self._delete, doomed[start : start + THINGS_PER_COMMIT]))
         self._erased.update(doomed)
         return bool(doomed)
 
-    async def _delete(self, refs: Sequence[Ref], root: Ref) -> None:
+    async def _delete(self, refs: Sequence[Ref]) -> None:
         locks, changes = list[Change](), list[Change]()
         for ref in refs:
-            changes += await self._changes(ref, root, locks)
+            changes += await self._changes(ref, locks)
+        await self.needles.remember(self._core, changes)
         await self._apply(changes, locks)
 
-    async def _changes(self, ref: Ref, root: Ref, locks: list[Change]) -> list[Change]:
+    async def _changes(self, ref: Ref, locks: list[Change]) -> list[Change]:
         """Return the changes that delete a thing and raise its epoch, and add the locks that they need to `locks`."""
-        row = await self._row(ref)
-        thread = await self._get(Thread, ref.key) if ref.owner.kind == "thread" else None
-        ns = thread.ns if thread is not None else getattr(row, "ns", ref.ns)
-        rows = await self._samples(ref.kind, *(name for name in (ref.ns, ref.key) if name))
-        rows += [row] if row is not None else []
-        self.needles.remember(rows)
-        spaces = [Ref("namespace", ns)] if ns else []
-        changes = [*raised(self._core, ref, *spaces), self._tombstone("source", ref.fingerprint)]
-        if not self._is_in_seen_namespace(ref) or self._erased.issuperset(spaces):
-            changes += part_deletions(self._org, ns, ref)  # otherwise they are deleted with the namespace
         if ref.kind in ("message", "summary"):
             locks += await epochs(self._core, ref)
+        row, links = await self._row(ref), await self._links_to(ref)
+        thread = await self._get(Thread, ref.key) if ref.owner.kind == "thread" else None
+        ns = thread.ns if thread is not None else getattr(row, "ns", ref.ns)
+        spaces = [Ref("namespace", ns)] if ns else []
+        self._links |= {link.row_key: link.version for link in links}
+        self._touched.add(ns)
+        changes = [*raised(self._core, ref, *spaces), self._tombstone("source", ref.fingerprint)]
+        if not self._is_in_root(ref) or self._root in self._erased:
+            changes += part_deletions(self._org, ns, ref)  # otherwise they are deleted with the namespace
         if ref.kind == "thread" and thread is not None:
             # Remember its last number, so that numbers are not reused; an append meanwhile makes this retry.
             locks += numbering_changes(self._core, thread)
             # If this run is interrupted, the next one finds what was derived from the thread by this link.
-            changes.append(self._owned(ns, "thread", ref.key))
+            link = owned(self._core, ns, "thread", ref.key).record
+            self._links.setdefault(link.row_key, 1)
+            changes.append(Put(link, absent=True))
         elif thread is not None:
             # The archiver folds the thread again, and one that is running fails.
             changes.append(Put(index_job(self._org, ns, f"thread:{ref.key}", to_datetime(0), "archive")))
@@ -353,103 +335,75 @@ class Eraser:
                 progress = await self._get(IndexProgress, ref.key)
                 changes += reindex_changes(thread, int(ref.part), progress, self._core.at())
                 changes += await released_parts(self._core, thread, [row] if row is not None else [])
-        elif ref.kind == "document":
-            changes += await self._names(ref)
         elif ref.kind == "namespace":
             changes += await self._under_user(ns)
-        elif ref.kind in WITH_SOURCES and root in (ref, *spaces):
+        elif ref.kind in WITH_SOURCES and self._root in (ref, *spaces):
             # The caller named it or its user, so the sources that are left must not bring it back.
-            changes += await self._value_tombstones(ref, rows)
+            changes += await self._value_tombstones(ref, row, links)
         if row is not None:
             instead = self._instead.get(ref)
             changes.append(Delete(type(row), row.row_key) if instead is None else Load(instead))
         return changes
 
-    async def _samples(self, owner: str, *names: str) -> list[Any]:
-        """Return the rows with content that belong to a thing: all versions of a fact, or some rows of other things."""
-        tables = [table for table in owned_by(owner) if kind_of(table).says is not None]
-        limit = None if owner in WITH_SOURCES else SAMPLED_ROWS
-        return [row for table in tables for row in await self._scan(table, *names, limit=limit)]
-
-    async def _names(self, ref: Ref) -> list[Change]:
-        """Return changes that forget a document's bare name, unless a document in another namespace has it too."""
-        bare = Ref("document", key=ref.key)
-        changes: list[Change] = [*raised(self._core, bare), self._owned(ref.ns, "document", ref.key)]
-        for ns in {link.source_ns for link in await owners(self._core, "document", ref.key)} - {ref.ns}:
-            is_there = await self._get(Document, ns, ref.key) is not None
-            if is_there or await self._scan(Document, ns, where=same("source", ref.key), limit=1):
-                return changes
-        return [*changes, self._tombstone("source", bare.fingerprint)]
-
-    def _owned(self, ns: str, kind: str, key: str) -> Change:
-        """Return the link from a namespace to a thing that is being deleted."""
-        change = owned(self._core, ns, kind, key)
-        # The next walk must not take the version that is written here for that of somebody else.
-        self._rewritten[change.record.row_key] = self._links.get(change.record.row_key, 0) + 1
-        return change
-
     async def _under_user(self, ns: str) -> list[Change]:
-        """Return deletions of a user's data outside the namespace's rows: tasks, working memory, entities and jobs."""
+        """Return deletions of a user's data outside the namespace's rows: tasks, working memory and entities."""
         org, user = self._org, ns.removeprefix("user:")
-        rows = await self._samples("user", user)
         changes = part_deletions(org, "", Ref("user", user))
         for task in await self._scan(Task, ns, index="by_ns"):
-            rows += (await self._samples("task", task.task_id))[:1]
             events = await self._scan(AuditEvent, task.task_id, index="by_subject")
             changes += [Delete(Task, task.row_key), *part_deletions(org, "", Ref("task", key=task.task_id))]
             changes += [Delete(AuditEvent, event.row_key) for event in events]
         entities = await self._scan(CachedEntity, where=same("id", user))
-        self.needles.remember([*rows, *entities])
-        changes += [Delete(CachedEntity, entity.row_key) for entity in entities]
-        return [*changes, *(DeleteRange(Job, (org, queue, ns)) for queue in NAMESPACE_QUEUES)]
+        return [*changes, *(Delete(CachedEntity, entity.row_key) for entity in entities)]
 
-    async def _value_tombstones(self, ref: Ref, rows: Sequence[Any]) -> list[Change]:
+    async def _value_tombstones(self, ref: Ref, row: Any, links: Sequence[Link]) -> list[Change]:
         """Return tombstones that prevent a value from being derived again from the same sources."""
-        links = await links_to(self._core, ref)
+        rows: list[Any] = [] if row is None else [row]
+        for table in owned_by(ref.kind):
+            rows += await self._scan(table, ref.ns, ref.key)
         sources = {*(source for row in rows for source in row.sources), *(link.source.id for link in links)}
-        if ref.kind == "fact":
-            marks = {value_fingerprint(row, source) for row in rows for source in sources}
-        else:
-            marks = {fingerprint(ref.ns, ref.key, source) for source in sources}
+        marks = {value_fingerprint(row, source) for row in rows for source in sources}
         return [self._tombstone(ref.kind, mark) for mark in sorted(marks)]
 
     def _tombstone(self, kind: str, mark: str) -> Change:
         """Return the change that marks a value or a source as forgotten. The time is the same throughout an erasure."""
-        actor, at = self._core.scope.actor, self._core.at()
-        stone = Tombstone(org=self._org, kind=kind, fingerprint=mark, actor=actor, created_at=at)
+        stone = tombstone(self._core, kind, mark)
         # A `Put` would keep the time when it was first forgotten, and who derives from it since then would not notice.
         return Load(self.tombstones.setdefault(stone.row_key, stone))
 
     # -- the end
 
-    async def _finish(self, end: End, everywhere: bool) -> None:
+    async def _finish(self, end: End | None, everywhere: bool) -> None:
         """Delete links and traces, and recompute statistics, in the commit that ends the erasure."""
-        # If somebody derived a target again since its links were read, the commit fails, and the graph is walked again.
-        links = [(key, version) for key, version in self._links.items() if key not in self._held]
-        deletions = [change for key, version in links for change in (Expect(Link, key, version), Delete(Link, key))]
+        links = await self._core.get_many(Link, [key[1:] for key in self._links if key not in self._held])
+        deletions: list[Change] = []
+        for link in links:
+            # One that was written again since belongs to newer data. If it is written from now on, the commit fails.
+            if link is not None and link.version == self._links[link.row_key]:
+                deletions += [Expect(Link, link.row_key, link.version), Delete(Link, link.row_key)]
         deletions += await self._traces()
         # Recall statistics name speakers and standing items.
         spaces = {stats.ns for stats in await self._scan(NamespaceStats)} if everywhere else self._touched
         sums = [change for ns in sorted(spaces) for change in await recount_changes(self._core, ns)]
         while len(deletions) > DELETIONS_PER_COMMIT:
-            await self._apply(deletions[:DELETIONS_PER_COMMIT])
+            await self._apply(deletions[:DELETIONS_PER_COMMIT], [])
             deletions = deletions[DELETIONS_PER_COMMIT:]
         gone = Counter(change.kind.table.name for change in deletions if isinstance(change, Delete))
-        endings = end(dict(sorted((self._counts + gone).items())))
-        await self._apply([*deletions, *sums], endings=[*endings, *self._companions])
+        endings = await end(dict(sorted((self._counts + gone).items()))) if end is not None else ()
+        await self._apply([*deletions, *sums], [*endings, *self._companions])
         self._companions.clear()
 
     async def _traces(self) -> list[Delete]:
         """Return deletions of the audit events about deleted things, because these events contain the things' names."""
         events: list[AuditEvent] = []
         for ref in [ref for ref in self._seen if ref not in self._kept and ref not in self._instead]:
-            events += await self._scan(AuditEvent, ref.id, index="by_subject")
+            if ref.kind != NAME:  # a thread may have the same name
+                events += await self._scan(AuditEvent, ref.id, index="by_subject")
             if ref.kind in ("namespace", "thread"):
-                starts = f"{ref.ns}/" if ref.ns else f"{ref.key}#"
-                inner = await self._scan(AuditEvent, index="by_subject", starts=starts)
+                inner = await self._scan(AuditEvent, index="by_subject", starts=ref.id + ("/" if ref.ns else "#"))
                 events += [event for event in inner if await self._is_within(event, ref)]
-            if ref.kind == "namespace":
-                events += await self._scan(AuditEvent, where=same("user", ref.ns.removeprefix("user:")))
+        if self._root.kind == "namespace":
+            events += await self._scan(AuditEvent, where=same("user", self._root.ns.removeprefix("user:")))
         return [Delete(AuditEvent, key) for key in dict.fromkeys(event.row_key for event in events)]
 
     async def _is_within(self, event: AuditEvent, ref: Ref) -> bool:
@@ -459,7 +413,7 @@ class Eraser:
             return False
         if ref.kind == "thread":
             return event.subject.rpartition("#")[0] == ref.key
-        others = [Ref("source", space, key) for space, key in namespaced(event.subject) if key and space != ref.ns]
+        others = [Ref("source", space, key) for space, key in namespaced(event.subject) if space != ref.ns]
         return not any([await is_present(self._core, other) for other in others])
 
     # -- reading and writing
@@ -478,25 +432,10 @@ class Eraser:
     async def _get(self, record_type: type[R], *key: str | int) -> R | None:
         return await self._core.store.get(record_type, (self._org, *key), now=0)
 
-    async def _apply(
-        self, changes: Sequence[Change], locks: Sequence[Change] = (), endings: Sequence[Change] = ()
-    ) -> None:
-        """Commit changes and count the rows they deleted. Deletions among the locks and the endings are not counted,
-        such as that of the job of this erasure, which nobody asked to forget."""
-        results = await self._core.apply(*locks, *_once([*changes, *endings]))
-        changes = _once(changes)
+    async def _apply(self, changes: Sequence[Change], others: Sequence[Change]) -> None:
+        """Commit changes and count the rows they deleted. Deletions among the others are not counted, such as that of
+        the job of this erasure, which nobody asked to forget."""
+        results = await self._core.apply(*others, *changes)
         for change in changes:
             if isinstance(change, Delete | DeleteRange):
                 self._counts[change.kind.table.name] += results.total(change)
-                if change.kind is Entry:
-                    self._touched.add(str((change.key if isinstance(change, Delete) else change.prefix)[1]))
-
-
-def _once(changes: Sequence[Change]) -> list[Change]:
-    """Return the changes without repetitions, because things deleted together name the same jobs, epochs and entries.
-    The first change of a row stays, because it moves the index of a thread back the furthest."""
-    unique: dict[object, Change] = {}
-    for change in changes:
-        row = (type(change.record), change.record.row_key) if isinstance(change, Put | Load) else change
-        unique.setdefault((type(change), getattr(change, "absent", False), row), change)
-    return list(unique.values())

@@ -101,12 +101,14 @@ class Forgetting:
         # Before `resume`, because a thread that an interrupted erasure had begun to delete is not found afterwards.
         root = await self._root(*named[0])
         if preview:
-            eraser = Eraser(self._core.batched())  # nobody commits this batch
-            complete = await eraser.erase(root, lambda counts: ())
+            eraser = Eraser(self._core.batched(), root)  # nobody commits this batch
+            complete = await eraser.erase()
             keys = [] if encryption is None else encryption.key_ids(self._core.org, root.ns)
             return Erasure(_option(root), eraser.counts, 0, preview=True, shredded=keys, complete=complete)
         resumed = await self._resume()
-        job = self._job(root, physical)
+        item = f"{root.kind}:{fingerprint(root.id)}"
+        job = index_job(self._core.org, self._core.scope.own(), item, self._core.at(), FORGET_QUEUE)
+        job = msgspec.structs.replace(job, payload={"root": msgspec.to_builtins(root), "physical": physical})
         # The Delete makes this batch count as a deletion, which succeeds on a full disk.
         await self._core.apply(Delete(Job, job.row_key), Put(job))
         erasure = await self._erase(job)
@@ -177,7 +179,7 @@ class Forgetting:
             value = (value.ns, value.key)
         if isinstance(value, tuple) and len(value) == 2:
             return Ref("fact", self._core.scope.writable(value[0]), check_name(value[1], "fact key"))
-        readings = [reading for reading in namespaced(value) if reading[1]] if isinstance(value, str) else []
+        readings = list(namespaced(value)) if isinstance(value, str) else []
         if not readings and isinstance(value, str) and self._core.scope.user is not None:
             readings = [(self._core.scope.own(), value.removeprefix("fact:"))]
         if len(readings) > 1:
@@ -186,22 +188,14 @@ class Forgetting:
             raise UsageError("pass the fact itself, (namespace, key) or 'namespace/key'")
         return Ref("fact", self._core.scope.writable(readings[0][0]), readings[0][1])
 
-    def _job(self, root: Ref | None, physical: bool) -> Job:
-        """Return the write-ahead job of an erasure. Without a root, it is a scrub job, which names nothing."""
-        at, item = self._core.at(), SCRUB_ITEM if root is None else f"{root.kind}:{fingerprint(root.id)}"
-        ns = "global" if root is None else self._core.scope.own()
-        payload = {"root": msgspec.to_builtins(root), "physical": physical}
-        job = index_job(self._core.org, ns, item, at, FORGET_QUEUE)
-        return msgspec.structs.replace(job, payload=payload)
-
     async def _erase(self, job: Job) -> Erasure:
         root, physical = msgspec.convert(job.payload["root"], Ref), job.payload["physical"]
-        eraser, option = Eraser(self._core), _option(root)
+        eraser, option = Eraser(self._core, root), _option(root)
         # The job names what was forgotten, so it is deleted before the files are scrubbed; a scrub job, which names
         # nothing, replaces it, so that a failed scrub is done by the next forgetting.
-        scrub = self._job(None, False)
+        scrub = index_job(self._core.org, "global", SCRUB_ITEM, self._core.at(), FORGET_QUEUE)
 
-        def end(counts: dict[str, int]) -> list[Change]:
+        async def end(counts: dict[str, int]) -> list[Change]:
             # The event names only a fingerprint: it records that something was forgotten, not what.
             detail: JsonObject = {"counts": counts, "physical": physical}
             event = audit(self._core, "forget", option, fingerprint(root.id), detail=detail)
@@ -212,7 +206,7 @@ class Forgetting:
             return changes
 
         # A stored job is from an earlier attempt. Nobody knows in which namespaces that one deleted something.
-        complete = await eraser.erase(root, end, everywhere=job.version > 0)
+        complete = await eraser.erase(end, everywhere=job.version > 0)
         # After the last commit, because a reader could fill the caches again with rows that are still there.
         self._core.shared.drop_cached(self._core.org)
         if physical:

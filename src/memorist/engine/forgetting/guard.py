@@ -13,13 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from typing import Any
 
 import msgspec
 
 from ...errors import Conflict
-from ...ids import digest
+from ...ids import digest, fingerprint
 from ...kinds import LINKED, parse_refs, reference, thread_ref
-from ...records import Document, Epoch, Fact, Link, Record, Ref, Thread, Tombstone
+from ...records import Document, Epoch, Fact, FactVersion, Link, Record, Ref, Thread, Tombstone
 from ...stores.base import Change, Expect, Put, refused_row
 from ...values import fingerprint_json
 from ..core import Core
@@ -118,9 +119,11 @@ async def sources_of(core: Core, record: Record) -> list[str]:
     return list(dict.fromkeys([*getattr(record, "sources", ()), *(link.source.id for link in links)]))
 
 
-def value_fingerprint(fact: Fact, source: str | None) -> str:
-    """Return the fingerprint of a fact's value from one source, or from none."""
-    return digest(fingerprint_json([fact.ns, fact.key, fact.value, source]))
+def value_fingerprint(memory: Any, source: str | None) -> str:
+    """Return the fingerprint of a memory from one source, or from none. Only facts may change their value."""
+    if isinstance(memory, Fact | FactVersion):
+        return digest(fingerprint_json([memory.ns, memory.key, memory.value, source]))
+    return fingerprint(memory.ns, memory.id, source or "")
 
 
 async def is_present(core: Core, ref: Ref) -> bool:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from ...kinds import kind_of
-from ...records import Record
+from ...stores.base import Change, Delete, DeleteRange
 from ...values import encode_json
+from ..core import Core
+from ..statistics import deleted_rows
 
 LONG_TEXT_CHARACTERS = 16
 SHORT_TEXT_CHARACTERS = 8
 NEEDLE_CHARACTERS = 64
 MAX_NEEDLES = 64
 SAMPLED_ROWS = 16
+"""How many rows of each kind are sampled."""
 
 
 class Needles:
@@ -22,13 +26,18 @@ class Needles:
 
     def __init__(self) -> None:
         self.bytes: set[bytes] = set()
+        self._rows: Counter[object] = Counter()
 
-    def remember(self, rows: Sequence[Record]) -> None:
-        """Keep samples from some of these rows, spread evenly among them."""
-        for row in rows[:: len(rows) // SAMPLED_ROWS + 1]:
-            says = kind_of(row).says
-            if says is not None and len(self.bytes) < MAX_NEEDLES:
-                self.bytes |= _samples(says(row))
+    async def remember(self, core: Core, changes: Sequence[Change]) -> None:
+        """Keep samples from some of the rows that these changes will delete."""
+        for change in [change for change in changes if isinstance(change, Delete | DeleteRange)]:
+            says = kind_of(change.kind).says
+            room = min(SAMPLED_ROWS - self._rows[change.kind], MAX_NEEDLES - len(self.bytes))
+            if says is not None and room > 0:
+                for row in await deleted_rows(core, change, change.kind, limit=room):
+                    samples = _samples(says(row))
+                    self.bytes |= samples
+                    self._rows[change.kind] += bool(samples)  # texts that are too short do not count
 
 
 def _samples(content: object) -> set[bytes]:

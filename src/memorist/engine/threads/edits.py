@@ -90,7 +90,13 @@ class ThreadEdits:
         bare = _redact_message(message)
         bare = _replace(bare, tokens=count(bare), counter=name)
         event = audit(self._core, "redact", "message", message.id)
-        await Eraser(self._core).erase(message_ref(message), lambda counts: [event], instead=bare)
+
+        async def end(counts: object) -> list[Change]:
+            # The thread may be forgotten meanwhile, and the event must not name it then.
+            guards = await epochs(self._core, thread_ref(thread.id))
+            return [] if await self._core.get(Thread, thread.id) is None else [*guards, event]
+
+        await Eraser(self._core, message_ref(message), bare).erase(end)
         return bare
 
     async def pin(self, thread: Thread, seq: int, pinned: bool) -> Message:
