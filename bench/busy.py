@@ -70,8 +70,8 @@ def fill(memory: Memory, messages: int) -> None:
     for namespace, thread in (("user:ada", "talk"), ("user:bob", "log")):
         memory.threads.create(namespace, id=thread)
         for start in range(0, messages, 500):
-            said = [{"role": "user", "content": f"Row {n}: the pear tree bore {n % 31} pears."} for n in range(500)]
-            memory.threads.append(thread, *said[: messages - start])
+            batch = [{"role": "user", "content": f"Row {n}: the pear tree bore {n % 31} pears."} for n in range(500)]
+            memory.threads.append(thread, *batch[: messages - start])
         memory.recall("pears", namespaces=namespace, top_k=1)
 
 

@@ -31,14 +31,14 @@ def filled(memory: Memory, messages: int) -> None:
     """Write and index messages, tagged by their number."""
     for start in range(0, messages, BATCH):
         thread = memory.threads.create("user:ada").id
-        said = [
+        batch = [
             {
                 "role": "user", "content": f"The {fruit(n)} of row r{n % 97} filled b{n % 31} baskets.",
                 "metadata": {f"in{share}": n % share == 0 for share in SHARES},
             }
             for n in range(start, min(start + BATCH, messages))
         ]  # fmt: skip
-        memory.threads.append(thread, *said)
+        memory.threads.append(thread, *batch)
         memory.recall("nothing", namespaces="user:ada", top_k=1)  # which indexes them
 
 
@@ -76,9 +76,9 @@ def main() -> None:
                     read.clear()
                     began = time.perf_counter()
                     where = {f"in{share}": True}
-                    found = memory.recall(f"{fruit(number)} r{number}", namespaces="user:ada", where=where)
+                    hits_found = memory.recall(f"{fruit(number)} r{number}", namespaces="user:ada", where=where)
                     took[share].append(time.perf_counter() - began)
-                    hits[share], rows[share] = len(found), sum(read)
+                    hits[share], rows[share] = len(hits_found), sum(read)
             for share in SHARES:
                 middle = statistics.median(took[share]) * 1e3
                 print(

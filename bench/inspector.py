@@ -50,8 +50,8 @@ def long_thread(path: Path) -> str:
     with Memory(str(path), worker=False, durability="normal", extract=None) as memory:
         thread = memory.threads.create("user:ada", title="Long").id
         for start in range(0, MESSAGES, 1000):
-            said = ({"role": "user", "content": f"Note {n}: ward {n % 5}."} for n in range(start, start + 1000))
-            memory.threads.append(thread, *said)
+            batch = ({"role": "user", "content": f"Note {n}: ward {n % 5}."} for n in range(start, start + 1000))
+            memory.threads.append(thread, *batch)
     return thread
 
 
@@ -62,8 +62,8 @@ def measured(window: Window, thread: str) -> tuple[list[float], list[float]]:
         window.go("#/users")
         rows.append(window.page.evaluate(FIRST_ROW, f"#/thread?id={thread}&at={1 + n * 14_000}"))
     for n in range(7):
-        asked = f"thread={thread}&recall=off&policy=window&input=number+{n}"
-        drawn.append(window.page.evaluate(DRAWN, f"#/context?{asked}"))
+        query = f"thread={thread}&recall=off&policy=window&input=number+{n}"
+        drawn.append(window.page.evaluate(DRAWN, f"#/context?{query}"))
     return rows, drawn
 
 

@@ -49,9 +49,9 @@ def corpus(size: int) -> dict[str, str]:
     rng = random.Random(7)
     noise = "".join(chr(rng.choice([rng.randrange(32, 127), rng.randrange(0x3040, 0x9FFF)])) for _ in range(size))
     words = " ".join("".join(rng.choices("abcdefghijklmno", k=6)) for _ in range(size // 7))
-    made = {repr(run): (run * (size // len(run) + 1))[:size] for run in RUNS}
+    repeated = {repr(run): (run * (size // len(run) + 1))[:size] for run in RUNS}
     return {
-        **made,
+        **repeated,
         "noise": noise,
         "random words": words,
         "base64": base64.b64encode(rng.randbytes(size)).decode()[:size],
@@ -60,12 +60,12 @@ def corpus(size: int) -> dict[str, str]:
 
 def milliseconds(work: Callable[[str], Any], text: str) -> float:
     """The better of two runs, so that a first import or a cold cache is not counted."""
-    found = []
+    times = []
     for _ in range(2):
         start = process_time()
         work(text)
-        found.append(1000 * (process_time() - start))
-    return min(found)
+        times.append(1000 * (process_time() - start))
+    return min(times)
 
 
 def main() -> int:

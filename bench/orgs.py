@@ -79,22 +79,22 @@ def main() -> None:
     parser.add_argument("--orgs", type=int, default=1_000_000)
     parser.add_argument("--store", choices=["redis", "cluster", "postgres"], default="redis")
     options = parser.parse_args()
-    made = {"redis": redis_with, "cluster": cluster_with, "postgres": postgres_with}
-    store, server = made[options.store](options.orgs)
+    openers = {"redis": redis_with, "cluster": cluster_with, "postgres": postgres_with}
+    store, server = openers[options.store](options.orgs)
     try:
         run_blocking(store.open())
         now = int(time.time() * 1e6)
         began = time.perf_counter()
         run_blocking(store.claim("index", owner="w", now=now, lease=60_000_000, limit=20))
         first = time.perf_counter() - began
-        looks, longest, swept = sweep(store, now)
+        looks, longest, sweep_seconds = sweep(store, now)
         for number in range(BUSY):
             run_blocking(store.apply([Put(job(f"busy{number}"))], now=now))
         now = int(time.time() * 1e6)
         began = time.perf_counter()
-        found = run_blocking(store.claim("index", owner="w", now=now, lease=60_000_000, limit=20))
+        jobs = run_blocking(store.claim("index", owner="w", now=now, lease=60_000_000, limit=20))
         took = time.perf_counter() - began
-        assert len({one.org for one in found}) == BUSY
+        assert len({job.org for job in jobs}) == BUSY
         before, began = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
         for _ in range(POLLS):
             run_blocking(store.claim("index", owner="w", now=now, lease=60_000_000, limit=20))
@@ -103,7 +103,7 @@ def main() -> None:
         print(f"{options.store}: {options.orgs} orgs, {BUSY} with jobs")
         print(f"  first look of a new server {first:.3f} s, ten orgs found in {took * 1e3:.1f} ms")
         if looks:
-            print(f"  once a day, over all orgs: {swept:.1f} s in {looks} looks, the longest {longest:.3f} s")
+            print(f"  once a day, over all orgs: {sweep_seconds:.1f} s in {looks} looks, the longest {longest:.3f} s")
         share = cpu / 0.2 * 100
         print(
             f"  an idle poll {wall / POLLS * 1e3:.2f} ms, {cpu * 1e3:.2f} ms of CPU: {share:.2f} % at 5 polls a second"

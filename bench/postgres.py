@@ -215,14 +215,14 @@ def main() -> int:
     connection.execute("ANALYZE", prepare=False)
 
     # Reads first: both sides then read threads of the same 20,000.
-    mine, floor, single = ours(store, "ours"), bare(connection, "bare"), bare_at_once(connection, "ours")
+    operations, floor, single = ours(store, "ours"), bare(connection, "bare"), bare_at_once(connection, "ours")
     lines = [
         "| | ours µs | bare, in a transaction µs | × | bare, one round trip µs | × | limit |",
         "|---|---|---|---|---|---|---|",
     ]
     short = []
     for name in ("last 20", "get a fact", "append", "append with a key"):
-        took = measured([mine[name], floor[name], single[name]], args.rounds)
+        took = measured([operations[name], floor[name], single[name]], args.rounds)
         alone = f"{took[2]:.0f} | {took[0] / took[2]:.2f}"
         worst = took[0] / min(took[1:])
         if worst > LIMITS[name]:
@@ -231,8 +231,8 @@ def main() -> int:
     for name, micros in awaited(url, max(2, args.rounds // 4)).items():
         lines.append(f"| {name}, awaited | {micros:.0f} | | | | | |")
     before = store.round_trips
-    mine["append with a key"]()
-    mine["last 20"]()
+    operations["append with a key"]()
+    operations["last 20"]()
     lines += ["", f"Round trips of one keyed append and one read: {store.round_trips - before}."]
     run_blocking(store.close())
     version = connection.execute("SHOW server_version", prepare=False).fetchone()

@@ -52,9 +52,9 @@ def timed(step: Step) -> float:
     """The median time of a step, in microseconds."""
     times = []
     for number in range(STEPS):
-        made = item(number)
+        entry = item(number)
         start = time.perf_counter()
-        step(number, made)
+        step(number, entry)
         times.append(time.perf_counter() - start)
     return statistics.median(times) * 1e6
 
@@ -74,12 +74,12 @@ def floor(folder: Path, durability: str) -> tuple[float, float]:
     insert = statements(CheckpointStep).insert
     state: dict[str, Any] = {"log": [], "n": 0}
 
-    def step(number: int, made: dict[str, Any]) -> None:
+    def step(number: int, entry: dict[str, Any]) -> None:
         now = time.time_ns() // 1000
-        state["log"].append(made)
+        state["log"].append(entry)
         state["n"] = number
         snapshot = number % 100 == 0
-        body = _encode(state if snapshot else {"add": {"log": [made]}, "set": {"n": number}})
+        body = _encode(state if snapshot else {"add": {"log": [entry]}, "set": {"n": number}})
         row = ("user", body, f'["{number}"]', now, number, "default", int(snapshot), "running", number, "t")
         run("BEGIN IMMEDIATE")
         run(
@@ -103,25 +103,25 @@ def ours(folder: Path, durability: Any, way: str, keep: str) -> tuple[float, flo
     state: dict[str, Any] = {"log": [], "n": 0}
     with Memory(path, embedder=None, counter="estimate", durability=durability) as memory:
         if way == "save":
-            p50 = timed(lambda number, made: _save(memory, state, number, made, keep))
+            p50 = timed(lambda number, entry: _save(memory, state, number, entry, keep))
         else:
             with memory.tasks.run("t", state=state, keep=keep) as task:
-                p50 = timed(lambda number, made: _complete(task, way, number, made))
+                p50 = timed(lambda number, entry: _complete(task, way, number, entry))
                 state = task.state
     return p50, (path.stat().st_size - empty) / len(_encode(state))
 
 
-def _save(memory: Memory, state: dict[str, Any], number: int, made: dict[str, Any], keep: str) -> None:
-    state["log"].append(made)
+def _save(memory: Memory, state: dict[str, Any], number: int, entry: dict[str, Any], keep: str) -> None:
+    state["log"].append(entry)
     state["n"] = number
     memory.tasks.save({"task_id": "t", "step": number, "state": state}, keep=keep)
 
 
-def _complete(task: Any, way: str, number: int, made: dict[str, Any]) -> None:
+def _complete(task: Any, way: str, number: int, entry: dict[str, Any]) -> None:
     if way == "change":
-        task.complete(number, update={"n": number}, extend={"log": [made]})
+        task.complete(number, update={"n": number}, extend={"log": [entry]})
     else:
-        task.state["log"].append(made)
+        task.state["log"].append(entry)
         task.state["n"] = number
         task.complete(number)
 
@@ -131,8 +131,8 @@ def main() -> int:
     base = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(tempfile.gettempdir())
     short = []
     print(f"{'durability':<11}{'way':<22}{'save p50 µs':>12}{'× floor':>9}{'disk ÷ state':>14}")
-    with tempfile.TemporaryDirectory(dir=base) as made:
-        folder = Path(made)
+    with tempfile.TemporaryDirectory(dir=base) as temporary:
+        folder = Path(temporary)
         for durability in ("full", "normal"):
             bare, disk = floor(folder, durability)
             print(f"{durability:<11}{'floor':<22}{bare:>12.0f}{1:>9.2f}{disk:>14.1f}")

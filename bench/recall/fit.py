@@ -115,7 +115,7 @@ def matrix(case: Case) -> Floats:
 
 def columns(row: Row) -> dict[str, Floats]:
     """The features of a question's candidates by name."""
-    return {name: row.x[:, place] for place, name in enumerate(FEATURES)}
+    return {name: row.x[:, column] for column, name in enumerate(FEATURES)}
 
 
 class Problem:
@@ -128,9 +128,9 @@ class Problem:
         for row in answerable:
             order = sorted(range(len(row.case.units)), key=lambda i: row.case.units[i])
             last, starts, flags = None, [], []
-            for number, place in enumerate(order):
-                if row.case.units[place] != last:
-                    last = row.case.units[place]
+            for number, candidate in enumerate(order):
+                if row.case.units[candidate] != last:
+                    last = row.case.units[candidate]
                     starts.append(at + number)
                     flags.append(last in row.case.gold)
             if all(flags):
@@ -215,9 +215,9 @@ def fit_calibration(rows: Sequence[Row], weights: dict[str, float]) -> Weights:
         weight.append(share * UNANSWERABLE.get(row.unanswerable, 1.0))
         if not row.unanswerable:
             likely = likelihood_of(case.pool, raw)
-            for place in judged(row, raw):
-                xs.append([float(value[place]) for value in likely.values()])
-                ys.append(float(case.units[place] in case.gold))
+            for candidate in judged(row, raw):
+                xs.append([float(value[candidate]) for value in likely.values()])
+                ys.append(float(case.units[candidate] in case.gold))
                 ws.append(share)
     names = list(signals[0])
     x, by = np.array([list(row.values()) for row in signals]), np.array(weight)
@@ -227,8 +227,8 @@ def fit_calibration(rows: Sequence[Row], weights: dict[str, float]) -> Weights:
     topical = ~instructed
     w = logistic((x / scale)[topical], answers[topical], by[topical]) / scale
     wish = np.array(wishes)[:, None]
-    asked = instructed | (answers == 0)
-    w_wish = logistic(wish[asked], answers[asked], by[asked], offset=(x @ w)[asked])
+    wishful = instructed | (answers == 0)
+    w_wish = logistic(wish[wishful], answers[wishful], by[wishful], offset=(x @ w)[wishful])
     h = logistic(np.array(xs), np.array(ys), np.array(ws))
     return Weights(
         weights,
@@ -242,8 +242,8 @@ def judged(row: Row, raw: Floats, units: Sequence[str] | None = None) -> list[in
     """The best candidates; of a session the best one, as the evidence does not say which of its turns counts."""
     chosen: Sequence[str] = row.case.units if units is None else units
     places: dict[str, int] = {}
-    for place in np.argsort(-raw, kind="stable").tolist():
-        places.setdefault(chosen[int(place)], place)
+    for candidate in np.argsort(-raw, kind="stable").tolist():
+        places.setdefault(chosen[int(candidate)], candidate)
         if len(places) == DEPTH:
             break
     return list(places.values())
@@ -259,12 +259,12 @@ def figures(
         if case.category in UNANSWERABLE or row.excluded or not only(row):
             continue
         order = np.argsort(-scores(row, weights), kind="stable").tolist()
-        units = list(dict.fromkeys(case.units[place] for place in order))
-        spent = np.cumsum([max(1, len(case.texts[place]) // 4) for place in order])
-        sent = order[: int((spent <= 2000).sum())]
-        inside = {case.units[place] for place in sent}
+        units = list(dict.fromkeys(case.units[candidate] for candidate in order))
+        spent = np.cumsum([max(1, len(case.texts[candidate]) // 4) for candidate in order])
+        within_budget = order[: int((spent <= 2000).sum())]
+        inside = {case.units[candidate] for candidate in within_budget}
         if not case.gold:
-            text = " ".join(case.texts[place] for place in sent).lower()
+            text = " ".join(case.texts[candidate] for candidate in within_budget).lower()
             out.setdefault("two hops, answer in 2,000 tokens", []).append(any(a.lower() in text for a in case.answers))
             continue
         for k in (1, 5, 10):
@@ -291,7 +291,9 @@ def calibration_figures(rows: Sequence[Row], table: Weights) -> dict[str, float]
         assert row.case.pool is not None
         _, score, _, units = ranked(row, table)
         fewer = next((size for size in SIZES if row.case.pool.stats.entries < size), None)
-        judgements = [(float(score[place]), units[place] in row.case.gold) for place in judged(row, score, units)[:10]]
+        judgements = [
+            (float(score[candidate]), units[candidate] in row.case.gold) for candidate in judged(row, score, units)[:10]
+        ]
         for name in ("", f", fewer than {fewer:,} entries" if fewer else f", {SIZES[-1]:,} entries and more"):
             by_size.setdefault(f"expected calibration error{name}", []).extend(judgements)
     return {name: calibration_error(judgements) for name, judgements in sorted(by_size.items())}
@@ -307,7 +309,7 @@ def calibration_error(judgements: Sequence[tuple[float, bool]]) -> float:
     return round(float(error), 3)
 
 
-def sent(row: Row, floors: dict[str, float]) -> Flags:
+def sent_flags(row: Row, floors: dict[str, float]) -> Flags:
     """Which candidates of a question are sent in 2,000 tokens."""
     related, score, tokens, _ = row.ranked
     above: Flags = (score >= floors["hit"]) & (related >= floors["question"])
@@ -321,7 +323,7 @@ def evidence_sent(rows: Sequence[Row], floors: dict[str, float]) -> dict[str, fl
         if row.unanswerable or row.excluded or not row.case.gold:
             continue
         units = row.ranked[3]
-        inside = {units[place] for place in np.nonzero(sent(row, floors))[0].tolist()}
+        inside = {units[candidate] for candidate in np.nonzero(sent_flags(row, floors))[0].tolist()}
         shares.setdefault(row.name, []).append(len(row.case.gold & inside) / len(row.case.gold))
     return {name: 100 * float(np.mean(values)) for name, values in shares.items()}
 
@@ -348,8 +350,8 @@ def ranked(row: Row, table: Weights) -> tuple[Floats, Floats, NDArray[np.int64],
     raw = scores(row, table.features)
     related, score = calibrate(case.pool, columns(row), raw, table)
     order = np.argsort(-raw, kind="stable").tolist()
-    tokens = np.array([max(1, len(case.texts[place]) // 4) for place in order], np.int64)
-    return related[order], score[order], tokens, [case.units[place] for place in order]
+    tokens = np.array([max(1, len(case.texts[candidate]) // 4) for candidate in order], np.int64)
+    return related[order], score[order], tokens, [case.units[candidate] for candidate in order]
 
 
 def report_floors(rows: Sequence[Row], table: Weights, title: str) -> None:
@@ -363,7 +365,7 @@ def report_floors(rows: Sequence[Row], table: Weights, title: str) -> None:
         tokens: dict[str, list[int]] = {}
         for row in rows:
             if (row.unanswerable == kind and kind) or (not kind and row.unanswerable):
-                tokens.setdefault(row.name, []).append(int(row.ranked[2][sent(row, table.floors)].sum()))
+                tokens.setdefault(row.name, []).append(int(row.ranked[2][sent_flags(row, table.floors)].sum()))
         every = [number for numbers in tokens.values() for number in numbers]
         if every:
             share, median, most = np.mean(np.array(every) > 0), np.median(every), np.percentile(every, 95)
@@ -371,9 +373,9 @@ def report_floors(rows: Sequence[Row], table: Weights, title: str) -> None:
             print(f"    {kind or 'all of these'}: {100 * share:.1f} % get something ({by})")
             print(f"    {'':12}  median {median:.0f}, 95 % up to {most:.0f} tokens")
     for kind in UNANSWERABLE:
-        asked = [row.case.pool for row in rows if row.unanswerable == kind and row.case.pool is not None]
-        if asked:
-            hits = np.mean([rank(pool, table).findable.any() for pool in asked])
+        pools = [row.case.pool for row in rows if row.unanswerable == kind and row.case.pool is not None]
+        if pools:
+            hits = np.mean([rank(pool, table).findable.any() for pool in pools])
             print(f"    {kind}: plain recall returns something for {100 * hits:.1f} %")
 
 
@@ -400,9 +402,9 @@ def main() -> None:
         few = [row for name in SMALL for row in rows_of(a.folder, name, vectors=vectors)]
         tables[kind] = choose_floors(every, fit_calibration([*every, *few], fit_weights(every)))
         print(f"# {kind}: {tables[kind].features}\n  answer here: {tables[kind].evidence}\n  hit: {tables[kind].hit}")
-        seen = [row for row in every if not row.held_out]
+        training = [row for row in every if not row.held_out]
         few_seen = [row for row in few if not row.held_out]
-        table = choose_floors(seen, fit_calibration([*seen, *few_seen], fit_weights(seen)))
+        table = choose_floors(training, fit_calibration([*training, *few_seen], fit_weights(training)))
         print("  conversations left out of the fit, then all:")
         for name, rows in sets.items():
             print(f"  {name:24} {figures(rows, table.features, lambda row: row.held_out)}")
@@ -423,8 +425,8 @@ def main() -> None:
             if feature not in FIXED:
                 less = fit_weights(every, [feature]) if feature else tables[kind].features
                 by = {name: figures(rows, less) for name, rows in sets.items()}
-                shown = (f"{row['R@10']:.1f} / {row['in 2,000 tokens']:.1f}" for row in by.values())
-                print(f"  | {feature or '(nothing)'} | {' | '.join(shown)} |", flush=True)
+                cells = (f"{row['R@10']:.1f} / {row['in 2,000 tokens']:.1f}" for row in by.values())
+                print(f"  | {feature or '(nothing)'} | {' | '.join(cells)} |", flush=True)
     origin = {
         "command": f"make recall-fit DATA=FOLDER (python bench/recall/fit.py FOLDER --date {a.date} --write)",
         "date": a.date,

@@ -112,8 +112,8 @@ class Talk:
 
 def cases_of(path: Path, embedder: str | None) -> Iterator[Case]:
     """Every question of a set, and questions of its other conversations, as cases."""
-    made = {".named": named, ".small": small}.get(path.suffix)
-    data = load(path) if made is None else made(load(path))
+    derive = {".named": named, ".small": small}.get(path.suffix)
+    data = load(path) if derive is None else derive(load(path))
     every = [(talk, question) for talk in data.conversations for question in talk.questions]
     foreign, chatter = unanswerable(path)
     for talk in data.conversations:
@@ -123,28 +123,28 @@ def cases_of(path: Path, embedder: str | None) -> Iterator[Case]:
             warnings.simplefilter("ignore")
             whole = Memory("memory://", org=org, embedder=embedder, clock=clock, worker=False, extract=None)
         with whole:
-            told = Talk(data.level, talk, whole.scope(user="ada"), path.name)
+            conversation = Talk(data.level, talk, whole.scope(user="ada"), path.name)
             written, everything = 0, len(talk.turns)
             for question in sorted([*talk.questions, *talk.two_hops], key=lambda q: q.visible or everything):
                 visible = everything if question.visible is None else question.visible
                 if visible > written:
-                    told.write(talk.turns[written:visible])
+                    conversation.write(talk.turns[written:visible])
                     written = visible
                     clock.at = max([aware(t.timestamp) for t in talk.turns[:visible] if t.timestamp] or [clock.at])
                 clock.ask(question.asked_at)
-                yield told.ask(question)
-            told.write(talk.turns[written:])
+                yield conversation.ask(question)
+            conversation.write(talk.turns[written:])
             clock.at = max([aware(t.timestamp) for t in talk.turns if t.timestamp] or [clock.at]) + timedelta(days=1)
             others = [question for other, question in every if _source(other) != _source(talk)]
             number = max(2, STRANGERS // len(data.conversations))
             for question in others[:: max(1, len(others) // number)][:number]:
-                yield told.ask(question, category="stranger")
+                yield conversation.ask(question, category="stranger")
             number = max(2, FOREIGN // len(data.conversations))
             at = data.conversations.index(talk)
             for question in _spread(foreign, number, at):
-                yield told.ask(question, category="foreign")
+                yield conversation.ask(question, category="foreign")
             for question in _spread(chatter, number, at):
-                yield told.ask(question, category="chatter")
+                yield conversation.ask(question, category="chatter")
 
 
 def unanswerable(path: Path) -> tuple[list[Question], list[Question]]:
@@ -172,7 +172,7 @@ def _is_chatter(text: str) -> bool:
 def _spread(items: Sequence[Item], number: int, at: int) -> list[Item]:
     """So many items, evenly spread; other ones for each conversation."""
     step = max(1, len(items) // number)
-    return [items[(place + at) % len(items)] for place in range(0, len(items), step)][:number] if items else []
+    return [items[(index + at) % len(items)] for index in range(0, len(items), step)][:number] if items else []
 
 
 def cached(path: Path, embedder: str | None = "default") -> list[Case]:
@@ -213,19 +213,19 @@ def named(data: Dataset) -> Dataset:
 
 def small(data: Dataset) -> Dataset:
     """Some questions, each with a memory of its own that has the evidence, the turns beside it and a few others."""
-    asked = [(talk, question) for talk in data.conversations for question in talk.questions if question.gold]
+    questions = [(talk, question) for talk in data.conversations for question in talk.questions if question.gold]
     talks = []
-    for number, (talk, question) in enumerate(asked[:: max(1, len(asked) // SMALL_MEMORIES)][:SMALL_MEMORIES]):
+    for number, (talk, question) in enumerate(questions[:: max(1, len(questions) // SMALL_MEMORIES)][:SMALL_MEMORIES]):
         turns = talk.turns[: question.visible]
         if data.level == "session":
-            wanted = {place for place, turn in enumerate(turns) if turn.session in question.gold}
+            chosen = {index for index, turn in enumerate(turns) if turn.session in question.gold}
         else:
-            gold = [place for place, turn in enumerate(turns) if turn.id in question.gold]
-            wanted = {place + beside for place in gold for beside in range(-BESIDE, BESIDE + 1)}
-        others = [place for place in range(len(turns)) if place not in wanted]
-        room = SMALL_SIZES[number % len(SMALL_SIZES)] - len(wanted)
+            gold = [index for index, turn in enumerate(turns) if turn.id in question.gold]
+            chosen = {place + beside for place in gold for beside in range(-BESIDE, BESIDE + 1)}
+        others = [index for index in range(len(turns)) if index not in chosen]
+        room = SMALL_SIZES[number % len(SMALL_SIZES)] - len(chosen)
         if room > 0:
-            wanted.update(_spread(others, room, number))
-        near = [turn for place, turn in enumerate(turns) if place in wanted]
+            chosen.update(_spread(others, room, number))
+        near = [turn for index, turn in enumerate(turns) if index in chosen]
         talks.append(Conversation(f"{talk.id}/{question.id}", near, [replace(question, visible=None)]))
     return Dataset(f"{data.name}, small", data.level, talks)

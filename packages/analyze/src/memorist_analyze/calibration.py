@@ -71,5 +71,5 @@ def probability(rule: Rule, case: Case, support: Support) -> float:
 
 @cache
 def _weights() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(files("memorist_analyze").joinpath("weights.json").read_text("utf-8"))
-    return found
+    weights: dict[str, Any] = json.loads(files("memorist_analyze").joinpath("weights.json").read_text("utf-8"))
+    return weights

@@ -67,14 +67,14 @@ def canonical(name: str) -> str:
 
 def storages_of(packages: set[str]) -> dict[str, str]:
     """Return the storage that these distributions provide, with the name of each distribution."""
-    found: dict[str, str] = {}
+    provided_by: dict[str, str] = {}
     for package in sorted(packages):
         plain = package.lower().removesuffix("-binary").removesuffix("-client").removesuffix("-python")
         _, storages = libraries((package, plain, plain.replace("-", "_"), plain.replace("-", ".")))
         for name, needed in storages:
             if not needed:
-                found.setdefault(name, package)
-    return found
+                provided_by.setdefault(name, package)
+    return provided_by
 
 
 @lru_cache(maxsize=65536)

@@ -123,20 +123,20 @@ CHECKS: tuple[Check, ...] = (
 
 def verdicts(analysis: Analysis, only: tuple[str, ...] = ()) -> list[Verdict]:
     """Return the results of all checks, or of those in `only`, in the order of `CHECKS`."""
-    found: list[Verdict] = []
+    results: list[Verdict] = []
     for check in CHECKS:
         if only and check.id not in only:
             continue
         against = list(check.find(analysis))
         doubt = check.doubt(analysis) if against else ""
         if not against:
-            found.append(Verdict(check.id, HOLDS))
+            results.append(Verdict(check.id, HOLDS))
         elif doubt:
-            found.append(Verdict(check.id, CANNOT_TELL, doubt))
+            results.append(Verdict(check.id, CANNOT_TELL, doubt))
         else:
             where = tuple(w for _, w in against if w)
-            found.append(Verdict(check.id, FAILS, against[0][0], where))
-    return found
+            results.append(Verdict(check.id, FAILS, against[0][0], where))
+    return results
 
 
 def failures(analysis: Analysis, only: tuple[str, ...] = ()) -> list[Failure]:

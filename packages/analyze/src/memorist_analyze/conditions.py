@@ -51,8 +51,10 @@ def strong_subject(case: Case) -> bool:
     parts = case.effect.subject.split(".")
     if any(words.name_likeness(part) == 2 for part in parts):
         return True
-    kept = {"memory", "conversation", "history", "chat"} & set(words.words(case.function.owner))
-    return bool(kept) and case.effect.likeness > 1 and words.last_word(parts[-1]) in ("runs", "turns", "exchanges")
+    store_words = {"memory", "conversation", "history", "chat"} & set(words.words(case.function.owner))
+    return (
+        bool(store_words) and case.effect.likeness > 1 and words.last_word(parts[-1]) in ("runs", "turns", "exchanges")
+    )
 
 
 @condition
@@ -186,22 +188,22 @@ def for_summary(case: Case) -> bool:
 @condition
 def named_for_trimming(case: Case) -> bool:
     """The function's name is about trimming: trim, truncate, prune, compact and the like."""
-    found = set(words.words(case.function.name))
+    name_words = set(words.words(case.function.name))
     return bool(
-        found & {"trim", "truncate", "prune", "reduce", "shrink", "evict", "limit", "window", "shorten", "compact"}
+        name_words & {"trim", "truncate", "prune", "reduce", "shrink", "evict", "limit", "window", "shorten", "compact"}
     )
 
 
 @condition
 def lists_or_copies(case: Case) -> bool:
     """The function lists, clones or exports something, renders it for people, or answers a web request."""
-    found = words.words(case.function.name)
+    name_words = words.words(case.function.name)
     if any(_ROUTE.match(d) for d in case.function.decorators):
         return True
-    return bool(found) and (
-        found[0] in ("list", "print", "show", "display", "log", "dump", "export", "search", "preview", "debug")
+    return bool(name_words) and (
+        name_words[0] in ("list", "print", "show", "display", "log", "dump", "export", "search", "preview", "debug")
         or bool(
-            set(found)
+            set(name_words)
             & {"clone", "fork", "export", "paginate", "telemetry", "preview", "cache", "caching", "cacheable"}
         )
     )
@@ -259,8 +261,8 @@ def writes_prompt(case: Case) -> bool:
 @condition
 def memory_place(case: Case) -> bool:
     """The file or class is about memory, sessions or history."""
-    found = set(words.words(case.function.path)) | set(words.words(case.function.owner))
-    return bool(found & (words.PLACES | {"session", "sessions"}))
+    place_words = set(words.words(case.function.path)) | set(words.words(case.function.owner))
+    return bool(place_words & (words.PLACES | {"session", "sessions"}))
 
 
 @condition

@@ -91,22 +91,22 @@ class Checkout:
 def discover(root: Path) -> Checkout:
     """Walk a checkout in sorted order and divide its files into sources and files that are not analysed."""
     checkout = Checkout(root)
-    found: list[tuple[str, str, int]] = []
+    sources: list[tuple[str, str, int]] = []
     aside: list[tuple[str, str, int]] = []
     manifests: list[str] = []
-    _walk(root, "", checkout, found, aside, manifests)
-    imported = _imported(root, [path for path, _, _ in found], {_aside_root(path) for path, _, _ in aside} - {""})
+    _walk(root, "", checkout, sources, aside, manifests)
+    imported = _imported(root, [path for path, _, _ in sources], {_aside_root(path) for path, _, _ in aside} - {""})
     for path, language, size in aside:
         if _aside_root(path) in imported and not _ASIDE_NAME.search(path.rpartition("/")[2]):
-            found.append((path, language, size))
+            sources.append((path, language, size))
         else:
             _put_aside(checkout, path, set_aside(path))
     checkout.packages = sorted(manifests) or [""]
     checkout.manifests = read_manifests(root, checkout.packages)
-    checkout.unneeded_adapters = _unneeded_adapters(checkout.manifests, {path: size for path, _, size in found})
+    checkout.unneeded_adapters = _unneeded_adapters(checkout.manifests, {path: size for path, _, size in sources})
     adapters = tuple(folder + "/" for folder in checkout.unneeded_adapters)
     total = 0
-    for path, language, size in found:
+    for path, language, size in sources:
         total += size
         if len(checkout.sources) >= MAX_FILES or total > MAX_TOTAL_BYTES:
             checkout.skipped.append((path, "over the size bound of one analysis"))
@@ -123,7 +123,7 @@ def _walk(
     root: Path,
     relative: str,
     checkout: Checkout,
-    found: list[tuple[str, str, int]],
+    sources: list[tuple[str, str, int]],
     aside: list[tuple[str, str, int]],
     manifests: list[str],
 ) -> None:
@@ -141,18 +141,18 @@ def _walk(
             elif entry.name in _MANIFESTS:
                 if folder not in manifests and set_aside(path) in ("", "scripts"):
                     manifests.append(folder)
-                _consider(path, entry, found, aside)
+                _consider(path, entry, sources, aside)
             else:
-                _consider(path, entry, found, aside)
+                _consider(path, entry, sources, aside)
         stack.extend(reversed(below))
 
 
 def _consider(
-    path: str, entry: os.DirEntry[str], found: list[tuple[str, str, int]], aside: list[tuple[str, str, int]]
+    path: str, entry: os.DirEntry[str], sources: list[tuple[str, str, int]], aside: list[tuple[str, str, int]]
 ) -> None:
     language = LANGUAGES.get(os.path.splitext(entry.name)[1])
     if language is not None:
-        into = aside if set_aside(path) else found
+        into = aside if set_aside(path) else sources
         into.append((path, language, entry.stat(follow_symlinks=False).st_size))
 
 
@@ -172,15 +172,15 @@ def _imported(root: Path, paths: list[str], roots: set[str]) -> set[str]:
         parts = folder.split("/")
         tails.update(("/".join(parts[at:]), folder) for at in range(max(1, len(parts) - 1)))
     words = {folder.rpartition("/")[2].encode() for folder in roots}
-    found: set[str] = set()
+    imported: set[str] = set()
     for path in paths:
         try:
             data = (root / path).read_bytes() if words else b""
         except OSError:
             continue  # `gather` reports unreadable files when it parses them
         if any(word in data for word in words):
-            found.update(tails[tail] for tail in _prefixes(data, path) if tail in tails)
-    return found
+            imported.update(tails[tail] for tail in _prefixes(data, path) if tail in tails)
+    return imported
 
 
 def _prefixes(data: bytes, path: str) -> Iterator[str]:
@@ -249,5 +249,5 @@ def _unneeded_adapters(manifests: list[Manifest], sizes: dict[str, int]) -> list
     most = _ADAPTER_SHARE * sum(sizes.values())
     adapters = [folder for folder in adapters if weights[folder] <= most or len(sizes) < _FEW_FILES]
     prefixes = tuple(folder + "/" for folder in adapters)
-    left = sum(1 for path in sizes if not path.startswith(prefixes)) if adapters else len(sizes)
-    return adapters if left >= 10 else []
+    remaining_files = sum(1 for path in sizes if not path.startswith(prefixes)) if adapters else len(sizes)
+    return adapters if remaining_files >= 10 else []

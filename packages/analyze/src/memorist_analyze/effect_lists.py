@@ -127,9 +127,9 @@ class ListEffects(EffectBase):
         spelled = dotted(node)
         for item in self.scope.nodes:
             if item.kind == "assign" and dotted(item.kids[0]) == spelled and item.kids[1].kind == "call":
-                found = self._sorted_by(item.kids[1])
-                if found:
-                    return found
+                order = self._sorted_by(item.kids[1])
+                if order:
+                    return order
             callee = item.kids[0] if item.kind == "call" and item.kids else None
             if (
                 callee is not None
@@ -142,15 +142,15 @@ class ListEffects(EffectBase):
 
     def _key_of(self, call: Node) -> str:
         keys = [v for k, v in arguments(call) if k == "key"] or [k for k in call.kids[1:] if k.kind == "lambda"]
-        told = {
+        key_words = {
             w for key in keys for k in walk(key) if k.kind in ("name", "attr", "str") for w in words.words(k.text)
         }  # fmt: skip
-        if told & words.SCORE or {"similarity", "distance", "relevancy", "confidence"} & told:
+        if key_words & words.SCORE or {"similarity", "distance", "relevancy", "confidence"} & key_words:
             return "score"
         highest = any(k == "reverse" and v.text.lower() == "true" for k, v in arguments(call))
         if highest and any(key.kids and key.kids[0].kind == "index" for key in keys if key.kind == "lambda"):
             return "score"  # pairs of an item and its score: `key=lambda pair: pair[1], reverse=True`
-        return "time" if told & _TIMES else "key" if keys else ""
+        return "time" if key_words & _TIMES else "key" if keys else ""
 
     def _sorted_cut(self, node: Node, owner: Node) -> None:
         """Record `sorted(xs, key=…)[:n]`, or a slice of a list that was sorted earlier."""
@@ -201,17 +201,26 @@ class ListEffects(EffectBase):
             for k, v in pairs
         )  # fmt: skip
         if newest:
-            said = [dotted(node.kids[0]), *(v.text for _, v in pairs if v.kind == "str")]
-            told = {w for s in said for w in words.words(s)} & (words.STRONG | {"message", "events", "history"})
-            self._add("query_limit", node, node, 2 if told else 1 + self.scope.place, self.scope.flow(node), "options")
+            names = [dotted(node.kids[0]), *(v.text for _, v in pairs if v.kind == "str")]
+            message_words = {w for s in names for w in words.words(s)} & (
+                words.STRONG | {"message", "events", "history"}
+            )
+            self._add(
+                "query_limit",
+                node,
+                node,
+                2 if message_words else 1 + self.scope.place,
+                self.scope.flow(node),
+                "options",
+            )
 
 
 def _options(call: Node) -> list[tuple[str, Node]]:
-    found = [(k, v) for k, v in arguments(call) if k]
+    options = [(k, v) for k, v in arguments(call) if k]
     for value in call.kids[1:]:
         if value.kind == "dict":
-            found.extend((p.text, p.kids[0]) for p in value.kids if p.kind == "pair" and p.kids)
-    return found
+            options.extend((p.text, p.kids[0]) for p in value.kids if p.kind == "pair" and p.kids)
+    return options
 
 
 def _copies(value: Node) -> bool:

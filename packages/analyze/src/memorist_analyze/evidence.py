@@ -60,13 +60,13 @@ class _Where:
         )
 
     def symbol(self, line: int) -> str:
-        found = "<module>"
+        innermost = "<module>"
         for start, end, symbol in self.spans:
             if start > line:
                 break
             if line <= end:
-                found = symbol
-        return found
+                innermost = symbol
+        return innermost
 
 
 def _note(target: list[Evidence], value: str, node: Node, where: _Where, why: str) -> None:
@@ -221,13 +221,13 @@ def _budget(node: Node, file: File, where: _Where) -> None:
     """Record assignments to names about tokens, in particular those that compute a share of a token budget."""
     target, value = node.kids
     name = last_name(target)
-    found = set(words.words(name))
-    if not found & {"token", "tokens", "budget"}:
+    name_words = set(words.words(name))
+    if not name_words & {"token", "tokens", "budget"}:
         return
     _note(file.budget, "assigned", node, where, name)
     operators = {k.text for k in walk(value) if k.kind == "bin"}
     shares = {"*", "//", "/", "-"} & operators
-    if shares and found & _BUDGETS:
+    if shares and name_words & _BUDGETS:
         _note(file.budget, "share", node, where, spelled(node, 90))
 
 
@@ -247,10 +247,10 @@ def _maybe_pluggable(
     file: File, name: str, annotation: str, line: int, function: Function | None, owner: str = ""
 ) -> None:
     callable_type = "Callable" in annotation or "=>" in annotation
-    found = set(words.words(name))
-    counts = found & {"tokenizer", "tokenize"} or (
-        found & {"token", "tokens"}
-        and found & {"count", "counter", "fn", "func", "estimate", "estimator", "len", "length"}
+    name_words = set(words.words(name))
+    counts = name_words & {"tokenizer", "tokenize"} or (
+        name_words & {"token", "tokens"}
+        and name_words & {"count", "counter", "fn", "func", "estimate", "estimator", "len", "length"}
     )
     if callable_type and counts:
         symbol = function.symbol if function is not None else owner
@@ -262,9 +262,9 @@ def _dictionaries(file: File) -> None:
     if file.language != "python":
         return
     for record in file.classes:
-        found = set(words.words(record.name))
-        simple = {"in", "memory"} <= found or found & {"simple", "dict", "local", "volatile", "ephemeral"}
-        if not simple or not found & _STORING:
+        name_words = set(words.words(record.name))
+        simple = {"in", "memory"} <= name_words or name_words & {"simple", "dict", "local", "volatile", "ephemeral"}
+        if not simple or not name_words & _STORING:
             continue
         for name, (annotation, value, line) in record.fields.items():
             if (

@@ -14,17 +14,17 @@ _LEAVING = ("return", "jump")  # what is too large for an exception is refused, 
 
 def classify(test: Node, scope: Scope) -> list[str]:
     """Return the guard kinds of a condition, in the order of its comparisons and calls."""
-    found: list[str] = []
+    kinds: list[str] = []
     for node in walk(test):
         if node.kind == "cmp" and any(op in node.text for op in ("<", ">")):
             kind = _comparison(node, scope)
-            if kind and kind not in found:
-                found.append(kind)
+            if kind and kind not in kinds:
+                kinds.append(kind)
         elif node.kind == "call":
             kind = _predicate(node, scope)
-            if kind and kind not in found:
-                found.append(kind)
-    return found
+            if kind and kind not in kinds:
+                kinds.append(kind)
+    return kinds
 
 
 def _comparison(node: Node, scope: Scope) -> str:
@@ -49,10 +49,10 @@ def _comparison(node: Node, scope: Scope) -> str:
 def _predicate(node: Node, scope: Scope) -> str:
     """Return the guard kind of a predicate call, by its name: `is_context_overflow(error)`."""
     name = last_name(node.kids[0])
-    found = set(words.words(name))
-    if words.OVERFLOW.search(name) and found & {"is", "error", "exceeded", "exception"}:
+    name_words = set(words.words(name))
+    if words.OVERFLOW.search(name) and name_words & {"is", "error", "exceeded", "exception"}:
         return "overflow_error"
-    if words.TOKENS & found and found & {"exceeds", "exceed", "over", "too", "fits", "within", "should"}:
+    if words.TOKENS & name_words and name_words & {"exceeds", "exceed", "over", "too", "fits", "within", "should"}:
         return "token_count"
     return ""
 

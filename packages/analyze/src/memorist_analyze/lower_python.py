@@ -153,16 +153,16 @@ def _function(raw: Raw) -> Node:
 
 
 def _params(raw: Raw | None) -> list[Param]:
-    found: list[Param] = []
+    params: list[Param] = []
     for child in raw.named_children if raw is not None else []:
         named, annotation = field(child, "name"), text_of(field(child, "type"))
         if child.type == "identifier":
-            found.append(Param(text_of(child)))
+            params.append(Param(text_of(child)))
         elif named is not None:
-            found.append(Param(text_of(named), annotation, text_of(field(child, "value"))[:120]))
+            params.append(Param(text_of(named), annotation, text_of(field(child, "value"))[:120]))
         elif child.named_children:
-            found.append(Param(text_of(child.named_children[0]).lstrip("*"), annotation))
-    return found
+            params.append(Param(text_of(child.named_children[0]).lstrip("*"), annotation))
+    return params
 
 
 def _decorated(raw: Raw) -> Node:
@@ -204,13 +204,13 @@ _PYTHON.handlers = {
     "yield": _PYTHON.listed("return", "yield"), "raise_statement": _PYTHON.listed("raise"),
     "delete_statement": _PYTHON.listed("del"), "break_statement": _PYTHON.listed("jump", "break"),
     "continue_statement": _PYTHON.listed("jump", "continue"),
-    "attribute": _PYTHON.made("attr", "object", label="attribute"),
-    "keyword_argument": _PYTHON.made("kw", "value", label="name"),
-    "binary_operator": _PYTHON.made("bin", "left", "right", label="operator"),
-    "boolean_operator": _PYTHON.made("bool", "left", "right", label="operator"),
-    "lambda": _PYTHON.made("lambda", "body"), "named_expression": _PYTHON.made("assign", "name", "value", text="="),
-    "while_statement": _PYTHON.made("while", "condition", "body"),
-    "for_statement": _PYTHON.made("for", "left", "right", "body"),
+    "attribute": _PYTHON.build("attr", "object", label="attribute"),
+    "keyword_argument": _PYTHON.build("kw", "value", label="name"),
+    "binary_operator": _PYTHON.build("bin", "left", "right", label="operator"),
+    "boolean_operator": _PYTHON.build("bool", "left", "right", label="operator"),
+    "lambda": _PYTHON.build("lambda", "body"), "named_expression": _PYTHON.build("assign", "name", "value", text="="),
+    "while_statement": _PYTHON.build("while", "condition", "body"),
+    "for_statement": _PYTHON.build("for", "left", "right", "body"),
 }  # fmt: skip
 _PYTHON.handle(_PYTHON.leaf("num"), "integer float")
 _PYTHON.handle(_PYTHON.leaf("const"), "true false none")

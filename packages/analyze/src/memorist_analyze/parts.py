@@ -41,8 +41,8 @@ class Sequences:
         self._held: dict[str, Parts] = {}
         self._empty: set[str] = set()  # lists that start empty, whose name must not be taken for their content
         self._loops: dict[str, tuple[int, int]] = {}
-        self.sent: dict[int, Parts] = {}
-        self.given: Parts = ()
+        self.sent_parts: dict[int, Parts] = {}
+        self.returned_parts: Parts = ()
         self.filled: dict[str, Parts] = {}
         self.handed: dict[int, dict[str, Parts]] = {}
         for node in scope.nodes:
@@ -53,9 +53,9 @@ class Sequences:
             elif node.kind == "call":
                 self._called(node, model_lines)
             elif node.kind == "return":
-                given = tuple(p for k in node.kids for p in self._parts(k))
-                if len(given) > len(self.given):
-                    self.given = given[:_MOST]
+                parts = tuple(p for k in node.kids for p in self._parts(k))
+                if len(parts) > len(self.returned_parts):
+                    self.returned_parts = parts[:_MOST]
 
     # -- statements
 
@@ -64,9 +64,9 @@ class Sequences:
         if target.kind == "index" and target.kids[1].kind == "str" and target.kids[0].kind == "name":
             # `request["tools"] = tools` adds an argument to a request that is built step by step.
             owner = target.kids[0].text
-            known, new = self._held.get(owner, ()), self._keyed(target.kids[1].text, value)
+            previous, new = self._held.get(owner, ()), self._keyed(target.kids[1].text, value)
             ahead = keyed_slot(target.kids[1].text)
-            self._held[owner] = ((*new, *known) if ahead else (*known, *new))[:_MOST]
+            self._held[owner] = ((*new, *previous) if ahead else (*previous, *new))[:_MOST]
         if target.kind not in ("name", "attr"):
             return
         key = dotted(target)
@@ -80,8 +80,8 @@ class Sequences:
         name = last_name(callee).lower()
         if callee.kind == "attr" and (name in _AFTER or name in _AFTER_ALL or name in _BEFORE or name == "insert"):
             self._grown(callee.kids[0], name, node.kids[1:])
-        if node.line in model_lines and node.line not in self.sent:
-            self.sent[node.line] = self._request(node)
+        if node.line in model_lines and node.line not in self.sent_parts:
+            self.sent_parts[node.line] = self._request(node)
         elif callee.kind in ("name", "attr"):
             self._handed_on(node)
 
@@ -93,22 +93,22 @@ class Sequences:
             return
         front = name in _BEFORE or (name == "insert" and values[0].text == "0")
         new = self._parts(values[-1])
-        known = self._held[key] if key in self._held else self._parts(owner)
-        grown = (*new, *known) if front else self._in_turn(key, owner, known, new)
+        previous = self._held[key] if key in self._held else self._parts(owner)
+        grown = (*new, *previous) if front else self._in_turn(key, owner, previous, new)
         self._hold(owner, key, grown, new)
 
-    def _in_turn(self, key: str, owner: Node, known: Parts, new: Parts) -> Parts:
+    def _in_turn(self, key: str, owner: Node, previous: Parts, new: Parts) -> Parts:
         """Append parts. Those added in one loop are put into the conventional slot order, because its branches have no
         order."""
         loop = self._loop_around(owner)
         if not loop:
-            return (*known, *new)
+            return (*previous, *new)
         before, start = self._loops.get(key, (0, 0))
         if before != loop:
-            start = len(known)
+            start = len(previous)
             self._loops[key] = (loop, start)
-        turns = [*known[start:], *new]
-        return (*known[:start], *sorted(turns, key=lambda p: ORDER.index(p.name if p.kind == "slot" else "history")))
+        turns = [*previous[start:], *new]
+        return (*previous[:start], *sorted(turns, key=lambda p: ORDER.index(p.name if p.kind == "slot" else "history")))
 
     def _loop_around(self, node: Node) -> int:
         around = self._scope.parent(node)
@@ -121,23 +121,25 @@ class Sequences:
     def _hold(self, target: Node, key: str, parts: Parts, new: Parts | None = None) -> None:
         self._held[key] = parts[:_MOST]
         if target.kind == "attr" and target.kids[0].text in ("self", "this") and parts:
-            known = self.filled.get(target.text, ())
+            previous = self.filled.get(target.text, ())
             fresh = parts if new is None else new
-            self.filled[target.text] = (*known, *(p for p in fresh if p not in known))[:_MOST]
+            self.filled[target.text] = (*previous, *(p for p in fresh if p not in previous))[:_MOST]
 
     def _handed_on(self, node: Node) -> None:
         """Record the parts of each argument of a call, by name or position. `slices.py` looks up parameters here."""
-        found: dict[str, Parts] = {}
+        parts_by_argument: dict[str, Parts] = {}
         for number, (key, value) in enumerate(arguments(node)):
             if value.kind in ("num", "const", "none", "lambda", "func"):
                 continue
             parts = self._parts(value)
             if parts:
-                found[key or str(number)] = parts[:_MOST]
+                parts_by_argument[key or str(number)] = parts[:_MOST]
             if value.kind == "dict":
-                found.update((p.text, q[:_MOST]) for p in value.kids if p.kind == "pair" and (q := self._pair(p)))
-        if found:
-            self.handed[node.line] = found
+                parts_by_argument.update(
+                    (p.text, q[:_MOST]) for p in value.kids if p.kind == "pair" and (q := self._pair(p))
+                )
+        if parts_by_argument:
+            self.handed[node.line] = parts_by_argument
 
     def _request(self, node: Node) -> Parts:
         """Return the parts of a request to a model, in the order in which the model reads them."""
@@ -193,10 +195,10 @@ class Sequences:
                 return self._joined(node.kids, depth)
 
     def _joined(self, kids: list[Node], depth: int) -> Parts:
-        found: dict[Part, None] = {}
+        joined: dict[Part, None] = {}
         for kid in kids:
-            found.update(dict.fromkeys(self._parts(kid, depth + 1)))
-        return tuple(found)[:_MOST]
+            joined.update(dict.fromkeys(self._parts(kid, depth + 1)))
+        return tuple(joined)[:_MOST]
 
     def _named(self, node: Node) -> Parts:
         key = dotted(node)
@@ -209,8 +211,8 @@ class Sequences:
         if node.kind == "name" and node.text in self._scope.params:
             return (Part("param", node.text, node.line, slot),)
         if own:
-            known = slot or ("history" if self._scope.likeness(node) > 1 else "")
-            return (Part("field", node.text, node.line, known),)
+            suggested = slot or ("history" if self._scope.likeness(node) > 1 else "")
+            return (Part("field", node.text, node.line, suggested),)
         if slot or self._scope.likeness(node) > 1:
             return (Part("slot", "history", node.line, node.text),)
         return self._named(node.kids[0]) if node.kind == "attr" and node.kids[0].kind in ("name", "attr") else ()
@@ -267,5 +269,5 @@ def _message_slot(name: str) -> str:
     """Return the slot of a message class, such as `SystemMessage`, `UserMessageParam` or `ToolMessage`."""
     if not name[:1].isupper() or "message" not in name.lower():
         return ""
-    found = set(words.words(name))
-    return next((slot for telling, slot in _MESSAGE if found & telling), "")
+    name_words = set(words.words(name))
+    return next((slot for telling, slot in _MESSAGE if name_words & telling), "")

@@ -101,19 +101,19 @@ def slot_of(name: str) -> str:
     for pattern, slot in _NAMES:
         if pattern.search(name):
             return slot
-    found = set(words.words(name))
-    if found & _VAGUE:
+    name_words = set(words.words(name))
+    if name_words & _VAGUE:
         return ""
-    return next((slot for telling, slot in _PIECES if found & telling - {"tool", "context", "file"}), "")
+    return next((slot for telling, slot in _PIECES if name_words & telling - {"tool", "context", "file"}), "")
 
 
 def hints(scope: Scope, symbol: str, model_lines: set[int]) -> list[Evidence]:
     """Return the slots that a function fills, each with the first line that shows it."""
-    found: list[Evidence] = []
+    evidence: list[Evidence] = []
 
     def note(slot: str, node: Node, why: str) -> None:
-        if not any(e.value == slot for e in found):
-            found.append(Evidence(slot, node.line, symbol, why))
+        if not any(e.value == slot for e in evidence):
+            evidence.append(Evidence(slot, node.line, symbol, why))
 
     for node in scope.nodes:
         if node.kind in ("bin", "list"):
@@ -125,12 +125,12 @@ def hints(scope: Scope, symbol: str, model_lines: set[int]) -> list[Evidence]:
             _called(node, scope, note)
         elif node.kind in ("name", "attr"):
             _named(node, scope, note)
-    if model_lines and not any(e.value == "history" for e in found):
+    if model_lines and not any(e.value == "history" for e in evidence):
         for node in scope.nodes:
             if node.kind in ("name", "attr") and scope.likeness(node) > 1:
                 note("history", node, dotted(node))
                 break
-    return found
+    return evidence
 
 
 def _concatenated(node: Node, scope: Scope, note: Note) -> None:
@@ -158,8 +158,8 @@ def _flat(node: Node) -> list[Node]:
 
 def _piece(node: Node) -> str:
     name = last_name(node)
-    found = set(words.words(name))
-    return next((slot for telling, slot in _PIECES if found & telling), "")
+    name_words = set(words.words(name))
+    return next((slot for telling, slot in _PIECES if name_words & telling), "")
 
 
 def _keyed(node: Node, note: Note) -> None:
@@ -191,7 +191,7 @@ def _called(node: Node, scope: Scope, note: Note) -> None:
         if owner is not None and (
             scope.likeness(owner) > 0 or "memory" in words.words(dotted(owner)) or "memory" in low
         ):
-            _put(node, note)
+            _note_added(node, note)
     elif _MEMORY_CALL.match(name) and owner is not None and set(words.words(dotted(owner))) & _MEMORY_OWNER:
         note("retrieved_memory", node, callee)
     elif name in ("SystemMessage", "SystemMessageParam") or low in ("get_system_message", "build_system_prompt"):
@@ -200,7 +200,7 @@ def _called(node: Node, scope: Scope, note: Note) -> None:
         note("scratchpad", node, callee)
 
 
-def _put(node: Node, note: Note) -> None:
+def _note_added(node: Node, note: Note) -> None:
     """Record the slot of a message that is added to a list, judging by the names inside it."""
     for item in (k for a in node.kids[1:] for k in walk(a)):
         if item.kind in ("name", "attr"):

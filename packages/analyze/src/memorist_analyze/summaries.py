@@ -37,60 +37,60 @@ class Summaries:
                 by_callee[call.callee].append(target)
             self._targets[function.key] = by_callee
 
-        self.model_text = self._spread(lambda f: MODEL in f.returned or self._asked(f))
+        self.model_text = self._spread(lambda f: MODEL in f.returned or self._returns_answer(f))
         self.shortens = self._spread(lambda f: "shortens_text" in f.marks, _HELPERS)
         self.shortens_by_size = self._spread(lambda f: "shortens_text" in f.marks and _measures(f), _HELPERS)
         self.asked_with = self._context_sources()
         self._derive()
 
-    def _asked(self, function: Function) -> bool:
-        asked = {f"call:{c.callee}" for c in function.model_calls}
-        return bool(asked & function.returned)
+    def _returns_answer(self, function: Function) -> bool:
+        answer_origins = {f"call:{c.callee}" for c in function.model_calls}
+        return bool(answer_origins & function.returned)
 
     def _spread(self, shows: Callable[[Function], bool], reach: int = _REACH) -> set[str]:
         """Return the functions with a property, and the callers that return their results, up to `reach` calls away."""
-        found = {f.key for f in self.world.functions if f.returns not in _MEASURED and shows(f)}
-        edge = set(found)
+        keys = {f.key for f in self.world.functions if f.returns not in _MEASURED and shows(f)}
+        edge = set(keys)
         for _ in range(reach):
             following: set[str] = set()
             for key in sorted(edge):
                 for call, caller in self.world.callers.get(key, []):
                     passed = f"call:{call.callee}" in caller.returned
-                    if passed and caller.key not in found and caller.returns not in _MEASURED:
+                    if passed and caller.key not in keys and caller.returns not in _MEASURED:
                         following.add(caller.key)
-            found |= following
+            keys |= following
             edge = following
-        return found
+        return keys
 
     def _context_sources(self) -> set[str]:
         """Return functions whose return value reaches a model call in a caller, or is returned by it and reaches one
         further up."""
         edge: set[str] = set()
         for function in self.world.functions:
-            for asked in function.model_calls:
-                for origin in asked.fed:
+            for model_call in function.model_calls:
+                for origin in model_call.fed:
                     if origin.startswith("call:"):
                         edge |= {f.key for f in self.targets(function, origin[5:])}
-        found: set[str] = set()
+        sources: set[str] = set()
         for _ in range(_REACH + 1):
-            found |= edge
+            sources |= edge
             edge = {
                 target.key
                 for key in edge
                 for call, target in self.world.callees.get(key, [])
                 if f"call:{call.callee}" in self._by_key[key].returned
-            } - found
-        return found
+            } - sources
+        return sources
 
     def _derive_taken(self, function: Function) -> None:
         """Add effects for a list that a helper sorts by score and this function cuts to a budget, or the other way
         round."""
         here = {e.kind for e in function.effects}
         for call, target in self.world.callees[function.key]:
-            there = [e for e in target.effects if e.kind == "score_sort" and e.flow == "returned"]
+            sorting_effects = [e for e in target.effects if e.kind == "score_sort" and e.flow == "returned"]
             filled = any(e.kind == "token_fill" and "gathers" in e.marks for e in function.effects)
-            if there and filled and "score_sort" not in here:
-                function.effects.append(replace(there[0], line=call.line, guards=call.guards))
+            if sorting_effects and filled and "score_sort" not in here:
+                function.effects.append(replace(sorting_effects[0], line=call.line, guards=call.guards))
                 return
             sorted_here = [e for e in function.effects if e.kind == "score_sort" and e.flow == f"passed:{call.name}"]
             if sorted_here and any(e.kind == "token_fill" and "gathers" in e.marks for e in target.effects):
@@ -110,13 +110,23 @@ class Summaries:
                 if "writes_text" in t.marks and _TOO_LARGE & set(c.guards)
             ]
             short = [c for c, t in self.world.callees[function.key] if t.key in self.shortens]
-            left = [function.returned, *(c.fed for c in short), *(e.fed for e in function.effects)]
-            told = [c for c in saved if short and any(f"call:{c.callee}" in fed for fed in left)]
-            if told:
-                kept = told[0]
+            used_origins = [function.returned, *(c.fed for c in short), *(e.fed for e in function.effects)]
+            noted_calls = [c for c in saved if short and any(f"call:{c.callee}" in fed for fed in used_origins)]
+            if noted_calls:
+                saving_call = noted_calls[0]
                 marks = frozenset(("noted", "helpers"))
-                said = f"{kept.callee}(…)"
-                effect = Effect("offload", kept.line, kept.callee, 1, said, "stored", kept.guards, marks, kept.fed)
+                note = f"{saving_call.callee}(…)"
+                effect = Effect(
+                    "offload",
+                    saving_call.line,
+                    saving_call.callee,
+                    1,
+                    note,
+                    "stored",
+                    saving_call.guards,
+                    marks,
+                    saving_call.fed,
+                )
                 function.effects.append(effect)
 
     def targets(self, function: Function, callee: str) -> list[Function]:
@@ -127,10 +137,10 @@ class Summaries:
         """Return whether a value contains text that a model wrote, here, in a callee or in every caller."""
         if MODEL in origins:
             return True
-        asked = {c.callee for c in function.model_calls}
+        model_callees = {c.callee for c in function.model_calls}
         for origin in sorted(origins):
             kind, _, name = origin.partition(":")
-            if kind == "call" and (name in asked or self._any(function, name, self.model_text)):
+            if kind == "call" and (name in model_callees or self._any(function, name, self.model_text)):
                 return True
             if kind == "param" and depth < 2 and self._handed_in(function, name, depth):
                 return True

@@ -52,7 +52,7 @@ class StoreProperties:
             run(store.close())
 
 
-def difference(store: Store, reference: Store, run: Run, seed: int, kept: Any) -> str | None:
+def difference(store: Store, reference: Store, run: Run, seed: int, positions: Any) -> str | None:
     """Return the first difference between two stores as text, or None if there is none. Run only the operations to
     keep.
     """
@@ -61,12 +61,12 @@ def difference(store: Store, reference: Store, run: Run, seed: int, kept: Any) -
         way(each.apply([DeleteRange(kind, (ORG,)) for kind in kinds()], now=NOW))
         while any(way(each.purge(now=FAR)).values()):
             pass
-    return _parting(store, reference, run, seed, ORG, kept)
+    return _parting(store, reference, run, seed, ORG, positions)
 
 
-def _parting(store: Store, reference: Store, run: Run, seed: int, org: str, kept: Any) -> str | None:
+def _parting(store: Store, reference: Store, run: Run, seed: int, org: str, positions: Any) -> str | None:
     program = Dice(seed, org).program(LENGTH)
-    for operation in (program[n] for n in kept):
+    for operation in (program[n] for n in positions):
         expected, answered = run_blocking(outcome(reference, operation)), run(outcome(store, operation))
         if expected != answered:
             return f"{operation}\n  reference: {expected}\n  this store: {answered}"
@@ -79,14 +79,14 @@ def _parting(store: Store, reference: Store, run: Run, seed: int, org: str, kept
 
 def _smallest(store: Store, reference: Store, run: Run, seed: int, failing: str) -> str:
     """Return the shortest failing program, by leaving out operations one by one as long as it still fails."""
-    kept = list(range(LENGTH))
+    positions = list(range(LENGTH))
     for n in range(LENGTH):
-        fewer = [i for i in kept if i != n]
-        found = difference(store, reference, run, seed, fewer)
-        if found is not None:
-            kept, failing = fewer, found
+        fewer = [i for i in positions if i != n]
+        mismatch = difference(store, reference, run, seed, fewer)
+        if mismatch is not None:
+            positions, failing = fewer, mismatch
     program = Dice(seed, "org").program(LENGTH)
-    return f"seed {seed}:\n" + "\n".join(f"  {program[n]}" for n in kept) + f"\nparts at {failing}"
+    return f"seed {seed}:\n" + "\n".join(f"  {program[n]}" for n in positions) + f"\nparts at {failing}"
 
 
 async def outcome(store: Store, operation: Operation) -> Any:

@@ -15,22 +15,24 @@ LAST = Remember("workflow:garden", key="last")
 
 async def furnish(memory: Any) -> None:
     await memory.facts.set(NS, "tree", "a persimmon")
-    told = {"role": "user", "content": "Persimmon trees hate lime.", "trust": "web"}
-    await memory.threads.append("page", {"role": "user", "content": "My persimmon tree is ill."}, told, create=NS)
+    web_message = {"role": "user", "content": "Persimmon trees hate lime.", "trust": "web"}
+    await memory.threads.append(
+        "page", {"role": "user", "content": "My persimmon tree is ill."}, web_message, create=NS
+    )
 
 
 async def called(memory: Any, thread: str | None = "reviews") -> list[Any]:
     """Run a task on the prepared data, and return the hits that it received."""
-    given: list[Any] = []
+    received: list[Any] = []
 
     def advise(text: str, recalled: Any = ()) -> str:
-        given.extend(recalled)
+        received.extend(recalled)
         return "Water it, and give it no lime."
 
     task = memory.task(recall=Recall(NS, top_k=3), remember=LAST, thread=thread)
-    done = task(advise)("what ails the persimmon tree?")
-    assert (await done if inspect.isawaitable(done) else done) == "Water it, and give it no lime."
-    return given
+    output = task(advise)("what ails the persimmon tree?")
+    assert (await output if inspect.isawaitable(output) else output) == "Water it, and give it no lime."
+    return received
 
 
 class CallingTests:
@@ -43,9 +45,9 @@ class CallingTests:
         sources = [hit.id for hit in hits]
         fact = await memory.facts.get("workflow:garden", "last")
         assert (list(fact.sources), fact.trust, fact.value) == (sources, "web", "Water it, and give it no lime.")
-        asked, said = await memory.threads.recent("reviews")
-        assert (asked.role, asked.text, asked.trust_level) == ("user", "what ails the persimmon tree?", "user")
-        assert (said.role, said.metadata, said.trust_level) == ("assistant", {"memorist.sources": sources}, "web")
+        question, answer = await memory.threads.recent("reviews")
+        assert (question.role, question.text, question.trust_level) == ("user", "what ails the persimmon tree?", "user")
+        assert (answer.role, answer.metadata, answer.trust_level) == ("assistant", {"memorist.sources": sources}, "web")
         assert (await memory.threads.get("reviews")).ns == "global"
 
     async def test_a_task_that_recalls_nothing_has_the_trust_of_its_caller(self, memory: Any) -> None:

@@ -89,6 +89,6 @@ class FloorTests:
             await memory.threads.append(f"t{number}", SECRET, "Ok, got it.", QUESTION, create=NS)
         texts = [hit.text for hit in await memory.recall(QUESTION, namespaces=NS)]
         assert texts.count(SECRET) == 1 and "Ok, got it." not in texts
-        for asked in (True, Recall(min_score=0.0)):
-            context = await memory.context(QUESTION, budget=4000, recall=asked)
+        for recall in (True, Recall(min_score=0.0)):
+            context = await memory.context(QUESTION, budget=4000, recall=recall)
             assert [item.text for item in context.memory_items] == [SECRET]

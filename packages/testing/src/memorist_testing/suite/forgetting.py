@@ -110,8 +110,8 @@ class ForgettingTests:
             await helper.add("What is there?", SAID)
             result = await helper.result(f"A {CANARY}.")
             assert result.sources == ("helper#1", "helper#2", "helper#3")
-            asked = {"role": "assistant", "content": None, "tool_calls": [call]}
-            await talk.add("Who is there?", asked, result.message("c1"), "Something.")
+            request = {"role": "assistant", "content": None, "tool_calls": [call]}
+            await talk.add("Who is there?", request, result.message("c1"), "Something.")
             assert {step.id for step in (await memory.why("talk#3")).sources} >= set(result.sources)
             assert (await memory.forget(message="helper#3")).complete
             assert await _tables_with(scan_table, CANARY) == []

@@ -105,7 +105,7 @@ class ScopeTests:
         learning = await writer.learnings.add("Keep it short.", user="ada")
         # An agent is trusted like the assistant: what it writes is never taken for the user's own words.
         assert (fact.actor, fact.trust) == ("agent:planner", "assistant")
-        assert [(one.actor, one.trust) for one in (event, learning)] == [("agent:writer@acme", "assistant")] * 2
+        assert [(item.actor, item.trust) for item in (event, learning)] == [("agent:writer@acme", "assistant")] * 2
         await writer.facts.set("user:ada", "audience", "nurses and midwives")
         trail = await writer.audit.list(subject="user:ada/audience")
         assert sorted(event.actor for event in trail) == ["agent:planner", "agent:writer@acme"]
@@ -160,16 +160,16 @@ class ScopeTests:
         assert await ada.facts.delete("city")
         assert await ada.facts.delete_range(prefix="c") == 0
         thread = await ada.threads.create(title="Planning")
-        assert [(one.id, one.ns) for one in await ada.threads.list()] == [(thread.id, "user:ada")]
+        assert [(item.id, item.ns) for item in await ada.threads.list()] == [(thread.id, "user:ada")]
         document = await ada.documents.add("Refunds within 30 days.")
-        assert [one.id for one in await ada.documents.list()] == [document.id]
+        assert [item.id for item in await ada.documents.list()] == [document.id]
         assert (await ada.documents.get(document.id)).ns == "user:ada"
-        assert [one.id for one in await ada.documents.get_many([document.id])] == [document.id]
+        assert [item.id for item in await ada.documents.get_many([document.id])] == [document.id]
         assert len(await ada.documents.chunks(document.id)) == 1
         assert await ada.documents.delete(document.id)
         event = await ada.events.add("meets Mia")
-        assert [one.id for one in await ada.events.list()] == [event.id]
-        assert [one.kind for one in await ada.memories.list()] == ["event"]
+        assert [item.id for item in await ada.events.list()] == [event.id]
+        assert [item.kind for item in await ada.memories.list()] == ["event"]
         await ada.records.put(("run", 1), {"step": 1})
         await ada.records.put_many({("run", 2): {"step": 2}})
         assert (await ada.records.get(("run", 1))).data == {"step": 1}
@@ -222,13 +222,13 @@ class ScopeTests:
             (ada.scope(read=[]).scope(write=[]), nothing), (ada.scope(user="ada", read=()), written),
             (ada.scope(user="ada", read=[], write=["agent:b"]), {"agent:b"}), (ada, whole),
         )  # fmt: skip
-        for handle, left in narrowed:
-            assert {hit.namespace for hit in await handle.recall("persimmon")} == left
-            for place in whole - left:
+        for handle, readable in narrowed:
+            assert {hit.namespace for hit in await handle.recall("persimmon")} == readable
+            for closed in whole - readable:
                 with pytest.raises(Forbidden):
-                    await handle.facts.get(place, "secret")
+                    await handle.facts.get(closed, "secret")
                 with pytest.raises(Forbidden):
-                    await handle.facts.set(place, "secret", "plum")
+                    await handle.facts.set(closed, "secret", "plum")
         with pytest.raises(Forbidden):  # what was dropped cannot be taken again
             ada.scope(read=[]).scope(user="ada", read=["workflow:a"])
         with pytest.raises(Forbidden):
@@ -298,8 +298,8 @@ class ScopeTests:
         for user in ("a*", "*"):
             handle = memory.scope(user=user)
             assert await handle.namespaces("user") == [f"user:{user}"]
-            for asked in (None, [f"user:{user}"], ["user:*"]):
-                assert {hit.namespace for hit in await handle.recall("Rome", namespaces=asked)} == {f"user:{user}"}
+            for namespaces in (None, [f"user:{user}"], ["user:*"]):
+                assert {hit.namespace for hit in await handle.recall("Rome", namespaces=namespaces)} == {f"user:{user}"}
             with pytest.raises(Forbidden):
                 await handle.facts.get("user:ab", "home")
             for grants in ({"read": [f"user:{user}"]}, {"write": [f"user:{user}"]}):
@@ -321,12 +321,12 @@ class ScopeTests:
         await memory.threads.append("t-ada", "secret")
         eve = memory.scope(user="eve")
         assert await eve.threads.get("t-ada") is None
-        told = []
+        messages = []
         for id in ("t-ada", "nothing"):
             with pytest.raises(NotFound) as caught:
                 await eve.threads.append(id, "x")
-            told.append(str(caught.value).replace(id, "…"))
-        assert told[0] == told[1]
+            messages.append(str(caught.value).replace(id, "…"))
+        assert messages[0] == messages[1]
 
     async def test_a_thread_that_came_back_as_anothers_is_out_of_reach(self, memory: Any, open_memory: Any) -> None:
         ada = memory.scope(user="ada")

@@ -91,8 +91,8 @@ class SessionTests:
                 await talk.add(f"Step {number}: we look at the harbour again and write down what we see.", "Noted.")
                 if number == 30:
                     await talk.context("Go on.", recall=False)
-            asked = {"role": "assistant", "content": None, "tool_calls": [call]}
-            await talk.add("Read it.", asked, {"role": "tool", "tool_call_id": "c1", "content": log}, "Done.")
+            request = {"role": "assistant", "content": None, "tool_calls": [call]}
+            await talk.add("Read it.", request, {"role": "tool", "tool_call_id": "c1", "content": log}, "Done.")
             before = await talk.context("Go on.", recall=False)
             await memory.threads.fork("my-id", new_id="branch", share="prefix")
             async with memory.session("branch", user="ada", budget=1500, stash=200) as fork:
