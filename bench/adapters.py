@@ -19,7 +19,7 @@ from typing import Annotated, Any, TypedDict
 from memorist import Memory
 
 ROUNDS = 300
-AT_ONCE = 16
+CONCURRENT_SESSIONS = 16
 """Sessions of one file that add items at the same time, as in a server of agents."""
 
 
@@ -108,13 +108,15 @@ async def sessions() -> None:
     }
     together = await in_turns({name: partial(_all_add, _opened(make), items) for name, make in many.items()}, 30)
     for name, microseconds in together.items():
-        print(f"openai-agents, {name}, {AT_ONCE} sessions add 2 at once: {microseconds / AT_ONCE:.0f} µs each")
+        print(
+            f"openai-agents, {name}, {CONCURRENT_SESSIONS} sessions add 2 at once: {microseconds / CONCURRENT_SESSIONS:.0f} µs each"
+        )
     for memory in memories.values():
         memory.close()
 
 
 def _opened(make: Callable[[str], Any]) -> list[Any]:
-    return [make(f"s{number}") for number in range(AT_ONCE)]
+    return [make(f"s{number}") for number in range(CONCURRENT_SESSIONS)]
 
 
 async def _all_add(sessions: list[Any], items: Any) -> None:

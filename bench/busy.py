@@ -22,7 +22,7 @@ from memorist import Memory
 
 from .server import serving
 
-WRITE = """
+WRITE_CODE = """
 import sys, warnings
 from memorist import Memory
 warnings.simplefilter("ignore")
@@ -104,7 +104,7 @@ def measure(name: str, calls: int, messages: int) -> str:
             percentile95(memory, "user:ada", 20)
             quiet = percentile95(memory, "user:ada", calls)
             before = memory.threads.get("log").length
-            writer = subprocess.Popen([sys.executable, "-c", WRITE, url, key or ""])
+            writer = subprocess.Popen([sys.executable, "-c", WRITE_CODE, url, key or ""])
             try:
                 while memory.threads.get("log").length < before + WARM_UP_MESSAGES:
                     time.sleep(0.1)

@@ -347,7 +347,8 @@ def survival(rounds: int = 6, per_round: int = 10, max_tokens: int = 1_500) -> t
 def facts() -> None:
     survivors, total, pinned, of = survival()
     print(
-        f"facts after five recompressions, extractive: {survivors} of {total} ({survivors / total:.0%}), pinned {pinned} of {of}"
+        f"facts after five recompressions, extractive: {survivors} of {total} ({survivors / total:.0%}), "
+        f"pinned {pinned} of {of}"
     )
     survivors, total, pinned, of = survival(max_tokens=700)
     print(

@@ -19,7 +19,7 @@ from memorist import Memory
 from memorist.stores.postgres import search
 
 SHARES = (1, 10, 100, 1000)
-BATCH = 500
+BATCH_MESSAGES = 500
 
 
 def fruit(number: int) -> str:
@@ -29,14 +29,14 @@ def fruit(number: int) -> str:
 
 def filled(memory: Memory, messages: int) -> None:
     """Write and index messages, tagged by their number."""
-    for start in range(0, messages, BATCH):
+    for start in range(0, messages, BATCH_MESSAGES):
         thread = memory.threads.create("user:ada").id
         batch = [
             {
                 "role": "user", "content": f"The {fruit(n)} of row r{n % 97} filled b{n % 31} baskets.",
                 "metadata": {f"in{share}": n % share == 0 for share in SHARES},
             }
-            for n in range(start, min(start + BATCH, messages))
+            for n in range(start, min(start + BATCH_MESSAGES, messages))
         ]  # fmt: skip
         memory.threads.append(thread, *batch)
         memory.recall("nothing", namespaces="user:ada", top_k=1)  # which indexes them

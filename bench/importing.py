@@ -19,21 +19,21 @@ from pathlib import Path
 from typing import Any
 
 WORDS = "the quick brown fox jumps over a lazy dog and then we talk about invoices in Paris with Ada or Bob".split()
-CHILD = """
+CHILD_CODE = """
 import resource, sys, time
 from memorist import Memory
 
 path, source, dry = sys.argv[1], sys.argv[2], sys.argv[3] == "dry"
-told, began = [], {}
+megabytes, began = [], {}
 
-def held():
+def resident_megabytes():
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * resource.getpagesize() // 1024 // 1024
 
 def tick(done, total):
     began.setdefault(total is not None, time.perf_counter())
-    if total is not None and done * 10 // total > len(told):
-        told.append(held())
+    if total is not None and done * 10 // total > len(megabytes):
+        megabytes.append(resident_megabytes())
 
 with Memory(path, worker=False, extract=None) as memory:
     start = time.perf_counter()
@@ -41,7 +41,7 @@ with Memory(path, worker=False, extract=None) as memory:
     took, worked = time.perf_counter() - start, time.process_time()
 reading = began.get(True, start + took) - start
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-print(report.found.get("messages", 0), report.added.get("messages", 0), took, reading, peak, worked, *told)
+print(report.found.get("messages", 0), report.added.get("messages", 0), took, reading, peak, worked, *megabytes)
 """
 
 
@@ -83,7 +83,7 @@ def _dry(folder: Path, gigabytes: float) -> None:
 
 
 def _child(path: Path, source: Path, mode: str) -> list[float]:
-    command = [sys.executable, "-c", CHILD, str(path), str(source), mode]
+    command = [sys.executable, "-c", CHILD_CODE, str(path), str(source), mode]
     process = subprocess.run(command, check=True, capture_output=True, text=True)
     return [float(figure) for figure in process.stdout.split()]
 

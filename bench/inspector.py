@@ -25,7 +25,7 @@ FIRST_ROW = """hash => new Promise(done => {
   };
   location.hash = hash; requestAnimationFrame(look);
 })"""
-DRAWN = """hash => new Promise(done => {
+CONTEXT_DRAWN = """hash => new Promise(done => {
   performance.clearResourceTimings();
   const before = document.querySelector('.b-input') ? document.querySelector('.b-input').textContent : '';
   const look = () => {
@@ -63,7 +63,7 @@ def measured(window: Window, thread: str) -> tuple[list[float], list[float]]:
         rows.append(window.page.evaluate(FIRST_ROW, f"#/thread?id={thread}&at={1 + n * 14_000}"))
     for n in range(7):
         query = f"thread={thread}&recall=off&policy=window&input=number+{n}"
-        drawn.append(window.page.evaluate(DRAWN, f"#/context?{query}"))
+        drawn.append(window.page.evaluate(CONTEXT_DRAWN, f"#/context?{query}"))
     return rows, drawn
 
 

@@ -25,7 +25,7 @@ from memorist.extract import extract
 from memorist.recall.analyze import tokens
 from memorist.recall.query import analyse
 
-BOUND_MS = 50
+LIMIT_MS = 50
 AT = datetime(2026, 11, 16, tzinfo=UTC)
 RUNS = [
     ".", "a", "a. ", "\n#", "# ", "|a|b|\n", "Mr. ", "3 March ", "1.", "(", "<", "'", "=\n", "- ", "\n\n", "日本", "é",
@@ -80,10 +80,10 @@ def main() -> int:
         figures = [(milliseconds(work, text), name, text) for name, text in long.items()]
         worst, name, _ = max(figures)
         growth = worst / max(0.01, milliseconds(work, short[name]))
-        slow = [name for took, name, _ in figures if took > BOUND_MS]
+        slow = [name for took, name, _ in figures if took > LIMIT_MS]
         over += len(slow)
         listed = ", ".join(slow) or "-"
-        print(f"{path:10} worst {worst:8.1f} ms on {name:16} growth {growth:5.1f}   over {BOUND_MS} ms: {listed}")
+        print(f"{path:10} worst {worst:8.1f} ms on {name:16} growth {growth:5.1f}   over {LIMIT_MS} ms: {listed}")
     return int(over > 0)
 
 

@@ -37,7 +37,7 @@ TURNS = Path(__file__).parents[1] / "tests" / "data" / "real" / "turns.jsonl"
 LABELS = Path(__file__).with_name("forgotten_labels.jsonl")
 PAIRS = 500
 CONTEXTS = 200
-BUDGET = 2000
+BUDGET_TOKENS = 2000
 
 
 def turns() -> list[dict[str, Any]]:
@@ -77,7 +77,7 @@ def marks_in_contexts(path: Path, count: int) -> tuple[int, list[str]]:
         with whole(data.name, talk, None) as store:
             for question in questions:
                 store.clock.ask(question.asked_at)
-                items = store.memory.context(question.text, budget=BUDGET).memory_items
+                items = store.memory.context(question.text, budget=BUDGET_TOKENS).memory_items
                 marks += [f"{item.text[:160]}  ->  {item.superseded_by}" for item in items if item.superseded_by]
     return len(drawn), marks
 
@@ -125,7 +125,7 @@ def forgotten(path: Path, conversations: int) -> Forgotten:
                     for hit in hits
                     if hit.kind == "message"
                 )
-                context = store.memory.context(item["text"] or before["text"] or item["previous"], budget=BUDGET)
+                context = store.memory.context(item["text"] or before["text"] or item["previous"], budget=BUDGET_TOKENS)
                 unmarked = [memory.text for memory in context.memory_items if memory.superseded_by is None]
                 still = [turn for turn in own if any(texts[turn][:80] in text for text in unmarked)]
                 sent += bool(still)

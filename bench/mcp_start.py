@@ -21,13 +21,13 @@ STEPS: list[tuple[str, str, dict[str, Any]]] = [
     ("profile", "tools/call", {"name": "profile", "arguments": {}}),
     ("remember", "tools/call", {"name": "remember", "arguments": {"text": "The launch is on the ninth of May."}}),
 ]
-TICKS = os.sysconf("SC_CLK_TCK")
+TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 
 def cpu_seconds(pid: int) -> float:
     """User and system time of a process so far."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
+    return (int(fields[11]) + int(fields[12])) / TICKS_PER_SECOND
 
 
 def once(url: str) -> dict[str, float]:

@@ -35,10 +35,10 @@ from memorist.testing import FakeClock
 
 RESULTS = Path(__file__).with_suffix(".md")
 LIMIT_MS = 50.0
-PER_THREAD, USERS = 1000, 1000
+MESSAGES_PER_THREAD, USERS = 1000, 1000
 CITIES = ("Lisbon", "Porto", "Faro", "Madrid", "Vigo", "Lyon", "Turin", "Graz", "Oslo", "Turku", "Riga")
 JOBS = ("nurse", "baker", "pilot", "plumber", "teacher", "welder", "painter")
-NAMED = ("Rex", "Luna", "Bella", "Max", "Nala", "Milo", "Coco", "Rocky", "Daisy")
+DOG_NAMES = ("Rex", "Luna", "Bella", "Max", "Nala", "Milo", "Coco", "Rocky", "Daisy")
 ANSWERS = ("short", "long", "friendly", "formal", "detailed", "plain")
 NOTES = """SQLite; the tests spread broken models over all stores, blocking and async, and run the rest on the others in
 smaller numbers. Workers are `memorist worker --lease 3`, not the default of 60 s. The messages of idle processors
@@ -51,8 +51,8 @@ def _letters(texts: list[str]) -> list[list[float]]:
     return [[1.0 + text.count(letter) for letter in "aeiourst"] for text in texts]
 
 
-QUIET: dict[str, Any] = {"embedder": _letters, "counter": "estimate", "worker": False, "durability": "normal"}
-NAMES = ("gc", "facts", "learnings", "reindex", "summarizer", "limiter", "archiver", "dedup")
+QUIET_OPTIONS: dict[str, Any] = {"embedder": _letters, "counter": "estimate", "worker": False, "durability": "normal"}
+PROCESSOR_NAMES = ("gc", "facts", "learnings", "reindex", "summarizer", "limiter", "archiver", "dedup")
 
 
 def killed_workers(folder: Path, options: Any) -> list[Figure]:
@@ -79,19 +79,19 @@ def killed_workers(folder: Path, options: Any) -> list[Figure]:
 def idle_processors(folder: Path, options: Any) -> list[Figure]:
     """Each processor over a store in which nothing is new, after all of it went through them; and what more costs."""
     path = options.keep or folder / "worked.db"
-    with Memory(path, **QUIET) as memory, Memory(folder / "empty.db", **QUIET) as empty:
-        for number in range(max(options.messages // PER_THREAD, 1)):
+    with Memory(path, **QUIET_OPTIONS) as memory, Memory(folder / "empty.db", **QUIET_OPTIONS) as empty:
+        for number in range(max(options.messages // MESSAGES_PER_THREAD, 1)):
             if memory.threads.get(f"thread-{number}") is None:
                 _work(memory, number)
                 if number % 50 == 49:
                     print(f"{number + 1} threads", flush=True)
         for _ in range(2):
-            memory.process(*NAMES)
+            memory.process(*PROCESSOR_NAMES)
         stats = memory.stats()
         assert stats.waiting == {"index": 0, "derive": 0} and stats.dead_letters == 0
         over = f"{stats.messages:,} messages"
         memories = f"{stats.facts:,} facts of {len(stats.namespaces):,} users, {stats.summaries:,} summaries"
-        idle = [_idle(memory, name, over) for name in NAMES]
+        idle = [_idle(memory, name, over) for name in PROCESSOR_NAMES]
         return [Figure(f"{over} worked through", memories), *idle, _growth(memory, empty, over)]
 
 
@@ -102,7 +102,7 @@ def _growth(memory: Memory, empty: Memory, over: str) -> Figure:
         for full in (True, False):
             took[full].append(_work(memory if full else empty, number, f"{new_id()}-{number}"))
     ours, theirs = (statistics.median(took[full]) * 1e3 for full in (True, False))
-    name = f"{PER_THREAD:,} more messages through all eight, with {over} there; limit: an empty store"
+    name = f"{MESSAGES_PER_THREAD:,} more messages through all eight, with {over} there; limit: an empty store"
     return Figure(name, f"{ours:.0f} ms", f"{theirs:.0f} ms", ours / theirs, 1.5)
 
 
@@ -110,8 +110,8 @@ def _work(memory: Memory, number: int, id: str | None = None) -> float:
     """One thread appended and worked through; the seconds of processor time it took."""
     start = time.process_time()
     thread = memory.threads.create(f"user:u{number % USERS}", id=id or f"thread-{number}")
-    memory.threads.append(thread.id, *(_content(number, index) for index in range(PER_THREAD)))
-    memory.process(*NAMES)
+    memory.threads.append(thread.id, *(_content(number, index) for index in range(MESSAGES_PER_THREAD)))
+    memory.process(*PROCESSOR_NAMES)
     return time.process_time() - start
 
 
@@ -124,7 +124,7 @@ def _content(number: int, index: int) -> str:
         f"I live in {CITIES[turn % len(CITIES)]}.",
         f"My favourite number is {turn % 97}.",
         f"I work as a {JOBS[turn % len(JOBS)]}.",
-        f"My dog is called {NAMED[turn % len(NAMED)]}.",
+        f"My dog is called {DOG_NAMES[turn % len(DOG_NAMES)]}.",
         f"I prefer {ANSWERS[turn % len(ANSWERS)]} answers.",
     )[kind]
 

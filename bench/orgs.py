@@ -19,7 +19,7 @@ from memorist.records import Job
 from memorist.runtime import BlockingRuntime, run_blocking
 from memorist.stores.base import Put
 
-BUSY = 10
+BUSY_ORGS = 10
 POLLS = 50
 
 
@@ -88,19 +88,19 @@ def main() -> None:
         run_blocking(store.claim("index", owner="w", now=now, lease=60_000_000, limit=20))
         first = time.perf_counter() - began
         looks, longest, sweep_seconds = sweep(store, now)
-        for number in range(BUSY):
+        for number in range(BUSY_ORGS):
             run_blocking(store.apply([Put(job(f"busy{number}"))], now=now))
         now = int(time.time() * 1e6)
         began = time.perf_counter()
         jobs = run_blocking(store.claim("index", owner="w", now=now, lease=60_000_000, limit=20))
         took = time.perf_counter() - began
-        assert len({job.org for job in jobs}) == BUSY
+        assert len({job.org for job in jobs}) == BUSY_ORGS
         before, began = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
         for _ in range(POLLS):
             run_blocking(store.claim("index", owner="w", now=now, lease=60_000_000, limit=20))
         after, wall = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter() - began
         cpu = (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / POLLS
-        print(f"{options.store}: {options.orgs} orgs, {BUSY} with jobs")
+        print(f"{options.store}: {options.orgs} orgs, {BUSY_ORGS} with jobs")
         print(f"  first look of a new server {first:.3f} s, ten orgs found in {took * 1e3:.1f} ms")
         if looks:
             print(f"  once a day, over all orgs: {sweep_seconds:.1f} s in {looks} looks, the longest {longest:.3f} s")

@@ -22,7 +22,7 @@ import psycopg
 from memorist.runtime import BlockingRuntime, run_blocking
 from memorist.stores.postgres import PostgresStore
 
-FEW = 10_000
+SMALL_ROWS = 10_000
 ORGS = 1000
 
 
@@ -133,12 +133,12 @@ def main() -> None:
         for name in ("few", "many"):
             connection.execute(f"CREATE DATABASE {name}")  # type: ignore[arg-type]  # pyright: ignore
     try:
-        few = prepared(server.url_for(database="few"), FEW, None, ORGS // 100)
+        few = prepared(server.url_for(database="few"), SMALL_ROWS, None, ORGS // 100)
         many = prepared(server.url_for(database="many"), options.rows, options.parts, ORGS)
         with psycopg.connect(server.url_for(database="many"), autocommit=True) as connection:
             row = connection.execute("SELECT pg_size_pretty(pg_database_size(current_database()))").fetchone()
         size = row[0] if row else "?"
-        print(f"{options.rows} messages in {options.parts} partitions ({size}) against {FEW} in one table")
+        print(f"{options.rows} messages in {options.parts} partitions ({size}) against {SMALL_ROWS} in one table")
         spent = {which: Backends(server.url, which) for which in ("few", "many")}
         for name in calls(few):
             count = options.calls if name != "recall" else options.calls // 8

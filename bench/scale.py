@@ -41,8 +41,8 @@ TEXT = (
     "the documents that I sent last month about the house in Utrecht have arrived at your office number {number}."
 )
 P99_SECONDS = 0.1
-SERVED = 0.95
-WARM = 40
+MIN_SERVED_SHARE = 0.95
+WARM_UP_OPERATIONS = 40
 """Operations of each process before it is counted: imports, connections, statements to prepare."""
 
 
@@ -84,7 +84,7 @@ class Row(NamedTuple):
     """Cores that other work on the machine took."""
 
     def kept_up(self) -> bool:
-        return self.served >= SERVED * self.offered and self.p99 <= P99_SECONDS
+        return self.served >= MIN_SERVED_SHARE * self.offered and self.p99 <= P99_SECONDS
 
     def __str__(self) -> str:
         offered = f"{self.offered:9.0f}" if self.offered else "     most"
@@ -113,7 +113,7 @@ def work(url: str | None, seed: int, options: argparse.Namespace, rate: float, r
         handles: dict[tuple[int, int], Any] = {}
         latencies: list[float] = []
         failed = number = 0
-        for index in range(WARM):
+        for index in range(WARM_UP_OPERATIONS):
             act(memory.scope(org="warm", user="u"), verbs[index % len(verbs)], "user:u", "t", seed, index)
         ready.wait()
         start, cpu, size = time.time(), time.process_time(), resident()
@@ -258,7 +258,7 @@ def step(target: Target, options: argparse.Namespace, rate: float, seed: int) ->
     latencies = sorted(latency for outcome in outcomes for latency in outcome.latencies)
     operations, clients = len(latencies), sum(outcome.cpu for outcome in outcomes)
     grown = sum(outcome.grown for outcome in outcomes) if target.url is None else target.size() - size
-    written = operations if target.url is None else operations + WARM * options.processes
+    written = operations if target.url is None else operations + WARM_UP_OPERATIONS * options.processes
     return Row(
         offered=rate,
         served=operations / max(options.seconds, took),

@@ -28,8 +28,8 @@ from pathlib import Path
 from memorist import Memory
 from memorist.server.app import MAX_BUDGET_TOKENS
 
-TICKS = os.sysconf("SC_CLK_TCK")
-SERVE = """
+TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+SERVE_CODE = """
 import sys
 from memorist import AsyncMemory
 from memorist.server.app import Options, make_app
@@ -46,7 +46,7 @@ serve(lambda: make_app(memory(), Options(usual=fast, heavy=fast)), host="127.0.0
 def cpu_seconds(pid: int | str) -> float:
     """User and system time of a process so far."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
+    return (int(fields[11]) + int(fields[12])) / TICKS_PER_SECOND
 
 
 def resident_mb(pid: int) -> float:
@@ -65,7 +65,7 @@ def serving(folder: str, command: list[str] | None = None) -> Iterator[tuple[int
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])
     if command is None:
-        started = [sys.executable, "-c", SERVE, path, str(port)]
+        started = [sys.executable, "-c", SERVE_CODE, path, str(port)]
     else:
         started = [sys.executable, "-m", "memorist", "--url", path, "serve", "--port", str(port)]
     process = subprocess.Popen(started, stderr=subprocess.DEVNULL)

@@ -19,15 +19,15 @@ from typing import Any
 from bench.scale import STORES, Target
 
 TALKS = Path(__file__).parents[1] / "tests" / "data" / "fillers.jsonl"
-LENGTH, THREAD = 170, 100
+TEXT_CHARACTERS, MESSAGES_PER_THREAD = 170, 100
 
 
 def texts() -> Iterator[str]:
     """Numbered pieces of talks, without end; no two are the same."""
     talk = " ".join(text for line in TALKS.read_text().splitlines() for text in json.loads(line).values())
     for number in itertools.count():
-        start = number * LENGTH % (len(talk) - LENGTH)
-        yield f"{number} {talk[start:]}"[:LENGTH]
+        start = number * TEXT_CHARACTERS % (len(talk) - TEXT_CHARACTERS)
+        yield f"{number} {talk[start:]}"[:TEXT_CHARACTERS]
 
 
 def append(memory: Any, options: argparse.Namespace) -> None:
@@ -35,9 +35,11 @@ def append(memory: Any, options: argparse.Namespace) -> None:
     contents = texts()
     for org in range(options.orgs):
         handle = memory.scope(org=f"o{org}")
-        for thread in range(options.messages // options.orgs // THREAD):
+        for thread in range(options.messages // options.orgs // MESSAGES_PER_THREAD):
             handle.threads.append(
-                f"t{thread}", *({"role": "user", "content": next(contents)} for _ in range(THREAD)), create="user:u"
+                f"t{thread}",
+                *({"role": "user", "content": next(contents)} for _ in range(MESSAGES_PER_THREAD)),
+                create="user:u",
             )
 
 

@@ -23,7 +23,7 @@ from memorist import Memory
 from .figures import Figure, against, report
 from .ground import THREAD, texts
 
-BUDGET = 8_000
+BUDGET_TOKENS = 8_000
 WALKED_FUNCTIONS = 250
 """The most functions that one context may walk."""
 
@@ -34,7 +34,7 @@ def floor_of(path: str) -> Any:
     sql = "SELECT role, content, tokens FROM messages WHERE org = 'default' AND thread = ? ORDER BY seq DESC"
 
     def read(_: int) -> list[Any]:
-        messages, remaining = [], BUDGET
+        messages, remaining = [], BUDGET_TOKENS
         for role, content, tokens in cursor.execute(sql, (THREAD,)):
             remaining -= tokens
             if remaining < 0:
@@ -77,7 +77,7 @@ def figures(folder: str, most: int) -> list[Figure]:
                 memory.threads.append(THREAD, *batch)
                 size += 1000
             ours, floor = against(
-                lambda i: memory.context("What next?", thread=THREAD, budget=BUDGET, recall=False).messages(),
+                lambda i: memory.context("What next?", thread=THREAD, budget=BUDGET_TOKENS, recall=False).messages(),
                 floor_of(path),
                 400,
                 20,
@@ -85,7 +85,9 @@ def figures(folder: str, most: int) -> list[Figure]:
             if target == 10_000:
                 for recall in (False, True):
                     count = walked(
-                        lambda recall=recall: memory.context("What next?", thread=THREAD, budget=BUDGET, recall=recall)
+                        lambda recall=recall: memory.context(
+                            "What next?", thread=THREAD, budget=BUDGET_TOKENS, recall=recall
+                        )
                     )
                     out.append(
                         Figure(
@@ -96,7 +98,7 @@ def figures(folder: str, most: int) -> list[Figure]:
                             1.0,
                         )
                     )
-            name = f"context of {BUDGET:,} tokens out of {target:,} stored messages, rendered"
+            name = f"context of {BUDGET_TOKENS:,} tokens out of {target:,} stored messages, rendered"
             out.append(Figure(name, f"{ours:.0f} µs", f"{floor:.0f} µs", ours / floor, 4.0))
     return out
 

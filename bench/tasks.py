@@ -29,7 +29,7 @@ from memorist.stores.codec import codec
 from memorist.stores.sqlite.statements import statements
 
 STEPS = 1000
-LIMIT, DISK_ALL, DISK_LATEST = 2.0, 8.0, 3.0
+TIME_LIMIT, DISK_LIMIT_ALL, DISK_LIMIT_LATEST = 2.0, 8.0, 3.0
 _encode = msgspec.json.Encoder().encode
 Step = Callable[[int, dict[str, Any]], None]
 
@@ -140,9 +140,9 @@ def main() -> int:
                 p50, disk = ours(folder, durability, way, keep)
                 name = f"{way}, keep {keep}"
                 print(f"{durability:<11}{name:<22}{p50:>12.0f}{p50 / bare:>9.2f}{disk:>14.1f}")
-                if p50 / bare > LIMIT:
-                    short.append(f"{durability} {name}: {p50 / bare:.1f} × the floor, limit {LIMIT}")
-                if disk > (DISK_ALL if keep == "all" else DISK_LATEST):
+                if p50 / bare > TIME_LIMIT:
+                    short.append(f"{durability} {name}: {p50 / bare:.1f} × the floor, limit {TIME_LIMIT}")
+                if disk > (DISK_LIMIT_ALL if keep == "all" else DISK_LIMIT_LATEST):
                     short.append(f"{durability} {name}: {disk:.1f} × the state on disk")
     for line in short:
         print("falls short:", line)

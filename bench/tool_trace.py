@@ -22,7 +22,7 @@ from memorist.stores.memory import MemoryStore
 from memorist.types import open_counter
 
 ROOT = Path(__file__).parents[1]
-TURNS, CACHE_TURNS, QUESTIONS, BUDGET, STASH = 300, 500, 30, 32_000, 1_000
+TURNS, CACHE_TURNS, QUESTIONS, BUDGET_TOKENS, STASH_TOKENS = 300, 500, 30, 32_000, 1_000
 COUNTER = open_counter()
 
 
@@ -63,7 +63,7 @@ def turn(number: int, result: str) -> list[dict[str, Any]]:
 def sent_by_session(results: list[str], stash: int | None) -> tuple[int, Memory]:
     """Tokens of all requests of a session over the trace, and its memory."""
     memory = Memory(MemoryStore(), user="ada", worker=False, embedder=None)
-    talk, tokens_sent = memory.session("trace", budget=BUDGET, stash=stash), 0
+    talk, tokens_sent = memory.session("trace", budget=BUDGET_TOKENS, stash=stash), 0
     for number, result in enumerate(results):
         messages = turn(number, result)
         tokens_sent += talk.context(messages[0]["content"], recall=False).tokens
@@ -95,7 +95,11 @@ def sent_trimmed(results: list[str]) -> int | None:
     for number, result in enumerate(results):
         messages = convert_to_messages(turn(number, result))
         request = trim_messages(
-            [*history[-80:], messages[0]], max_tokens=BUDGET, token_counter=count, strategy="last", start_on="human"
+            [*history[-80:], messages[0]],
+            max_tokens=BUDGET_TOKENS,
+            token_counter=count,
+            strategy="last",
+            start_on="human",
         )
         tokens_sent += count(request)
         history += messages
@@ -105,7 +109,7 @@ def sent_trimmed(results: list[str]) -> int | None:
 def answered(memory: Memory, results: list[str], rng: random.Random) -> tuple[int, int]:
     """Of lines in the middle of long results: how many read_more and search_history give back whole."""
     reader, by_id, by_search = ReadBack(memory, "trace"), 0, 0
-    long = [n for n, result in enumerate(results) if COUNTER.count(result) > 2 * STASH and "\n" in result]
+    long = [n for n, result in enumerate(results) if COUNTER.count(result) > 2 * STASH_TOKENS and "\n" in result]
     for number in rng.sample(long, QUESTIONS):
         lines = results[number].splitlines()
         middle = [line for line in lines[len(lines) // 4 : -len(lines) // 4] if len(line.split()) > 3] or lines
@@ -139,7 +143,7 @@ def main() -> None:
     rng = random.Random(11)
     results = outputs(rng)
     whole = sent_whole(results)
-    print(f"{TURNS} turns, results of {sum(map(COUNTER.count, results)):,} tokens, budget {BUDGET:,}")
+    print(f"{TURNS} turns, results of {sum(map(COUNTER.count, results)):,} tokens, budget {BUDGET_TOKENS:,}")
     print(f"no compaction       {whole:>13,} tokens sent")
     trimmed = sent_trimmed(results)
     print(
@@ -148,11 +152,11 @@ def main() -> None:
         else "trim_messages       (langchain is not installed)"
     )
     print(f"summarisation alone {sent_by_session(results, None)[0]:>13,}")
-    tokens_sent, memory = sent_by_session(results, STASH)
+    tokens_sent, memory = sent_by_session(results, STASH_TOKENS)
     print(f"previews and folds  {tokens_sent:>13,} ({tokens_sent / whole:.1%} of no compaction)")
     by_id, by_search = answered(memory, results, rng)
     print(f"of {QUESTIONS} lines in the middle: read_more {by_id}, search_history {by_search}")
-    for budget in (8_000, BUDGET):
+    for budget in (8_000, BUDGET_TOKENS):
         print(f"cache share over {CACHE_TURNS} turns with memory on, budget {budget:,}: {cache_share(budget):.1%}")
 
 

@@ -22,7 +22,14 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 TEXT = "The budget for June is still open. " * 8
-PIECES = {"append": 100, "last 20": 60, "set a new fact": 50, "set a fact again": 50, "get a fact": 300, "recall": 10}
+OPERATIONS_PER_TURN = {
+    "append": 100,
+    "last 20": 60,
+    "set a new fact": 50,
+    "set a fact again": 50,
+    "get a fact": 300,
+    "recall": 10,
+}
 """How often each operation is done in one turn."""
 
 
@@ -67,7 +74,7 @@ def compare(urls: Sequence[str], sources: Sequence[Path], rounds: int) -> None:
         for url, source in zip(urls, sources, strict=True)
     ]  # fmt: skip
     print("| what | before, µs | now, µs | × |\n|---|---|---|---|")
-    for name in PIECES:
+    for name in OPERATIONS_PER_TURN:
         turns = [[_ask(version, name) for version in versions] for _ in range(rounds)]
         before, now = (statistics.median(turn[n] for turn in turns) for n in (0, 1))
         print(f"| {name} | {before:.1f} | {now:.1f} | {statistics.median(b / a for a, b in turns):.2f} |")
@@ -89,7 +96,7 @@ def work(url: str) -> None:
     options: dict[str, Any] = {} if url.startswith("redis") else {"durability": "normal"}
     with Memory(url, worker=False, **options) as memory:
         memory.threads.create("global", id="talk")
-        positions = dict.fromkeys(PIECES, 0)
+        positions = dict.fromkeys(OPERATIONS_PER_TURN, 0)
         do: dict[str, Callable[[int], Any]] = {
             "append": lambda n: memory.threads.append("talk", {"role": "user", "content": f"{n} {TEXT}"}),
             "last 20": lambda n: memory.threads.recent("talk", 20),
@@ -100,7 +107,7 @@ def work(url: str) -> None:
         }
         for line in sys.stdin:
             name = line.strip()
-            start, positions[name] = positions[name], positions[name] + PIECES[name]
+            start, positions[name] = positions[name], positions[name] + OPERATIONS_PER_TURN[name]
             print(statistics.median(_took(do[name], n) for n in range(start, positions[name])), flush=True)
 
 

@@ -13,12 +13,12 @@ from memorist import Memory
 from memorist.types import NothingLasts
 
 ORDERS = {"o-17": {"customer": "ada", "status": "shipped", "eta": "Tuesday"}}
-LOOKED_UP: list[str] = []
+LOOKUPS: list[str] = []
 
 
 def load_order(order: str) -> dict[str, Any] | None:
     """Load an order from what would be a slow service."""
-    LOOKED_UP.append(order)
+    LOOKUPS.append(order)
     return ORDERS.get(order)
 
 
@@ -54,7 +54,7 @@ def main() -> None:
         shop.process("facts")
         print(
             "looked up",
-            len(LOOKED_UP),
+            len(LOOKUPS),
             "time(s);",
             "learned:",
             [learning.content for learning in memory.learnings.list(min_confidence=0)],

@@ -29,7 +29,7 @@ from scoring import Record  # noqa: E402
 WEIGHTS = HERE.parents[1] / "packages" / "analyze" / "src" / "memorist_analyze" / "weights.json"
 PENALTY = 3.0
 MIN_FRAMEWORKS = 2  # a feature of one framework alone is not learned from
-SHOWN = 0.8
+SHOWN_ABOVE = 0.8
 UNREAD_CAP = 0.5
 
 
@@ -157,7 +157,7 @@ def show(title: str, samples: list[Sample], likely: list[float]) -> None:
     truths = {s.framework: s.truth for s in samples if s.truth is not None}
     expected = {(n, i) for n, t in truths.items() for i, e in enumerate(t["eviction"]) if e.get("wired", True)}
     print(f"{title}: {len({s.framework for s in samples})} frameworks, {len(samples)} candidates")
-    for bound in (SHOWN, 0.7, 0.6, 0.5, 0.3, 0.2, 0.1, 0.05):
+    for bound in (SHOWN_ABOVE, 0.7, 0.6, 0.5, 0.3, 0.2, 0.1, 0.05):
         above = [s for s, p in zip(samples, likely, strict=True) if p > bound and s.candidate["wired"]]
         right = sum(s.right for s in above)
         hit = {(s.framework, i) for s in above for i in s.entries} & expected
@@ -195,7 +195,7 @@ def main() -> int:
             show(title, [s for s, _ in part], [p for _, p in part])
     if options.worst:
         for sample, p in sorted(zip(samples, likely, strict=True), key=lambda pair: -pair[1]):
-            if p > SHOWN and not sample.right:
+            if p > SHOWN_ABOVE and not sample.right:
                 c = sample.candidate
                 print(f"{p:.2f} {sample.framework} {c['strategy']} {c['path']}:{c['line']} {c['symbol']} {c['rule']}")
     if options.write:

@@ -10,9 +10,9 @@ from typing import Any
 from memorist_analyze.catalog import canonical
 
 CORE = frozenset({"fifo_message_count", "token_window", "summarization", "vector_swap", "importance_scoring"})
-NEAR = 10
-LARGE_SYMBOL = 400
-TRAP_NEAR = 3
+NEAR_LINES = 10
+LARGE_SYMBOL_LINES = 400
+TRAP_LINES = 3
 
 Record = dict[str, Any]
 
@@ -66,8 +66,8 @@ def hits(finding: Record, location: Record) -> bool:
     if finding["path"] != location["path"]:
         return False
     first, last = location.get("symbol_span", [location["line"]] * 2)
-    inside = last - first <= LARGE_SYMBOL and first <= finding["line"] <= last
-    return inside or abs(finding["line"] - location["line"]) <= NEAR
+    inside = last - first <= LARGE_SYMBOL_LINES and first <= finding["line"] <= last
+    return inside or abs(finding["line"] - location["line"]) <= NEAR_LINES
 
 
 def in_scope(truth: Record, findings: Iterable[Record]) -> list[Record]:
@@ -88,7 +88,7 @@ def matched(truth: Record, finding: Record) -> list[Record]:
 def is_trap(truth: Record, finding: Record) -> bool:
     """Is a finding at one of the places that only look like memory management?"""
     return any(
-        finding["path"] == n["path"] and abs(finding["line"] - n["line"]) <= TRAP_NEAR for n in truth["negatives"]
+        finding["path"] == n["path"] and abs(finding["line"] - n["line"]) <= TRAP_LINES for n in truth["negatives"]
     )
 
 

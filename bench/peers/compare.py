@@ -21,10 +21,10 @@ from .environment import PYTHON, prepared, versions
 
 HERE = Path(__file__).parent
 RAM = "/dev/shm"
-PROCESSES, EACH = 4, 40
+PROCESSES, MESSAGES_PER_PROCESS = 4, 40
 FACTS = 5_000
-DURABLY, ROUNDS = 200, 3
-PATIENCE = 120
+DURABLE_APPENDS, ROUNDS = 200, 3
+TIMEOUT_SECONDS = 120
 Sections = list[tuple[str, list[Figure]]]
 
 
@@ -86,7 +86,7 @@ def run() -> Sections:
     ]
     facts = [figure for p in ready if p.facts for figure in _facts(p, f"{p.package} {installed[p.package]}", ram)]
     out.append((f"Facts: {FACTS:,} in 100 namespaces, {where}", facts))
-    together = f"{PROCESSES} processes, one thread, {PROCESSES * EACH} messages, {where}"
+    together = f"{PROCESSES} processes, one thread, {PROCESSES * MESSAGES_PER_PROCESS} messages, {where}"
     out.append((together, [_together(p, p.name(installed), ram) for p in ready]))
     imports = [_import(p, p.name(installed)) for p in PEERS if p.package not in failed]
     out.append(("Import, over bare Python", imports))
@@ -99,9 +99,9 @@ def _append(peer: Peer, name: str, count: int, where: str | None) -> Figure:
 
 def _durably(peer: Peer, name: str) -> Figure:
     """On a disk a sync takes what it takes at that moment: rounds in turns, the median of each, all rounds told."""
-    what = f"{name}, {DURABLY} one by one, median of {ROUNDS} rounds in turns"
+    what = f"{name}, {DURABLE_APPENDS} one by one, median of {ROUNDS} rounds in turns"
     try:
-        rounds = [_both(peer, "append", DURABLY, None) for _ in range(ROUNDS)]
+        rounds = [_both(peer, "append", DURABLE_APPENDS, None) for _ in range(ROUNDS)]
     except Failed as why:
         return Figure(what, "", f"did not run: {why}")
     sides = [[answer[side]["us"] for answer in rounds] for side in (0, 1)]
@@ -151,8 +151,8 @@ def _together(peer: Peer, name: str, where: str | None) -> Figure:
 def _crowd(script: str, where: str | None) -> str:
     """What became of the messages of several writers who begin at the same moment."""
     with _folder(where) as folder:
-        writers = [_start(script, "write", folder, EACH, str(me)) for me in range(PROCESSES)]
-        until = time.monotonic() + PATIENCE
+        writers = [_start(script, "write", folder, MESSAGES_PER_PROCESS, str(me)) for me in range(PROCESSES)]
+        until = time.monotonic() + TIMEOUT_SECONDS
         while len(list(Path(folder).glob("ready*"))) < sum(w.poll() is None for w in writers):
             if time.monotonic() > until:
                 break
@@ -163,11 +163,11 @@ def _crowd(script: str, where: str | None) -> str:
             try:
                 report = _answer(writer)
             except Failed as why:
-                report = {"acknowledged": 0, "refused": EACH, "errors": [str(why)[:80]]}
+                report = {"acknowledged": 0, "refused": MESSAGES_PER_PROCESS, "errors": [str(why)[:80]]}
             acknowledged, refused = acknowledged + report["acknowledged"], refused + report["refused"]
             errors |= set(report["errors"])
         try:
-            stored = _ask(script, "kept", folder, 10 * PROCESSES * EACH)["kept"]
+            stored = _ask(script, "kept", folder, 10 * PROCESSES * MESSAGES_PER_PROCESS)["kept"]
         except Failed as why:
             return f"cannot be read afterwards: {why}"
     refusals = f"{refused} refused ({', '.join(sorted(errors))})" if refused else "none refused"
@@ -211,11 +211,11 @@ def _start(script: str, job: str, folder: str, count: int, *rest: str) -> subpro
 
 def _answer(process: subprocess.Popen[str]) -> dict[str, Any]:
     try:
-        output, complaint = process.communicate(timeout=PATIENCE)
+        output, complaint = process.communicate(timeout=TIMEOUT_SECONDS)
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()
-        raise Failed(f"not done in {PATIENCE} s") from None
+        raise Failed(f"not done in {TIMEOUT_SECONDS} s") from None
     if process.returncode:
         raise Failed((complaint.strip().splitlines() or ["no reason given"])[-1][:160])
     answer: dict[str, Any] = json.loads(output.splitlines()[-1])

@@ -35,28 +35,28 @@ from memorist.recall.ranking import Weights, calibrate, evidence_of, instruction
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
-FIT = {
+FITTED_SETS = {
     "lme500.json": 1.0, "lme500.named": 1.0, "realmem.json": 1.0, "vehicle.json": 1.5, "memorycode.json": 0.7,
     "proactive.json": 1.0, "factconsolidation.json": 0.5,
 }  # fmt: skip
 """The sets that weights are fitted on, and how much each counts."""
-SMALL = {
+SMALL_SETS = {
     "lme500.small": 0.5, "realmem.small": 0.5, "vehicle.small": 0.5, "proactive.small": 0.5, "memorycode.small": 0.3,
 }  # fmt: skip
 """Small memories, cut from the same files; ranking is not fitted on them."""
 MEASURE_ONLY = ("locomo.json", "beam.json", "personamem2.json")
 NO_STRANGERS = {"memorycode", "factconsolidation"}
 """Sets whose questions have answers in the other conversations too."""
-INSTRUCTED = "memorycode"
+INSTRUCTED_SET = "memorycode"
 """The set whose evidence is standing instructions, which a request need not share a word with."""
 UNANSWERABLE = {"stranger": 0.4, "foreign": 0.4, "chatter": 0.2}
 """Questions of other conversations, questions of other sets, and small talk, for which nothing should be found, and how
 much each counts; the questions of a conversation itself count 1."""
-FIXED = {"confidence": 1.0}
+FIXED_WEIGHTS = {"confidence": 1.0}
 """Weights set by hand: no set has doubtful or superseded records."""
-HELD_OUT = 3
+HELD_OUT_EVERY = 3
 """Every third conversation is held out when figures of unseen conversations are reported."""
-STEPS, PENALTY, RATE = 150, 2e-3, 0.15
+STEPS, PENALTY, LEARNING_RATE = 150, 2e-3, 0.15
 LEVELS = tuple(round(step / 100, 2) for step in range(100))
 HIT_LEVELS = (0.0, 0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.015, 0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1)
 """The floors to choose from: of a question, and of each hit."""
@@ -101,7 +101,7 @@ def rows_of(folder: Path, name: str, *, vectors: bool) -> list[Row]:
         if not vectors:
             case.pool.similarity = None
         number = talks.setdefault(case.conversation, len(talks))
-        rows.append(Row(name, case, matrix(case), number % HELD_OUT == HELD_OUT - 1))
+        rows.append(Row(name, case, matrix(case), number % HELD_OUT_EVERY == HELD_OUT_EVERY - 1))
     return rows
 
 
@@ -123,7 +123,7 @@ class Problem:
 
     def __init__(self, rows: Sequence[Row]) -> None:
         answerable = [row for row in rows if row.case.gold & set(row.case.units)]
-        per_set = {name: sum(row.name == name for row in answerable) for name in FIT}
+        per_set = {name: sum(row.name == name for row in answerable) for name in FITTED_SETS}
         parts, units, questions, gold, weights, at = [], [], [], [], [], 0
         for row in answerable:
             order = sorted(range(len(row.case.units)), key=lambda i: row.case.units[i])
@@ -138,7 +138,7 @@ class Problem:
             questions.append(len(units))
             units += starts
             gold += flags
-            weights.append(FIT[row.name] / per_set[row.name])
+            weights.append(FITTED_SETS[row.name] / per_set[row.name])
             parts.append(row.x[order])
             at += len(order)
         self.x, self.gold = np.concatenate(parts), np.array(gold)
@@ -167,13 +167,13 @@ class Problem:
 def fit_weights(rows: Sequence[Row], without: Sequence[str] = ()) -> dict[str, float]:
     """Weights of the features, none below zero, by Adam."""
     problem = Problem(rows)
-    learned = np.array([name not in FIXED and name not in without for name in FEATURES])
-    w = np.where(learned, 0.3, [FIXED.get(name, 0.0) for name in FEATURES])
+    learned = np.array([name not in FIXED_WEIGHTS and name not in without for name in FEATURES])
+    w = np.where(learned, 0.3, [FIXED_WEIGHTS.get(name, 0.0) for name in FEATURES])
     m, v = np.zeros(len(w)), np.zeros(len(w))
     for step in range(1, STEPS + 1):
         g = (problem.gradient(w) + PENALTY * w) * learned
         m, v = 0.9 * m + 0.1 * g, 0.99 * v + 0.01 * g * g
-        rate = RATE * min(1.0, 2 * (1 - step / (STEPS + 1)))
+        rate = LEARNING_RATE * min(1.0, 2 * (1 - step / (STEPS + 1)))
         move = rate * (m / (1 - 0.9**step)) / (np.sqrt(v / (1 - 0.99**step)) + 1e-9)
         w = np.where(learned, np.maximum(w - move, 0.0), w)
     return {name: round(float(value), 2) for name, value in zip(FEATURES, w, strict=True) if name not in without}
@@ -211,7 +211,7 @@ def fit_calibration(rows: Sequence[Row], weights: dict[str, float]) -> Weights:
         values = columns(row)
         signals.append(evidence_of(case.pool, values))
         wishes.append(float(instructions(values, raw).max(initial=0.0)))
-        share = {**FIT, **SMALL}[row.name] / sizes[row.name, row.unanswerable]
+        share = {**FITTED_SETS, **SMALL_SETS}[row.name] / sizes[row.name, row.unanswerable]
         weight.append(share * UNANSWERABLE.get(row.unanswerable, 1.0))
         if not row.unanswerable:
             likely = likelihood_of(case.pool, raw)
@@ -222,7 +222,7 @@ def fit_calibration(rows: Sequence[Row], weights: dict[str, float]) -> Weights:
     names = list(signals[0])
     x, by = np.array([list(row.values()) for row in signals]), np.array(weight)
     answers = np.array([0.0 if row.unanswerable else 1.0 for row in judged_rows])
-    instructed = np.array([row.name.partition(".")[0] == INSTRUCTED for row in judged_rows]) & (answers > 0)
+    instructed = np.array([row.name.partition(".")[0] == INSTRUCTED_SET for row in judged_rows]) & (answers > 0)
     scale = np.where(x.std(axis=0) > 0, x.std(axis=0), 1.0)
     topical = ~instructed
     w = logistic((x / scale)[topical], answers[topical], by[topical]) / scale
@@ -381,7 +381,7 @@ def report_floors(rows: Sequence[Row], table: Weights, title: str) -> None:
 
 def fingerprint(folder: Path) -> dict[str, str]:
     """The SHA-256 of each file that the weights were fitted on."""
-    names = dict.fromkeys(f"{Path(name).stem}.json" for name in FIT)
+    names = dict.fromkeys(f"{Path(name).stem}.json" for name in FITTED_SETS)
     return {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names}
 
 
@@ -397,9 +397,9 @@ def main() -> None:
     tables = {}
     for kind in ("default", "none"):
         vectors = kind == "default"
-        sets = {name: rows_of(a.folder, name, vectors=vectors) for name in FIT}
+        sets = {name: rows_of(a.folder, name, vectors=vectors) for name in FITTED_SETS}
         every = [row for rows in sets.values() for row in rows]
-        few = [row for name in SMALL for row in rows_of(a.folder, name, vectors=vectors)]
+        few = [row for name in SMALL_SETS for row in rows_of(a.folder, name, vectors=vectors)]
         tables[kind] = choose_floors(every, fit_calibration([*every, *few], fit_weights(every)))
         print(f"# {kind}: {tables[kind].features}\n  answer here: {tables[kind].evidence}\n  hit: {tables[kind].hit}")
         training = [row for row in every if not row.held_out]
@@ -422,7 +422,7 @@ def main() -> None:
                 print(f"  {name:24} {figures(rows, tables[kind].features)} {calibration_figures(rows, tables[kind])}")
                 report_floors(rows, tables[kind], name)
         for feature in ("", *FEATURES) if a.ablate else ():
-            if feature not in FIXED:
+            if feature not in FIXED_WEIGHTS:
                 less = fit_weights(every, [feature]) if feature else tables[kind].features
                 by = {name: figures(rows, less) for name, rows in sets.items()}
                 cells = (f"{row['R@10']:.1f} / {row['in 2,000 tokens']:.1f}" for row in by.values())

@@ -33,7 +33,7 @@ from memorist.recall.vectors import VectorIndex
 
 KS = (1, 5, 10, 20)
 DEPTH = 50
-BATCH = 200
+BATCH_MESSAGES = 200
 
 
 class Retriever(Protocol):
@@ -59,8 +59,8 @@ class Memorist:
         for session in dict.fromkeys(turn.session for turn in turns):
             threads[session] = self._memory.threads.create(self._ns).id
             session_turns = [turn for turn in turns if turn.session == session]
-            for at in range(0, len(session_turns), BATCH):
-                part = session_turns[at : at + BATCH]
+            for at in range(0, len(session_turns), BATCH_MESSAGES):
+                part = session_turns[at : at + BATCH_MESSAGES]
                 receipts = self._memory.threads.append(threads[session], *map(_message, part))
                 self._turn.update((receipt.message.id, turn.id) for receipt, turn in zip(receipts, part, strict=True))
         self._place = {turn.id: i for i, turn in enumerate(turns)}

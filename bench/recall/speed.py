@@ -31,7 +31,7 @@ _EVERYDAY = (
     "film match school office holiday birthday coffee report client deadline kitchen bicycle river mountain camera"
 ).split()
 _START = datetime(2026, 1, 1, tzinfo=UTC)
-_THREAD = 200
+_MESSAGES_PER_THREAD = 200
 ROUNDS = 200
 
 
@@ -57,7 +57,7 @@ def timed(work: Callable[[], Any]) -> tuple[float, float]:
 
 def fill(memory: Memory, ns: str, texts: list[str]) -> None:
     """Append texts in threads of two people."""
-    for at in range(0, len(texts), _THREAD):
+    for at in range(0, len(texts), _MESSAGES_PER_THREAD):
         id = memory.threads.create(ns).id
         memory.threads.append(
             id,
@@ -68,7 +68,7 @@ def fill(memory: Memory, ns: str, texts: list[str]) -> None:
                     "content": texts[i],
                     "created_at": _START + timedelta(minutes=i),
                 }
-                for i in range(at, min(at + _THREAD, len(texts)))
+                for i in range(at, min(at + _MESSAGES_PER_THREAD, len(texts)))
             ),
         )
 

@@ -16,7 +16,7 @@ from memorist.checking.stored import Hands, Store, aware, fresh, message_of
 
 __all__ = ["Hands", "Store", "aware", "fresh", "message_of", "whole"]
 SOURCE = Path(memorist.__file__).parent
-WRITES = (
+WRITING_SOURCES = (
     "extract", "languages", "recall/analyze.py", "recall/features.py", "engine/derive", "records.py",
     "embed/wordllama.py",
 )  # fmt: skip
@@ -45,7 +45,7 @@ def whole(
 
 def _stamp(embedder: str | None) -> str:
     digest = hashlib.blake2b(str(embedder).encode(), digest_size=6)
-    for name in WRITES:
+    for name in WRITING_SOURCES:
         source = SOURCE / name
         for file in sorted(source.rglob("*.[pt][yo]*")) if source.is_dir() else [source]:
             if file.suffix in (".py", ".toml"):

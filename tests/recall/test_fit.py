@@ -71,5 +71,5 @@ def test_the_shipped_weights_are_written_as_the_fit_writes_them() -> None:
 
 def test_the_weights_name_only_data_that_may_be_fitted_on(fit: Any) -> None:
     data = weights_file().origin["data"]
-    assert set(data) == {name.replace(".named", ".json") for name in fit.FIT}
+    assert set(data) == {name.replace(".named", ".json") for name in fit.FITTED_SETS}
     assert not set(data) & set(fit.MEASURE_ONLY)

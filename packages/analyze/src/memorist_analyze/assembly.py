@@ -17,7 +17,7 @@ from memorist_analyze.world import World
 
 # Slots that are reported only when a function that returns messages fills them, or a concatenation shows them: a mere
 # mention of their words is common and proves nothing.
-_RARE = ("examples", "context_files", "reminder", "retrieved_memory")
+_RARE_SLOTS = ("examples", "context_files", "reminder", "retrieved_memory")
 
 
 @dataclass(slots=True)
@@ -107,7 +107,7 @@ def _builds(function: Function) -> bool:
 def _believed(slot: str, places: list[tuple[Function, Evidence]]) -> bool:
     if slot == "retrieved_memory":
         return len({f.path for f, _ in places}) >= 1 and any(_is_memory(f) for f, _ in places)
-    if slot in _RARE:
+    if slot in _RARE_SLOTS:
         return any("gives_messages" in f.marks or e.why.startswith("concatenated") for f, e in places)
     return True
 

@@ -12,7 +12,7 @@ from memorist_analyze import words
 from memorist_analyze.records import Effect, Function
 from memorist_analyze.world import World
 
-_KEPT = ("stored", "returned", "model", "replaced")
+_KEPT_FLOWS = ("stored", "returned", "model", "replaced")
 _PLAIN_TEXTS = re.compile(r"^(Promise<)?(string\[\]|(Array|ReadonlyArray)<string>|([Ll]ist|Sequence)\[str\])>?$")
 _SUMMING = words.bag("summary summarize summarise summarization")
 _ROUTE = re.compile(r"^\w+\.(get|post|put|patch|delete|route|websocket)\(")
@@ -61,13 +61,13 @@ def strong_subject(case: Case) -> bool:
 def kept_somewhere(case: Case) -> bool:
     """The result is stored, returned or sent to a model."""
     kind, _, name = case.effect.flow.partition(":")
-    return kind in _KEPT or (kind == "passed" and bool(_SAVE_NAME.match(name)))
+    return kind in _KEPT_FLOWS or (kind == "passed" and bool(_SAVE_NAME.match(name)))
 
 
 @condition
 def goes_somewhere(case: Case) -> bool:
     """The result is not only read."""
-    return case.effect.flow.partition(":")[0] in _KEPT
+    return case.effect.flow.partition(":")[0] in _KEPT_FLOWS
 
 
 @condition
@@ -160,7 +160,7 @@ def stops_or_backwards(case: Case) -> bool:
 def gives_messages(case: Case) -> bool:
     """The list that the loop collected, or another message list, leaves the function."""
     flow = case.world.summaries.fate(case.function, case.effect.flow)
-    if "gathers" in case.effect.marks and flow in _KEPT:
+    if "gathers" in case.effect.marks and flow in _KEPT_FLOWS:
         return True
     if "removes_messages" in case.function.marks:
         return True

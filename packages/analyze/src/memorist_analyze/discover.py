@@ -23,7 +23,17 @@ MAX_FILES = 60_000
 MAX_TOTAL_BYTES = 600_000_000
 
 # Beside these, hidden folders are never read: they belong to tools.
-_NEVER = {"node_modules", "__pycache__", "venv", "site-packages", "dist", "build", "out", "coverage", "egg-info"}
+_SKIPPED_FOLDERS = {
+    "node_modules",
+    "__pycache__",
+    "venv",
+    "site-packages",
+    "dist",
+    "build",
+    "out",
+    "coverage",
+    "egg-info",
+}
 
 # Folder names whose files are not analysed, and the reason given in the report.
 _ASIDE_SEGMENTS = {
@@ -46,10 +56,10 @@ _ASIDE_NAME = re.compile(
 )
 
 # A folder with more packages than this is taken for a folder of adapters (see `_unneeded_adapters`).
-_CROWD = 12
+_CROWD_PACKAGES = 12
 # A checkout with more packages than this is a catalogue of integrations: what one of them stores to is no offer of the
 # framework.
-_CATALOGUE = 400
+_CATALOGUE_MANIFESTS = 400
 _CORE_USERS = 5  # what so many packages of a catalogue need belongs to its core
 _ADAPTER_SHARE = 0.05  # an adapter is a small part of the checkout; what is larger is a product of its own
 _FEW_FILES = 100  # below this number a share of the checkout says nothing
@@ -136,7 +146,11 @@ def _walk(
             if entry.is_symlink():
                 continue  # a target inside the tree is found by itself; one outside must not be read
             if entry.is_dir():
-                if entry.name not in _NEVER and not entry.name.startswith(".") and not entry.name.endswith(".egg-info"):
+                if (
+                    entry.name not in _SKIPPED_FOLDERS
+                    and not entry.name.startswith(".")
+                    and not entry.name.endswith(".egg-info")
+                ):
                     below.append(path)
             elif entry.name in _MANIFESTS:
                 if folder not in manifests and set_aside(path) in ("", "scripts"):
@@ -230,14 +244,14 @@ def _unneeded_adapters(manifests: list[Manifest], sizes: dict[str, int]) -> list
     for manifest in manifests:
         parent = manifest.folder.rpartition("/")[0]
         crowds[parent] = crowds.get(parent, 0) + 1
-    is_catalogue = len(manifests) > _CATALOGUE
+    is_catalogue = len(manifests) > _CATALOGUE_MANIFESTS
     users = Counter(n for m in manifests for n in m.needs | m.offers)
     needed = {name for name, count in users.items() if count >= (_CORE_USERS if is_catalogue else 1)}
     adapters = [
         m.folder
         for m in manifests
         if m.folder
-        and (is_catalogue or crowds[m.folder.rpartition("/")[0]] > _CROWD)
+        and (is_catalogue or crowds[m.folder.rpartition("/")[0]] > _CROWD_PACKAGES)
         and m.name not in needed
         and (is_catalogue or not storages_of(m.needs | m.offers))
     ]

@@ -218,14 +218,14 @@ def _without_twins(findings: list[Finding]) -> list[Finding]:
 
 
 # Rules that match only a part of a mechanism; dropped when another rule found the same strategy in the file.
-_PARTIAL = frozenset(("summary.kept-aside",))
+_PARTIAL_RULES = frozenset(("summary.kept-aside",))
 # Rules that describe a whole class, so that one finding per class is enough.
-_OF_A_CLASS = frozenset(("vector.indexed",))
+_CLASS_RULES = frozenset(("vector.indexed",))
 
 
 def _without_doubles(world: World, findings: list[Finding]) -> list[Finding]:
     """Merge repeated findings of one class, and drop partial findings next to a whole one."""
-    whole = {(f.strategy, f.path) for f in findings if f.rule not in _PARTIAL}
+    whole = {(f.strategy, f.path) for f in findings if f.rule not in _PARTIAL_RULES}
     first: dict[tuple[str, ...], Finding] = {}
     unique: list[Finding] = []
     lasting = {(f.strategy, f.path, f.function.owner) for f in findings if not _makes_instance(f.function)}
@@ -233,9 +233,9 @@ def _without_doubles(world: World, findings: list[Finding]) -> list[Finding]:
         if _makes_instance(finding.function) and (finding.strategy, finding.path, finding.function.owner) in lasting:
             continue
         near = {finding.path, *(f.path for _, f in world.callees.get(finding.function.key, []))}
-        if finding.rule in _PARTIAL and any((finding.strategy, path) in whole for path in near):
+        if finding.rule in _PARTIAL_RULES and any((finding.strategy, path) in whole for path in near):
             continue
-        evidence = "" if finding.rule in _OF_A_CLASS else finding.evidence
+        evidence = "" if finding.rule in _CLASS_RULES else finding.evidence
         key = (finding.strategy, finding.path, finding.function.owner, evidence)
         if finding.function.owner and key in first:
             first[key].twins.append(f"{finding.path}:L{finding.line}")

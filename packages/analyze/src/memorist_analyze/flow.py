@@ -23,7 +23,7 @@ _READING = bag("len any all sum enumerate range min max isinstance bool print ha
 _ADDING = bag("append extend insert unshift add push update set put")
 _SAYING = bag("content contents text message messages parts string str dict dump format render copy json body")
 # Keys of records that hold something said or done.
-_SAID = bag(
+_TEXT_WORDS = bag(
     "role content contents text message messages parts part input inputs output outputs prompt response question "
     "answer query reply user assistant human ai data value body observation result action event summary thought "
     "tool call fact"
@@ -94,9 +94,9 @@ class Scope:
             if node.kind == "call" and node.kids[0].kind == "attr" and node.kids[0].text in ("append", "unshift"):
                 added = node.kids[-1]
                 plain = added.kind == "dict" and all(p.kind == "pair" for p in added.kids) and len(added.kids) > 1
-                keys = {w for p in added.kids for w in words.words(p.text)} if plain else _SAID
+                keys = {w for p in added.kids for w in words.words(p.text)} if plain else _TEXT_WORDS
                 shapes.setdefault(dotted(node.kids[0].kids[0]), []).append(set(keys))
-        return {name for name, key_sets in shapes.items() if not any(keys & _SAID for keys in key_sets)}
+        return {name for name, key_sets in shapes.items() if not any(keys & _TEXT_WORDS for keys in key_sets)}
 
     def _infer(self) -> None:
         for _ in range(2):

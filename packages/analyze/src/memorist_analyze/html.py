@@ -10,7 +10,7 @@ from memorist_analyze.analysis import Analysis
 from memorist_analyze.markdown import as_markdown
 from memorist_analyze.matrix import COLUMNS, matrix
 
-_AROUND = 3
+_LINES_AROUND = 3
 _LOCATION = re.compile(r"^(.+):L(\d+)$")
 _CODE = re.compile(r"`([^`]+)`")
 _BOLD = re.compile(r"\*\*([^*]+)\*\*")
@@ -79,7 +79,7 @@ class _Page:
     def _excerpt(self, path: str, line: int) -> str:
         lines = (self.root / path).read_text(encoding="utf-8", errors="replace").splitlines()
         numbered: list[str] = []
-        for at in range(max(1, line - _AROUND), min(len(lines), line + _AROUND) + 1):
+        for at in range(max(1, line - _LINES_AROUND), min(len(lines), line + _LINES_AROUND) + 1):
             text = f"{at:>5}  {escape(lines[at - 1][:160])}"
             numbered.append(f"<b>{text}</b>" if at == line else text)
         rows = "\n".join(numbered)

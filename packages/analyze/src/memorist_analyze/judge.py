@@ -29,7 +29,7 @@ ANSWER_TOKENS = 300
 _CHARACTERS_PER_TOKEN = 3.5
 _HEAD_LINES = 3
 _BODY_LINES = 30
-_AROUND_STEP = 1
+_LINES_AROUND_STEP = 1
 _MAX_LINE_CHARACTERS = 130
 _MAX_EXCERPTS = 2
 _MAX_STEPS = 3
@@ -240,7 +240,7 @@ def _excerpts(root: Path, steps: list[Step], excerpted: set[tuple[str, int]]) ->
     for step in steps:
         if (step.path, step.line) not in excerpted and len(parts) < _MAX_EXCERPTS:
             lines = _lines(root, step.path)
-            span = range(max(1, step.line - _AROUND_STEP), min(len(lines), step.line + _AROUND_STEP) + 1)
+            span = range(max(1, step.line - _LINES_AROUND_STEP), min(len(lines), step.line + _LINES_AROUND_STEP) + 1)
             excerpted |= {(step.path, n) for n in span}
             parts.append(f"In {step.path}, {step.symbol}:\n{_numbered(lines, list(span))}")
     return parts

@@ -21,11 +21,11 @@ from memorist_analyze.conditions import (
 from memorist_analyze.records import Call, Function
 from memorist_analyze.world import World
 
-_SAYS_LESS = frozenset(("marker", "shortened", "cut"))
-_REPLACED = frozenset(("const", "blanked"))
+_SHORTER_MARKS = frozenset(("marker", "shortened", "cut"))
+_REPLACEMENT_MARKS = frozenset(("const", "blanked"))
 _REMEMBERING = words.bag("memory memories recall remember forget forgetting episodic archival")
 _MEMORIES = words.PLACES - words.bag("buffer window") | words.bag("session sessions agent")
-_SIZED = frozenset(("token_count", "char_count", "message_count", "overflow_error"))
+_SIZE_GUARDS = frozenset(("token_count", "char_count", "message_count", "overflow_error"))
 _HIDING_SECRETS = words.bag(
     "redact redaction redacts redactor scrub scrubber sanitize sanitizer sanitise pii secret secrets "
     "guardrail guardrails "
@@ -36,9 +36,9 @@ _FOR_PEOPLE = words.bag(
     "print show toast "
     "status caption tooltip telemetry trace tracing span slug error errors exception traceback badge diff url"
 )
-_ASIDE = words.bag("summary summarize summarise summarization judge grade critique")
+_SIDE_PROMPT_WORDS = words.bag("summary summarize summarise summarization judge grade critique")
 _POSTING = words.bag("post edit notify reply toast alert")
-_UPWARDS = 2
+_MAX_CALLS_UP = 2
 _RESULTS = words.bag(
     "tool tools result results output outputs observation observations content contents message messages "
     "command stdout "
@@ -57,7 +57,7 @@ def stands_before_kept(case: Case) -> bool:
 @condition
 def shrinks(case: Case) -> bool:
     """The content is cut to a size, a notice says that something was left out, or a size decides what replaces it."""
-    if case.effect.marks & _SAYS_LESS or (sized_there(case) and case.effect.marks & _REPLACED):
+    if case.effect.marks & _SHORTER_MARKS or (sized_there(case) and case.effect.marks & _REPLACEMENT_MARKS):
         return True
     summaries = case.world.summaries
     having = summaries.shortens if sized_there(case) else summaries.shortens_by_size
@@ -68,17 +68,17 @@ def shrinks(case: Case) -> bool:
 @condition
 def sized(case: Case) -> bool:
     """A size or number is compared with a limit anywhere in the function, or before the function is called."""
-    if set(case.effect.guards) & _SIZED or any(kind in _SIZED for kind, _ in case.function.guards):
+    if set(case.effect.guards) & _SIZE_GUARDS or any(kind in _SIZE_GUARDS for kind, _ in case.function.guards):
         return True
-    return any(set(call.guards) & _SIZED for call in _sure_calls(case))
+    return any(set(call.guards) & _SIZE_GUARDS for call in _sure_calls(case))
 
 
 @condition
 def sized_there(case: Case) -> bool:
     """The effect itself, or a call of the function, depends on a comparison of a size with a limit."""
-    if set(case.effect.guards) & _SIZED:
+    if set(case.effect.guards) & _SIZE_GUARDS:
         return True
-    return any(set(call.guards) & _SIZED for call in _sure_calls(case))
+    return any(set(call.guards) & _SIZE_GUARDS for call in _sure_calls(case))
 
 
 @condition
@@ -136,7 +136,7 @@ def for_people(case: Case) -> bool:
         return True
     passed_names = [mark[3:] for mark in case.effect.marks if mark.startswith("as:")]
     name_words = {w for name in (case.function.name, case.effect.subject, *passed_names) for w in words.words(name)}
-    return bool(name_words & (_FOR_PEOPLE | _ASIDE)) or used_aside(case)
+    return bool(name_words & (_FOR_PEOPLE | _SIDE_PROMPT_WORDS)) or used_aside(case)
 
 
 @condition
@@ -372,9 +372,9 @@ def _is_used_aside(world: World, function: Function, depth: int = 0) -> bool:
     """Return whether all callers, or their callers, log, display, summarise or judge."""
     callers = world.callers.get(function.key, [])
     return bool(callers) and all(
-        bool({*words.words(f.name), *words.words(f.owner)} & (_FOR_PEOPLE | _ASIDE))
+        bool({*words.words(f.name), *words.words(f.owner)} & (_FOR_PEOPLE | _SIDE_PROMPT_WORDS))
         or _only_logs(f, call)
-        or (depth < _UPWARDS and f.key != function.key and _is_used_aside(world, f, depth + 1))
+        or (depth < _MAX_CALLS_UP and f.key != function.key and _is_used_aside(world, f, depth + 1))
         for call, f in callers
     )
 

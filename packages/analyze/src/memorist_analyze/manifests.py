@@ -15,7 +15,7 @@ _QUOTED = re.compile(r"""["']([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?\s*(?:[<
 _FOR_WORK = re.compile(
     r"^(dev|test|tests|testing|docs?|lint|style|build|ci|typing|typecheck|benchmarks?|examples?)", re.I
 )
-_MOST_BYTES = 400_000
+_MAX_FILE_BYTES = 400_000
 
 
 @dataclass(slots=True)
@@ -42,7 +42,7 @@ def _read(root: Path, folder: str) -> Manifest:
         ("package.json", _npm),
     ):
         path = root / folder / name
-        if path.is_file() and path.stat().st_size <= _MOST_BYTES:
+        if path.is_file() and path.stat().st_size <= _MAX_FILE_BYTES:
             reader(path.read_text(encoding="utf-8", errors="replace"), manifest)
     return manifest
 

@@ -15,7 +15,7 @@ MODEL = "model"
 _MEASURING = bag("len count size length bool isinstance type hash id any all sum min max print range typeof")
 _SIZES = bag("len count size length isinstance")
 _GROWING = bag("append extend push unshift insert add set update appendleft")
-_MOST = 16
+_MAX_ORIGINS = 16
 
 
 def keywords_of(call: Node) -> tuple[str, ...]:
@@ -76,7 +76,7 @@ class Origins:
 
     def _hold(self, name: str, origins: frozenset[str], origins_by_name: dict[str, frozenset[str]]) -> None:
         previous = origins_by_name.get(name, frozenset())
-        if not origins <= previous and len(previous) < _MOST:
+        if not origins <= previous and len(previous) < _MAX_ORIGINS:
             origins_by_name[name] = previous | origins
 
     def of(self, value: Node, *, grown: bool = True) -> frozenset[str]:
@@ -103,7 +103,7 @@ class Origins:
             elif node.kind == "cmp" or node.kind in ("func", "class"):
                 continue
             stack.extend(node.kids)
-        return frozenset(sorted(origins)[:_MOST] if len(origins) > _MOST else origins)
+        return frozenset(sorted(origins)[:_MAX_ORIGINS] if len(origins) > _MAX_ORIGINS else origins)
 
     def _origins_of_name(self, name: str, grown: bool) -> frozenset[str]:
         direct = self.names.get(name, frozenset())

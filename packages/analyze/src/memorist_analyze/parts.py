@@ -14,13 +14,13 @@ from memorist_analyze.syntax import Node, arguments, dotted, last_name, walk
 from memorist_analyze.words import bag
 
 Parts = tuple[Part, ...]
-_MOST = 24
-_DEEPEST = 12
-_KEEPING = bag("list tuple copy deepcopy reversed sorted array from slice cast filter map concat tolist toarray")
-_AFTER = bag("append push add put aput addmessage add_message")
-_AFTER_ALL = bag("extend")
-_BEFORE = bag("unshift appendleft")
-_CARRIED = bag(
+_MAX_PARTS = 24
+_MAX_DEPTH = 12
+_COPYING_CALLS = bag("list tuple copy deepcopy reversed sorted array from slice cast filter map concat tolist toarray")
+_APPENDING_METHODS = bag("append push add put aput addmessage add_message")
+_EXTENDING_METHODS = bag("extend")
+_PREPENDING_METHODS = bag("unshift appendleft")
+_MESSAGE_KEYS = bag(
     "messages message input inputs contents content prompt prompts history chat_history chathistory msgs items request"
 )
 _MESSAGE = (
@@ -55,7 +55,7 @@ class Sequences:
             elif node.kind == "return":
                 parts = tuple(p for k in node.kids for p in self._parts(k))
                 if len(parts) > len(self.returned_parts):
-                    self.returned_parts = parts[:_MOST]
+                    self.returned_parts = parts[:_MAX_PARTS]
 
     # -- statements
 
@@ -66,7 +66,7 @@ class Sequences:
             owner = target.kids[0].text
             previous, new = self._held.get(owner, ()), self._keyed(target.kids[1].text, value)
             ahead = keyed_slot(target.kids[1].text)
-            self._held[owner] = ((*new, *previous) if ahead else (*previous, *new))[:_MOST]
+            self._held[owner] = ((*new, *previous) if ahead else (*previous, *new))[:_MAX_PARTS]
         if target.kind not in ("name", "attr"):
             return
         key = dotted(target)
@@ -78,7 +78,9 @@ class Sequences:
     def _called(self, node: Node, model_lines: set[int]) -> None:
         callee = node.kids[0]
         name = last_name(callee).lower()
-        if callee.kind == "attr" and (name in _AFTER or name in _AFTER_ALL or name in _BEFORE or name == "insert"):
+        if callee.kind == "attr" and (
+            name in _APPENDING_METHODS or name in _EXTENDING_METHODS or name in _PREPENDING_METHODS or name == "insert"
+        ):
             self._grown(callee.kids[0], name, node.kids[1:])
         if node.line in model_lines and node.line not in self.sent_parts:
             self.sent_parts[node.line] = self._request(node)
@@ -91,7 +93,7 @@ class Sequences:
         key = dotted(owner)
         if key not in self._held and self._scope.likeness(owner) == 0 and "memory" not in words.words(key):
             return
-        front = name in _BEFORE or (name == "insert" and values[0].text == "0")
+        front = name in _PREPENDING_METHODS or (name == "insert" and values[0].text == "0")
         new = self._parts(values[-1])
         previous = self._held[key] if key in self._held else self._parts(owner)
         grown = (*new, *previous) if front else self._in_turn(key, owner, previous, new)
@@ -119,11 +121,11 @@ class Sequences:
         return 0
 
     def _hold(self, target: Node, key: str, parts: Parts, new: Parts | None = None) -> None:
-        self._held[key] = parts[:_MOST]
+        self._held[key] = parts[:_MAX_PARTS]
         if target.kind == "attr" and target.kids[0].text in ("self", "this") and parts:
             previous = self.filled.get(target.text, ())
             fresh = parts if new is None else new
-            self.filled[target.text] = (*previous, *(p for p in fresh if p not in previous))[:_MOST]
+            self.filled[target.text] = (*previous, *(p for p in fresh if p not in previous))[:_MAX_PARTS]
 
     def _handed_on(self, node: Node) -> None:
         """Record the parts of each argument of a call, by name or position. `slices.py` looks up parameters here."""
@@ -133,10 +135,10 @@ class Sequences:
                 continue
             parts = self._parts(value)
             if parts:
-                parts_by_argument[key or str(number)] = parts[:_MOST]
+                parts_by_argument[key or str(number)] = parts[:_MAX_PARTS]
             if value.kind == "dict":
                 parts_by_argument.update(
-                    (p.text, q[:_MOST]) for p in value.kids if p.kind == "pair" and (q := self._pair(p))
+                    (p.text, q[:_MAX_PARTS]) for p in value.kids if p.kind == "pair" and (q := self._pair(p))
                 )
         if parts_by_argument:
             self.handed[node.line] = parts_by_argument
@@ -163,14 +165,14 @@ class Sequences:
         if slot and value.kind not in ("const", "num", "none"):
             inner = () if slot == "tools" else self._parts(value)
             return _message(slot, value.line, f"{key}=", inner)
-        if key.lower() in _CARRIED or self._scope.likeness(value) > 1:
+        if key.lower() in _MESSAGE_KEYS or self._scope.likeness(value) > 1:
             return self._parts(value)
         return ()
 
     # -- expressions
 
     def _parts(self, node: Node, depth: int = 0) -> Parts:
-        if depth > _DEEPEST:
+        if depth > _MAX_DEPTH:
             return ()
         match node.kind:
             case "name" | "attr":
@@ -198,7 +200,7 @@ class Sequences:
         joined: dict[Part, None] = {}
         for kid in kids:
             joined.update(dict.fromkeys(self._parts(kid, depth + 1)))
-        return tuple(joined)[:_MOST]
+        return tuple(joined)[:_MAX_PARTS]
 
     def _named(self, node: Node) -> Parts:
         key = dotted(node)
@@ -221,7 +223,7 @@ class Sequences:
         callee = node.kids[0]
         name = last_name(callee)
         values = [v for _, v in arguments(node)]
-        if name.lower() in _KEEPING:
+        if name.lower() in _COPYING_CALLS:
             owner = callee.kids if callee.kind == "attr" else []
             return self._joined([*owner, *values], depth)
         spoken = _message_slot(name) or next((s for k, v in arguments(node) if k == "role" and (s := _role(v))), "")
@@ -247,7 +249,7 @@ def _message(slot: str, line: int, says: str, inner: Parts) -> Parts:
     turns."""
     turns = ("history", "current_input", "scratchpad") if slot == "system_prompt" else ()
     woven = (p for p in inner if p.name != slot and not (p.kind == "slot" and p.name in turns))
-    return (Part("slot", slot, line, says), *woven)[:_MOST]
+    return (Part("slot", slot, line, says), *woven)[:_MAX_PARTS]
 
 
 def _as_read(arguments: list[Parts]) -> Parts:
@@ -256,7 +258,7 @@ def _as_read(arguments: list[Parts]) -> Parts:
     first = ("system_prompt", "tools")
     ahead = [p for slot in first for p in arguments if p and p[0].says.endswith("=") and p[0].name == slot]
     rest = [p for p in arguments if p not in ahead]
-    return tuple(part for parts in (*ahead, *rest) for part in parts)[:_MOST]
+    return tuple(part for parts in (*ahead, *rest) for part in parts)[:_MAX_PARTS]
 
 
 def _role(value: Node) -> str:

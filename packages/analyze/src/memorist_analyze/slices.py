@@ -12,12 +12,12 @@ from memorist_analyze.records import Call, Function, Part
 from memorist_analyze.slots import ORDER
 from memorist_analyze.world import World
 
-_DEEPEST = 7
-_CALLERS = 6
+_MAX_DEPTH = 7
+_MAX_CALLERS = 6
 # Slots that a function named after them returns, whatever its arguments are: `build_system_prompt(messages)`.
-_NAMED = ("system_prompt", "summary", "examples", "reminder")
+_NAMED_SLOTS = ("system_prompt", "summary", "examples", "reminder")
 # The smallest number of slots a slice needs before its order is reported.
-LEAST = 3
+MIN_SLOTS = 3
 
 
 @dataclass(slots=True, frozen=True)
@@ -56,7 +56,7 @@ def main_slice(world: World, functions: list[Function]) -> Slice | None:
     for function in functions:
         for line, parts in sorted(function.sent_parts.items()):
             candidate = Slice(function, line, _Walk(world).steps(function, parts))
-            if len(candidate.order) >= LEAST and (best is None or _rank(candidate) > _rank(best)):
+            if len(candidate.order) >= MIN_SLOTS and (best is None or _rank(candidate) > _rank(best)):
                 best = candidate
     return best
 
@@ -89,7 +89,7 @@ class _Walk:
         if part.kind == "slot":
             return [Step(part.name, function.path, function.symbol, part.line, part.says)]
         request = (function.key, part.kind, part.name)
-        if depth > _DEEPEST or request in self._seen:
+        if depth > _MAX_DEPTH or request in self._seen:
             return self._suggested(function, part)
         self._seen.add(request)
         steps = {"param": self._param, "call": self._call, "field": self._field}[part.kind](function, part, depth)
@@ -104,7 +104,7 @@ class _Walk:
         """Resolve a parameter at the callers. If there are several, use the one that yields the most slots."""
         names = [p.name for p in function.params]
         best = self._suggested(function, part)
-        for call, caller in self._world.callers.get(function.key, [])[:_CALLERS]:
+        for call, caller in self._world.callers.get(function.key, [])[:_MAX_CALLERS]:
             argument_parts = _argument(caller, call, names, part.name)
             steps = self.steps(caller, argument_parts, depth + 1)
             if len(steps) > len(best):
@@ -121,7 +121,7 @@ class _Walk:
         inner = self.steps(function, part.inner, depth + 1)
         if not best or len(inner) > len(best):
             best = inner
-        if best and part.says not in _NAMED:
+        if best and part.says not in _NAMED_SLOTS:
             return best
         return [*(s for s in self._suggested(function, part) if s.slot not in {b.slot for b in best}), *best]
 

@@ -31,7 +31,7 @@ _KEYS: dict[str, str] = {
     "tool_schemas": "tools", "function_declarations": "tools",
 }  # fmt: skip
 _ROLES = {"system": "system_prompt", "developer": "system_prompt", "tool": "scratchpad", "function": "scratchpad"}
-_SPOKEN = {**_ROLES, "user": "current_input", "human": "current_input"}
+_ROLE_SLOTS = {**_ROLES, "user": "current_input", "human": "current_input"}
 _RESULT = re.compile(
     r"tool_?(result|response|output|message|call_?output)|function_?(response|result|call_?output|execution)|observation"
     r"|scratchpad|ToolMessage|action_?output",
@@ -79,7 +79,7 @@ _NAMES = (
     (_SUMMARY, "summary"), (_RESULT, "scratchpad"), (_INPUT, "current_input"),
 )  # fmt: skip
 # Words of names that are no slot: settings, counts, callbacks.
-_VAGUE = bag(
+_VAGUE_WORDS = bag(
     "id ids count tokens limit max min size model client config settings callback type index name names manager choice "
     "parallel"
 )
@@ -87,7 +87,7 @@ _VAGUE = bag(
 
 def role_slot(role: str) -> str:
     """Return the slot of a message with a role, or an empty string."""
-    return _SPOKEN.get(role, "")
+    return _ROLE_SLOTS.get(role, "")
 
 
 def keyed_slot(key: str) -> str:
@@ -102,7 +102,7 @@ def slot_of(name: str) -> str:
         if pattern.search(name):
             return slot
     name_words = set(words.words(name))
-    if name_words & _VAGUE:
+    if name_words & _VAGUE_WORDS:
         return ""
     return next((slot for telling, slot in _PIECES if name_words & telling - {"tool", "context", "file"}), "")
 

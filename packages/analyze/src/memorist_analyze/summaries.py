@@ -16,10 +16,10 @@ from memorist_analyze.records import Call, Effect, Function
 if TYPE_CHECKING:
     from memorist_analyze.world import World
 
-_REACH = 4
-_HELPERS = 1  # a text that was cut deep below is one piece of many by the time it comes back
-_MEASURED = ("bool", "boolean", "int", "number", "float", "None", "void")
-_TOO_LARGE = frozenset(("token_count", "char_count"))
+_MAX_CALL_DEPTH = 4
+_HELPER_CALL_DEPTH = 1  # a text that was cut deep below is one piece of many by the time it comes back
+_MEASURE_TYPES = ("bool", "boolean", "int", "number", "float", "None", "void")
+_SIZE_GUARDS = frozenset(("token_count", "char_count"))
 
 
 class Summaries:
@@ -38,8 +38,8 @@ class Summaries:
             self._targets[function.key] = by_callee
 
         self.model_text = self._spread(lambda f: MODEL in f.returned or self._returns_answer(f))
-        self.shortens = self._spread(lambda f: "shortens_text" in f.marks, _HELPERS)
-        self.shortens_by_size = self._spread(lambda f: "shortens_text" in f.marks and _measures(f), _HELPERS)
+        self.shortens = self._spread(lambda f: "shortens_text" in f.marks, _HELPER_CALL_DEPTH)
+        self.shortens_by_size = self._spread(lambda f: "shortens_text" in f.marks and _measures(f), _HELPER_CALL_DEPTH)
         self.asked_with = self._context_sources()
         self._derive()
 
@@ -47,16 +47,16 @@ class Summaries:
         answer_origins = {f"call:{c.callee}" for c in function.model_calls}
         return bool(answer_origins & function.returned)
 
-    def _spread(self, shows: Callable[[Function], bool], reach: int = _REACH) -> set[str]:
+    def _spread(self, shows: Callable[[Function], bool], reach: int = _MAX_CALL_DEPTH) -> set[str]:
         """Return the functions with a property, and the callers that return their results, up to `reach` calls away."""
-        keys = {f.key for f in self.world.functions if f.returns not in _MEASURED and shows(f)}
+        keys = {f.key for f in self.world.functions if f.returns not in _MEASURE_TYPES and shows(f)}
         edge = set(keys)
         for _ in range(reach):
             following: set[str] = set()
             for key in sorted(edge):
                 for call, caller in self.world.callers.get(key, []):
                     passed = f"call:{call.callee}" in caller.returned
-                    if passed and caller.key not in keys and caller.returns not in _MEASURED:
+                    if passed and caller.key not in keys and caller.returns not in _MEASURE_TYPES:
                         following.add(caller.key)
             keys |= following
             edge = following
@@ -72,7 +72,7 @@ class Summaries:
                     if origin.startswith("call:"):
                         edge |= {f.key for f in self.targets(function, origin[5:])}
         sources: set[str] = set()
-        for _ in range(_REACH + 1):
+        for _ in range(_MAX_CALL_DEPTH + 1):
             sources |= edge
             edge = {
                 target.key
@@ -107,7 +107,7 @@ class Summaries:
             saved = [
                 c
                 for c, t in self.world.callees[function.key]
-                if "writes_text" in t.marks and _TOO_LARGE & set(c.guards)
+                if "writes_text" in t.marks and _SIZE_GUARDS & set(c.guards)
             ]
             short = [c for c, t in self.world.callees[function.key] if t.key in self.shortens]
             used_origins = [function.returned, *(c.fed for c in short), *(e.fed for e in function.effects)]
@@ -186,4 +186,4 @@ def _for_parameter(call: Call, function: Function, name: str) -> frozenset[str]:
 
 def _measures(function: Function) -> bool:
     """Return whether the function compares a size with a limit."""
-    return any(kind in _TOO_LARGE for kind, _ in function.guards)
+    return any(kind in _SIZE_GUARDS for kind, _ in function.guards)

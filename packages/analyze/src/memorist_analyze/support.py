@@ -11,8 +11,8 @@ from memorist_analyze import words
 from memorist_analyze.records import Call, Effect, Function
 from memorist_analyze.world import World
 
-_UPWARDS = 3  # calls from a helper up to the function that asks the model
-_NEAR_MODEL = 2  # calls from there down to the model call
+_MAX_CALLS_UP = 3  # calls from a helper up to the function that asks the model
+_MAX_CALLS_TO_MODEL = 2  # calls from there down to the model call
 _MAX_CALLERS = 12
 _IN_PLACE = ("stored", "replaced")
 
@@ -98,7 +98,7 @@ def _from_callers(world: World, function: Function, effect: Effect) -> list[Step
     edge: list[tuple[Function, list[Step]]] = [(function, [])]
     visited = {function.key}
     in_place = effect.flow in _IN_PLACE
-    for _ in range(_UPWARDS):
+    for _ in range(_MAX_CALLS_UP):
         following: list[tuple[Function, list[Step]]] = []
         for current, steps in edge:
             for call, caller in world.callers.get(current.key, [])[:_MAX_CALLERS]:
@@ -106,7 +106,7 @@ def _from_callers(world: World, function: Function, effect: Effect) -> list[Step
                     continue
                 visited.add(caller.key)
                 onward = [*steps, _step(caller, call, f"calls {current.name}")]
-                if world.model_depth.get(caller.key, 9) <= _NEAR_MODEL:
+                if world.model_depth.get(caller.key, 9) <= _MAX_CALLS_TO_MODEL:
                     down = world.model_path(caller)
                     return [*onward, *(Step(f.path, line, f.symbol, "towards the model") for f, line in down)]
                 following.append((caller, onward))
@@ -133,11 +133,11 @@ def _from_field(world: World, function: Function, effect: Effect) -> list[Step]:
         return []
     for other in world.functions_of.get(function.path, []):
         if other.owner == function.owner and other is not function and parts[1] in other.exposed_fields:
-            if world.model_depth.get(other.key, 9) <= _NEAR_MODEL:
+            if world.model_depth.get(other.key, 9) <= _MAX_CALLS_TO_MODEL:
                 down = world.model_path(other)
                 return [Step(f.path, line, f.symbol, "towards the model") for f, line in down]
             for call, caller in world.callers.get(other.key, [])[:_MAX_CALLERS]:
-                if world.model_depth.get(caller.key, 9) <= _NEAR_MODEL:
+                if world.model_depth.get(caller.key, 9) <= _MAX_CALLS_TO_MODEL:
                     return [_step(caller, call, f"reads `{parts[1]}`")]
     return []
 

@@ -40,7 +40,7 @@ _SPOILERS = bag(
     "ids index idx path paths name names type types role roles schema schemas key keys template templates"
 )
 # Words before `history` that leave it one of messages; of anything else it is a history of that thing.
-_OF_MESSAGES = bag(
+_MESSAGE_HISTORY_WORDS = bag(
     "chat message messages msg conversation dialog dialogue session thread agent user assistant llm model api ai full "
     "whole all old new recent past previous current prior trimmed filtered kept raw compressed compacted condensed "
     "truncated updated initial formatted final prompt input output tool turn context memory short long term working"
@@ -94,7 +94,7 @@ def name_likeness(name: str) -> int:
         return 0
     if parts[0] in _VERBS and parts[1:]:
         return 0  # `pruneMessages` is a function, `save_history` a switch, `max_messages` a number
-    if parts[-1] == "history" and parts[-2:-1] and parts[-2] not in _OF_MESSAGES:
+    if parts[-1] == "history" and parts[-2:-1] and parts[-2] not in _MESSAGE_HISTORY_WORDS:
         return 1
     if parts[-1] in STRONG or (
         parts[-1] in ("list", "array", "buffer", "store", "log")

@@ -19,7 +19,9 @@ _GENERIC = bag(
     "forward emit on register from_dict to_dict from_defaults __init__ constructor tostring stringify warn error"
 )
 MODEL_REACH = 3
-_MANY = 6  # a method that more classes have is called only where the receiver or the package says which
+_MAX_CLASSES_PER_METHOD = (
+    6  # a method that more classes have is called only where the receiver or the package says which
+)
 _IDENTIFIER = re.compile(r"\w+")
 _ALIAS = re.compile(r"(\w+)\s+as\s+(\w+)")
 
@@ -123,9 +125,9 @@ class World:
         matching.sort(key=lambda f: (-len(hint & _stems(f.owner)), self.packages.get(f.path, "") != own))
         if name.lower() in _GENERIC:
             return matching[:6]
-        if len(candidates) > _MANY:
+        if len(candidates) > _MAX_CLASSES_PER_METHOD:
             candidates = [f for f in candidates if self.packages.get(f.path, "") == own]
-        return (matching or (candidates if len(candidates) <= _MANY else []))[:6]
+        return (matching or (candidates if len(candidates) <= _MAX_CLASSES_PER_METHOD else []))[:6]
 
     def _family(self, owner: str, name: str) -> list[Function]:
         """Return the methods with this name in a class, its ancestors and its descendants, but not in its siblings."""

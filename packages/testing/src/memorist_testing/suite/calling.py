@@ -10,7 +10,7 @@ from memorist.engine.sessions.inject import Remember
 from memorist.testing.clock import FakeClock
 
 NS = "user:ada"
-LAST = Remember("workflow:garden", key="last")
+REMEMBER_LAST = Remember("workflow:garden", key="last")
 
 
 async def furnish(memory: Any) -> None:
@@ -29,7 +29,7 @@ async def called(memory: Any, thread: str | None = "reviews") -> list[Any]:
         received.extend(recalled)
         return "Water it, and give it no lime."
 
-    task = memory.task(recall=Recall(NS, top_k=3), remember=LAST, thread=thread)
+    task = memory.task(recall=Recall(NS, top_k=3), remember=REMEMBER_LAST, thread=thread)
     output = task(advise)("what ails the persimmon tree?")
     assert (await output if inspect.isawaitable(output) else output) == "Water it, and give it no lime."
     return received
@@ -89,5 +89,5 @@ class CallingTests:
                     await memory.facts.set(NS, "tree", "a plum")
                 return "The persimmon wants water."
 
-            await memory.task(recall=NS, remember=LAST)(advise)("what does my persimmon want?")
+            await memory.task(recall=NS, remember=REMEMBER_LAST)(advise)("what does my persimmon want?")
             assert await memory.facts.get("workflow:garden", "last") is None

@@ -11,7 +11,7 @@ from memorist.errors import Conflict, InvalidNamespace, InvalidValue, NotFound, 
 from memorist.scope import Namespace
 from memorist.testing.clock import FakeClock
 
-from .inputs import KEPT, REFUSED, exact
+from .inputs import ACCEPTED_VALUES, REFUSED_VALUES, exact
 
 NS = "user:ada"
 
@@ -152,14 +152,14 @@ class FactTests:
 
     async def test_facts_come_back_exactly(self, memory: Any) -> None:
         changed = []
-        for name, value in KEPT.items():
+        for name, value in ACCEPTED_VALUES.items():
             await memory.facts.set(NS, name, value)
             if exact((await memory.facts.get(NS, name)).value) != exact(value):
                 changed.append(name)
         assert changed == []
 
     async def test_values_that_cannot_come_back_are_refused(self, memory: Any) -> None:
-        for value, error in REFUSED.values():
+        for value, error in REFUSED_VALUES.values():
             with pytest.raises(error):
                 await memory.facts.set(NS, "k", value)
             with pytest.raises(error):

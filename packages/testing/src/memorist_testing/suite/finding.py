@@ -12,7 +12,7 @@ from memorist.errors import InvalidFilter, InvalidNamespace, UsageError
 from memorist.testing.clock import FakeClock
 
 NS = "user:ada"
-OTHER = "workflow:garden"
+OTHER_NS = "workflow:garden"
 FILTERS: list[tuple[dict[str, Any], set[str]]] = [
     ({"age": {"$eq": 9}}, {"dog"}),
     ({"age": {"$gt": 9}}, {"cat"}),
@@ -82,14 +82,14 @@ class FindingTests:
     async def test_kinds_and_namespaces_limit_what_is_found(self, memory: Any) -> None:
         await memory.threads.append("t", "A persimmon fell.", create=NS)
         await memory.facts.set(NS, "tree", "persimmon")
-        await memory.documents.add(OTHER, "How to prune a persimmon.", title="Pruning")
+        await memory.documents.add(OTHER_NS, "How to prune a persimmon.", title="Pruning")
         await memory.scope(user="ada").learnings.add("likes persimmon jam")
         for kinds, expected in (
             (None, {"message", "fact", "document", "learning"}), ("fact", {"fact"}),
             (["message", "document"], {"message", "document"}), (["learning"], {"learning"}),
         ):  # fmt: skip
             assert {hit.kind for hit in await memory.recall("persimmon", kinds=kinds)} == expected
-        for spaces, expected in ((OTHER, {OTHER}), ([NS, OTHER], {NS, OTHER}), ("workflow:*", {OTHER})):
+        for spaces, expected in ((OTHER_NS, {OTHER_NS}), ([NS, OTHER_NS], {NS, OTHER_NS}), ("workflow:*", {OTHER_NS})):
             assert {hit.namespace for hit in await memory.recall("persimmon", namespaces=spaces)} == expected
         with pytest.raises(UsageError):
             await memory.recall("persimmon", kinds=["vegetable"])
@@ -128,7 +128,7 @@ class FindingTests:
             await memory.facts.set(NS, name, {"name": name, **fields})
             message = {"role": "user", "content": f"An animal called {name}.", "metadata": {"name": name, **fields}}
             await memory.threads.append("t", message, create=NS)
-            await memory.documents.add(OTHER, f"About an animal: the {name}.", title=name, metadata=fields)
+            await memory.documents.add(OTHER_NS, f"About an animal: the {name}.", title=name, metadata=fields)
         await memory.facts.set(NS, "animal", "a heron")
         hits = await memory.recall("animal dog cat heron", where=where, top_k=50)
         assert {name for name in ANIMALS for hit in hits if name in hit.text} == expected

@@ -24,7 +24,7 @@ def _nested(depth: int) -> Any:
     return value
 
 
-KEPT: dict[str, Any] = {
+ACCEPTED_VALUES: dict[str, Any] = {
     "empty text": "", "empty dict": {}, "empty list": [], "null": None, "true": True, "false": False, "zero": 0,
     "nul": "a\u0000b", "nul in key": {"\u0000": 1},
     "invalid utf-8 read with replace": b"\xff\xfe".decode(errors="replace"),
@@ -44,7 +44,7 @@ KEPT: dict[str, Any] = {
     "slash": "</script>\\/",
 }  # fmt: skip
 
-REFUSED: dict[str, tuple[Any, type[UsageError]]] = {
+REFUSED_VALUES: dict[str, tuple[Any, type[UsageError]]] = {
     "lone surrogate": ("a\ud800", InvalidValue), "lone surrogate inside": ({"a": ["\udfff"]}, InvalidValue),
     "lone surrogate in key": ({"\ud800": 1}, InvalidValue), "nan": (float("nan"), InvalidValue),
     "inf": (float("inf"), InvalidValue),
@@ -70,7 +70,7 @@ class Inputs:
     async def test_values_come_back_exactly(self, store: Store, org: str) -> None:
         changed = []
         await store.apply([Put(thread(org))], now=NOW)
-        for seq, (name, content) in enumerate(KEPT.items(), 1):
+        for seq, (name, content) in enumerate(ACCEPTED_VALUES.items(), 1):
             await store.apply([Put(fact(org, name, content)), Put(entry(org, name, content))], now=NOW)
             await store.apply([Append(org, "t", (message(org, content, extra={"x": content}),), WHEN)], now=NOW)
             fact_row = await store.get(Fact, (org, "global", name), now=NOW)
@@ -85,7 +85,7 @@ class Inputs:
 
     async def test_what_cannot_come_back_is_refused_and_nothing_written(self, store: Store, org: str) -> None:
         await store.apply([Put(thread(org))], now=NOW)
-        for content, error in REFUSED.values():
+        for content, error in REFUSED_VALUES.values():
             for change in (
                 Put(fact(org, value=content)),
                 Put(entry(org, value=content)),

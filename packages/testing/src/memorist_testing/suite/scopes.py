@@ -37,15 +37,15 @@ ARGUMENTS: dict[str, Any] = {
         versions={"fact:secret": 1},
     ),
 }  # fmt: skip
-OF_GROUP: dict[str, dict[str, Any]] = {
+GROUP_ARGUMENTS: dict[str, dict[str, Any]] = {
     "records": {"key": ("secret",), "keys": [("secret",)], "items": {("secret",): "stolen"}},
     "memories": {"id": "fact:secret"},
 }
 # Methods that neither read nor write stored data, or that need a file; export and import have their own tests.
-APART = {"close", "doctor", "stats", "export", "import_", "import_from", "process", "scrub", "wait"}
+UNSCOPED_METHODS = {"close", "doctor", "stats", "export", "import_", "import_from", "process", "scrub", "wait"}
 
 
-READS = {
+READING_METHODS = {
     "facts.get",
     "facts.list",
     "threads.get",
@@ -361,8 +361,8 @@ class ScopeTests:
     async def test_the_harness_sees_a_method_that_reaches_further(self, memory: Any) -> None:
         await _furnish(memory)
         # A planted bug: this handle should be eve's and is the whole org's.
-        answers = {name: await _tried(method) for name, method in _methods(memory) if name in READS}
-        assert sorted(name for name, answer in answers.items() if CANARY in answer) == sorted(READS)
+        answers = {name: await _tried(method) for name, method in _methods(memory) if name in READING_METHODS}
+        assert sorted(name for name, answer in answers.items() if CANARY in answer) == sorted(READING_METHODS)
 
 
 async def _furnish(memory: Any) -> None:
@@ -395,7 +395,7 @@ def _methods(memory: Any) -> Iterator[tuple[str, _Signed]]:
     surface = memory if isinstance(memory, AsyncMemory) else AsyncMemory._over(memory._core)
     for group in sorted(name for name in dir(surface) if not name.startswith("_")):
         value = getattr(surface, group)
-        if inspect.iscoroutinefunction(value) and group not in APART:
+        if inspect.iscoroutinefunction(value) and group not in UNSCOPED_METHODS:
             yield group, _Signed(getattr(memory, group), value, "")
         elif type(value).__module__.startswith(("memorist.engine", "memorist.remote")):
             for name in sorted(name for name in dir(value) if not name.startswith("_")):
@@ -408,7 +408,7 @@ class _Signed:
 
     def __init__(self, call: Any, twin: Any, group: str) -> None:
         self.call = call
-        self.arguments = ARGUMENTS | OF_GROUP.get(group, {})
+        self.arguments = ARGUMENTS | GROUP_ARGUMENTS.get(group, {})
         self.signature = inspect.signature(twin)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from memorist.errors import Conflict
 
-TIMEOUT = 20.0
+TIMEOUT_SECONDS = 20.0
 
 
 class WatchTests:
@@ -65,7 +65,7 @@ async def _heard(changes: Any, count: int = 1) -> set[tuple[str, str]]:
     """Collect notices until there are enough."""
     notices: set[tuple[str, str]] = set()
     while len(notices) < count:
-        new = await changes.next(timeout=TIMEOUT)
+        new = await changes.next(timeout=TIMEOUT_SECONDS)
         assert new, "no notice came"
         notices |= {(notice.kind, notice.namespace) for notice in new}
     return notices
