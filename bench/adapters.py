@@ -109,7 +109,8 @@ async def sessions() -> None:
     together = await in_turns({name: partial(_all_add, _opened(make), items) for name, make in many.items()}, 30)
     for name, microseconds in together.items():
         print(
-            f"openai-agents, {name}, {CONCURRENT_SESSIONS} sessions add 2 at once: {microseconds / CONCURRENT_SESSIONS:.0f} µs each"
+            f"openai-agents, {name}, {CONCURRENT_SESSIONS} sessions add 2 at once: "
+            f"{microseconds / CONCURRENT_SESSIONS:.0f} µs each"
         )
     for memory in memories.values():
         memory.close()

@@ -25,8 +25,8 @@ def call(request: pytest.FixtureRequest, memory: Memory) -> Call:
     blocking, awaited = MemoristMemoryTool(memory), AsyncMemoristMemoryTool(memory)
 
     def do(command: str, path: str = "", **more: Any) -> str:
-        given = {"command": command, "path": path, **more}
-        return str(blocking.call(given) if request.param == "blocking" else asyncio.run(awaited.call(given)))  # type: ignore[arg-type]
+        arguments = {"command": command, "path": path, **more}
+        return str(blocking.call(arguments) if request.param == "blocking" else asyncio.run(awaited.call(arguments)))  # type: ignore[arg-type]
 
     return do
 

@@ -145,11 +145,11 @@ class _Links(HTMLParser):
         self.tags: set[str] = set()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        found = dict(attrs)
+        attributes = dict(attrs)
         self.tags.add(tag)
-        self.targets += [v for k, v in found.items() if k in ("href", "src") and v]
-        if found.get("id"):
-            self.ids.add(str(found["id"]))
+        self.targets += [v for k, v in attributes.items() if k in ("href", "src") and v]
+        if attributes.get("id"):
+            self.ids.add(str(attributes["id"]))
 
 
 def test_html_stands_alone_and_every_link_has_its_evidence(sample: Analysis) -> None:

@@ -46,8 +46,8 @@ def test_evidence_false_hits_and_cost_by_category(memorist: Memorist, store: Pat
     everything = rows["ALL", 300]
     assert everything["questions"] == 4 and everything["tokens"] <= 300 and everything["memory_tokens"] > 0
     assert 0 <= everything["false_hits"] <= everything["items"]
-    told = memorist("eval", "q.jsonl").out
-    assert "category" in told and "ALL" in told and "4000" in told
+    table = memorist("eval", "q.jsonl").out
+    assert "category" in table and "ALL" in table and "4000" in table
 
 
 def test_a_run_is_compared_with_an_earlier_one(memorist: Memorist, store: Path, tmp_path: Path) -> None:

@@ -22,8 +22,8 @@ def failures(**fields: Any) -> list[Failure]:
     return list(result.failures)
 
 
-def only(found: list[Failure]) -> Failure:
-    [failure] = found
+def only(failures: list[Failure]) -> Failure:
+    [failure] = failures
     assert failure.reproduce and failure.reproduce[0].startswith("memorist ")
     return failure
 

@@ -42,7 +42,7 @@ def test_namespaces_threads_facts_and_their_sources(filled: Path) -> None:
                     Place("thread", "user:ada", "t"),
                     Place("facts", "user:bob"),
                 ]
-                assert [str(one) for one in table.get_row("location")][:2] == ["location", "Lisbon"]
+                assert [str(cell) for cell in table.get_row("location")][:2] == ["location", "Lisbon"]
                 await pilot.press("w")
                 assert "t#1: “I live in Lisbon.”" in str(app.query_one("#why", Static).content)
                 await pilot.press("down", "down", "down", "enter")

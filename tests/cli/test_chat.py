@@ -10,7 +10,7 @@ from .conftest import Memorist
 
 
 def test_the_echo_learns_remembers_explains_and_forgets(memorist: Memorist) -> None:
-    said = "\n".join(
+    typed = "\n".join(
         (
             "I live in Lisbon and my sister is called Mia.",
             "/why",
@@ -25,15 +25,15 @@ def test_the_echo_learns_remembers_explains_and_forgets(memorist: Memorist) -> N
             "never read",
         )
     )
-    ran = memorist("--user", "ada", "chat", input=said)
+    ran = memorist("--user", "ada", "chat", input=typed)
     assert ran.code == 0
-    told = [line.strip() for line in ran.out.splitlines()]
-    assert "learned location: Lisbon" in told and "learned relation.sister.mia: Mia" in told
-    assert "location: from “I live in Lisbon and my sister is called Mia.”" in told
-    assert any(line.startswith("I remember: ") and "Lisbon" in line for line in told)
-    assert any("of 4,000 tokens" in line for line in told)
-    assert any(line.startswith("forgotten: ") and "1 facts" in line for line in told)
-    assert any(line.startswith("there is no command /nonsense") for line in told) and "never read" not in ran.out
+    lines = [line.strip() for line in ran.out.splitlines()]
+    assert "learned location: Lisbon" in lines and "learned relation.sister.mia: Mia" in lines
+    assert "location: from “I live in Lisbon and my sister is called Mia.”" in lines
+    assert any(line.startswith("I remember: ") and "Lisbon" in line for line in lines)
+    assert any("of 4,000 tokens" in line for line in lines)
+    assert any(line.startswith("forgotten: ") and "1 facts" in line for line in lines)
+    assert any(line.startswith("there is no command /nonsense") for line in lines) and "never read" not in ran.out
     facts = memorist("facts", "list", "user:ada", "--json").json()
     assert [fact["key"] for fact in facts] == ["relation.sister.mia"]
 

@@ -19,8 +19,8 @@ from .conftest import Memorist
 def test_facts_are_set_read_listed_corrected_and_deleted(memorist: Memorist) -> None:
     assert memorist("facts", "set", "user:ada", "city", "Lisbon").out == "user:ada/city version 1\n"
     assert memorist("facts", "set", "user:ada", "age", "41").code == 0
-    found = memorist("--json", "facts", "get", "user:ada", "age").json()
-    assert (found["value"], found["version"], found["key"]) == (41, 1, "age")
+    fact = memorist("--json", "facts", "get", "user:ada", "age").json()
+    assert (fact["value"], fact["version"], fact["key"]) == (41, 1, "age")
     assert "Lisbon" in memorist("facts", "get", "user:ada", "city").out
     where = '{"value": {"$gt": 9}}'
     assert [row["key"] for row in memorist("--json", "facts", "list", "user:ada").json()] == ["age", "city"]
@@ -76,21 +76,21 @@ def test_reading_commands_derive_first_what_is_waiting(memorist: Memorist) -> No
 
 
 def test_learnings_are_added_listed_and_deleted(memorist: Memorist) -> None:
-    made = memorist("--json", "learnings", "add", "--user", "ada", "likes tables").json()
+    learning = memorist("--json", "learnings", "add", "--user", "ada", "likes tables").json()
     assert [row["content"] for row in memorist("--json", "learnings", "list", "--user", "ada").json()] == [
         "likes tables"
     ]
     assert "likes tables" in memorist("learnings", "list", "--user", "ada").out
-    assert memorist("learnings", "delete", "--user", "ada", made["id"]).code == 0
-    assert memorist("learnings", "delete", "--user", "ada", made["id"]).code == 1
+    assert memorist("learnings", "delete", "--user", "ada", learning["id"]).code == 0
+    assert memorist("learnings", "delete", "--user", "ada", learning["id"]).code == 1
 
 
 def test_learnings_of_everyone_need_no_user_and_the_help_says_so(memorist: Memorist) -> None:
     memorist("learnings", "add", "metric units everywhere")
     assert [row["content"] for row in memorist("--json", "learnings", "list").json()] == ["metric units everywhere"]
     assert memorist("--json", "learnings", "list", "--user", "ada").json() == []
-    said = " ".join(memorist("learnings", "list", "--help").out.split())
-    assert "Without --user" in said and "everyone" in said and "needed" not in said
+    help_text = " ".join(memorist("learnings", "list", "--help").out.split())
+    assert "Without --user" in help_text and "everyone" in help_text and "needed" not in help_text
 
 
 def test_state_keys_and_counters(memorist: Memorist) -> None:
@@ -119,26 +119,26 @@ def test_tasks_are_listed_shown_and_deleted(memorist: Memorist, tmp_path: Path) 
 
 def test_documents_come_from_files_and_standard_input(memorist: Memorist, tmp_path: Path) -> None:
     (tmp_path / "notes.md").write_text("# Harbour\n\nIt closes at noon.", "utf-8")
-    made = memorist("--json", "documents", "add", "global", "notes.md").json()
-    assert made[0]["title"] == "notes.md"
+    documents = memorist("--json", "documents", "add", "global", "notes.md").json()
+    assert documents[0]["title"] == "notes.md"
     assert memorist("documents", "add", "global", "-", "--title", "Typed", input="Boats leave at dawn.").code == 0
     assert {row["title"] for row in memorist("--json", "documents", "list", "global").json()} == {"notes.md", "Typed"}
     assert "Typed" in memorist("documents", "list", "global").out
-    assert memorist("documents", "delete", "global", made[0]["id"]).code == 0
-    assert memorist("documents", "delete", "global", made[0]["id"]).code == 1
+    assert memorist("documents", "delete", "global", documents[0]["id"]).code == 0
+    assert memorist("documents", "delete", "global", documents[0]["id"]).code == 1
     (tmp_path / "bytes").write_bytes(b"\xff\xfe\xfa")
     assert memorist("documents", "add", "global", "bytes").code == 2
 
 
 def test_recall_says_what_it_found_and_why(memorist: Memorist) -> None:
     memorist("facts", "set", "user:ada", "city", "Lisbon")
-    found = memorist("--json", "recall", "which city").json()
-    assert found[0]["id"] == "user:ada/city" and found[0]["reasons"]
+    hits = memorist("--json", "recall", "which city").json()
+    assert hits[0]["id"] == "user:ada/city" and hits[0]["reasons"]
     assert "Lisbon" in memorist("recall", "which city", "--in", "user:ada", "--kind", "fact", "--top", "1").out
     assert memorist("recall", "which city", "--kind", "document").code == 1
     memorist("threads", "create", "user:ada", "--id", "moves")
-    for said in ("I live in Lisbon.", "I live in Porto now."):
-        memorist("threads", "append", "moves", said)
+    for statement in ("I live in Lisbon.", "I live in Porto now."):
+        memorist("threads", "append", "moves", statement)
         memorist("process", "facts")
     shown = " ".join(memorist("recall", "where do I live?", "--in", "user:ada").out.split())
     assert "[superseded:" in shown
@@ -177,8 +177,8 @@ def test_a_request_to_forget_is_shown_and_can_be_undone(memorist: Memorist) -> N
 
 
 def test_a_statement_that_is_not_to_be_remembered_is_reported_as_kept_out(memorist: Memorist) -> None:
-    told = memorist("--user", "ada", "remember", "Don't remember this: I live in Oslo.")
-    assert told.out == "stored in its thread only; it is kept out of recall, and no fact was extracted from it\n"
+    answer = memorist("--user", "ada", "remember", "Don't remember this: I live in Oslo.")
+    assert answer.out == "stored in its thread only; it is kept out of recall, and no fact was extracted from it\n"
     assert memorist("--user", "ada", "remember", "Rain again.").out == "stored; no fact was extracted from it\n"
 
 
@@ -369,16 +369,16 @@ def test_json_is_json_even_when_there_is_nothing(memorist: Memorist) -> None:
 
 
 def test_what_a_text_would_be_remembered_for_is_shown_with_its_reasons(memorist: Memorist) -> None:
-    found = memorist("--json", "extract", "I moved to Porto.").json()
-    assert [row["found"] for row in found] == ["location = 'Porto'"]
-    assert found[0]["rule"].startswith("en.location.")
+    items = memorist("--json", "extract", "I moved to Porto.").json()
+    assert [row["found"] for row in items] == ["location = 'Porto'"]
+    assert items[0]["rule"].startswith("en.location.")
     asked = memorist("extract", "Do I live in Porto?", "--explain")
     assert asked.code == 1 and "a question" in asked.out
 
 
 def test_namespaces_are_listed(memorist: Memorist) -> None:
-    for place in ("user:ada", "user:bob", "workflow:review"):
-        memorist("facts", "set", place, "k", "1")
+    for namespace in ("user:ada", "user:bob", "workflow:review"):
+        memorist("facts", "set", namespace, "k", "1")
     assert memorist("namespaces", "user").out == "namespace\nuser:ada\nuser:bob\n"
     assert memorist("--json", "namespaces", "--prefix", "work").json() == [{"namespace": "workflow:review"}]
 
@@ -400,7 +400,7 @@ def test_a_watch_says_what_another_process_changes(memorist: Memorist, tmp_path:
             Memory(tmp_path / "memorist.db", worker=False) as memory,
             memory.watch(["user:ada"], kinds=["fact"]) as seen,
         ):
-            assert [(one.kind, one.namespace) for one in seen.next(timeout=30)] == [("fact", "user:ada")]
+            assert [(notice.kind, notice.namespace) for notice in seen.next(timeout=30)] == [("fact", "user:ada")]
     finally:
         heard.set()
         writer.join()
@@ -547,7 +547,7 @@ def test_why_after_a_correction_names_the_correction(memorist: Memorist) -> None
     memorist("remember", "I live in Lisbon.", "--user", "ada")
     assert "corrected" not in memorist("why", "user:ada/location").out
     memorist("facts", "correct", "user:ada", "location", "Porto", "--reason", "she moved")
-    told = memorist("why", "user:ada/location")
-    assert "corrected by user" in told.out and "'Lisbon' to 'Porto': she moved" in told.out
+    answer = memorist("why", "user:ada/location")
+    assert "corrected by user" in answer.out and "'Lisbon' to 'Porto': she moved" in answer.out
     correction = memorist("why", "user:ada/location", "--json").json()["correction"]
     assert (correction["before"], correction["value"], correction["reason"]) == ("Lisbon", "Porto", "she moved")

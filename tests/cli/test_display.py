@@ -13,7 +13,7 @@ NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
-    ("past", "said"),
+    ("past", "text"),
     [
         (timedelta(seconds=5), "just now"),
         (timedelta(minutes=3), "3 min ago"),
@@ -25,8 +25,8 @@ NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
         (timedelta(hours=-1.2), "in 1 h"),
     ],
 )
-def test_times_are_said_from_now(past: timedelta, said: str) -> None:
-    assert ago(NOW - past, NOW) == said
+def test_times_are_said_from_now(past: timedelta, text: str) -> None:
+    assert ago(NOW - past, NOW) == text
 
 
 @pytest.mark.parametrize(

@@ -65,14 +65,16 @@ def test_users_are_mapped_by_options_and_by_a_file(memorist: Memorist, tmp_path:
     command = ("import", "--from", "messages", "log.jsonl", "--map", "map.toml", "--map-user", "cy=cyd", "--yes")
     assert memorist(*command).code == 0
 
-    found = {row["id"]: row["ns"] for ns in ("user:ada", "agent:bob", "user:cyd") for row in _threads(memorist, ns)}
-    assert found == {"al": "user:ada", "bo": "agent:bob", "cy": "user:cyd"}
+    namespaces = {
+        row["id"]: row["ns"] for ns in ("user:ada", "agent:bob", "user:cyd") for row in _threads(memorist, ns)
+    }
+    assert namespaces == {"al": "user:ada", "bo": "agent:bob", "cy": "user:cyd"}
     assert memorist("import", "--from", "messages", "log.jsonl", "--map-user", "cy").code == 2
 
 
 def _threads(memorist: Memorist, ns: str) -> list[dict[str, str]]:
-    found: list[dict[str, str]] = memorist("--json", "threads", "list", ns).json()
-    return found
+    threads: list[dict[str, str]] = memorist("--json", "threads", "list", ns).json()
+    return threads
 
 
 def test_a_source_that_nobody_knows_is_refused_with_what_there_is(memorist: Memorist, tmp_path: Path) -> None:

@@ -147,11 +147,11 @@ def test_recall_asks_the_model_for_wordings_and_for_a_new_order(memorist: Memori
     with serving(WireServer()) as models:
         models.say(_text('{"questions": ["vessel"]}'), _text('{"scores": [1, 9, 5]}'))
         model = f"openai:small@{models.url}/v1"
-        found = memorist("--json", "--model", model, "--reranker", "model", "recall", "boat", "--expand")
+        answer = memorist("--json", "--model", model, "--reranker", "model", "recall", "boat", "--expand")
         asked = len(models.requests)
-    assert found.code == 0, found.err
+    assert answer.code == 0, answer.err
     assert asked == 2
-    assert all("reranker #1" in row["reasons"][-1] for row in found.json()[:1])
+    assert all("reranker #1" in row["reasons"][-1] for row in answer.json()[:1])
     assert memorist("recall", "boat", "--hops", "2").code == 2
 
 

@@ -44,11 +44,11 @@ def _pairs() -> Iterator[tuple[str, Any, Any]]:
     """Every public callable of both sides, by name."""
     store = MemoryStore()
     blocking = Memory(store, embedder=None, worker=False)
-    for one in operations():
+    for operation in operations():
         here: Any = blocking
-        for part in one.name.split("."):
+        for part in operation.name.split("."):
             here = getattr(here, part, None)
-        yield one.name, here, one.function
+        yield operation.name, here, operation.function
 
 
 PAIRS = {name: (here, there) for name, here, there in _pairs()}
@@ -104,8 +104,10 @@ def test_no_signature_has_a_bare_any() -> None:
         for name, p in inspect.signature(AsyncMemory.__init__).parameters.items()
         if name != "self"
     ]
-    written = [(f"{one.name} {p.name}", p.written) for one in operations() for p in one.parameters] + init
-    written += [(f"{one.name} return", one.written) for one in operations()]
+    written = [
+        (f"{operation.name} {p.name}", p.written) for operation in operations() for p in operation.parameters
+    ] + init
+    written += [(f"{operation.name} return", operation.written) for operation in operations()]
     assert len(written) > 300
     members = {where: [part.strip() for part in _members(text)] for where, text in written}
     assert [where for where, parts in members.items() if {"Any", "", "inspect._empty"} & {*parts}] == []
@@ -121,7 +123,7 @@ def _members(annotation: str) -> list[str]:
 
 
 def test_every_type_that_comes_back_can_be_imported() -> None:
-    kinds = {kind for one in operations() for kind in _classes(one.result)}
+    kinds = {kind for operation in operations() for kind in _classes(operation.result)}
     ours = {
         kind for kind in kinds if kind.__module__.startswith("memorist.") and not getattr(kind, "_is_protocol", False)
     }

@@ -68,8 +68,8 @@ def test_no_page_is_longer_than_fifteen_screens(site: Path) -> None:
 
 def test_pages_ask_no_other_host(site: Path) -> None:
     foreign = re.compile(r"<(?:script|link|img|iframe)[^>]+(?:src|href)=[\"']?(https?://[^\"' >]+)")
-    found = {url for page in site.rglob("*.html") for url in foreign.findall(page.read_text("utf-8"))}
-    assert found == set()
+    hosts = {url for page in site.rglob("*.html") for url in foreign.findall(page.read_text("utf-8"))}
+    assert hosts == set()
 
 
 def test_language_models_get_a_list_of_pages(site: Path) -> None:
@@ -79,7 +79,7 @@ def test_language_models_get_a_list_of_pages(site: Path) -> None:
 
 
 def test_words_are_spelled_right() -> None:
-    pages = [str(page) for place in PROSE for page in ([place] if place.is_file() else sorted(place.rglob("*.md")))]
+    pages = [str(page) for path in PROSE for page in ([path] if path.is_file() else sorted(path.rglob("*.md")))]
     ended = subprocess.run([sys.executable, "-m", "codespell_lib", *pages], cwd=ROOT, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stdout
 

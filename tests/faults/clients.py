@@ -92,9 +92,9 @@ def write_share_naively(url: str, me: int, writes: int, threads: int, speak: Con
         assert thread is not None
         fields = {name: getattr(thread, name) for name in thread.__struct_fields__} | {"length": thread.length + 1}
         at = thread.created_at
-        said = Message(thread="hot", seq=thread.length + 1, role="user", content=f"{me}:{i}", created_at=at)
-        run_blocking(store.apply([Load(said), Load(Thread(**fields))], now=0))
-        done.append(("hot", said.seq, f"{me}:{i}"))
+        message = Message(thread="hot", seq=thread.length + 1, role="user", content=f"{me}:{i}", created_at=at)
+        run_blocking(store.apply([Load(message), Load(Thread(**fields))], now=0))
+        done.append(("hot", message.seq, f"{me}:{i}"))
     speak.send(done)
 
 

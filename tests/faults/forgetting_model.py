@@ -211,10 +211,10 @@ class World:
     async def converse(self) -> None:
         """A session: it creates or resumes a thread; its turn carries what was recalled for it."""
         talk = AsyncSession(self.core, self.random.choice(THREADS), user=USER)
-        said = self.text()
+        question = self.text()
         if self.random.random() < 0.3:
-            await talk.context(said)
-        await talk.add(said, self.text())
+            await talk.context(question)
+        await talk.add(question, self.text())
 
     async def fork(self) -> None:
         """A copy of a thread, or of a copy."""
@@ -224,9 +224,9 @@ class World:
     async def spawn(self) -> None:
         """A thread made for another one, whose words it repeats, in a namespace that is not hers."""
         parent = self.random.choice(THREADS)
-        said = [message.text for message in await self.core.scan(Message, parent)]
+        texts = [message.text for message in await self.core.scan(Message, parent)]
         await Threads(self.core).create("workflow:w", id=f"{parent}-child", parent=parent)
-        await Threads(self.core).append(f"{parent}-child", *said[-1:], self.text())
+        await Threads(self.core).append(f"{parent}-child", *texts[-1:], self.text())
 
     # -- what is derived
 
@@ -238,10 +238,10 @@ class World:
         )
         thread = self.random.choice(THREADS)
         if kind in ("message", "thread"):
-            found = await core.scan(Message, thread)
-            if found:
-                one = self.random.choice(found)
-                return Read("message", NS, one.id, one.id if kind == "message" else thread)
+            messages = await core.scan(Message, thread)
+            if messages:
+                message = self.random.choice(messages)
+                return Read("message", NS, message.id, message.id if kind == "message" else thread)
         elif kind == "summary":
             summaries = await core.scan(Summary, thread)
             if summaries:
@@ -483,21 +483,21 @@ class World:
 
     def left(self) -> list[str]:
         """Tables that still hold something of the user, and what of another user is missing."""
-        found: list[str] = []
-        self.drive([self._left(found)])
-        return found
+        remains: list[str] = []
+        self.drive([self._left(remains)])
+        return remains
 
-    async def _left(self, found: list[str]) -> None:
+    async def _left(self, remains: list[str]) -> None:
         store = self.core.store
         for shared in self.twins:
             if CANARY in repr([shared.threads, shared.jobs, shared.indexes.keys(self.org)]):
-                found.append(f"RAM: {shared.threads} {shared.jobs}")
+                remains.append(f"RAM: {shared.threads} {shared.jobs}")
         for kind in RECORDS:
             for row in await store.scan(Scan(kind, (self.org,)), now=0):
                 if CANARY in repr(row):
-                    found.append(f"{kind.table.name}: {row}")
+                    remains.append(f"{kind.table.name}: {row}")
         if await self.core.get(Fact, "user:bob", "own") is None or await self.core.get(Message, "bobtalk", 1) is None:
-            found.append("something of bob's is gone")
+            remains.append("something of bob's is gone")
 
 
 def _check_expected(problem: MemoristError) -> None:
@@ -525,17 +525,17 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=10_000)
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--on", choices=PLACES, default="memory", help="the store; servers are started for it")
-    given = parser.parse_args()
+    options = parser.parse_args()
     bad = 0
-    with opened(given.on) as next_store:
-        for done, seed in enumerate(range(given.first, given.first + given.runs), 1):
+    with opened(options.on) as next_store:
+        for done, seed in enumerate(range(options.first, options.first + options.runs), 1):
             left = check(next_store(), seed)
             if left:
                 bad += 1
                 print(f"seed {seed}: {left[:3]}", flush=True)
             if done % 5000 == 0:
-                print(f"{done} interleavings on {given.on}, {bad} left something", flush=True)
-    print(f"{given.runs} interleavings on {given.on} from seed {given.first}, {bad} left something", flush=True)
+                print(f"{done} interleavings on {options.on}, {bad} left something", flush=True)
+    print(f"{options.runs} interleavings on {options.on} from seed {options.first}, {bad} left something", flush=True)
     return 1 if bad else 0
 
 
@@ -543,15 +543,15 @@ PLACES = ("memory", "sqlite", "postgres", "redis", "redis-cluster", "redis-befor
 
 
 @contextmanager
-def opened(place: str) -> Iterator[Callable[[], Any]]:
+def opened(store_name: str) -> Iterator[Callable[[], Any]]:
     """What gives the store for the next interleaving: a new one in RAM, else one store for all."""
-    if place == "memory":
+    if store_name == "memory":
         yield MemoryStore
         return
     with ExitStack() as stack:
-        durable = place.rpartition("redis-before-")[2]
+        durable = store_name.rpartition("redis-before-")[2]
         url = _started(durable, stack)
-        hot = _started("redis", stack) if durable != place else None
+        hot = _started("redis", stack) if durable != store_name else None
         store: Any = open_store(url, hot, BlockingRuntime(), "normal")
         run_blocking(store.open())
         stack.callback(lambda: run_blocking(store.close()))

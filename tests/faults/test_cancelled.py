@@ -43,8 +43,8 @@ class Seen(msgspec.Struct):
 
     def wrong(self) -> dict[str, Any]:
         """What must not be."""
-        found = {"swallowed": self.swallowed, "stuck": self.stuck, "torn": self.torn, "lost": self.lost}
-        return {name: value for name, value in found.items() if value}
+        counts = {"swallowed": self.swallowed, "stuck": self.stuck, "torn": self.torn, "lost": self.lost}
+        return {name: value for name, value in counts.items() if value}
 
 
 async def _cancelled(memory: AsyncMemory, n: int, turns: int, seen: Seen) -> None:
@@ -77,12 +77,12 @@ async def _turns_of_a_write(memory: AsyncMemory, n: int) -> int:
 
 async def _look(memory: AsyncMemory, writes: int, seen: Seen) -> None:
     """Writes of which only a part is there, and acknowledged ones that are not."""
-    kept = {message.text for message in await memory.threads.messages("t")}
+    texts = {message.text for message in await memory.threads.messages("t")}
     facts = {fact.key for fact in await memory.facts.list("global", limit=None)}
-    seen.torn = [f"{n}" for n in range(writes) if (f"m{n}" in kept) != (f"f{n}" in facts)]
-    if await memory.state.get("count", 0) != len(kept):
+    seen.torn = [f"{n}" for n in range(writes) if (f"m{n}" in texts) != (f"f{n}" in facts)]
+    if await memory.state.get("count", 0) != len(texts):
         seen.torn.append("count")
-    seen.lost = [n for n in seen.acknowledged if f"m{n}" not in kept]
+    seen.lost = [n for n in seen.acknowledged if f"m{n}" not in texts]
     seqs = [message.seq for message in await memory.threads.messages("t")]
     assert seqs == list(range(1, len(seqs) + 1))
 
@@ -106,18 +106,18 @@ def _open(url: Any, **options: Any) -> AsyncMemory:
     return AsyncMemory(url, embedder=None, counter="estimate", durability="normal", **options)
 
 
-@pytest.mark.parametrize("place", TIMES)
+@pytest.mark.parametrize("store_name", TIMES)
 def test_a_cancelled_write_is_whole_or_absent(
-    place: str, tmp_path: Path, org: str, request: pytest.FixtureRequest
+    store_name: str, tmp_path: Path, org: str, request: pytest.FixtureRequest
 ) -> None:
     servers = {"postgres": "postgres_server", "redis": "redis_server", "redis-cluster": "redis_cluster"}
-    durable = place.rpartition("redis-before-")[2]
+    durable = store_name.rpartition("redis-before-")[2]
     url = tmp_path / "memory.db" if durable == "sqlite" else request.getfixturevalue(servers[durable]).url
-    hot = request.getfixturevalue("redis_server").url if durable != place else None
-    seen = asyncio.run(_cancel_many(_open(url, hot=hot, org=org), CANCELS or TIMES[place]))
+    hot = request.getfixturevalue("redis_server").url if durable != store_name else None
+    seen = asyncio.run(_cancel_many(_open(url, hot=hot, org=org), CANCELS or TIMES[store_name]))
     assert seen.wrong() == {}
     assert seen.cancelled > 0
-    sys.stderr.write(f"{place}: {seen.cancelled} cancelled, {len(seen.acknowledged)} acknowledged, none wrong\n")
+    sys.stderr.write(f"{store_name}: {seen.cancelled} cancelled, {len(seen.acknowledged)} acknowledged, none wrong\n")
 
 
 class Interleaved(MemoryStore):

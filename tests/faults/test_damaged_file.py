@@ -91,13 +91,13 @@ def _questioned(path: Path) -> Answers:
 
 
 def _message(memory: Memory, n: int) -> str | None:
-    found = memory.threads.message(f"t#{n}")
-    return found and found.text
+    message = memory.threads.message(f"t#{n}")
+    return message and message.text
 
 
 def _fact(memory: Memory, n: int) -> str | None:
-    found = memory.facts.get("global", f"k{n:03}")
-    return found and found.value
+    fact = memory.facts.get("global", f"k{n:03}")
+    return fact and fact.value
 
 
 def _recent(memory: Memory) -> list[str] | None:
@@ -137,8 +137,8 @@ def _cell(data: bytes, seq: int) -> tuple[int, int]:
     """The page of the index where a message's entry is, and its place there."""
     entry = b"defaultt" + bytes([seq, seq])  # org, thread, number, and the row, which has the same number here
     assert data.count(entry) == 1
-    page, place = divmod(data.index(entry) - 6, 8192)  # a size and five bytes of types stand before it
-    return page * 8192, place
+    page, offset = divmod(data.index(entry) - 6, 8192)  # a size and five bytes of types stand before it
+    return page * 8192, offset
 
 
 def _led_astray(sound: bytes) -> bytes:
@@ -171,7 +171,7 @@ def test_the_harness_sees_a_store_without_checksums(
 
 @pytest.mark.parametrize("deep", [False, True])
 def test_doctor_reports_a_zeroed_page_wherever_it_is(sound: bytes, ram_path: Path, deep: bool) -> None:
-    path, silent, told = ram_path / "memory.db", list[int](), 0
+    path, silent, reported = ram_path / "memory.db", list[int](), 0
     for page in range(1, len(sound) // PAGE):
         data = bytearray(sound)
         data[page * PAGE : (page + 1) * PAGE] = bytes(PAGE)
@@ -180,7 +180,7 @@ def test_doctor_reports_a_zeroed_page_wherever_it_is(sound: bytes, ram_path: Pat
         path.write_bytes(data)
         try:
             with _open(path) as memory:
-                told += bool(problems := memory.doctor(deep=deep).problems)
+                reported += bool(problems := memory.doctor(deep=deep).problems)
                 if not problems:
                     silent.append(page)
         except CorruptRecord as refused:  # without its schema the file cannot be opened
@@ -189,4 +189,4 @@ def test_doctor_reports_a_zeroed_page_wherever_it_is(sound: bytes, ram_path: Pat
             for name in ("memory.db-wal", "memory.db-shm"):
                 (ram_path / name).unlink(missing_ok=True)
     assert silent == []
-    assert told > 50
+    assert reported > 50

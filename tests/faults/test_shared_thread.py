@@ -65,16 +65,16 @@ def edited(target: Any, url: str, org: str) -> tuple[list[str], list[Any]]:
             started[-1].start()
             speak.close()
             pipes.append(hear)
-        said = [text for hear in pipes for share in heard(hear) for text in share]
+        popped = [text for hear in pipes for share in heard(hear) for text in share]
         for process in started:
             process.join()
         assert [process.exitcode for process in started] == [0] * CLIENTS
-        return said, memory.threads.messages("hot")
+        return popped, memory.threads.messages("hot")
 
 
-def check(said: list[str], left: list[Any]) -> None:
+def check(popped: list[str], left: list[Any]) -> None:
     sent = [f"{me}:{turn:04d}{part}" for me in range(CLIENTS) for turn in range(TURNS) for part in "ab"]
-    assert sorted(said + [message.text for message in left]) == sorted(sent), "lost or twice"
+    assert sorted(popped + [message.text for message in left]) == sorted(sent), "lost or twice"
     numbers = [message.seq for message in left]
     assert numbers == sorted(set(numbers))
     for me in range(CLIENTS):

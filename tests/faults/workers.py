@@ -61,8 +61,8 @@ def run_task_naively(url: str, die_after_effect: int, speak: Connection) -> None
 def run_task_unfenced(url: str, stop_at: int | None, speak: Connection) -> None:
     """The planted bug: goes on from what it knew, and never asks whether the task is still its own."""
     memory = _open(url)
-    found = memory.tasks.resume("import")
-    done = set(found.completed_subtasks if found else ())
+    checkpoint = memory.tasks.resume("import")
+    done = set(checkpoint.completed_subtasks if checkpoint else ())
     for number, item in enumerate(ITEMS):
         if item not in done:
             if number == stop_at:

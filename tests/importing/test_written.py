@@ -20,18 +20,18 @@ from .written import SOURCES, TEXT
 
 @pytest.mark.parametrize("name", SOURCES)
 def test_each_comes_in_whole_and_once_and_goes_again(memory: Memory, tmp_path: Path, name: str) -> None:
-    kind, make, found = SOURCES[name]
+    kind, make, counts = SOURCES[name]
     path = make(tmp_path)
     assert reader_for("auto", SourceFiles(path)).kind == kind
     first = memory.import_from(path)
-    assert (first.failed, first.found, first.added) == (0, found, found)
+    assert (first.failed, first.found, first.added) == (0, counts, counts)
     assert memory.import_from(path).added == {}
     texts = [message.text for ns in memory.namespaces() for thread in memory.threads.list(ns)
              for message in memory.threads.messages(thread.id)]  # fmt: skip
-    assert not found.get("messages") or TEXT in texts
+    assert not counts.get("messages") or TEXT in texts
     assert memory.forget(source=first.source).complete
     assert memory.namespaces() == []
-    assert memory.import_from(path).added == found
+    assert memory.import_from(path).added == counts
 
 
 def test_a_chatgpt_tree_is_walked_to_its_current_node(memory: Memory, tmp_path: Path) -> None:
@@ -86,21 +86,21 @@ def test_a_graph_is_kept_under_the_keys_of_our_graph_tools(memory: Memory, tmp_p
     path.write_text(json.dumps({"nodes": nodes, "edges": edges}))
     report = memory.import_from(path, namespace="global")
     assert (report.kind, report.failed, report.added) == ("graphiti", 0, {"facts": 7})
-    found = {fact.key: fact.value for fact in memory.facts.list("global")}
-    assert set(found) == {
+    facts = {fact.key: fact.value for fact in memory.facts.list("global")}
+    assert set(facts) == {
         *(entity_key(name) for name in names.values()),
         *(relation_key(names[start], kind, names[end]) for start, kind, end in ends),
     }
-    assert found[entity_key("n" * 600)]["name"] == "n" * 600
+    assert facts[entity_key("n" * 600)]["name"] == "n" * 600
 
 
 def test_a_vault_has_tags_links_and_dates(memory: Memory, tmp_path: Path) -> None:
     memory.import_from(written.obsidian(tmp_path), namespace="global")
-    found = memory.documents.get("global", "people/ada.md")
-    assert found is not None
-    assert (found.title, found.created_at) == ("Ada Lovelace", datetime(2021, 5, 1, tzinfo=UTC))
-    assert found.metadata["tags"] == ["person", "friend", "travel"]
-    assert (found.metadata["links"], found.metadata["aliases"]) == (["Berlin"], ["Ada"])
+    document = memory.documents.get("global", "people/ada.md")
+    assert document is not None
+    assert (document.title, document.created_at) == ("Ada Lovelace", datetime(2021, 5, 1, tzinfo=UTC))
+    assert document.metadata["tags"] == ["person", "friend", "travel"]
+    assert (document.metadata["links"], document.metadata["aliases"]) == (["Berlin"], ["Ada"])
 
 
 def test_no_file_pins_a_message_or_claims_our_metadata(memory: Memory, tmp_path: Path) -> None:

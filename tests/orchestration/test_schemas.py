@@ -151,8 +151,8 @@ class Recorded(WireServer):
         self, number: str, field: str, value: Any, quote: str, reason: str | None, *, asked: str
     ) -> dict[str, Any]:
         key = f"{self.prefix}.{field}"
-        known = re.search(rf"^(k\d+) \[fact; user; {re.escape(key)} = ", asked, re.M)
-        changed = {"op": "update", "id": known[1], "reason": reason} if reason and known else {"op": "add"}
+        match = re.search(rf"^(k\d+) \[fact; user; {re.escape(key)} = ", asked, re.M)
+        changed = {"op": "update", "id": match[1], "reason": reason} if reason and match else {"op": "add"}
         return {
             "m": number, "quote": quote, "question": None, "kind": "fact", "subject": "user", "id": None, "key": key,
             "value": value, "text": f"The user's company: {quote}.", "start": None, "end": None, "status": None,

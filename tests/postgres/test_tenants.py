@@ -63,11 +63,11 @@ def raw(postgres_url: str, login: Callable[..., str]) -> Iterator[Callable[..., 
 
 def test_every_table_is_fenced_for_its_owner_too(postgres_url: str) -> None:
     with psycopg.connect(postgres_url) as connection:
-        found = connection.execute(
+        tables = connection.execute(
             "SELECT relname, relrowsecurity, relforcerowsecurity FROM pg_class "
             "WHERE relnamespace = 'memorist'::regnamespace AND relkind IN ('r', 'p') AND relname <> 'migrations'"
         ).fetchall()
-    assert sorted(found) == [(name, True, True) for name in sorted(TABLES)]
+    assert sorted(tables) == [(name, True, True) for name in sorted(TABLES)]
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -155,13 +155,13 @@ def test_ids_made_to_break_out_stay_inside(store: PostgresStore) -> None:
         put(store, *(entry(org, key, [org, key]) for key in names[:20]))
     for org in names:
         for key in names[:20]:
-            found = run_blocking(store.get(StateEntry, (org, "global", key), now=NOW))
-            assert found is not None and found.value == [org, key]
+            row = run_blocking(store.get(StateEntry, (org, "global", key), now=NOW))
+            assert row is not None and row.value == [org, key]
         listed = run_blocking(store.scan(Scan(StateEntry, (org,)), now=NOW))
-        assert [one.key for one in listed] == sorted(names[:20])
-        assert {one.org for one in listed} == {org}
+        assert [row.key for row in listed] == sorted(names[:20])
+        assert {row.org for row in listed} == {org}
         by_keys = run_blocking(store.get_many(StateEntry, [(org, "global", key) for key in names[:20]], now=NOW))
-        assert [one.value for one in by_keys if one is not None] == [[org, key] for key in names[:20]]
+        assert [row.value for row in by_keys if row is not None] == [[org, key] for key in names[:20]]
     gone = names[::2]
     for org in gone:
         assert run_blocking(store.apply([DeleteRange(StateEntry, (org,))], now=NOW)) == [20]
@@ -174,8 +174,8 @@ def test_a_batch_of_two_orgs_writes_each_under_its_own(store: PostgresStore, org
     changes = [Put(entry(mine, "a", 1)), Increment(entry(other, "a", 2)), Delete(StateEntry, (mine, "global", "b"))]
     assert run_blocking(store.apply(changes, now=NOW))[1:] == [2, False]
     for org, value in ((mine, 1), (other, 2)):
-        found = run_blocking(store.get(StateEntry, (org, "global", "a"), now=NOW))
-        assert found is not None and found.value == value
+        row = run_blocking(store.get(StateEntry, (org, "global", "a"), now=NOW))
+        assert row is not None and row.value == value
 
 
 def test_an_owner_without_roles_is_fenced_too(

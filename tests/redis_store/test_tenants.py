@@ -28,8 +28,8 @@ def work(store: Store, orgs: list[str], seed: int, count: int) -> int:
     for number in range(count):
         org, name, other = rng.choice(orgs), rng.choice(ADVERSARIAL), rng.choice(ADVERSARIAL)
         operation = _operation(rng, org, name, other, f"{number} of {org}")
-        told, answered = _outcome(own[org], operation), _outcome(store, operation)
-        assert answered == told, f"operation {number}"
+        expected, answered = _outcome(own[org], operation), _outcome(store, operation)
+        assert answered == expected, f"operation {number}"
         for row in answered if isinstance(answered, list) else [answered]:
             if isinstance(row, Fact | StateEntry | Thread | Message):
                 assert row.org == org

@@ -58,8 +58,8 @@ def test_a_worker_finds_ten_orgs_among_thousands_without_asking_about_the_others
         return await many(calls)
 
     store._client.many = counted  # type: ignore[method-assign]
-    found = run(store.claim("q", owner="w", now=NOW, lease=1, limit=20))
-    assert sorted(one.org for one in found) == sorted(f"busy{number}" for number in range(10))
+    jobs = run(store.claim("q", owner="w", now=NOW, lease=1, limit=20))
+    assert sorted(claimed.org for claimed in jobs) == sorted(f"busy{number}" for number in range(10))
     assert sum(asked) <= 20, "only orgs in the register are asked about"
     run(store.close())
 
@@ -81,7 +81,7 @@ def test_the_register_shrinks_when_the_work_is_done_and_never_under_a_writer(
     monkeypatch.setattr(registers, "KEEP_SECONDS", 300.0)
     other = opened(server, runtime, run)
     run(other.apply([Put(job("b"))], now=NOW))
-    assert [one.org for one in run(other.claim("q", owner="w", now=NOW, lease=1, limit=5))] == ["b"]
+    assert [claimed.org for claimed in run(other.claim("q", owner="w", now=NOW, lease=1, limit=5))] == ["b"]
     run(other.close())
 
 
@@ -90,7 +90,7 @@ def test_jobs_that_an_older_version_wrote_are_found(server: Any, runtime: Runtim
     run(store.apply([Put(job("a"))], now=NOW))
     run(store._client.command(WORK_KEY, "DEL", WORK_KEY))
     assert run(store._client.command(base_of("a"), "EXISTS", base_of("a") + b"@jobs")) == 1
-    assert [one.org for one in run(store.claim("q", owner="w", now=NOW, lease=1))] == ["a"]
+    assert [claimed.org for claimed in run(store.claim("q", owner="w", now=NOW, lease=1))] == ["a"]
     run(store.close())
 
 

@@ -18,9 +18,9 @@ def main() -> int:
     program = installed("redocly", ("@redocly/cli@2.73.0",)) / "@redocly" / "cli" / "bin" / "cli.js"
     command = [node(), program, "lint", DOCUMENT, "--extends", "recommended"]
     done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
-    said = done.stdout + done.stderr
-    print(said)
-    return done.returncode or "warning" in said.lower()
+    output = done.stdout + done.stderr
+    print(output)
+    return done.returncode or "warning" in output.lower()
 
 
 if __name__ == "__main__":

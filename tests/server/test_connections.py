@@ -20,8 +20,8 @@ HEAD = b"POST /v1/recall HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Running]:
     monkeypatch.setattr(BoundedProtocol, "silent_seconds", 0.2)
-    with running(tmp_path / "memory.db") as made:
-        yield made
+    with running(tmp_path / "memory.db") as started:
+        yield started
 
 
 def answer(server: Running, *sent: bytes) -> bytes:

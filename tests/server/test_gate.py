@@ -28,8 +28,8 @@ SECRET = "the bicycle is blue"
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     file = tmp_path_factory.mktemp("gate") / "memory.db"
-    with running(file, Options(usual=Rate(0.001, 3), heavy=FAST, bad_keys=FAST, trace=True)) as made:
-        yield made
+    with running(file, Options(usual=Rate(0.001, 3), heavy=FAST, bad_keys=FAST, trace=True)) as started:
+        yield started
 
 
 def ask(server: Running, **headers: str) -> httpx.Client:
@@ -44,9 +44,9 @@ def soon(look: Callable[[], T | None]) -> T:
     """What a look finds; the server's line and span of a request end after its answer was sent."""
     until = time.monotonic() + 60
     while time.monotonic() < until:
-        found = look()
-        if found is not None:
-            return found
+        result = look()
+        if result is not None:
+            return result
         time.sleep(0.01)
     raise AssertionError("it did not come within a minute")
 
@@ -56,7 +56,9 @@ def line_of(answer: httpx.Response, caplog: pytest.LogCaptureFixture) -> logging
     mine = answer.headers["x-request-id"]
 
     def look() -> logging.LogRecord | None:
-        return next((one for one in list(caplog.records) if vars(one).get("fields", {}).get("request") == mine), None)
+        return next(
+            (record for record in list(caplog.records) if vars(record).get("fields", {}).get("request") == mine), None
+        )
 
     return soon(look)
 
@@ -107,7 +109,11 @@ def test_a_request_is_a_span_below_the_callers(server: Running) -> None:
         memory.trace()
         with trace.get_tracer("test").start_as_current_span("asking") as asking:
             memory.facts.set("user:ada", "bike", SECRET)
-    found = soon(lambda: next((one for one in spans.get_finished_spans() if one.name == "memorist.facts.set"), None))
-    assert found.parent is not None
-    assert found.parent.span_id == asking.get_span_context().span_id
-    assert dict(found.attributes or {}) == {"http.response.status_code": 200}
+    span = soon(
+        lambda: next(
+            (candidate for candidate in spans.get_finished_spans() if candidate.name == "memorist.facts.set"), None
+        )
+    )
+    assert span.parent is not None
+    assert span.parent.span_id == asking.get_span_context().span_id
+    assert dict(span.attributes or {}) == {"http.response.status_code": 200}

@@ -23,14 +23,14 @@ NS = "user:ada"
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with running(tmp_path_factory.mktemp("remote") / "memory.db") as made:
-        yield made
+    with running(tmp_path_factory.mktemp("remote") / "memory.db") as started:
+        yield started
 
 
 @pytest.fixture
 def memory(server: Running, org: str) -> Iterator[Memory]:
-    with Memory(server.url, api_key=server.key(org=org)) as made:
-        yield made
+    with Memory(server.url, api_key=server.key(org=org)) as client:
+        yield client
 
 
 def test_a_batch_is_one_request_and_one_commit(server: Running, memory: Memory) -> None:
@@ -126,11 +126,11 @@ def test_loaders_run_here_and_once(memory: Memory) -> None:
 
 
 def test_hooks_hear_what_happens_on_the_server(memory: Memory) -> None:
-    told: list[Any] = []
+    events: list[Any] = []
     heard = threading.Event()
 
     def hook(event: Any) -> None:
-        told.append(event)
+        events.append(event)
         heard.set()
 
     memory.on("fact", hook)
@@ -138,7 +138,7 @@ def test_hooks_hear_what_happens_on_the_server(memory: Memory) -> None:
         memory.facts.set(NS, f"k{number}", 1)
         if heard.wait(0.1):
             break
-    assert told and told[0].name == "fact" and "action" in told[0].data
+    assert events and events[0].name == "fact" and "action" in events[0].data
 
 
 def test_everything_goes_out_and_comes_back(server: Running, memory: Memory, tmp_path: Path, org: str) -> None:
@@ -146,8 +146,8 @@ def test_everything_goes_out_and_comes_back(server: Running, memory: Memory, tmp
     wrote = memory.export(tmp_path / "all.jsonl")
     with Memory(server.url, api_key=server.key(org=f"{org}-copy")) as copy:
         assert copy.import_(tmp_path / "all.jsonl").rows == wrote.rows
-        found = copy.facts.get(NS, "home")
-        assert found is not None and found.value == "Rome \u2028 and on"
+        fact = copy.facts.get(NS, "home")
+        assert fact is not None and fact.value == "Rome \u2028 and on"
 
 
 def test_forgetting_takes_a_code_for_this_key_and_target(server: Running, org: str, memory: Memory) -> None:
@@ -186,9 +186,9 @@ def test_the_awaited_twin_shares_the_server(server: Running, org: str, memory: M
 
     async def ask() -> Any:
         twin = opened.aio
-        made = await twin.facts.set(NS, "k", 1)
+        fact = await twin.facts.set(NS, "k", 1)
         await twin.close()
-        return made
+        return fact
 
     assert asyncio.run(ask()).version == 1
     assert memory.facts.get(NS, "k") is not None

@@ -29,8 +29,8 @@ def write(options: dict[str, Any], me: int, each: int, start: Any, speak: Connec
             receipts = memory.threads.append("hot", *texts, key=key)
             if key is not None:
                 again = memory.threads.append("hot", *texts, key=key)
-                assert [one.message.seq for one in again] == [one.message.seq for one in receipts]
-            done += [(one.message.seq, one.message.text) for one in receipts]
+                assert [receipt.message.seq for receipt in again] == [receipt.message.seq for receipt in receipts]
+            done += [(receipt.message.seq, receipt.message.text) for receipt in receipts]
         speak.send(done)
 
 
@@ -43,10 +43,10 @@ def write_naively(options: dict[str, Any], me: int, each: int, start: Any, speak
             thread = run_blocking(store.get(Thread, (memory.org, "hot"), now=0))
             assert thread is not None
             fields = {name: getattr(thread, name) for name in thread.__struct_fields__} | {"length": thread.length + 1}
-            said = Message(
+            message = Message(
                 org=memory.org, thread="hot", seq=thread.length + 1, role="user", content=f"{me}:{number}",
                 created_at=thread.created_at,
             )  # fmt: skip
-            run_blocking(store.apply([Load(said), Load(Thread(**fields))], now=0))
-            done.append((said.seq, f"{me}:{number}"))
+            run_blocking(store.apply([Load(message), Load(Thread(**fields))], now=0))
+            done.append((message.seq, f"{me}:{number}"))
         speak.send(done)

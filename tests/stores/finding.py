@@ -29,8 +29,10 @@ def recall(step: Step, asked: list[str] | None, words: str) -> None:
         marks = work.marks(hit.text)
         assert marks, f"{step.who()}: recall gave a text of nobody"
         for owner, space, number in marks:
-            told = work.orgs[owner], work.spaces[space]
-            assert told == (step.org, hit.namespace), f"{step.who()}: recall gave a text of {told}"
+            owner_and_space = work.orgs[owner], work.spaces[space]
+            assert owner_and_space == (step.org, hit.namespace), (
+                f"{step.who()}: recall gave a text of {owner_and_space}"
+            )
             assert number in there.get(hit.namespace, ()), f"{step.who()}: recall gave what is gone, of {number}"
         assert step.sees(hit.namespace) and (asked is None or hit.namespace in asked), step.who()
     work.seen["recalls"] += 1
@@ -85,13 +87,13 @@ def drop_messages(step: Step) -> None:
     """One message of a thread, or all before it."""
     step.aim_at_thread()
     held = step.thread()
-    place = 1 if held is None else step.work.dice.randint(1, held.last + 1)
+    last_seq = 1 if held is None else step.work.dice.randint(1, held.last + 1)
     if step.number % 2:
-        gone = [] if held is None else [seq for seq in held.texts if seq == place]
-        call: Any = lambda: step.me.threads.delete_messages(step.name, ids=[f"{step.name}#{place}"])  # noqa: E731  # two calls, one answer
+        gone = [] if held is None else [seq for seq in held.texts if seq == last_seq]
+        call: Any = lambda: step.me.threads.delete_messages(step.name, ids=[f"{step.name}#{last_seq}"])  # noqa: E731  # two calls, one answer
     else:
-        gone = [] if held is None else [seq for seq in held.texts if seq < place]
-        call = lambda: step.me.threads.delete_messages(step.name, before=place)  # noqa: E731  # as above
+        gone = [] if held is None else [seq for seq in held.texts if seq < last_seq]
+        call = lambda: step.me.threads.delete_messages(step.name, before=last_seq)  # noqa: E731  # as above
     step.expect(NotFound if held is None else len(gone), call)
     if held is not None:
         texts = [held.texts.pop(seq) for seq in gone]
@@ -149,11 +151,11 @@ def forget_message(step: Step) -> None:
             with suppress(NotFound):
                 assert not step.me.forget(message=f"{step.name}#1").counts.get("messages", 0), step.who()
         return
-    place = step.work.dice.randint(1, held.last + 1)
-    told = int(place in held.texts)
-    step.expect(told, lambda: step.me.forget(message=f"{step.name}#{place}").counts.get("messages", 0))
-    if place in held.texts:
-        recall_gone(step, held.ns, [held.texts.pop(place)])
+    seq = step.work.dice.randint(1, held.last + 1)
+    expected = int(seq in held.texts)
+    step.expect(expected, lambda: step.me.forget(message=f"{step.name}#{seq}").counts.get("messages", 0))
+    if seq in held.texts:
+        recall_gone(step, held.ns, [held.texts.pop(seq)])
 
 
 def forget_user(step: Step) -> None:

@@ -42,8 +42,8 @@ def _typed(row: Record) -> Record:
     changes: dict[str, Any] = {name: "x" for name in row.table.key[1:] if getattr(row, name) == ""}
     changes |= {name: "user:ada" for name in ("ns",) if name in row.__struct_fields__}
     numbers = ("version", "seq", "length", "tokens", "position", "fence", "number", "first", "last")
-    given = {name: getattr(row, name, None) for name in numbers}
-    changes |= {name: abs(value) % 2**50 for name, value in given.items() if isinstance(value, int)}
+    values = {name: getattr(row, name, None) for name in numbers}
+    changes |= {name: abs(value) % 2**50 for name, value in values.items() if isinstance(value, int)}
     if isinstance(row, Job):
         changes |= {"queue": "index", "payload": None, "status": "ready", "owner": None, "leased_until": None}
         changes |= {"attempts": 0, "error": None}

@@ -96,8 +96,8 @@ def test_history_is_searched_within_its_thread_only() -> None:
         memory.threads.append(thread, *TURN, {"role": "user", "content": "The harbour gate has a blue lever."})
         memory.threads.append(memory.threads.create("user:ada", id="other").id, "The harbour gate is closed.")
         read = ReadBack(memory, thread)
-        found = read.call("search_history", {"query": "harbour gate lever"})
-        assert found.splitlines()[0].startswith("talk#5 (") and "other#1" not in found
+        excerpts = read.call("search_history", {"query": "harbour gate lever"})
+        assert excerpts.splitlines()[0].startswith("talk#5 (") and "other#1" not in excerpts
         assert read.call("read_more", {"id": "other#1"}) == "There is no message 'other#1' in this conversation."
 
 

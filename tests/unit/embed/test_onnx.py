@@ -76,9 +76,9 @@ def test_a_question_and_a_passage_begin_as_the_model_was_trained(tmp_path: Path)
     assert embedder.embed_now(["cat"])[0][7] > 0.3
     plain = opened(f"{folder}?query=&passage=")
     assert np.allclose(asked(plain, "cat"), plain.embed_now(["cat"])[0])
-    told = tiny.encoder(tmp_path / "told")
-    tiny.settings(told, "config_sentence_transformers.json", prompts={"query": "query: ", "document": ""})
-    assert asked(opened(str(told)), "cat")[6] > 0.3
+    configured = tiny.encoder(tmp_path / "told")
+    tiny.settings(configured, "config_sentence_transformers.json", prompts={"query": "query: ", "document": ""})
+    assert asked(opened(str(configured)), "cat")[6] > 0.3
 
 
 def test_the_quantised_file_is_taken_where_it_is_asked_for(tmp_path: Path) -> None:

@@ -64,8 +64,8 @@ def test_a_text_has_the_ids_that_the_reference_gives(text: str) -> None:
 
 def test_vectors_are_those_of_the_published_weights() -> None:
     weights = reference()[1]
-    made = WordLlamaEmbedder().embed(TEXTS)
-    for text, vector in zip(TEXTS, made, strict=True):
+    vectors = WordLlamaEmbedder().embed(TEXTS)
+    for text, vector in zip(TEXTS, vectors, strict=True):
         # What no word is as long as is cut short before it is embedded.
         full = weights[expected(_words_of(text))].sum(axis=0)
         assert vector @ full / np.linalg.norm(full) > 0.9998

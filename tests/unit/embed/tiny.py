@@ -26,14 +26,14 @@ MEANINGS = (
 
 def tokenizer(folder: Path) -> None:
     """Words and single characters to ids, a pair as `[CLS] a [SEP] b [SEP]`."""
-    made = Tokenizer(models.WordLevel({word: at for at, word in enumerate(WORDS)}, unk_token="[UNK]"))
-    made.normalizer = normalizers.Lowercase()
-    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    made.post_processor = processors.TemplateProcessing(
+    words_tokenizer = Tokenizer(models.WordLevel({word: at for at, word in enumerate(WORDS)}, unk_token="[UNK]"))
+    words_tokenizer.normalizer = normalizers.Lowercase()
+    words_tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    words_tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
     folder.mkdir(parents=True, exist_ok=True)
-    made.save(str(folder / "tokenizer.json"))
+    words_tokenizer.save(str(folder / "tokenizer.json"))
 
 
 def _table() -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:

@@ -27,7 +27,7 @@ CANARY = "zqxcanary"
 async def _left(core: Core) -> list[str]:
     """The tables in which the canary can still be read, expired rows included."""
     rows = {kind.table.name: await core.store.scan(Scan(kind, (core.org,)), now=0) for kind in RECORDS}
-    return [name for name, found in rows.items() if CANARY in repr(found)]
+    return [name for name, table_rows in rows.items() if CANARY in repr(table_rows)]
 
 
 def _of(core: Core, user: str) -> Core:
@@ -153,9 +153,9 @@ async def test_a_summary_in_the_making_is_not_written(core: Core, monkeypatch: p
 def _while_summarising(monkeypatch: pytest.MonkeyPatch, happens: Any) -> None:
     digest = Folding._digest
 
-    async def slow(self: Folding, *given: Any) -> Any:
+    async def slow(self: Folding, *arguments: Any) -> Any:
         await happens()
-        return await digest(self, *given)
+        return await digest(self, *arguments)
 
     monkeypatch.setattr(Folding, "_digest", slow)
 
@@ -242,9 +242,9 @@ def test_forgetting_a_user_touches_no_other_whose_name_resembles_it(tmp_path: An
 
         def seen(user: str) -> Any:
             ns = f"user:{user}"
-            learned = [one.content for one in memory.learnings.list(user=user)]
-            said = [message.text for one in memory.threads.list(ns) for message in memory.threads.recent(one.id)]
-            return memory.facts.list(ns), memory.documents.list(ns), memory.records.scan(ns), said, learned
+            learned = [learning.content for learning in memory.learnings.list(user=user)]
+            texts = [message.text for thread in memory.threads.list(ns) for message in memory.threads.recent(thread.id)]
+            return memory.facts.list(ns), memory.documents.list(ns), memory.records.scan(ns), texts, learned
 
         for name in names:
             fill(name)

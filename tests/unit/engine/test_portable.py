@@ -123,19 +123,19 @@ async def test_a_damaged_file_names_its_line_and_changes_nothing(
     path = tmp_path / "a.jsonl"
     await Portable(core).export(path)
     lines = path.read_bytes().splitlines(keepends=True)
-    place = 9
+    index = 9
     changed = {
-        "flip": lambda: lines.__setitem__(place, lines[place].replace(b"text", b"tezt", 1)),
-        "cut line": lambda: lines.__setitem__(place, lines[place][:20] + b"\n"),
-        "cut file": lambda: lines.__delitem__(slice(place, None)),
-        "drop line": lambda: lines.__delitem__(place),
-        "not json": lambda: lines.__setitem__(place, b"hello\n"),
-        "add": lambda: lines.append(lines[place]),
-        "table": lambda: lines.__setitem__(place, lines[place].replace(b'"table":"', b'"table":"x', 1)),
+        "flip": lambda: lines.__setitem__(index, lines[index].replace(b"text", b"tezt", 1)),
+        "cut line": lambda: lines.__setitem__(index, lines[index][:20] + b"\n"),
+        "cut file": lambda: lines.__delitem__(slice(index, None)),
+        "drop line": lambda: lines.__delitem__(index),
+        "not json": lambda: lines.__setitem__(index, b"hello\n"),
+        "add": lambda: lines.append(lines[index]),
+        "table": lambda: lines.__setitem__(index, lines[index].replace(b'"table":"', b'"table":"x', 1)),
         "empty": lambda: lines.clear(),
     }
     changed[damage]()
-    line = {"cut file": place + 1, "drop line": len(lines), "add": len(lines), "empty": 1}.get(damage, place + 1)
+    line = {"cut file": index + 1, "drop line": len(lines), "add": len(lines), "empty": 1}.get(damage, index + 1)
     path.write_bytes(b"".join(lines))
     with pytest.raises(CorruptRecord, match=f"line {line} ") as caught:
         await Portable(other).import_(path)
@@ -163,7 +163,7 @@ async def test_an_export_is_private_and_complete_or_not_there(
     monkeypatch.setattr(core.store, "scan", broken)
     with pytest.raises(KeyboardInterrupt):
         await Portable(core).export(tmp_path / "b.jsonl")
-    assert [found for found in os.listdir(tmp_path) if "jsonl" in found] == ["a.jsonl"]
+    assert [name for name in os.listdir(tmp_path) if "jsonl" in name] == ["a.jsonl"]
 
 
 async def test_a_users_handle_cannot_take_the_whole_org(ada: Core, tmp_path: Path) -> None:

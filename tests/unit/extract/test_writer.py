@@ -22,8 +22,8 @@ def turn(text: str, speaker: str = "user", **options: Any) -> Turn:
     return Turn(text=text, role=role, at=AT, speaker=speaker, **{"citable": role == "user", **options})
 
 
-def asked(*turns: Turn, known: tuple[Known, ...] = (), context: tuple[Turn, ...] = ()) -> Request:
-    return make_request(turns, memories=known, context=context, people=["user (the owner of this memory)"])
+def asked(*turns: Turn, memories: tuple[Known, ...] = (), context: tuple[Turn, ...] = ()) -> Request:
+    return make_request(turns, memories=memories, context=context, people=["user (the owner of this memory)"])
 
 
 def operation(**fields: Any) -> Operation:
@@ -154,24 +154,24 @@ def test_a_short_answer_needs_the_question_it_answers() -> None:
 
 
 def test_a_change_needs_a_reason_and_a_newer_statement() -> None:
-    request = asked(turn("I don't live in Lisbon anymore."), known=(LISBON,))
+    request = asked(turn("I don't live in Lisbon anymore."), memories=(LISBON,))
     fields = {"op": "end", "id": "k1", "quote": "I don't live in Lisbon anymore"}
     assert verdict(request, **fields) == "ends a memory without a reason"
     ended = verdict(request, reason="stopped", **fields)
     assert isinstance(ended, Note) and ended.target == LISBON and ended.review is None
     newer = msgspec.structs.replace(LISBON, stated_at=datetime(2027, 1, 1, tzinfo=UTC))
-    late = asked(turn("I don't live in Lisbon anymore."), known=(newer,))
+    late = asked(turn("I don't live in Lisbon anymore."), memories=(newer,))
     assert "older" in str(verdict(late, reason="stopped", **fields))
 
 
 def test_ending_an_allergy_waits_for_a_person() -> None:
-    request = asked(turn("I learned to cook pad thai with peanuts, I eat them now."), known=(PEANUTS,))
+    request = asked(turn("I learned to cook pad thai with peanuts, I eat them now."), memories=(PEANUTS,))
     note = verdict(request, op="end", id="k1", quote="I eat them now", reason="changed")
     assert isinstance(note, Note) and note.review is not None
 
 
 @pytest.mark.parametrize(
-    ("said", "waits"),
+    ("statement", "waits"),
     [
         ("He said I'm allergic to nuts.", True),
         ("We met at noon. And then she told me I'm allergic to nuts.", True),
@@ -181,8 +181,10 @@ def test_ending_an_allergy_waits_for_a_person() -> None:
         ("The tests came back: I'm allergic to nuts.", False),
     ],
 )
-def test_what_somebody_unnamed_said_about_the_users_health_waits_for_a_person(said: str, waits: bool) -> None:
-    note = verdict(asked(turn(said)), quote=said, key="allergy", value="nuts", text="The user is allergic to nuts.")
+def test_what_somebody_unnamed_said_about_the_users_health_waits_for_a_person(statement: str, waits: bool) -> None:
+    note = verdict(
+        asked(turn(statement)), quote=statement, key="allergy", value="nuts", text="The user is allergic to nuts."
+    )
     assert isinstance(note, Note)
     assert (note.review is not None) == waits
 
@@ -191,7 +193,7 @@ def test_a_memory_about_somebody_else_is_not_changed() -> None:
     sister = Known(
         id="fact:location@Mia", kind="fact", text="Mia lives in Rome.", subject="Mia", key="location", value="Rome"
     )
-    request = asked(turn("I moved to Porto."), known=(sister,))
+    request = asked(turn("I moved to Porto."), memories=(sister,))
     refusal = verdict(
         request, op="update", id="k1", quote="I moved to Porto", value="Porto", text="The user lives in Porto.",
         reason="changed",
@@ -200,7 +202,7 @@ def test_a_memory_about_somebody_else_is_not_changed() -> None:
 
 
 def test_one_memory_is_changed_once_per_answer() -> None:
-    request = asked(turn("I left Lisbon for Porto."), known=(LISBON,))
+    request = asked(turn("I left Lisbon for Porto."), memories=(LISBON,))
     ends = [operation(op="end", id="k1", quote="I left Lisbon", reason="changed")] * 2
     notes, refused = check_operations(ends, request)
     assert (len(notes), refused[0].reason) == (1, "a second operation on the same memory")

@@ -124,10 +124,10 @@ def test_a_deleted_thread_takes_no_message(path: Path, memory: Memory) -> None:
 def test_a_thread_made_anew_elsewhere_gives_its_expiry(path: Path, memory: Memory, written: list[bool]) -> None:
     with Memory(path, **OPTIONS) as other:
         other.threads.delete("t")
-        made = other.threads.create("global", id="t", ttl=60)
+        recreated = other.threads.create("global", id="t", ttl=60)
         other.threads.append("t", "as", "many", "messages")
     receipt = memory.threads.append("t", "mine")[0]
-    assert (receipt.message.seq, receipt.message.expires_at) == (7, made.expires_at)
+    assert (receipt.message.seq, receipt.message.expires_at) == (7, recreated.expires_at)
     assert written == [True, False]
 
 

@@ -21,11 +21,11 @@ OPTIONS: dict[str, Any] = {"embedder": None, "counter": "estimate", "worker": Fa
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    made = tmp_path / "memory.db"
-    with Memory(made, **OPTIONS) as memory:
+    file = tmp_path / "memory.db"
+    with Memory(file, **OPTIONS) as memory:
         for thread in "abc":
             memory.threads.create("global", id=thread)
-    return made
+    return file
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def test_one_that_is_refused_leaves_the_others(path: Path) -> None:
                 memory.facts.set("global", "home", "Paris", expect=1),
                 memory.threads.append("b", "three"),
             )
-            assert [type(one) for one in done[1:3]] == [NotFound, Conflict]
+            assert [type(result) for result in done[1:3]] == [NotFound, Conflict]
             assert isinstance(done[4], Conflict)
             fact = await memory.facts.get("global", "home")
             assert fact is not None and fact.value == "Porto" and fact.version == 2
@@ -112,7 +112,7 @@ def test_where_the_driver_fails_each_is_done_alone(path: Path, monkeypatch: pyte
             monkeypatch.setattr(Connections, "_commit", full_once)
             fails[:] = [True, False]
             done = await _together(memory, *(memory.threads.append(thread, "again") for thread in "abc"))
-            assert not [one for one in done if isinstance(one, BaseException)]
+            assert not [result for result in done if isinstance(result, BaseException)]
             return [len(await memory.threads.messages(thread)) for thread in "abc"]
 
     assert asyncio.run(main()) == [2, 2, 2]
