@@ -19,7 +19,7 @@ from memorist.mcp.resources import address
 from memorist.mcp.server import Options
 from memorist.mcp.tools import SETS
 from tests.mcp_server.every_tool import ADA, calls
-from tests.mcp_server.running import call, command
+from tests.mcp_server.running import call_tool, command
 from tests.server.running import Running, running
 
 ALL = Options(sets=frozenset(SETS))
@@ -37,12 +37,12 @@ async def every_tool(client: Client, own: str) -> None:
     """Call them all; what they keep is there in the end."""
     wanted = calls(own)
     assert {tool.name for tool in (await client.list_tools()).tools} == {name for name, _ in wanted}
-    answers = {name: await call(client, name, **arguments) for name, arguments in wanted}
+    answers = {name: await call_tool(client, name, **arguments) for name, arguments in wanted}
     assert "The launch is in May." in [item["text"] for item in answers["recall"]["items"]]
     assert "city: Porto" in [item["text"] for item in answers["profile"]["items"]]
     assert (answers["update"]["before"], answers["update"]["after"]) == ("city: Porto", "city: Lisbon")
     assert not answers["forget"]["erased"]
-    assert await call(client, "read_graph") == {"entities": [ADA], "relations": []}
+    assert await call_tool(client, "read_graph") == {"entities": [ADA], "relations": []}
 
 
 @asynccontextmanager
@@ -87,10 +87,10 @@ def test_changes_are_told_over_http(tmp_path: Path) -> None:
             over_http(server, bob) as bobs,
         ):
             for client in (writing, bobs):
-                await call(client, "remember", facts={"city": "Porto"})
+                await call_tool(client, "remember", facts={"city": "Porto"})
             async with listening.listen(resource_subscriptions=[mine, other]) as stream:
-                await call(bobs, "remember", facts={"city": "Milan"})
-                await call(writing, "remember", facts={"city": "Braga"})
+                await call_tool(bobs, "remember", facts={"city": "Milan"})
+                await call_tool(writing, "remember", facts={"city": "Braga"})
                 event = await asyncio.wait_for(anext(aiter(stream)), 60)
                 assert event.uri == mine  # type: ignore[union-attr]
 

@@ -14,7 +14,7 @@ from memorist import AsyncMemory
 from memorist.mcp.callers import Caller
 from tests.mcp_server.compare_graph import RECORDED
 from tests.mcp_server.graph_calls import START, answers, differences, sequence
-from tests.mcp_server.running import PLAIN, call, command, connected, text_of
+from tests.mcp_server.running import PLAIN, call_tool, command, connected, text_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::memorist.stores.opening.NothingLasts")
 
@@ -66,17 +66,17 @@ def test_two_processes_at_once_lose_nothing(tmp_path: Path) -> None:
     async def work(who: str) -> None:
         async with Client(command("--quiet", "--tools", "graph", before=("--url", url))) as client:
             shared = {"name": "shared", "entityType": "t", "observations": []}
-            await call(client, "create_entities", entities=[shared])
+            await call_tool(client, "create_entities", entities=[shared])
             for number in range(12):
                 named = {"name": f"{who}{number}", "entityType": "t", "observations": []}
-                await call(client, "create_entities", entities=[named])
+                await call_tool(client, "create_entities", entities=[named])
                 about = {"entityName": "shared", "contents": [f"{who}{number}"]}
-                await call(client, "add_observations", observations=[about])
+                await call_tool(client, "add_observations", observations=[about])
 
     async def main() -> None:
         await asyncio.gather(work("a"), work("b"))
         async with connected(AsyncMemory(url, **PLAIN), "graph") as client:
-            graph = await call(client, "read_graph")
+            graph = await call_tool(client, "read_graph")
         wanted = {f"{who}{number}" for who in "ab" for number in range(12)}
         assert {entity["name"] for entity in graph["entities"]} == wanted | {"shared"}
         assert sorted(graph["entities"][0]["observations"]) == sorted(wanted)
@@ -91,9 +91,9 @@ def test_a_graph_belongs_to_its_user() -> None:
             for user in ("ada", "bob"):
                 caller = Caller(memory.scope(user=user), user, frozenset({"reader", "writer"}))
                 async with connected(caller.memory.scope(), "graph", caller=caller, keep_open=True) as client:
-                    assert (await call(client, "read_graph"))["entities"] == []
+                    assert (await call_tool(client, "read_graph"))["entities"] == []
                     person = {"name": user, "entityType": "person", "observations": []}
-                    await call(client, "create_entities", entities=[person])
+                    await call_tool(client, "create_entities", entities=[person])
 
     asyncio.run(main())
 
@@ -103,10 +103,10 @@ def test_names_that_no_key_can_hold_are_kept(tmp_path: Path) -> None:
         names = ["x" * 5000, "y" * 400 + "é" * 200, "a/b", "a%2Fb"]
         async with connected(AsyncMemory(str(tmp_path / "m.db"), **PLAIN), "graph") as client:
             entities = [{"name": name, "entityType": "t", "observations": [name]} for name in names]
-            await call(client, "create_entities", entities=entities)
+            await call_tool(client, "create_entities", entities=entities)
             joined = [{"from": a, "to": b, "relationType": "r/s"} for a in names for b in names]
-            await call(client, "create_relations", relations=joined)
-            graph = await call(client, "read_graph")
+            await call_tool(client, "create_relations", relations=joined)
+            graph = await call_tool(client, "read_graph")
             assert graph == {"entities": entities, "relations": joined}
 
     asyncio.run(main())
@@ -127,9 +127,9 @@ def test_its_file_is_imported_and_read_back(tmp_path: Path) -> None:
         async with memory:
             await memory.import_from(file, kind="mcp", namespace="user:me")
             async with connected(memory.scope(), "graph", keep_open=True) as client:
-                assert await call(client, "read_graph") == {"entities": bare[:2], "relations": bare[2:]}
+                assert await call_tool(client, "read_graph") == {"entities": bare[:2], "relations": bare[2:]}
                 about = {"entityName": "Ada", "contents": ["wrote notes", "likes tea"]}
-                added = await call(client, "add_observations", observations=[about])
+                added = await call_tool(client, "add_observations", observations=[about])
                 assert added == {"results": [{"entityName": "Ada", "addedObservations": ["wrote notes"]}]}
 
     asyncio.run(main())
@@ -138,10 +138,10 @@ def test_its_file_is_imported_and_read_back(tmp_path: Path) -> None:
 def test_an_unknown_entity_refuses_the_whole_call() -> None:
     async def main() -> None:
         async with connected(AsyncMemory("memory://", **PLAIN), "graph") as client:
-            await call(client, "create_entities", entities=[{"name": "a", "entityType": "t", "observations": []}])
+            await call_tool(client, "create_entities", entities=[{"name": "a", "entityType": "t", "observations": []}])
             both = [{"entityName": "a", "contents": ["x"]}, {"entityName": "b", "contents": ["x"]}]
             result = await client.call_tool("add_observations", {"observations": both})
             assert result.is_error and text_of(result) == "Entity with name b not found"
-            assert (await call(client, "read_graph"))["entities"][0]["observations"] == []
+            assert (await call_tool(client, "read_graph"))["entities"][0]["observations"] == []
 
     asyncio.run(main())

@@ -27,7 +27,7 @@ from memorist.mcp.tools import SETS
 from memorist.server.app import Options as ServerOptions
 from memorist.server.limits import Rate
 from tests.mcp_server.fixtures import fixture_part, plain_part
-from tests.mcp_server.running import call, command, refused
+from tests.mcp_server.running import call_tool, command, refused
 from tests.server.running import FAST, Running, running
 
 ALL = Options(sets=frozenset(SETS))
@@ -54,12 +54,12 @@ def test_a_key_decides_whose_memory_it_is(server: Running, mode: str) -> None:
 
     async def main() -> None:
         async with client(server, ada, mode) as own, client(server, bob, mode) as other:
-            await call(own, "remember", facts={"city": "Porto"})
-            await call(own, "remember", text="The code word is quince.")
-            assert (await call(other, "profile"))["items"] == []
-            assert (await call(other, "recall", query="What is the code word?"))["items"] == []
+            await call_tool(own, "remember", facts={"city": "Porto"})
+            await call_tool(own, "remember", text="The code word is quince.")
+            assert (await call_tool(other, "profile"))["items"] == []
+            assert (await call_tool(other, "recall", query="What is the code word?"))["items"] == []
             assert "may not" in await refused(other, "profile", user=f"ada-{mode}")
-            assert (await call(own, "profile"))["items"][-1]["text"] == "city: Porto"
+            assert (await call_tool(own, "profile"))["items"][-1]["text"] == "city: Porto"
             assert "forget" not in [tool.name for tool in (await own.list_tools()).tools]
             with pytest.raises(MCPError, match="Resource not found"):
                 await other.read_resource(f"memorist://profile/ada-{mode}")
@@ -109,8 +109,8 @@ def test_graph_tools_work_over_http(server: Running) -> None:
     async def main() -> None:
         async with client(server, key) as mcp_client:
             entity = {"name": "Ada", "entityType": "person", "observations": ["likes tea"]}
-            await call(mcp_client, "create_entities", entities=[entity])
-            assert await call(mcp_client, "read_graph") == {"entities": [entity], "relations": []}
+            await call_tool(mcp_client, "create_entities", entities=[entity])
+            assert await call_tool(mcp_client, "read_graph") == {"entities": [entity], "relations": []}
 
     asyncio.run(main())
 
@@ -123,16 +123,16 @@ def test_stdio_in_front_of_a_server_has_what_its_key_may_do(server: Running) -> 
         async with Client(parameters) as mcp_client:
             names = {tool.name for tool in (await mcp_client.list_tools()).tools}
             assert "remember" in names and "forget" not in names
-            await call(mcp_client, "remember", facts={"city": "Turku"})
-            await call(mcp_client, "remember", text="I sail on Sundays.")
-            profile = await call(mcp_client, "profile")
+            await call_tool(mcp_client, "remember", facts={"city": "Turku"})
+            await call_tool(mcp_client, "remember", text="I sail on Sundays.")
+            profile = await call_tool(mcp_client, "profile")
             assert profile["user"] == "finn" and "city: Turku" in [item["text"] for item in profile["items"]]
-            assert (await call(mcp_client, "recall", query="sailing on Sundays"))["items"]
+            assert (await call_tool(mcp_client, "recall", query="sailing on Sundays"))["items"]
             entity = {"name": "boat", "entityType": "thing", "observations": []}
-            await call(mcp_client, "create_entities", entities=[entity, {**entity, "name": "sea"}])
-            await call(mcp_client, "delete_entities", entityNames=["sea"])
-            assert (await call(mcp_client, "read_graph"))["entities"] == [entity]
-            context = await call(mcp_client, "build_context", input="What do I do on Sundays?")
+            await call_tool(mcp_client, "create_entities", entities=[entity, {**entity, "name": "sea"}])
+            await call_tool(mcp_client, "delete_entities", entityNames=["sea"])
+            assert (await call_tool(mcp_client, "read_graph"))["entities"] == [entity]
+            context = await call_tool(mcp_client, "build_context", input="What do I do on Sundays?")
             assert "sail" in json.dumps(context["messages"])
 
     asyncio.run(main())
@@ -207,12 +207,12 @@ def test_tokens_of_the_issuer_for_us_are_taken_and_no_others(tmp_path: Path) -> 
 
         async def main() -> None:
             async with client(server, issuer.token(resource)) as mcp_client:
-                await call(mcp_client, "remember", facts={"city": "Bergen"})
-                assert (await call(mcp_client, "profile"))["user"] == "gina"
+                await call_tool(mcp_client, "remember", facts={"city": "Bergen"})
+                assert (await call_tool(mcp_client, "profile"))["user"] == "gina"
             async with client(server, issuer.token(resource, scope="memory:read")) as mcp_client:
                 assert "remember" not in [tool.name for tool in (await mcp_client.list_tools()).tools]
             async with client(server, server.key(user="hans")) as mcp_client:
-                assert (await call(mcp_client, "profile"))["items"] == []
+                assert (await call_tool(mcp_client, "profile"))["items"] == []
 
         asyncio.run(main())
         for wrong in (

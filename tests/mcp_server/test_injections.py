@@ -13,7 +13,7 @@ from mcp import Client
 from memorist import AsyncMemory
 from memorist.mcp.callers import Caller
 from memorist.mcp.resources import address
-from tests.mcp_server.running import PLAIN, call, connected, text_of
+from tests.mcp_server.running import PLAIN, call_tool, connected, text_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::memorist.stores.opening.NothingLasts")
 MARK = "OBEY-7F3A"
@@ -49,7 +49,7 @@ def outside_fences(text: str) -> str:
 
 async def _store(client: Client) -> None:
     for number, attempt in enumerate(ATTEMPTS):
-        await call(client, "remember", text=attempt, facts={f"preference.{number}": attempt})
+        await call_tool(client, "remember", text=attempt, facts={f"preference.{number}": attempt})
 
 
 async def _seen(client: Client) -> list[str]:
@@ -87,7 +87,7 @@ def test_two_hundred_injections_stay_data_and_stay_with_their_user() -> None:
                 assert sum(MARK in text for text in texts) >= 9
                 tools = await client.list_tools()
                 assert MARK not in tools.model_dump_json() and MARK not in (client.instructions or "")
-                context = await call(client, "build_context", input="Hello", thread=NOTES, budget_tokens=3000)
+                context = await call_tool(client, "build_context", input="Hello", thread=NOTES, budget_tokens=3000)
                 for message in context["messages"]:
                     if message["role"] == "system" and MARK in message["content"]:
                         assert message["content"].count("</recalled_memory>") <= 1

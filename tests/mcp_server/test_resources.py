@@ -15,7 +15,7 @@ from memorist import AsyncMemory
 from memorist.mcp.answers import tokens_of
 from memorist.mcp.callers import Caller
 from memorist.mcp.resources import address
-from tests.mcp_server.running import PLAIN, call, connected
+from tests.mcp_server.running import PLAIN, call_tool, connected
 
 pytestmark = pytest.mark.filterwarnings("ignore::memorist.stores.opening.NothingLasts")
 Check = Callable[[AsyncMemory, Client], Awaitable[None]]
@@ -154,15 +154,15 @@ def test_an_older_client_is_told_when_a_fact_changes() -> None:
     async def check(memory: AsyncMemory, client: Client) -> None:
         uri = address("fact", "user:ada", "city")
         await client.session.subscribe_resource(uri)
-        await call(client, "remember", facts={"city": "Braga"}, user="ada")
-        await call(client, "remember", facts={"city": "Milan"}, user="bob")
+        await call_tool(client, "remember", facts={"city": "Braga"}, user="ada")
+        await call_tool(client, "remember", facts={"city": "Milan"}, user="bob")
         for _ in range(200):
             if heard:
                 break
             await asyncio.sleep(0.01)
         assert heard == [uri]
         await client.session.unsubscribe_resource(uri)
-        await call(client, "remember", facts={"city": "Faro"}, user="ada")
+        await call_tool(client, "remember", facts={"city": "Faro"}, user="ada")
         await asyncio.sleep(0.05)
         assert heard == [uri]
 
