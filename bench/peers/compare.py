@@ -37,7 +37,7 @@ class Peer:
     title: str
     imports: str
     appends: int = 0
-    held: int = 0
+    history_messages: int = 0
     facts: str = ""
     durable: bool = True
     unfit: str = ""
@@ -111,7 +111,7 @@ def _durably(peer: Peer, name: str) -> Figure:
 
 
 def _last(peer: Peer, name: str, where: str | None) -> Figure:
-    return _compared(peer, f"{name}, of {peer.held:,}", "last", peer.held, where)
+    return _compared(peer, f"{name}, of {peer.history_messages:,}", "last", peer.history_messages, where)
 
 
 def _compared(peer: Peer, what: str, job: str, count: int, where: str | None) -> Figure:

@@ -221,7 +221,7 @@ def small(data: Dataset) -> Dataset:
             chosen = {index for index, turn in enumerate(turns) if turn.session in question.gold}
         else:
             gold = [index for index, turn in enumerate(turns) if turn.id in question.gold]
-            chosen = {place + beside for place in gold for beside in range(-TURNS_BESIDE, TURNS_BESIDE + 1)}
+            chosen = {index + beside for index in gold for beside in range(-TURNS_BESIDE, TURNS_BESIDE + 1)}
         others = [index for index in range(len(turns)) if index not in chosen]
         room = SMALL_SIZES[number % len(SMALL_SIZES)] - len(chosen)
         if room > 0:

@@ -87,7 +87,7 @@ def ask(memory: Memory, ns: str, texts: list[str], rounds: int) -> None:
         for i in range(rounds + 10):
             words = rng.sample(rng.choice(texts).split()[1:], 4)
             question = f"What did Ann say about {' '.join(words)}?"
-            took = timed(lambda work=work, asked=question: work(asked))  # type: ignore[misc]
+            took = timed(lambda work=work, question=question: work(question))  # type: ignore[misc]
             if i >= 10:
                 spent.append(took)
         for name, values in zip(("wall", "CPU"), zip(*spent, strict=True), strict=True):
