@@ -74,8 +74,8 @@ async def run(service: Any, program: list[Any]) -> list[Any]:
                 answers.append((len(session.events), dict(session.state)))
         elif name == "get":
             config = GetSessionConfig(num_recent_events=g[2], after_timestamp=g[3])
-            got = lambda g=g, c=config: service.get_session(app_name="app", user_id=g[0], session_id=g[1], config=c)  # noqa: E731
-            answers.append(await answer(got, comparable))
+            load = lambda g=g, c=config: service.get_session(app_name="app", user_id=g[0], session_id=g[1], config=c)  # noqa: E731
+            answers.append(await answer(load, comparable))
         elif name == "list":
             sessions = await service.list_sessions(app_name="app", user_id=g[0])
             answers.append(
@@ -115,9 +115,9 @@ async def test_one_of_eight_racers_wins(memory: Memory) -> None:
     await service.create_session(app_name="app", user_id="ada", session_id="s")
     copies = [await service.get_session(app_name="app", user_id="ada", session_id="s") for _ in range(8)]
     works = [service.append_event(copy, event(n, {"n": n, "app:n": n})) for n, copy in enumerate(copies) if copy]
-    done = await asyncio.gather(*works, return_exceptions=True)
-    winners = [result for result in done if isinstance(result, Event)]
-    assert len(winners) == 1 and sum(isinstance(result, StaleSessionError) for result in done) == 7
+    results = await asyncio.gather(*works, return_exceptions=True)
+    winners = [result for result in results if isinstance(result, Event)]
+    assert len(winners) == 1 and sum(isinstance(result, StaleSessionError) for result in results) == 7
     final = await service.get_session(app_name="app", user_id="ada", session_id="s")
     assert final is not None and [item.id for item in final.events] == [winners[0].id]
     assert final.state["n"] == final.state["app:n"] == int(winners[0].id[1:])

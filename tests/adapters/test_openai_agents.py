@@ -56,8 +56,8 @@ async def test_sessions_are_apart_and_last(open_memory: OpenMemory, url: Any) ->
     await other.add_items(exchange(2))
     again = memory if url == "memory://" else open_memory()
     assert await MemoristSession("one", again).get_items() == exchange(1)
-    mine = MemoristSession("one", memory.scope(user="ada"))
-    assert await mine.get_items() == [] and mine.thread == "user:ada/one"
+    own = MemoristSession("one", memory.scope(user="ada"))
+    assert await own.get_items() == [] and own.thread == "user:ada/one"
 
 
 @pytest.mark.parametrize("limit", range(1, 17))
@@ -101,10 +101,10 @@ async def test_racing_pops_each_get_another_item(memory: Memory) -> None:
 async def test_replacing_is_refused_where_others_have_added(memory: Memory) -> None:
     session = MemoristSession("s", memory)
     await session.add_items(exchange(1))
-    seen = await session.get_items()
+    earlier_items = await session.get_items()
     await session.add_items(exchange(2))
     summary: Items = [{"role": "assistant", "content": "short"}]
-    assert not await session.replace_items(summary, expect=seen)
+    assert not await session.replace_items(summary, expect=earlier_items)
     assert await session.replace_items(summary, expect=await session.get_items())
     assert await session.get_items() == summary
 

@@ -47,8 +47,8 @@ async def test_llama_index_archives_for_racers_once_each(memory: Memory) -> None
 
     store = MemoristChatStore(memory)
     await store.add_messages("k", [ChatMessage(role="user", content=f"m{n}") for n in range(8)])
-    taken = await asyncio.gather(*(store.archive_oldest_messages("k", 1) for _ in range(8)))
-    assert sorted(str(batch[0].content) for batch in taken) == [f"m{n}" for n in range(8)]
+    batches = await asyncio.gather(*(store.archive_oldest_messages("k", 1) for _ in range(8)))
+    assert sorted(str(batch[0].content) for batch in batches) == [f"m{n}" for n in range(8)]
 
 
 async def test_llama_index_memory_with_store_and_block(memory: Memory) -> None:
@@ -135,14 +135,14 @@ def test_langchain_requests_fit_and_exchanges_stay_whole(memory: Memory, budget:
     from memorist.context.measure import count_message
     from memorist.context.tokens import open_counter
 
-    sent: list[list[Any]] = []
+    requests: list[list[Any]] = []
 
     class Model(GenericFakeChatModel):
         def bind_tools(self, tools: Any, **options: Any) -> Any:
             return self
 
         def _generate(self, messages: list[Any], *args: Any, **options: Any) -> Any:
-            sent.append(messages)
+            requests.append(messages)
             return super()._generate(messages, *args, **options)
 
     @tool
@@ -165,7 +165,7 @@ def test_langchain_requests_fit_and_exchanges_stay_whole(memory: Memory, budget:
         state = agent.invoke({"messages": [*state["messages"], HumanMessage(f"Where does Ada live? {number}")]})
     assert len(state["messages"]) == 32
     counter = open_counter(None)
-    for request in sent:
+    for request in requests:
         talk = [message for message in request if message.type != "system"]
         called = {call["id"] for message in talk if isinstance(message, AIMessage) for call in message.tool_calls}
         assert {message.tool_call_id for message in talk if isinstance(message, ToolMessage)} == called
@@ -183,23 +183,23 @@ async def test_autogen_memory_fills_a_context(memory: Memory) -> None:
 
     from memorist.adapters.autogen import MemoristMemory
 
-    held = MemoristMemory(memory)
-    await held.add(MemoryContent(content="Ada lives in Lisbon", mime_type=MemoryMimeType.TEXT))
+    autogen_memory = MemoristMemory(memory)
+    await autogen_memory.add(MemoryContent(content="Ada lives in Lisbon", mime_type=MemoryMimeType.TEXT))
     context = BufferedChatCompletionContext(buffer_size=10)
     await context.add_message(UserMessage(content="Where does Ada live?", source="user"))
-    result = await held.update_context(context)
+    result = await autogen_memory.update_context(context)
     assert "Lisbon" in str(result.memories.results[0].content)
     last = (await context.get_messages())[-1]
     assert isinstance(last, SystemMessage) and "<recalled_memory>" in last.content
-    await held.clear()
-    assert (await held.query("Lisbon")).results == []
+    await autogen_memory.clear()
+    assert (await autogen_memory.query("Lisbon")).results == []
 
 
 def test_autogen_memory_keeps_its_namespaces_through_its_configuration(tmp_path: Path) -> None:
     from memorist.adapters.autogen import MemoristMemory
 
-    held = MemoristMemory(str(tmp_path / "memory.db"), namespaces=["user:ada", "global"], top_k=3)
-    again = MemoristMemory.load_component(held.dump_component())
+    autogen_memory = MemoristMemory(str(tmp_path / "memory.db"), namespaces=["user:ada", "global"], top_k=3)
+    again = MemoristMemory.load_component(autogen_memory.dump_component())
     assert (again._namespaces, again._top_k) == (["user:ada", "global"], 3)
 
 

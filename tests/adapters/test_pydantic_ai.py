@@ -98,11 +98,11 @@ async def test_one_of_eight_racers_wins(memory: Memory) -> None:
     for number, conversation in enumerate(loaded):
         assert conversation is not None
         conversation.messages.extend(turn(number + 1))
-    done = await asyncio.gather(
+    results = await asyncio.gather(
         *(store.save(conversation) for conversation in loaded if conversation), return_exceptions=True
     )
-    assert sum(isinstance(result, list) for result in done) == 1
-    assert all(isinstance(result, list | ConversationConflict) for result in done)
+    assert sum(isinstance(result, list) for result in results) == 1
+    assert all(isinstance(result, list | ConversationConflict) for result in results)
     final = await store.load("c")
     assert final is not None and len(final.messages) == 4
 
@@ -149,10 +149,10 @@ def test_a_budget_keeps_exchanges_whole() -> None:
 
 async def test_an_agent_with_memory(memory: Memory) -> None:
     memory.facts.set("global", "city", "Ada lives in Lisbon")
-    seen: list[str] = []
+    prompts: list[str] = []
 
     def model(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
-        seen.append("\n".join(str(part.content) for message in messages for part in message.parts))  # type: ignore[union-attr]
+        prompts.append("\n".join(str(part.content) for message in messages for part in message.parts))  # type: ignore[union-attr]
         return ModelResponse([TextPart("Lisbon")])
 
     processor = recalling(memory)

@@ -149,8 +149,8 @@ def seen(message, limit):
 used = seen
 """
     assert proposed_mechanisms(tmp_path, "chat/history.py", source) == []
-    sent = source.replace("    log(str(shown))", "    return shown")
-    assert proposed_mechanisms(tmp_path, "chat/history.py", sent) == [("content_elision", "seen")]
+    returned = source.replace("    log(str(shown))", "    return shown")
+    assert proposed_mechanisms(tmp_path, "chat/history.py", returned) == [("content_elision", "seen")]
 
 
 def test_a_text_split_into_pieces_is_whole(tmp_path: Path) -> None:

@@ -86,8 +86,8 @@ def test_it_runs_on_a_real_terminal(filled: Path) -> None:
     run("new-session", "-d", "-x", "100", "-y", "30", f"{sys.executable} -m memorist --url {filled} browse")
     try:
         end = time.monotonic() + 60
-        shown = ("user:ada", "Plans [bold] (2)", "Lisbon", "Why is this known?")
-        while not all(text in (screen := run("capture-pane", "-p")) for text in shown):
+        expected_texts = ("user:ada", "Plans [bold] (2)", "Lisbon", "Why is this known?")
+        while not all(text in (screen := run("capture-pane", "-p")) for text in expected_texts):
             assert time.monotonic() < end, screen
             time.sleep(0.2)
         run("send-keys", "q")

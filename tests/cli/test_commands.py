@@ -34,8 +34,8 @@ def test_facts_are_set_read_listed_corrected_and_deleted(memorist: Memorist) -> 
     assert memorist("facts", "reject", "user:ada", "city").code == 0
     assert memorist("facts", "get", "user:ada", "city").code == 1
     assert memorist("facts", "delete", "user:ada", "age").code == 0
-    gone = memorist("facts", "delete", "user:ada", "age")
-    assert (gone.code, gone.err) == (1, "memorist: no fact 'age' in user:ada\n")
+    missing = memorist("facts", "delete", "user:ada", "age")
+    assert (missing.code, missing.err) == (1, "memorist: no fact 'age' in user:ada\n")
     assert memorist("facts", "history", "user:ada", "nothing").code == 1
 
 
@@ -54,8 +54,8 @@ def test_threads_from_making_to_deleting(memorist: Memorist) -> None:
     first = memorist("--json", "threads", "append", "t", "once", "--key", "k").json()
     again = memorist("--json", "threads", "append", "t", "once", "--key", "k").json()
     assert (first["ids"], first["replayed"], again["ids"], again["replayed"]) == (["t#4"], False, ["t#4"], True)
-    shown = memorist("--json", "threads", "show", "t", "--all").json()
-    assert [row["text"] for row in shown] == ["I live in Lisbon.", "Noted.", "plain words", "once"]
+    thread = memorist("--json", "threads", "show", "t", "--all").json()
+    assert [row["text"] for row in thread] == ["I live in Lisbon.", "Noted.", "plain words", "once"]
     assert len(memorist("--json", "threads", "show", "t", "--last", "2").json()) == 2
     assert "Plans" in memorist("threads", "list", "user:ada").out
     assert memorist("--json", "threads", "summaries", "t").json() == []
@@ -140,15 +140,15 @@ def test_recall_says_what_it_found_and_why(memorist: Memorist) -> None:
     for statement in ("I live in Lisbon.", "I live in Porto now."):
         memorist("threads", "append", "moves", statement)
         memorist("process", "facts")
-    shown = " ".join(memorist("recall", "where do I live?", "--in", "user:ada").out.split())
-    assert "[superseded:" in shown
+    hits_text = " ".join(memorist("recall", "where do I live?", "--in", "user:ada").out.split())
+    assert "[superseded:" in hits_text
 
 
 def test_context_shows_a_bar_and_the_request(memorist: Memorist) -> None:
     memorist("threads", "create", "user:ada", "--id", "t")
     memorist("threads", "append", "t", "I live in Lisbon.")
-    shown = memorist("context", "t", "And now?", "--budget", "500", "--system", "Be brief.", "--messages")
-    assert shown.code == 0 and "[system]" in shown.out and "And now?" in shown.out
+    context_run = memorist("context", "t", "And now?", "--budget", "500", "--system", "Be brief.", "--messages")
+    assert context_run.code == 0 and "[system]" in context_run.out and "And now?" in context_run.out
     manifest = memorist("--json", "context", "t", "And now?", "--budget", "500", "--messages").json()
     assert manifest["tokens"] <= 500 and manifest["messages"][-1]["content"].endswith("And now?")
     assert memorist("context", "t", "And now?", "--budget", "3").code == 1
@@ -168,9 +168,9 @@ def test_processors_by_name(memorist: Memorist) -> None:
 
 def test_a_request_to_forget_is_shown_and_can_be_undone(memorist: Memorist) -> None:
     memorist("--user", "ada", "remember", "I live in Oslo.")
-    asked = memorist("--user", "ada", "remember", "Please forget that I live in Oslo.")
+    answer = memorist("--user", "ada", "remember", "Please forget that I live in Oslo.")
     undo = "memorist facts unforget user:ada forgotten.i_live_in_oslo"
-    assert asked.out.splitlines() == ["ended: user:ada/location", f"undo with: {undo}"]
+    assert answer.out.splitlines() == ["ended: user:ada/location", f"undo with: {undo}"]
     assert memorist("facts", "get", "user:ada", "location").code == 1
     assert memorist(*undo.split()[1:]).out == "restored 1\n"
     assert memorist("--json", "facts", "get", "user:ada", "location").json()["value"] == "Oslo"
@@ -341,16 +341,20 @@ def test_completion_scripts(memorist: Memorist) -> None:
     ],
 )
 def test_completion_knows_commands_and_the_options_of_all(tmp_path: Path, words: str, offered: str) -> None:
-    asked = {"_MEMORIST_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
+    completion_request = {
+        "_MEMORIST_COMPLETE": "bash_complete",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(len(words.split()) - 1),
+    }
     command = [sys.executable, "-m", "memorist"]
-    environment = {**os.environ, **asked}
+    environment = {**os.environ, **completion_request}
     ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert f"plain,{offered}" in ran.stdout.splitlines()
 
 
 def test_help_and_version(memorist: Memorist) -> None:
-    shown = memorist("--help")
-    assert shown.code == 0 and "doctor" in shown.out
+    help_run = memorist("--help")
+    assert help_run.code == 0 and "doctor" in help_run.out
     assert memorist("--version").out.startswith("memorist")
     assert memorist("facts", "list", "--help").code == 0
 
@@ -372,8 +376,8 @@ def test_what_a_text_would_be_remembered_for_is_shown_with_its_reasons(memorist:
     items = memorist("--json", "extract", "I moved to Porto.").json()
     assert [row["found"] for row in items] == ["location = 'Porto'"]
     assert items[0]["rule"].startswith("en.location.")
-    asked = memorist("extract", "Do I live in Porto?", "--explain")
-    assert asked.code == 1 and "a question" in asked.out
+    explanation = memorist("extract", "Do I live in Porto?", "--explain")
+    assert explanation.code == 1 and "a question" in explanation.out
 
 
 def test_namespaces_are_listed(memorist: Memorist) -> None:
@@ -398,9 +402,9 @@ def test_a_watch_says_what_another_process_changes(memorist: Memorist, tmp_path:
     try:
         with (
             Memory(tmp_path / "memorist.db", worker=False) as memory,
-            memory.watch(["user:ada"], kinds=["fact"]) as seen,
+            memory.watch(["user:ada"], kinds=["fact"]) as changes,
         ):
-            assert [(notice.kind, notice.namespace) for notice in seen.next(timeout=30)] == [("fact", "user:ada")]
+            assert [(notice.kind, notice.namespace) for notice in changes.next(timeout=30)] == [("fact", "user:ada")]
     finally:
         heard.set()
         writer.join()
@@ -507,8 +511,8 @@ def test_a_candidate_is_edited_and_approved(memorist: Memorist, tmp_path: Path) 
 def test_a_request_needs_no_thread(memorist: Memorist) -> None:
     memorist("facts", "set", "user:ada", "city", "Lisbon")
     memorist("threads", "create", "user:ada", "--id", "talk")
-    shown = memorist("context", "Which city do I live in?", "--user", "ada", "--messages")
-    assert shown.code == 0 and "Lisbon" in shown.out
+    context_run = memorist("context", "Which city do I live in?", "--user", "ada", "--messages")
+    assert context_run.code == 0 and "Lisbon" in context_run.out
     assert memorist("context", "talk", "Which city do I live in?").code == 0
     assert "quote an input" in memorist("context", "talk", "Which", "city?").err
 
@@ -524,16 +528,16 @@ def test_threads_are_listed_without_a_namespace(memorist: Memorist) -> None:
 
 
 def test_help_shows_ten_everyday_commands_first(memorist: Memorist) -> None:
-    shown = memorist("--help").out
-    everyday = shown.partition("Everyday:\n")[2].partition("\n\n")[0]
+    help_text = memorist("--help").out
+    everyday = help_text.partition("Everyday:\n")[2].partition("\n\n")[0]
     names = [line.split()[0] for line in everyday.splitlines() if line.startswith("  ") and line[2] != " "]
     assert len(names) == 10 and names[:3] == ["remember", "recall", "context"]
-    assert shown.index("Everyday:") < shown.index("What is remembered:") < shown.index("  doctor")
+    assert help_text.index("Everyday:") < help_text.index("What is remembered:") < help_text.index("  doctor")
 
 
 def test_why_takes_the_ids_that_other_commands_print(memorist: Memorist) -> None:
-    shown = memorist("remember", "I live in Lisbon.", "--user", "ada").out
-    assert "fact:location" in shown
+    output = memorist("remember", "I live in Lisbon.", "--user", "ada").out
+    assert "fact:location" in output
     for item in ("fact:location", "location", "user:ada/location"):
         assert "I live in Lisbon." in memorist("why", item, "--user", "ada").out, item
     memorist("learnings", "add", "Prefers tea", "--user", "ada")

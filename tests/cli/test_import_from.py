@@ -27,9 +27,9 @@ def test_it_shows_what_would_come_in_and_asks(memorist: Memorist, tmp_path: Path
     assert "1 facts would be imported" in refused.out
     assert "likes tea" in refused.out
     assert not (tmp_path / "memorist.db").exists()
-    done = memorist("import", "--from", "auto", "memory.jsonl", "--namespace", "user:ada", input="y\n")
-    assert done.code == 0
-    assert "memorist forget --source 'mcp:memory.jsonl'" in done.out
+    process = memorist("import", "--from", "auto", "memory.jsonl", "--namespace", "user:ada", input="y\n")
+    assert process.code == 0
+    assert "memorist forget --source 'mcp:memory.jsonl'" in process.out
     assert memorist("--json", "facts", "list", "user:ada").json()[0]["actor"] == "import"
     again = memorist("--json", "import", "--from", "mcp", "memory.jsonl", "--namespace", "user:ada").json()
     assert (again["added"], again["known"]) == ({}, {"facts": 1})
@@ -52,9 +52,9 @@ def test_a_dry_run_leaves_no_file_behind_and_takes_none_away(memorist: Memorist,
 
 def test_what_cannot_come_in_is_named_with_its_place(memorist: Memorist, tmp_path: Path) -> None:
     _graph(tmp_path, "{broken", '{"type":"relation","from":"Ada"}')
-    done = memorist("import", "--from", "mcp", "memory.jsonl", "--yes")
-    assert done.code == 1
-    assert "line 2" in done.out and "it is not JSON" in done.out and "line 3" in done.out
+    process = memorist("import", "--from", "mcp", "memory.jsonl", "--yes")
+    assert process.code == 1
+    assert "line 2" in process.out and "it is not JSON" in process.out and "line 3" in process.out
     assert memorist("import", "--from", "mcp", "memory.jsonl", "--yes", "--strict", "--source", "b").code == 1
 
 

@@ -142,8 +142,8 @@ def run_on_terminal(*args: str, cwd: Path) -> bytes:
 
 def test_colours_come_on_a_terminal_and_escapes_do_not(memorist: Memorist, tmp_path: Path) -> None:
     memorist("facts", "set", "user:ada", "note", "\x1b[2Jgone")
-    shown = run_on_terminal("facts", "list", "user:ada", cwd=tmp_path)
-    assert b"\x1b[1m" in shown and b"\x1b[2J" not in shown and b"\\x1b[2Jgone" in shown
+    output = run_on_terminal("facts", "list", "user:ada", cwd=tmp_path)
+    assert b"\x1b[1m" in output and b"\x1b[2J" not in output and b"\\x1b[2Jgone" in output
 
 
 def test_the_program_runs_and_a_closed_pipe_is_no_error(memorist: Memorist, tmp_path: Path) -> None:
@@ -242,7 +242,7 @@ def test_a_path_with_a_password_is_quoted_without_it(memorist: Memorist) -> None
 
 
 @pytest.mark.parametrize(
-    ("args", "meant"),
+    ("args", "suggestion"),
     [
         (("fact", "list"), "'facts'"),
         (("facts", "histroy"), "'history'"),
@@ -250,9 +250,9 @@ def test_a_path_with_a_password_is_quoted_without_it(memorist: Memorist) -> None
         (("facts", "list", "global", "--limt", "3"), "--limit"),
     ],
 )
-def test_a_slip_is_answered_with_what_was_meant(memorist: Memorist, args: tuple[str, ...], meant: str) -> None:
+def test_a_slip_is_answered_with_what_was_meant(memorist: Memorist, args: tuple[str, ...], suggestion: str) -> None:
     ran = memorist(*args)
-    assert ran.code == 2 and "did you mean" in ran.err.lower() and meant in ran.err
+    assert ran.code == 2 and "did you mean" in ran.err.lower() and suggestion in ran.err
 
 
 @pytest.mark.parametrize(

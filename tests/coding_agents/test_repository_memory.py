@@ -66,12 +66,12 @@ def test_what_an_agent_remembers_about_a_repository_stays_in_it(tmp_path: Path) 
     for words in ("port 6391", "deploy branch: release", "SQLite for the cart", "small commits"):
         assert words in brief, brief
 
-    asked: Steps = [
+    questions: Steps = [
         ("recall", {"query": "which port does Redis use in the tests?"}),
         ("recall", {"query": "deploy branch"}),
         ("profile", {}),
     ]
-    port, branch, profile = call_tools(desk, bank, asked)
+    port, branch, profile = call_tools(desk, bank, questions)
     assert port["items"] == [] and branch["items"] == []
     texts = " ".join(item["text"] for item in profile["items"])
     assert "small commits" in texts and "Oslo" in texts and "6391" not in texts and "release" not in texts

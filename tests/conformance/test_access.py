@@ -123,11 +123,11 @@ def _called(handle: Memory, operation: Operation, name: str, ns: str, **more: An
 def _belongings(whole: Memory, ns: str) -> str:
     name = ns.partition(":")[2]
     own = whole.scope(user=name) if ns.startswith("user:") else None
-    mine = [own.learnings.list(), own.state.list(), own.working.get()] if own else []
+    own_rows = [own.learnings.list(), own.state.list(), own.working.get()] if own else []
     return repr([
         whole.facts.list(ns), whole.events.list(ns=ns), whole.threads.get(f"t-{name}"),
         whole.threads.messages(f"t-{name}"),
-        whole.documents.list(ns), whole.records.scan(ns), whole.tasks.resume(f"job-{name}"), mine,
+        whole.documents.list(ns), whole.records.scan(ns), whole.tasks.resume(f"job-{name}"), own_rows,
     ])  # fmt: skip
 
 

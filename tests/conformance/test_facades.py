@@ -51,7 +51,7 @@ def _pairs() -> Iterator[tuple[str, Any, Any]]:
         yield operation.name, here, operation.function
 
 
-PAIRS = {name: (here, there) for name, here, there in _pairs()}
+PAIRS = {name: (here, awaited) for name, here, awaited in _pairs()}
 
 
 def _shape(method: Any, skip: int = 0) -> list[tuple[str, Any, Any, str]]:
@@ -64,10 +64,10 @@ def _plain(annotation: Any) -> str:
 
 
 def test_the_blocking_classes_are_as_generated() -> None:
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, str(ROOT / "scripts" / "generate-blocking"), "--check"], capture_output=True, text=True
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert process.returncode == 0, process.stdout + process.stderr
 
 
 def test_both_sides_have_the_same_names() -> None:
@@ -76,7 +76,7 @@ def test_both_sides_have_the_same_names() -> None:
     assert _public(blocking) == _public(awaiting)
     for name in groups():
         assert _public(getattr(blocking, name)) == _public(getattr(awaiting, name)), name
-    assert all(hasattr(Memory, here) and hasattr(AsyncMemory, there) for here, there in DUNDERS.items())
+    assert all(hasattr(Memory, here) and hasattr(AsyncMemory, awaited) for here, awaited in DUNDERS.items())
 
 
 def test_both_are_opened_with_the_same_options() -> None:
@@ -85,10 +85,10 @@ def test_both_are_opened_with_the_same_options() -> None:
 
 @pytest.mark.parametrize("name", PAIRS)
 def test_the_signatures_are_the_same(name: str) -> None:
-    here, there = PAIRS[name]
+    here, awaited = PAIRS[name]
     assert here is not None
-    assert _shape(here) == _shape(there, skip=1)
-    assert inspect.getdoc(here) == inspect.getdoc(there)
+    assert _shape(here) == _shape(awaited, skip=1)
+    assert inspect.getdoc(here) == inspect.getdoc(awaited)
 
 
 @pytest.mark.parametrize("name", PAIRS)
@@ -147,5 +147,5 @@ def test_what_users_plug_in_can_be_imported() -> None:
 
 
 def test_python_dash_m_runs_the_command_line() -> None:
-    done = subprocess.run([sys.executable, "-m", "memorist", "--help"], capture_output=True, text=True)
-    assert done.returncode == 0 and "Usage: memorist" in done.stdout
+    process = subprocess.run([sys.executable, "-m", "memorist", "--help"], capture_output=True, text=True)
+    assert process.returncode == 0 and "Usage: memorist" in process.stdout

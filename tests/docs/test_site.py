@@ -39,10 +39,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_public_name_is_in_the_reference(site: Path) -> None:
     pages = "".join(page.read_text("utf-8") for page in (site / "reference").rglob("index.html"))
-    shown = set(re.findall(r'id="memorist\.[\w.]*?\.?(\w+)"', pages))
+    documented = set(re.findall(r'id="memorist\.[\w.]*?\.?(\w+)"', pages))
     names = (*memorist.__all__, *memorist.types.__all__)
     twins = {name for name in names if name.startswith("Async")}
-    assert [name for name in names if name not in shown | twins | {"__version__", "run_with_memory", "Batch"}] == []
+    assert [
+        name for name in names if name not in documented | twins | {"__version__", "run_with_memory", "Batch"}
+    ] == []
 
 
 def test_methods_of_the_nouns_are_in_the_reference(site: Path) -> None:

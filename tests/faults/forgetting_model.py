@@ -334,9 +334,9 @@ class World:
         if thread is not None:
             job = index_job(self.org, thread.ns, f"thread:{thread.id}", self.core.at(), "derive")
             await self.core.apply(Put(job, absent=True))
-            held = await self.core.get(Job, *job.row_key[1:])
-            if held is not None:
-                await _Reader(self.core).run(held)
+            job_row = await self.core.get(Job, *job.row_key[1:])
+            if job_row is not None:
+                await _Reader(self.core).run(job_row)
 
     async def index(self) -> None:
         await Indexer(self.core).catch_up([NS, *ELSEWHERE])
@@ -453,9 +453,9 @@ class World:
         beside = [self.fork, self.fold, self.carry, self.spawn, self.task, self.extract]
         others = [self.several(beside, 2) for _ in range(2)]
         self.drive([*others, self._forget_thread(thread)])
-        left: list[str] = []
-        self.drive([self._rows_with(texts, left)])
-        return left
+        remains: list[str] = []
+        self.drive([self._rows_with(texts, remains)])
+        return remains
 
     async def _texts_of(self, thread: str, texts: list[str]) -> None:
         texts += [message.text for message in await self.core.scan(Message, thread)]
@@ -464,10 +464,10 @@ class World:
         if await self.core.get(Thread, thread) is not None:
             await Forgetting(self.core).forget(thread=thread)
 
-    async def _rows_with(self, texts: list[str], left: list[str]) -> None:
+    async def _rows_with(self, texts: list[str], remains: list[str]) -> None:
         for kind in RECORDS:
             for row in await self.core.store.scan(Scan(kind, (self.org,)), now=0):
-                left += [f"{kind.table.name}: {row}" for text in texts if text in repr(row)]
+                remains += [f"{kind.table.name}: {row}" for text in texts if text in repr(row)]
 
     def drive(self, actors: list[Coroutine[Any, Any, Any]]) -> None:
         """Step actors in a random order until all have ended. In half of the worlds an actor goes on for a while before
@@ -481,13 +481,13 @@ class World:
             except StopIteration:
                 actors.remove(actor)
 
-    def left(self) -> list[str]:
+    def remains(self) -> list[str]:
         """Tables that still hold something of the user, and what of another user is missing."""
         remains: list[str] = []
-        self.drive([self._left(remains)])
+        self.drive([self._collect_remains(remains)])
         return remains
 
-    async def _left(self, remains: list[str]) -> None:
+    async def _collect_remains(self, remains: list[str]) -> None:
         store = self.core.store
         for shared in self.twins:
             if CANARY in repr([shared.threads, shared.jobs, shared.indexes.keys(self.org)]):
@@ -516,7 +516,7 @@ def check(store: Any, seed: int) -> list[str]:
         if seed % 4 == 3:
             return world.play_part()
         world.play()
-        return world.left()
+        return world.remains()
 
 
 def main() -> int:
@@ -528,13 +528,13 @@ def main() -> int:
     options = parser.parse_args()
     bad = 0
     with opened(options.on) as next_store:
-        for done, seed in enumerate(range(options.first, options.first + options.runs), 1):
-            left = check(next_store(), seed)
-            if left:
+        for count, seed in enumerate(range(options.first, options.first + options.runs), 1):
+            remains = check(next_store(), seed)
+            if remains:
                 bad += 1
-                print(f"seed {seed}: {left[:3]}", flush=True)
-            if done % 5000 == 0:
-                print(f"{done} interleavings on {options.on}, {bad} left something", flush=True)
+                print(f"seed {seed}: {remains[:3]}", flush=True)
+            if count % 5000 == 0:
+                print(f"{count} interleavings on {options.on}, {bad} left something", flush=True)
     print(f"{options.runs} interleavings on {options.on} from seed {options.first}, {bad} left something", flush=True)
     return 1 if bad else 0
 

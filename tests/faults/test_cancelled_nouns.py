@@ -110,9 +110,9 @@ def test_a_cancelled_step_is_whole_or_absent(tmp_path: Path) -> None:
 
     async def check(memory: AsyncMemory, steps: int) -> None:
         checkpoint = await memory.tasks.resume(f"t{steps}")
-        done = set(checkpoint.completed_subtasks) if checkpoint else set()
+        completed = set(checkpoint.completed_subtasks) if checkpoint else set()
         facts = {fact.key for fact in await memory.facts.list("global", prefix=f"{steps}.")}
-        assert facts == {f"{steps}.{item}" for item in done}
+        assert facts == {f"{steps}.{item}" for item in completed}
         async with memory.tasks.run(f"t{steps}", wait=10) as task:
             for item in task.remaining(("a", "b", "c")):
                 await task.complete(item)

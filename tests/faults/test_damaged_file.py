@@ -126,11 +126,11 @@ def _damaged(sound: bytes, folder: Path, number: int) -> Path:
 
 
 def test_a_damaged_file_never_gives_a_wrong_answer(sound: bytes, ram_path: Path) -> None:
-    asked = {number: _questioned(_damaged(sound, ram_path, number)) for number in range(TIMES)}
-    assert {number: answers.wrong for number, answers in asked.items() if answers.wrong} == {}
+    answers_by_number = {number: _questioned(_damaged(sound, ram_path, number)) for number in range(TIMES)}
+    assert {number: answers.wrong for number, answers in answers_by_number.items() if answers.wrong} == {}
     # A flipped bit in a branch of the tree can hide rows, which no checksum of a row can see; it is rare, and a deep
     # look finds each of them.
-    assert sum(bool(answers.missing) for answers in asked.values()) <= TIMES // 20
+    assert sum(bool(answers.missing) for answers in answers_by_number.values()) <= TIMES // 20
 
 
 def _cell(data: bytes, seq: int) -> tuple[int, int]:
@@ -143,11 +143,11 @@ def _cell(data: bytes, seq: int) -> tuple[int, int]:
 
 def _led_astray(sound: bytes) -> bytes:
     """The index of the messages, searched for one number, finds the entry of another."""
-    (page, mine), (same, other) = _cell(sound, 25), _cell(sound, 31)
+    (page, own_offset), (same, other) = _cell(sound, 25), _cell(sound, 31)
     assert page == same
     start, end = page + 8, page + 8 + 2 * int.from_bytes(sound[page + 3 : page + 5])  # as many places as entries
     places = sound[start:end]
-    at = next(i for i in range(0, len(places), 2) if places[i : i + 2] == mine.to_bytes(2))
+    at = next(i for i in range(0, len(places), 2) if places[i : i + 2] == own_offset.to_bytes(2))
     return sound[: start + at] + other.to_bytes(2) + sound[start + at + 2 :]
 
 

@@ -19,12 +19,12 @@ def _count(path: Path) -> int:
 
 
 def _failing(disk: Disk, at: int, error: Callable[[], Exception]) -> None:
-    seen = 0
+    writes = 0
 
     def before(event: Event) -> None:
-        nonlocal seen
-        seen += event.kind != "delete"
-        if seen == at and event.kind != "delete":
+        nonlocal writes
+        writes += event.kind != "delete"
+        if writes == at and event.kind != "delete":
             raise error()
 
     disk.before = before

@@ -202,10 +202,10 @@ def test_a_file_that_is_gone_is_noticed_before_a_write_is_acknowledged(tmp_path:
 
 
 def test_audit_events_of_a_forked_process_have_ids_of_their_own() -> None:
-    mine = audit._process
+    own_process = audit._process
 
     def look() -> None:
-        assert audit._process != mine
+        assert audit._process != own_process
 
     assert os.waitstatus_to_exitcode(os.waitpid(_in_child(look), 0)[1]) == 0
 

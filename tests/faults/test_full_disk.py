@@ -59,20 +59,20 @@ def _open(path: Path) -> Iterator[Memory]:
 
 def _fill(memory: Memory) -> int:
     """Append until the disk is full; how many were acknowledged."""
-    done = len(memory.threads.messages("t"))
+    acknowledged = len(memory.threads.messages("t"))
     while True:
         try:
-            memory.threads.append("t", f"{done + 1} " + "x" * 20_000, key=f"k{done + 1}")
+            memory.threads.append("t", f"{acknowledged + 1} " + "x" * 20_000, key=f"k{acknowledged + 1}")
         except StoreError as error:
             assert "disk is full" in str(error)
-            return done
-        done += 1
+            return acknowledged
+        acknowledged += 1
 
 
-def _check(memory: Memory, done: int) -> None:
+def _check(memory: Memory, acknowledged: int) -> None:
     messages = memory.threads.messages("t")
-    assert [int(message.text.split()[0]) for message in messages] == list(range(1, done + 1))
-    assert [message.seq for message in messages] == list(range(1, done + 1))
+    assert [int(message.text.split()[0]) for message in messages] == list(range(1, acknowledged + 1))
+    assert [message.seq for message in messages] == list(range(1, acknowledged + 1))
 
 
 def test_a_full_disk_loses_nothing_and_forgetting_still_works(small_disk: Path) -> None:
@@ -81,10 +81,10 @@ def test_a_full_disk_loses_nothing_and_forgetting_still_works(small_disk: Path) 
         with _open(path) as memory:
             memory.threads.create("global", id="t")
             memory.facts.set("user:ada", "home", "Rome")
-            done = _fill(memory)
-            _check(memory, done)
+            acknowledged = _fill(memory)
+            _check(memory, acknowledged)
         with _open(path) as memory:
-            _check(memory, done)
+            _check(memory, acknowledged)
             assert memory.facts.delete("user:ada", "home") is True
             assert memory.threads.delete("t") is True
         with _open(path) as memory:
@@ -99,9 +99,9 @@ def test_room_made_by_others_lets_writing_go_on(small_disk: Path) -> None:
     other.write_bytes(bytes(2 << 20))
     with _open(small_disk / "memory.db") as memory:
         memory.threads.create("global", id="t")
-        done = _fill(memory)
+        acknowledged = _fill(memory)
         other.unlink()
-        assert _fill(memory) > done
+        assert _fill(memory) > acknowledged
         _check(memory, len(memory.threads.messages("t")))
 
 

@@ -41,8 +41,8 @@ def _lines(path: Path) -> list[dict[str, Any]]:
 
 
 def test_openai_lines_hold_the_messages_as_they_were(filled: Memory, tmp_path: Path) -> None:
-    done = filled.export(tmp_path / "chats.jsonl", to="openai")
-    assert done.counts == {"messages": 5, "threads": 1}
+    report = filled.export(tmp_path / "chats.jsonl", to="openai")
+    assert report.counts == {"messages": 5, "threads": 1}
     (line,) = _lines(tmp_path / "chats.jsonl")
     assert (line["id"], line["title"], line["user"]) == ("trip/1", "Trip", "ada")
     messages = filled.threads.messages("trip/1")
@@ -103,8 +103,8 @@ def _columns(path: Path, table: str) -> list[str]:
 
 def test_one_namespace_alone_is_exported(filled: Memory, tmp_path: Path) -> None:
     filled.threads.append("other", "hello", create="user:bob")
-    done = filled.export(tmp_path / "chats.jsonl", to="openai", namespace="user:bob")
-    assert done.counts == {"messages": 1, "threads": 1}
+    report = filled.export(tmp_path / "chats.jsonl", to="openai", namespace="user:bob")
+    assert report.counts == {"messages": 1, "threads": 1}
     with pytest.raises(UsageError):
         filled.export(tmp_path / "all.jsonl", namespace="user:bob")
     with pytest.raises(Forbidden):

@@ -39,11 +39,11 @@ def restored(request: pytest.FixtureRequest, postgres_server: Any) -> Iterator[s
 def test_each_is_recognised_and_comes_in_whole_and_once_and_goes_again(
     memory: Memory, restored: str, kind: str
 ) -> None:
-    looked = memory.import_from(restored, dry_run=True)
-    assert (looked.kind, looked.failed, looked.added) == (kind, 0, {})
+    preview = memory.import_from(restored, dry_run=True)
+    assert (preview.kind, preview.failed, preview.added) == (kind, 0, {})
     assert memory.namespaces() == []
     first = memory.import_from(restored)
-    assert (first.failed, first.added) == (0, looked.found)
+    assert (first.failed, first.added) == (0, preview.found)
     assert memory.import_from(restored).added == {}
     assert memory.forget(source=first.source).complete
     assert memory.namespaces() == []

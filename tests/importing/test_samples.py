@@ -111,8 +111,8 @@ def test_a_value_that_held_before_is_found_by_its_time(memory: Memory) -> None:
     id = next(id for id, events in expected("mem0")["history"].items() if len(events) == 2 and events[1][0] == "UPDATE")
     before, now = memory.facts.history("user:ada", f"mem0/{id}")
     at: datetime = before.updated_at
-    held = memory.facts.get("user:ada", f"mem0/{id}", as_of=at)
-    assert held is not None and held.value == before.value != now.value
+    fact = memory.facts.get("user:ada", f"mem0/{id}", as_of=at)
+    assert fact is not None and fact.value == before.value != now.value
 
 
 def test_the_graph_of_the_mcp_server_is_what_our_graph_tools_keep(memory: Memory) -> None:

@@ -42,8 +42,8 @@ def test_the_newest_word_counts_in_whatever_order_it_comes_in(
     assert [(fact.value, fact.updated_at) for fact in past] == [("Berlin", BERLIN), ("Rome", ROME), ("Paris", PARIS)]
     assert [fact.version for fact in past] == [1, 2, 3]
     for at, city in ((BERLIN, "Berlin"), (datetime(2022, 12, 1, tzinfo=UTC), "Rome"), (PARIS, "Paris")):
-        held = memory.facts.get("user:ada", "location", as_of=at)
-        assert held is not None and held.value == city
+        fact = memory.facts.get("user:ada", "location", as_of=at)
+        assert fact is not None and fact.value == city
     assert memory.facts.get("user:ada", "location", as_of=datetime(2020, 1, 1, tzinfo=UTC)) is None
     assert memory.doctor(deep=True).problems == []
 

@@ -47,28 +47,28 @@ def test_a_chatgpt_tree_is_walked_to_its_current_node(memory: Memory, tmp_path: 
 
 def test_claude_attachments_are_documents_and_blocks_are_kept(memory: Memory, tmp_path: Path) -> None:
     memory.import_from(written.claude(tmp_path))
-    asked, answered = memory.threads.messages("u-1")
-    assert asked.metadata["attachments"] == ["a.txt", "b.png"]
+    question, answered = memory.threads.messages("u-1")
+    assert question.metadata["attachments"] == ["a.txt", "b.png"]
     assert answered.text == "Let me see.\n\nFound." and answered.raw[1]["name"] == "search"
     assert [document.text for document in memory.documents.list("user:acc")] == ["the attachment"]
 
 
 def test_a_letta_agent_has_its_calls_and_blocks(memory: Memory, tmp_path: Path) -> None:
     memory.import_from(written.letta(tmp_path))
-    asked, called, returned = memory.threads.messages("agent-1")
+    question, called, returned = memory.threads.messages("agent-1")
     assert [call.name for call in called.tool_calls] == ["search"]
     assert (returned.tool_results[0].id, returned.text) == ("t1", "found")
     fact = memory.facts.get("agent:helper", "block/human")
     assert fact is not None and fact.value == "Ada likes tea"
-    assert asked.text == TEXT
+    assert question.text == TEXT
 
 
 def test_an_edge_holds_from_when_to_when_it_did(memory: Memory, tmp_path: Path) -> None:
     memory.import_from(written.graphiti(tmp_path))
     key = "relation/Ada/LIVES_IN/Berlin"
     assert memory.facts.get("user:ada", key) is None
-    held = memory.facts.get("user:ada", key, as_of=datetime(2021, 12, 1, tzinfo=UTC))
-    assert held is not None and held.value["fact"] == "Ada lives in Berlin"
+    fact = memory.facts.get("user:ada", key, as_of=datetime(2021, 12, 1, tzinfo=UTC))
+    assert fact is not None and fact.value["fact"] == "Ada lives in Berlin"
     first, second = memory.threads.messages("ada")
     assert (first.name, first.role, second.role, second.text) == ("Ada", "user", "assistant", "Good to know.")
 

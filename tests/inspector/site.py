@@ -70,11 +70,11 @@ class Window:
         """Requests under way."""
         page.on("console", lambda message: self.console.append(f"{message.type}: {message.text}"))
         page.on("pageerror", lambda error: self.console.append(f"error: {error}"))
-        page.on("request", lambda request: self._asked(request.url))
+        page.on("request", lambda request: self._note_request(request.url))
         page.on("requestfinished", lambda request: self._answered(request.url))
         page.on("requestfailed", lambda request: self._answered(request.url))
 
-    def _asked(self, url: str) -> None:
+    def _note_request(self, url: str) -> None:
         self.asked += not url.endswith(STREAM)
         if not url.startswith((self.site.url, "data:", "blob:")):
             self.foreign.append(url)
@@ -139,9 +139,9 @@ class Window:
             self.page.keyboard.press("Tab")
         raise AssertionError(f"{thing} cannot be reached by the keyboard")
 
-    def ask(self, view: str, **asked: Any) -> Any:
+    def ask(self, view: str, **options: Any) -> Any:
         """What a view answers, asked as the page asks."""
-        return self.page.evaluate(ASK, [view, asked])
+        return self.page.evaluate(ASK, [view, options])
 
     def thread(self, title: str = "Launch and ward orders", user: str = "ada") -> str:
         """The id of a thread by its title."""

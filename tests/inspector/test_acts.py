@@ -228,8 +228,8 @@ def test_a_readers_key_sees_no_acts_and_no_others(opened: Open, own_site: Site) 
     window.go("#/fact?ns=user:mei&key=shift.pattern")
     assert page.get_by_role("button", name="Reject").count() == 0
     assert page.get_by_text("Your key can only read.").count() == 1
-    for view, asked in (("user", {"user": "ada"}), ("fact", {"ns": "user:ada", "key": "location"}), ("audit", {})):
-        assert window.ask(view, **asked)["status"] in (403, 404)
+    for view, options in (("user", {"user": "ada"}), ("fact", {"ns": "user:ada", "key": "location"}), ("audit", {})):
+        assert window.ask(view, **options)["status"] in (403, 404)
 
 
 def test_news_do_not_move_what_is_read(opened: Open, own_site: Site) -> None:

@@ -44,9 +44,9 @@ def test_a_decided_memory_leaves_the_queue_before_it_is_read_again(opened: Open,
     page = window.page
     window.go("#/review")
     page.route("**/v1/inspect/list", lambda route: None)  # which is never answered
-    for left in (1, 0):
+    for remaining in (1, 0):
         page.keyboard.press("x")
-        page.wait_for_function("left => document.querySelectorAll('.review > li').length === left", arg=left)
+        page.wait_for_function("left => document.querySelectorAll('.review > li').length === left", arg=remaining)
     assert page.locator(".toast", has_text="Rejected").count() == 2
     assert page.get_by_text("Changed meanwhile").count() == 0
     window.silent()
@@ -127,15 +127,17 @@ def test_the_cost_of_requests_names_what_broke_the_prefix(opened: Open, demo_sit
 def test_a_request_is_built_as_the_program_builds_it(opened: Open, own_site: Site) -> None:
     with Memory(str(own_site.path), worker=False) as memory:
         thread = memory.threads.list("user:ada", by="updated_at", reverse=True, limit=1)[0]
-        sent = memory.scope(user="ada").context("When is the launch?", thread=thread.id, budget=3100, layout="standard")
+        context = memory.scope(user="ada").context(
+            "When is the launch?", thread=thread.id, budget=3100, layout="standard"
+        )
     window = opened(own_site)
     page = window.page
     window.go(f"#/context?thread={thread.id}&input=When+is+the+launch%3F")
     settings = page.locator(".settings").inner_text()
     assert "Built with the settings that your program used on" in settings and "except" not in settings
-    shown = window.ask("context", thread=thread.id, input="When is the launch?")
-    assert (shown["budget"], shown["layout"]) == (3100, "standard")
-    assert [item["text"] for item in shown["memory"] if item["sent"]] == [item.text for item in sent.memory_items]
+    request = window.ask("context", thread=thread.id, input="When is the launch?")
+    assert (request["budget"], request["layout"]) == (3100, "standard")
+    assert [item["text"] for item in request["memory"] if item["sent"]] == [item.text for item in context.memory_items]
     page.get_by_label("Policy").select_option("fifo")
     page.get_by_text("except policy, which you set here").wait_for()
     page.get_by_role("button", name="Use the program’s settings").click()

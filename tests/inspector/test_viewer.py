@@ -77,8 +77,8 @@ def test_a_stored_thread_is_replayed_turn_by_turn(opened: Open, demo_site: Site)
 def test_a_request_with_a_stored_summary_and_a_new_one_names_one_summary(opened: Open, demo_site: Site) -> None:
     window = opened(demo_site)
     thread = window.thread()
-    asked = {"thread": thread, "input": "When is the launch?", "budget": 1800, "policy": "summarize"}
-    drawn = window.ask("context", **asked)
+    options = {"thread": thread, "input": "When is the launch?", "budget": 1800, "policy": "summarize"}
+    drawn = window.ask("context", **options)
     [summary] = [row for row in drawn["history"] if row["summary"]]
     kept_tokens = sum(row["tokens"] for row in drawn["history"] if row["state"] == "kept")
     [history] = [section for section in drawn["sections"] if section["name"] == "history"]

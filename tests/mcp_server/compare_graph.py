@@ -48,12 +48,14 @@ async def compare(count: int) -> int:
     calls = 0
     with tempfile.TemporaryDirectory() as folder:
         memory = AsyncMemory(str(Path(folder) / "memory.db"), actor="assistant", **PLAIN)
-        async with connected(memory, "graph") as mine, Client(theirs(folder)) as other:
+        async with connected(memory, "graph") as own_client, Client(theirs(folder)) as other:
             for seed in range(count):
-                await answers(mine, START)
+                await answers(own_client, START)
                 await answers(other, START)
                 calls_made = sequence(seed)
-                wrong = list(differences(calls_made, await answers(mine, calls_made), await answers(other, calls_made)))
+                wrong = list(
+                    differences(calls_made, await answers(own_client, calls_made), await answers(other, calls_made))
+                )
                 if wrong:
                     raise SystemExit(f"sequence {seed}\n" + "\n".join(wrong[:3]))
                 calls += len(calls_made)

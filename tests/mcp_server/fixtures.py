@@ -268,8 +268,8 @@ async def _logged(ctx: Context, line: str) -> None:
 
 @tool()
 async def tool_with_progress(self: Fixtures, ctx: Context, params: types.CallToolRequestParams) -> Answer:
-    for done in (0, 50, 100):
-        await ctx.session.report_progress(done, 100)
+    for percent in (0, 50, 100):
+        await ctx.session.report_progress(percent, 100)
         await anyio.sleep(PAUSE)
     return answer(text("done"))
 
@@ -321,15 +321,15 @@ async def elicitation_sep1330_enums(self: Fixtures, ctx: Context, params: types.
     return answer(text(f"Elicitation completed: action={result.action}, content={result.content}"))
 
 
-async def _elicited(ctx: Context, message: str, wanted: dict[str, Any]) -> types.ElicitResult:
-    return await ctx.session.elicit_form(message, wanted, ctx.request_id)
+async def _elicited(ctx: Context, message: str, form_schema: dict[str, Any]) -> types.ElicitResult:
+    return await ctx.session.elicit_form(message, form_schema, ctx.request_id)
 
 
 @tool()
 async def missing_capability(self: Fixtures, ctx: Context, params: types.CallToolRequestParams) -> Answer:
-    wanted = types.ClientCapabilities(sampling=types.SamplingCapability())
-    if not ctx.session.check_client_capability(wanted):
-        data = types.MissingRequiredClientCapabilityErrorData(required_capabilities=wanted)
+    capabilities = types.ClientCapabilities(sampling=types.SamplingCapability())
+    if not ctx.session.check_client_capability(capabilities):
+        data = types.MissingRequiredClientCapabilityErrorData(required_capabilities=capabilities)
         raise MCPError(
             types.MISSING_REQUIRED_CLIENT_CAPABILITY,
             "the client has no sampling",

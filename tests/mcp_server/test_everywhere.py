@@ -35,9 +35,9 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 async def every_tool(client: Client, own: str) -> None:
     """Call them all; what they keep is there in the end."""
-    wanted = calls(own)
-    assert {tool.name for tool in (await client.list_tools()).tools} == {name for name, _ in wanted}
-    answers = {name: await call_tool(client, name, **arguments) for name, arguments in wanted}
+    tool_calls = calls(own)
+    assert {tool.name for tool in (await client.list_tools()).tools} == {name for name, _ in tool_calls}
+    answers = {name: await call_tool(client, name, **arguments) for name, arguments in tool_calls}
     assert "The launch is in May." in [item["text"] for item in answers["recall"]["items"]]
     assert "city: Porto" in [item["text"] for item in answers["profile"]["items"]]
     assert (answers["update"]["before"], answers["update"]["after"]) == ("city: Porto", "city: Lisbon")
@@ -48,8 +48,8 @@ async def every_tool(client: Client, own: str) -> None:
 @asynccontextmanager
 async def over_http(server: Running, key: str, mode: Any = "auto") -> AsyncIterator[Client]:
     async with (
-        httpx2.AsyncClient(headers={"authorization": f"Bearer {key}"}, timeout=60) as sent,
-        Client(streamable_http_client(f"{server.url}/mcp", http_client=sent), mode=mode) as mcp_client,
+        httpx2.AsyncClient(headers={"authorization": f"Bearer {key}"}, timeout=60) as http_client,
+        Client(streamable_http_client(f"{server.url}/mcp", http_client=http_client), mode=mode) as mcp_client,
     ):
         yield mcp_client
 
@@ -77,7 +77,7 @@ def test_every_tool_over_http(url: str) -> None:
 
 def test_changes_are_told_over_http(tmp_path: Path) -> None:
     """A client that listens hears of what others write, and only of what it may read."""
-    mine, other = address("fact", "user:ada", "city"), address("fact", "user:bob", "city")
+    own_uri, other = address("fact", "user:ada", "city"), address("fact", "user:bob", "city")
 
     async def main(server: Running) -> None:
         ada, bob = (server.key(user=user) for user in ("ada", "bob"))
@@ -88,11 +88,11 @@ def test_changes_are_told_over_http(tmp_path: Path) -> None:
         ):
             for client in (writing, bobs):
                 await call_tool(client, "remember", facts={"city": "Porto"})
-            async with listening.listen(resource_subscriptions=[mine, other]) as stream:
+            async with listening.listen(resource_subscriptions=[own_uri, other]) as stream:
                 await call_tool(bobs, "remember", facts={"city": "Milan"})
                 await call_tool(writing, "remember", facts={"city": "Braga"})
                 event = await asyncio.wait_for(anext(aiter(stream)), 60)
-                assert event.uri == mine  # type: ignore[union-attr]
+                assert event.uri == own_uri  # type: ignore[union-attr]
 
     with running(str(tmp_path / "memory.db"), parts=mcp_parts(ALL)) as server:
         asyncio.run(main(server))

@@ -77,9 +77,9 @@ def test_two_processes_at_once_lose_nothing(tmp_path: Path) -> None:
         await asyncio.gather(work("a"), work("b"))
         async with connected(AsyncMemory(url, **PLAIN), "graph") as client:
             graph = await call_tool(client, "read_graph")
-        wanted = {f"{who}{number}" for who in "ab" for number in range(12)}
-        assert {entity["name"] for entity in graph["entities"]} == wanted | {"shared"}
-        assert sorted(graph["entities"][0]["observations"]) == sorted(wanted)
+        names = {f"{who}{number}" for who in "ab" for number in range(12)}
+        assert {entity["name"] for entity in graph["entities"]} == names | {"shared"}
+        assert sorted(graph["entities"][0]["observations"]) == sorted(names)
 
     asyncio.run(main())
 

@@ -36,8 +36,8 @@ ALL = Options(sets=frozenset(SETS))
 @asynccontextmanager
 async def client(server: Running, key: str, mode: Any = "auto") -> AsyncIterator[Client]:
     async with (
-        httpx2.AsyncClient(headers={"authorization": f"Bearer {key}"}) as sent,
-        Client(streamable_http_client(f"{server.url}/mcp", http_client=sent), mode=mode) as mcp_client,
+        httpx2.AsyncClient(headers={"authorization": f"Bearer {key}"}) as http_client,
+        Client(streamable_http_client(f"{server.url}/mcp", http_client=http_client), mode=mode) as mcp_client,
     ):
         yield mcp_client
 

@@ -52,7 +52,7 @@ async def _store(client: Client) -> None:
         await call_tool(client, "remember", text=attempt, facts={f"preference.{number}": attempt})
 
 
-async def _seen(client: Client) -> list[str]:
+async def _returned_texts(client: Client) -> list[str]:
     """Everything that stored text comes back in."""
     texts = []
     for tool, arguments in (
@@ -82,7 +82,7 @@ def test_two_hundred_injections_stay_data_and_stay_with_their_user() -> None:
             ada = Caller(memory.scope(user="ada"), "ada", roles)
             async with connected(memory, caller=ada, keep_open=True) as client:
                 await _store(client)
-                texts = await _seen(client)
+                texts = await _returned_texts(client)
                 assert all(outside_fences(text) == "" for text in texts)
                 assert sum(MARK in text for text in texts) >= 9
                 tools = await client.list_tools()

@@ -330,9 +330,9 @@ def test_tidying_shows_a_plan_first_and_can_be_undone() -> None:
         assert [line["op"] for line in plan["lines"]] == ["merge"] and not plan.get("applied")
         assert len((await call_tool(client, "profile"))["items"]) == 2, "a plan changes nothing"
         assert "plan" in await refused(client, "tidy", confirm="12345678")
-        done = await call_tool(client, "tidy", confirm=plan["confirm"])
-        assert done["applied"] and len((await call_tool(client, "profile"))["items"]) == 1
-        assert (await call_tool(client, "tidy", undo=done["plan"]))["restored"]
+        applied = await call_tool(client, "tidy", confirm=plan["confirm"])
+        assert applied["applied"] and len((await call_tool(client, "profile"))["items"]) == 1
+        assert (await call_tool(client, "tidy", undo=applied["plan"]))["restored"]
         assert len((await call_tool(client, "profile"))["items"]) == 2
 
     run(check, memory=READING)
@@ -393,9 +393,9 @@ def test_stored_text_is_fenced_and_still_exact() -> None:
     async def check(client: Client) -> None:
         await call_tool(client, "remember", facts={"t": text})
         result = await client.call_tool("profile", {})
-        sent = text_of(result)
-        assert sent.startswith("<recalled_memory>\n") and sent.endswith("\n</recalled_memory>")
-        inside = sent.splitlines()[2]
+        sent_text = text_of(result)
+        assert sent_text.startswith("<recalled_memory>\n") and sent_text.endswith("\n</recalled_memory>")
+        inside = sent_text.splitlines()[2]
         assert "<" not in inside and "\u200b" not in inside
         assert json.loads(inside)["items"][0]["text"] == f"t: {text}"
         assert result.structured_content["items"][0]["text"] == f"t: {text}"  # type: ignore[index]

@@ -30,14 +30,14 @@ releases = pytest.mark.parametrize("release", RELEASES)
 def check(store: Store) -> None:
     """Every row of a release is there, each field that the samples still have with its value, and can be written."""
     run_blocking(store.open())
-    seen = 0
+    row_count = 0
     for org, make in ORGS.items():
         for kind in kinds():
             for row in run_blocking(store.scan(Scan(kind, (org,)), now=0)):
-                wanted = msgspec.structs.asdict(make(kind, org))
-                assert {name: getattr(row, name) for name in wanted} == wanted
-                seen += 1
-    assert seen >= 40, "one row of every kind with all cells, one with few"
+                expected = msgspec.structs.asdict(make(kind, org))
+                assert {name: getattr(row, name) for name in expected} == expected
+                row_count += 1
+    assert row_count >= 40, "one row of every kind with all cells, one with few"
     report: Any = run_blocking(store.diagnose(deep=True))  # type: ignore[attr-defined]
     assert not [problem for problem in report["problems"] if "damaged" in problem]
     run_blocking(store.close())

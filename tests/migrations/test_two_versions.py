@@ -45,10 +45,10 @@ def test_this_version_reads_and_keeps_what_the_next_one_wrote(run: Run) -> None:
     assert [version["value"] for version in old("history", "tea")] == ["green"]
     state = new("state", "s")
     assert (state["value"], state["lang"]) == (2, "en")
-    for process, shown in ((new, ["en", None]), (old, None)):
+    for process, languages in ((new, ["en", None]), (old, None)):
         assert [message["content"] for message in process("messages", "t")] == ["hello", "and again"]
-        if shown:
-            assert [message["lang"] for message in process("recent", "t")] == shown
+        if languages:
+            assert [message["lang"] for message in process("recent", "t")] == languages
     assert new("by_actor", "tool") == ["tea"], "written by a version that does not know the index"
     assert new("by_actor", "user") == []
     assert sorted(new("by_made")) == ["t", "t2"]

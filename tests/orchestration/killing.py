@@ -51,11 +51,11 @@ def work_and_kill(
     running = [start() for _ in range(workers)]
     end, next_kill = time.monotonic() + seconds, time.monotonic() + every
     try:
-        while left := run_blocking(_left(memory)):
+        while remaining := run_blocking(_remaining_jobs(memory)):
             if time.monotonic() > end:
                 raise TimeoutError("the workers did not finish")
-            at_work = every > 0 or any(job.status == "running" for job in left)
-            at_work = at_work and all(job.attempts < MAX_ATTEMPTS - 1 for job in left)
+            at_work = every > 0 or any(job.status == "running" for job in remaining)
+            at_work = at_work and all(job.attempts < MAX_ATTEMPTS - 1 for job in remaining)
             if killed < kills and at_work and time.monotonic() >= next_kill:
                 victim = dice.randrange(len(running))
                 running[victim].send_signal(signal.SIGKILL)
@@ -70,7 +70,7 @@ def work_and_kill(
     return killed
 
 
-async def _left(memory: Memory) -> list[Job]:
+async def _remaining_jobs(memory: Memory) -> list[Job]:
     """The jobs that are left, dead letters aside.
 
     Every queue is looked at twice: a derivation that ends between two looks leaves jobs in a queue that was seen empty.

@@ -27,8 +27,8 @@ NOTED = {"role": "assistant", "content": "Noted."}
 
 
 def call(number: int) -> dict[str, Any]:
-    asked = {"id": f"c{number}", "type": "function", "function": {"name": "weather", "arguments": "{}"}}
-    return {"role": "assistant", "content": None, "tool_calls": [asked]}
+    tool_call = {"id": f"c{number}", "type": "function", "function": {"name": "weather", "arguments": "{}"}}
+    return {"role": "assistant", "content": None, "tool_calls": [tool_call]}
 
 
 def result(number: int) -> dict[str, Any]:
@@ -147,8 +147,8 @@ async def test_tool_calls_and_their_results_are_never_parted(memory: Any, clock:
         await do(memory.threads.append(thread, result(number), NOTED))
     for _ in range(40):
         await archived(memory)
-        left = await raw(memory, thread)
-        assert not left or left[0].role == "user", "a summary ends before a turn"
+        remaining = await raw(memory, thread)
+        assert not remaining or remaining[0].role == "user", "a summary ends before a turn"
         check_pairs((await do(memory.context("And?", thread=thread, budget=20_000, recall=False))).messages())
         clock.advance(DAY)
     assert await raw(memory, thread) == []
@@ -271,7 +271,7 @@ async def test_what_is_forgotten_while_a_model_summarises_is_not_in_the_summary(
     model = Slow(runtime.blocking, "The crew mended nets near the pier at noon.")
     forgets.append(lambda: memory.forget(message=f"{thread}#3"))
     await archived(memory, model=model)
-    assert [sentence(1) in asked for asked in model.asked] == [True, False], "the thread was read again"
+    assert [sentence(1) in prompt for prompt in model.asked] == [True, False], "the thread was read again"
     assert len(await do(memory.threads.summaries(thread))) == 1
     await do(memory.threads.append(thread, *(sentence(number) for number in range(20, 40))))
     clock.advance(40 * DAY)
@@ -333,11 +333,11 @@ async def test_a_message_with_a_result_and_a_turn_of_its_own_is_not_halved(
     from memorist.context.units import group
 
     calls = [{"type": "tool_use", "id": id, "name": "weather", "input": {}} for id in ("c1", "lost")]
-    asked = {"role": "assistant", "content": calls}
+    question = {"role": "assistant", "content": calls}
     results = [{"type": "tool_result", "tool_use_id": "c1", "content": "sunny"}, {"type": "text", "text": "And now?"}]
     thread: str = (await do(memory.threads.create("user:ada"))).id
     border = clock()
-    await do(memory.threads.append(thread, "Weather?", asked, {"role": "user", "content": results}))
+    await do(memory.threads.append(thread, "Weather?", question, {"role": "user", "content": results}))
     clock.advance(DAY)
     await do(memory.threads.append(thread, NOTED))
     units, _ = group(await do(memory.threads.messages(thread)), memory._core.shared.counter)

@@ -78,8 +78,8 @@ async def check(memory: Any, way: str, talk: Any, receipts: list[Any], count: in
     # Messages wait for a model that may come back; an answer that is no good is given up.
     assert (state.derived, state.read_by) == ("pending" if is_away else "failed", "rules"), "the receipt hides it"
     problems = (await do(memory.doctor())).problems
-    shown = "jobs in derive failed and will be tried again" if is_away else "dead letters in derive"
-    assert any(shown in problem for problem in problems)
+    expected_problem = "jobs in derive failed and will be tried again" if is_away else "dead letters in derive"
+    assert any(expected_problem in problem for problem in problems)
     facts = await do(memory.facts.list("user:ada"))
     assert all("by en." in (fact.reason or "") for fact in facts), "a broken model was believed"
     summaries = await do(memory.threads.summaries(talk.thread))

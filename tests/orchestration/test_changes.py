@@ -46,5 +46,5 @@ def test_only_what_was_changed_changes(row: dict[str, Any]) -> None:
             assert texts[f"learning:{learning.id}"] == statement
             return
         assert statement not in texts.values()
-        wanted = re.findall(r"'([^']+)'", row["new"])
-        assert any(all(word in text for word in wanted) for text in texts.values())
+        words = re.findall(r"'([^']+)'", row["new"])
+        assert any(all(word in text for word in words) for text in texts.values())

@@ -102,8 +102,8 @@ async def test_what_is_recalled_from_the_web_is_labelled_and_fenced(memory: Any,
     agent = lambda prompt: prompts.append(prompt) or "ok"  # noqa: E731
     await do(run_with_memory(agent, "rules about the harbour?", memory=memory, user="ada"))
     assert 'trust="web"' in prompts[0]
-    fenced, _, asked = prompts[0].partition("\n\nUser: ")
-    assert trap in (unfence("recalled_memory", MEMORY_NOTE, fenced) or "") and trap not in asked
+    fenced, _, question = prompts[0].partition("\n\nUser: ")
+    assert trap in (unfence("recalled_memory", MEMORY_NOTE, fenced) or "") and trap not in question
 
 
 async def test_a_failing_agent_records_nothing(memory: Any, run: Run) -> None:

@@ -77,8 +77,8 @@ async def test_a_refused_append_leaves_no_job(memory: Any, run: Run) -> None:
 
 async def test_wait_works_until_a_message_is_indexed_and_derived(memory: Any, run: Run) -> None:
     _, receipts = await append_texts(memory, "I live in Lisbon.", "Thanks!")
-    done = await do(memory.wait(receipts))
-    assert [(receipt.indexed, receipt.derived) for receipt in done] == [(True, "done"), (True, "done")]
+    settled = await do(memory.wait(receipts))
+    assert [(receipt.indexed, receipt.derived) for receipt in settled] == [(True, "done"), (True, "done")]
     assert (await location(memory)).value == "Lisbon"
     await outbox(memory).drain()  # the fact itself waits to be indexed
     assert [(queue.waiting, queue.dead) for queue in await do(memory.jobs.backlog())] == [(0, 0), (0, 0)]
@@ -176,8 +176,8 @@ async def test_a_bad_answer_is_a_dead_letter_at_once_and_the_thread_goes_on(
     model = Scripted(runtime.blocking, *["no JSON", "still none"] * 2, porto, LISBON, items())
     memory = open_memory(model=model)
     thread, receipts = await append_texts(memory, "I live in Lisbon.", "I moved to Porto.")
-    done = await do(memory.wait(receipts))
-    assert [receipt.derived for receipt in done] == ["failed", "done"]
+    settled = await do(memory.wait(receipts))
+    assert [receipt.derived for receipt in settled] == ["failed", "done"]
     assert (await location(memory)).value == "Porto"
     (dead,) = await do(memory.jobs.dead())
     assert dead.error.startswith("ModelError: invalid: no operations")

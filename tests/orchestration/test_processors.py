@@ -101,8 +101,8 @@ async def test_summarizer_and_limiter_fold_what_outgrew_its_room(memory: Any, ru
         ("limiter", 1, 1),
     ]
     (summary,) = await do(memory.threads.summaries(thread))
-    left = [m.tokens for m in await do(memory.threads.messages(thread, after=summary.last))]
-    assert sum(left) + summary.tokens <= 400
+    remaining_tokens = [m.tokens for m in await do(memory.threads.messages(thread, after=summary.last))]
+    assert sum(remaining_tokens) + summary.tokens <= 400
     (again,) = await do(memory.process(TokenLimiter(400)))
     assert (again.seen, again.changed) == (0, 0)
 
@@ -175,9 +175,9 @@ async def test_another_embedder_is_noticed_and_everything_embedded_anew(open_mem
     entries = await second._core.scan(Entry, "user:ada")
     assert {entry.embedder for entry in entries} == {"new"} and report.changed == len(entries) == 14
     assert not any("process vectors" in problem for problem in (await do(second.doctor())).problems)
-    seen = new.seen
+    texts_before = new.seen
     (again,) = await do(second.process(VectorIndexer()))
-    assert (again.changed, new.seen) == (0, seen)
+    assert (again.changed, new.seen) == (0, texts_before)
 
 
 async def test_an_interrupted_embedding_goes_on_where_it_stopped(
@@ -203,8 +203,8 @@ async def test_an_interrupted_embedding_goes_on_where_it_stopped(
     stops.dimensions = 8  # type: ignore[attr-defined]
     with pytest.raises(ModelError):
         await do(open_memory(embedder=stops).process("reindex"))
-    done = [entry.embedder for entry in await first._core.scan(Entry, "user:ada")].count("new")
-    assert done == 8
+    done_count = [entry.embedder for entry in await first._core.scan(Entry, "user:ada")].count("new")
+    assert done_count == 8
     new.seen = 0
     second = open_memory(embedder=new)
     await do(second.process("reindex"))
@@ -252,8 +252,8 @@ async def test_any_object_with_process_is_a_processor(memory: Any, runtime: Runt
             await memory_handle.facts.set("global", "seen", True)
             return Report("mine", 1, 1)
 
-    mine: Any = Blocking() if runtime.blocking else Awaiting()
-    assert [report.processor for report in await do(memory.process(mine, "gc"))] == ["mine", "gc"]
+    processor: Any = Blocking() if runtime.blocking else Awaiting()
+    assert [report.processor for report in await do(memory.process(processor, "gc"))] == ["mine", "gc"]
     assert (await do(memory.facts.get("global", "seen"))).value is True
     assert isinstance(await do(TtlGarbageCollector().process(memory)), Report)
     for wrong in ("nothing", object()):

@@ -41,9 +41,9 @@ class Reader(WireServer):
     def reply(self, path: str) -> Reply:
         if self.down:
             return Reply({"error": {"message": "overloaded"}}, status=self.down)
-        asked = "\n".join(str(message["content"]) for message in self.requests[-1]["messages"])
+        prompt = "\n".join(str(message["content"]) for message in self.requests[-1]["messages"])
         operations = []
-        for number, text in NEW.findall(asked):
+        for number, text in NEW.findall(prompt):
             if self.bad and self.bad in text:
                 return self._reply_with(path, {"operations": "none"})
             city = re.search(r"I live in (\w+)", text)
@@ -52,7 +52,7 @@ class Reader(WireServer):
             liked = re.search(r"I like (\w+)", text)
             if liked:
                 operations.append(item(f"likes.{liked[1]}", liked[1], liked[0], m=number))
-        if self.cut and self.cut in asked[asked.rindex("# NEW") :]:
+        if self.cut and self.cut in prompt[prompt.rindex("# NEW") :]:
             text = json.dumps({"operations": [*operations, item("boats", 7, 'I have 7 "[boats]"')]})
             return Reply(openai_answer(text[:-40], stop="length"))
         if self.loops:

@@ -124,9 +124,9 @@ async def test_the_next_requests_prefix_is_the_last_request(memory: Any, run: Ru
     await do(memory.facts.set("user:ada", "city", "Lisbon"))
     await do(memory.facts.set("user:ada", "dog", "a beagle called Rex"))
     talk = memory.session(user="ada", system="Be brief.", budget=4000)
-    asked = ["Which city do I live in, Lisbon?", "What is my dog called?", "And what do I do?"]
+    questions = ["Which city do I live in, Lisbon?", "What is my dog called?", "And what do I do?"]
     before: list[Any] = []
-    for question in asked:
+    for question in questions:
         request = (await do(talk.context(question))).messages()
         assert request[: len(before)] == before, "the prefix changed"
         if not before:
@@ -248,10 +248,10 @@ def test_small_talk_is_not_worth_keeping(text: str) -> None:
 
 
 def test_ending_waits_for_a_worker_that_has_the_talk_in_hand(tmp_path: Path) -> None:
-    taken, release = threading.Event(), threading.Event()
+    started, release = threading.Event(), threading.Event()
 
     def slow(prompt: str) -> str:
-        taken.set()
+        started.set()
         release.wait(30)
         raise ModelError("down", retryable=False)  # the rules stand in
 
@@ -263,7 +263,7 @@ def test_ending_waits_for_a_worker_that_has_the_talk_in_hand(tmp_path: Path) -> 
         talk.add("I live in Lisbon.", "Noted.")
         worker = threading.Thread(target=other.jobs.drain)
         worker.start()
-        taken.wait(30)
+        started.wait(30)
         threading.Timer(0.3, release.set).start()
         talk.end()
         location = memory.facts.get("user:ada", "location")
@@ -274,16 +274,18 @@ def test_ending_waits_for_a_worker_that_has_the_talk_in_hand(tmp_path: Path) -> 
 async def test_asking_alone_writes_no_thread(memory: Any, run: Run) -> None:
     await do(memory.facts.set("user:ada", "tree", "a persimmon"))
     talk = memory.session(user="ada")
-    asked = await do(talk.context("Which tree is mine?"))
-    assert "persimmon" in str(asked.messages())
+    first_context = await do(talk.context("Which tree is mine?"))
+    assert "persimmon" in str(first_context.messages())
     assert (await do(talk.state())).messages == 0
     await do(talk.end())
     assert await do(memory.threads.get(talk.thread)) is None
     assert await do(memory.threads.list("user:ada")) == [] == await do(memory.threads.list("global"))
     talk = memory.session(user="ada")
-    asked = await do(talk.context("Which tree is mine?"))
+    first_context = await do(talk.context("Which tree is mine?"))
     await do(talk.add("Which tree is mine?", "A persimmon."))
-    assert (await do(talk.context("And where is it?"))).messages()[: len(asked.messages())] == asked.messages()
+    assert (await do(talk.context("And where is it?"))).messages()[
+        : len(first_context.messages())
+    ] == first_context.messages()
     assert [thread.id for thread in await do(memory.threads.list("user:ada"))] == [talk.thread]
     begun = await do(memory.session(user="ada").start())
     assert (await do(memory.threads.get(begun.thread))).length == 0

@@ -51,13 +51,13 @@ async def test_none_reaches_an_instruction_slot_a_learning_or_a_fact(memory: Any
     own = memory.scope(user="ada")
     # The whole thread in one request, then requests that recall some of them.
     whole = await do(own.context("What did they say?", thread=thread, system=SYSTEM, budget=200_000, recall=False))
-    shown = {message.text for unit in whole.account.kept for message in unit.messages}
-    assert {row["text"] for row in INJECTIONS} <= shown
+    texts = {message.text for unit in whole.account.kept for message in unit.messages}
+    assert {row["text"] for row in INJECTIONS} <= texts
     contexts = [whole]
     for row in INJECTIONS[::20]:
         for layout, where in (("standard", None), ("cached", thread)):
-            asked = row["text"][:200]
-            contexts.append(await do(own.context(asked, thread=where, system=SYSTEM, layout=layout, budget=3000)))
+            question = row["text"][:200]
+            contexts.append(await do(own.context(question, thread=where, system=SYSTEM, layout=layout, budget=3000)))
     for context in contexts:
         assert [message["content"] for message in context.messages() if message["role"] in INSTRUCTING] == [SYSTEM]
         assert all(row["text"] not in str(context.anthropic()["system"]) for row in INJECTIONS)

@@ -192,16 +192,16 @@ def _indexed(memory: Memory) -> int:
 
 
 def test_drain_waits_for_the_job_that_the_worker_of_this_process_holds(tmp_path: Path) -> None:
-    asked, release = threading.Event(), threading.Event()
+    is_asked, release = threading.Event(), threading.Event()
 
     def model(prompt: str) -> str:
-        asked.set()
+        is_asked.set()
         assert release.wait(60)
         return LISBON
 
     with Memory(tmp_path / "memory.db", model=model, embedder=None) as memory:
         append_text(memory)
-        assert asked.wait(60)
+        assert is_asked.wait(60)
         draining = threading.Thread(target=memory.jobs.drain)
         draining.start()
         draining.join(0.3)
@@ -212,19 +212,19 @@ def test_drain_waits_for_the_job_that_the_worker_of_this_process_holds(tmp_path:
 
 
 async def test_an_awaited_drain_waits_for_the_job_that_the_worker_holds(tmp_path: Path) -> None:
-    asked, release = threading.Event(), threading.Event()
+    is_asked, release = threading.Event(), threading.Event()
 
     def model(prompt: str) -> str:
-        asked.set()
+        is_asked.set()
         assert release.wait(60)
         return LISBON
 
     async with AsyncMemory(tmp_path / "memory.db", model=model, embedder=None) as memory:
         await memory.threads.append("talk", "I live in Lisbon.", create="user:ada")
-        assert await asyncio.to_thread(asked.wait, 60)
+        assert await asyncio.to_thread(is_asked.wait, 60)
         draining = asyncio.create_task(memory.jobs.drain())
-        done, _ = await asyncio.wait([draining], timeout=0.3)
-        assert not done
+        finished, _ = await asyncio.wait([draining], timeout=0.3)
+        assert not finished
         release.set()
         await draining
         assert [fact.value for fact in await memory.facts.list("user:ada")] == ["Lisbon"]

@@ -31,11 +31,11 @@ class Customer(msgspec.Struct):
 def scripted(*answers: list[dict[str, Any]]) -> tuple[Callable[[str], str], list[str]]:
     """A model that answers with these operations in turn, and the prompts it got."""
     prompts: list[str] = []
-    left = list(answers)
+    remaining = list(answers)
 
     def model(prompt: str) -> str:
         prompts.append(prompt)
-        return msgspec.json.encode({"operations": left.pop(0) if left else []}).decode()
+        return msgspec.json.encode({"operations": remaining.pop(0) if remaining else []}).decode()
 
     return model, prompts
 

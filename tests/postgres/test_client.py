@@ -165,11 +165,11 @@ def test_a_slow_statement_ends_in_a_timeout(postgres_url: str, make: Any, org: s
 
 
 @pytest.mark.parametrize(
-    ("durability", "server", "seen"),
+    ("durability", "server", "setting"),
     [("full", "off", "on"), ("normal", "on", "off"), ("full", "remote_apply", "remote_apply")],
 )
 def test_durability_is_seen_to_in_each_writing_transaction(
-    new_database: Callable[[], str], make: Any, org: str, durability: str, server: str, seen: str
+    new_database: Callable[[], str], make: Any, org: str, durability: str, server: str, setting: str
 ) -> None:
     url = new_database()
     with psycopg.connect(url, autocommit=True) as connection:
@@ -185,7 +185,7 @@ def test_durability_is_seen_to_in_each_writing_transaction(
     store = make(url, durability=durability)
     run_blocking(store.apply([Put(entry(org))], now=NOW))
     with psycopg.connect(url) as connection:
-        assert connection.execute("SELECT setting FROM public.seen").fetchall() == [(seen,)]
+        assert connection.execute("SELECT setting FROM public.seen").fetchall() == [(setting,)]
 
 
 def test_a_connection_closed_by_the_server_is_replaced(postgres_url: str, make: Any, org: str) -> None:

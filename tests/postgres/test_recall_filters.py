@@ -89,8 +89,8 @@ def test_a_filtered_search_of_vectors_gives_the_nearest_that_pass(
     if not exact:
         monkeypatch.setattr(search_module, "MAX_EXACT_ENTRIES", 10)
     hits = run_blocking(store.search_vector("o", "user:a", "e", entry_vectors[3].tolist(), limit=4, now=NOW, only=RARE))
-    wanted = sorted((n for n in range(MANY) if n % 100 == 7), key=lambda n: -(entry_vectors[n] @ entry_vectors[3]))[:4]
-    assert [entry.id for entry, _ in hits] == [f"t#{n}" for n in wanted]
+    nearest = sorted((n for n in range(MANY) if n % 100 == 7), key=lambda n: -(entry_vectors[n] @ entry_vectors[3]))[:4]
+    assert [entry.id for entry, _ in hits] == [f"t#{n}" for n in nearest]
     assert read == [4]
 
 
@@ -101,17 +101,17 @@ def test_where_the_index_gives_too_few_every_entry_that_passes_is_compared(
     monkeypatch.setattr(search_module, "MAX_EXACT_ENTRIES", 10)
     narrow = search_module._WIDEN_INDEX_SCAN.replace(b"60000", b"1").replace(b"$1", b"left($1, 1)")
     monkeypatch.setattr(search_module, "_WIDEN_INDEX_SCAN", narrow)
-    asked: list[bytes] = []
+    statements: list[bytes] = []
     near_sql = search_module._near_sql
 
     def noted(*args: Any) -> bytes:
-        asked.append(near_sql(*args))
-        return asked[-1]
+        statements.append(near_sql(*args))
+        return statements[-1]
 
     monkeypatch.setattr(search_module, "_near_sql", noted)
     hits = run_blocking(store.search_vector("o", "user:a", "e", entry_vectors[3].tolist(), limit=2, now=NOW, only=RARE))
     assert {entry.id for entry, _ in hits} == {"t#7", "t#307"}
-    assert [b"MATERIALIZED" in sql for sql in asked] == [False, True]
+    assert [b"MATERIALIZED" in sql for sql in statements] == [False, True]
 
 
 def test_times_and_kinds_are_filtered_by_the_server(store: PostgresStore, read: list[int]) -> None:

@@ -42,11 +42,11 @@ def test_a_table_has_the_columns_of_its_record(postgres_url: str, kind: type[Rec
         kind.table.name,
     )
     ordered = set(kind.table.key).union(*kind.table.indexes.values())
-    wanted = [
+    expected = [
         (c.name, TYPES[c.kind], "YES" if c.nullable else "NO", "C" if c.kind == "text" and c.name in ordered else None)
         for c in codec(kind).columns
     ]
-    assert [row for row in columns if row[0] not in OUR_SQLSTATES] == wanted
+    assert [row for row in columns if row[0] not in OUR_SQLSTATES] == expected
     assert ("checksum" in {row[0] for row in columns}) is kind.table.checksum
 
 
@@ -68,13 +68,13 @@ def keys_of(url: str, name: str) -> dict[str, tuple[bool, list[str]]]:
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.table.name)
 def test_a_table_has_the_keys_of_its_record(postgres_url: str, kind: type[Record]) -> None:
     table = kind.table
-    wanted = {f"{table.name}_pkey": (True, list(table.key))}
-    wanted |= {f"{table.name}_{name}": (False, list(columns)) for name, columns in table.indexes.items()}
+    expected = {f"{table.name}_pkey": (True, list(table.key))}
+    expected |= {f"{table.name}_{name}": (False, list(columns)) for name, columns in table.indexes.items()}
     if "expires_at" in codec(kind).position_of:
-        wanted[f"{table.name}_ends"] = (False, ["expires_at"])
+        expected[f"{table.name}_ends"] = (False, ["expires_at"])
     if table.name == "entries":
-        wanted["entries_lexemes"] = (False, ["lexemes"])
-    assert keys_of(postgres_url, table.name) == wanted
+        expected["entries_lexemes"] = (False, ["lexemes"])
+    assert keys_of(postgres_url, table.name) == expected
 
 
 def test_every_order_starts_with_the_org_but_those_of_work_across_orgs(postgres_url: str) -> None:

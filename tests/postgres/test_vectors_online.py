@@ -58,8 +58,8 @@ def test_the_copy_is_made_while_others_read_and_write(without: str) -> None:
         # A program that looks meanwhile finds no copy, and searches by itself.
         assert watcher.execute(COPIES).fetchone() == (0,)
         ours = [old.info.backend_pid, watcher.info.backend_pid]
-        held = {mode for mode, _ in watcher.execute(_LOCKS, [ours]).fetchall()}
-        assert held and held <= HARMLESS, "nobody who reads or writes waits for the build"
+        lock_modes = {mode for mode, _ in watcher.execute(_LOCKS, [ours]).fetchall()}
+        assert lock_modes and lock_modes <= HARMLESS, "nobody who reads or writes waits for the build"
         old.rollback()
     run_blocking(writer.close())
     store = opened(without)

@@ -252,10 +252,10 @@ def check(thread: list[Any], budget: TokenBudget, policy: Any, counter: Any, sla
     assert orphans(messages) == []
     assert openai_problems(messages) == []
     assert anthropic_problems(request) == []
-    sent = "\n".join(str(message.get("content")) for message in messages)
+    sent_text = "\n".join(str(message.get("content")) for message in messages)
     for item in thread:
         if isinstance(item, dict) and item.get("pinned") and item["content"]:
-            assert item["content"] in sent
+            assert item["content"] in sent_text
     again = compress(thread, budget=budget, policy=policy, counter=counter, **options)
     assert dump(again.messages(merge=False)) == dump(messages)
     assert dump(again.anthropic()) == dump(request)
@@ -400,10 +400,10 @@ def test_reading_in_pages_gives_what_reading_at_once_gives(
     thread = [replace(as_message(m), thread="t", seq=n) for n, m in enumerate(messages, 1)]
     readings = [Reading(budget=total, policy=POLICIES[policy], input="And now?") for _ in range(2)]
     readings[0].read_all(thread[::-1], position=len(thread))
-    left = thread[::-1]
+    unread = thread[::-1]
     while readings[1].wants():
-        page, left = left[:size], left[size:]
-        readings[1].feed(page, more=bool(left))
+        page, unread = unread[:size], unread[size:]
+        readings[1].feed(page, more=bool(unread))
     try:
         at_once = readings[0].finish().messages(merge=False)
     except BudgetError:
@@ -424,9 +424,9 @@ def test_a_fold_stands_for_whole_units_and_is_shorter_than_they_were(kinds: list
     inside = [unit for unit in units if unit.position <= fold.last]
     assert messages_of(unit for unit in inside if not unit.pinned) == list(fold.messages)
     assert messages_of(unit for unit in inside if unit.pinned) == list(fold.pinned)
-    with pytest.raises(StopIteration) as done:
+    with pytest.raises(StopIteration) as stop:
         write_fold(fold, counter=counter).send(None)
-    digest = done.value.value
+    digest = stop.value.value
     if digest is not None:
         assert counter.count(digest.text) <= fold.max_tokens
         assert summary_tokens(digest.text, counter) < fold.tokens

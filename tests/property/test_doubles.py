@@ -75,10 +75,10 @@ class Talk:
 
     def ask(self, question: str, **options: Any) -> Context:
         reading = Reading(input=question, thread="t", **options)
-        left = self.thread[::-1]
+        unread = self.thread[::-1]
         while count := reading.wants():
-            page, left = left[:count], left[count:]
-            reading.feed(page, more=bool(left))
+            page, unread = unread[:count], unread[count:]
+            reading.feed(page, more=bool(unread))
         return reading.finish()
 
     def add(self, context: Context, question: str, answer: str) -> None:
@@ -92,7 +92,7 @@ class Talk:
         ]
 
 
-def sent(context: Context) -> str:
+def request_text(context: Context) -> str:
     return "\n".join(str(message.get("content")) for message in context.messages(merge=False)).replace("\n  ", "\n")
 
 
@@ -129,7 +129,7 @@ def test_no_text_of_a_message_is_sent_twice(
         except BudgetError:
             continue
         assert context.tokens <= budget
-        request = sent(context)
+        request = request_text(context)
         sent_text, summed = told_once(request, context), context.summary_message.text if context.summary_message else ""
         assert not [text for text in talk.texts() if sent_text.count(text) > 1], context.explain()
         assert not [text for text in talk.texts() if text in summed and text in context.memory_text]

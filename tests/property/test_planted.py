@@ -48,8 +48,8 @@ class Trusting(MemoryStore):
 
     async def apply(self, changes: Sequence[Change], *, now: int) -> list[Any]:
         unconditional = [change for change in changes if not isinstance(change, Expect)]
-        done = iter(await super().apply(unconditional, now=now))
-        return [None if isinstance(change, Expect) else next(done) for change in changes]
+        results = iter(await super().apply(unconditional, now=now))
+        return [None if isinstance(change, Expect) else next(results) for change in changes]
 
 
 class Inclusive(MemoryStore):

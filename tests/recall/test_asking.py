@@ -133,8 +133,8 @@ async def test_a_users_recall_looks_through_what_is_shared_and_its_own_and_past_
     read: list[str] = []
     scan = store.scan
 
-    async def counted(asked: Any, *, now: int) -> Any:
-        rows = await scan(asked, now=now)
+    async def counted(query: Any, *, now: int) -> Any:
+        rows = await scan(query, now=now)
         read.extend(row.item if hasattr(row, "detail") else row.ns for row in rows if hasattr(row, "item"))
         return rows
 

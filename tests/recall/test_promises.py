@@ -65,9 +65,9 @@ async def test_scores_after_a_deletion_are_those_of_a_memory_that_never_had_it(m
 
     texts = ("The heron nests by the lake.", "A boat is moored near the lake.", "My sister paints herons.")
     await thread(memory, *texts)
-    gone = await thread(memory, "The lake freezes in winter.", "Herons eat fish.", "I bought a heron print.")
+    dropped_thread = await thread(memory, "The lake freezes in winter.", "Herons eat fish.", "I bought a heron print.")
     await scores(ADA)
-    await memory.threads.delete(gone)
+    await memory.threads.delete(dropped_thread)
     await thread(memory, *texts, ns="user:eve")
     assert await scores(ADA) == await scores("user:eve")
 
@@ -78,9 +78,9 @@ async def test_a_filter_by_time_does_not_change_the_score_of_the_best_hit(memory
     start = clock().isoformat()
     clock.advance(60)
     await thread(memory, "A heron nests near the boat.", "The lake freezes in winter.")
-    asked = "Where do herons nest near a boat?"
-    whole = {hit.text: hit.score for hit in await memory.recall(asked, namespaces=ADA)}
-    [first, *_] = await memory.recall(asked, namespaces=ADA, after=start)
+    question = "Where do herons nest near a boat?"
+    whole = {hit.text: hit.score for hit in await memory.recall(question, namespaces=ADA)}
+    [first, *_] = await memory.recall(question, namespaces=ADA, after=start)
     assert first.score == pytest.approx(whole[first.text])
 
 
@@ -101,9 +101,9 @@ async def test_what_was_rejected_is_not_found(memory: Any) -> None:
 
 async def test_what_was_forgotten_is_not_found(memory: Any) -> None:
     other_thread = await thread(memory, "The lighthouse keeper")
-    gone = await thread(memory, "The lighthouse secret")
+    secret_thread = await thread(memory, "The lighthouse secret")
     assert len(await hit_texts(memory, "lighthouse")) == 2
-    await memory.forget(thread=gone)
+    await memory.forget(thread=secret_thread)
     assert await hit_texts(memory, "lighthouse secret") == ["The lighthouse keeper"]
     await memory.forget(user="ada")
     assert await hit_texts(memory, "lighthouse") == []
@@ -147,12 +147,12 @@ async def test_however_many_jobs_are_dead_what_is_new_is_found(memory: Any, cloc
 
 
 async def test_an_exact_repeat_is_told_once_and_hits_are_best_first(memory: Any) -> None:
-    crossed, asked = "The caravan crossed the desert", "Which caravan crossed the desert?"
+    crossed, question = "The caravan crossed the desert", "Which caravan crossed the desert?"
     await thread(memory, crossed, "A caravan was seen", "Nothing of note", crossed, "The desert was hot", crossed)
     for limit in range(1, 8):
-        scores = [hit.score for hit in await memory.recall(asked, namespaces=ADA, top_k=limit)]
+        scores = [hit.score for hit in await memory.recall(question, namespaces=ADA, top_k=limit)]
         assert scores == sorted(scores, reverse=True)
-    hits = await memory.recall(asked, namespaces=ADA, top_k=6)
+    hits = await memory.recall(question, namespaces=ADA, top_k=6)
     assert [hit.text for hit in hits].count(crossed) == 1
 
 

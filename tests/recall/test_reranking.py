@@ -91,7 +91,7 @@ class Scripted:
 
 
 async def test_the_language_model_reranks_and_its_tokens_are_told(open_memory: Any, runtime: Any) -> None:
-    model = Scripted(runtime.blocking, scores=lambda asked: [10 * ("sold" in text) for text in asked["texts"]])
+    model = Scripted(runtime.blocking, scores=lambda request: [10 * ("sold" in text) for text in request["texts"]])
     memory = open_memory(model=model, reranker="model")
     await thread(memory, *SAID)
     hits = await memory.recall("caravan desert", namespaces=ADA)
@@ -113,8 +113,8 @@ async def test_other_wordings_find_what_the_question_does_not_name(open_memory: 
 
 
 async def test_a_second_hop_looks_up_what_the_first_led_to(open_memory: Any, runtime: Any) -> None:
-    def following(asked: Any) -> list[str]:
-        return ["Who is Mira Sol"] if any("Mira Sol" in text for text in asked.get("texts", ())) else []
+    def following(request: Any) -> list[str]:
+        return ["Who is Mira Sol"] if any("Mira Sol" in text for text in request.get("texts", ())) else []
 
     memory = open_memory(model=Scripted(runtime.blocking, questions=following), embedder=None)
     for text in ("The pump was mended by Mira Sol", "Mira Sol runs a workshop in Faro"):

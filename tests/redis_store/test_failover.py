@@ -110,7 +110,7 @@ def test_a_write_that_no_replica_has_is_not_acknowledged(monkeypatch: pytest.Mon
             with pytest.raises(UnknownOutcome, match="0 of 1 replicas"):
                 run_blocking(other.apply([append_of("o", "m2", "key")], now=NOW))
         replica.resume()
-        wait_until(lambda: _done(other))
+        wait_until(lambda: _is_acknowledged(other))
         assert texts(other, "o") == ["m1", "m2"]
         run_blocking(other.close())
     finally:
@@ -205,7 +205,7 @@ def test_a_server_that_is_made_a_replica_during_a_write_does_not_say_that_nothin
         other.stop()
 
 
-def _done(store: RedisStore) -> bool:
+def _is_acknowledged(store: RedisStore) -> bool:
     try:
         return bool(run_blocking(store.apply([append_of("o", "m2", "key")], now=NOW))[0].replayed)
     except UnknownOutcome:

@@ -145,8 +145,8 @@ def test_cut_replies_double_nothing_and_lose_nothing(proxy: Proxy, runtime: Runt
             return await store.apply([append(org, f"m{number}", key=f"k{number}")], now=NOW)
 
         threading.Thread(target=heal, args=(proxy, cut)).start()
-        [done] = run(send())
-        assert (done.first, done.replayed) == (number + 1, True)
+        [result] = run(send())
+        assert (result.first, result.replayed) == (number + 1, True)
     assert proxy.cuts >= CUTS
     messages = run(store.scan(Scan(Message, (org, "t")), now=NOW))
     assert [message.content for message in messages] == [f"m{number}" for number in range(CUTS)]
@@ -231,8 +231,8 @@ def test_a_server_that_is_not_there_is_named_without_the_password(runtime: Runti
     with pytest.raises(StoreUnavailable) as caught:
         run(store.open())
     assert f"127.0.0.1:{port}" in str(caught.value)
-    shown = repr(caught.value) + str(caught.value) + str(caught.value.__cause__) + str(caught.value.facts)
-    assert "s3cret" not in shown
+    error_text = repr(caught.value) + str(caught.value) + str(caught.value.__cause__) + str(caught.value.facts)
+    assert "s3cret" not in error_text
     run(store.close())
 
 

@@ -121,8 +121,8 @@ def test_a_log_that_may_not_be_emptied_is_told(start: Start, runtime: Runtime, r
         client.execute_command("ACL", "SETUSER", "app", "on", ">secret", "~mm:*", "+@all", "-slowlog")
     store = opened(server, runtime, run, f"redis://app:secret@127.0.0.1:{server.port}/0")
     report = run(store.scrub())
-    [left] = report.left
-    assert left.startswith(f"logs of 127.0.0.1:{server.port} (") and "SLOWLOG RESET" in left
+    [remainder] = report.left
+    assert remainder.startswith(f"logs of 127.0.0.1:{server.port} (") and "SLOWLOG RESET" in remainder
     run(store.close())
 
 
@@ -264,8 +264,8 @@ def test_names_of_rows_that_the_server_collected_go_with_a_range(
         run(store.apply([DeleteRange(Fact, (org, "global"), before=("telling-namf",), after=("p",))], now=NOW))
         assert run(store.scan(Scan(Thread, (org, "global"), index="by_ns"), now=NOW)) == []
         assert run(store.scan(Scan(Thread, (org,)), now=NOW)) == []
-        left = repr([(name, client.zrange(name, 0, -1)) for name in client.scan_iter(base + b"@*")])
-        assert "other-name" in left and "telling" not in left
+        index_entries = repr([(name, client.zrange(name, 0, -1)) for name in client.scan_iter(base + b"@*")])
+        assert "other-name" in index_entries and "telling" not in index_entries
     run(store.close())
 
 

@@ -107,7 +107,7 @@ def test_counters_are_exact_to_the_last_of_64_bits(store: RedisStore, run: Run, 
 
 
 def test_a_batch_sees_its_own_changes_in_order(store: RedisStore, run: Run, org: str) -> None:
-    done = run(
+    results = run(
         store.apply(
             [
                 Put(thread(org)),
@@ -122,8 +122,8 @@ def test_a_batch_sees_its_own_changes_in_order(store: RedisStore, run: Run, org:
             now=NOW,
         )
     )
-    assert [getattr(result, "first", result) for result in done[1:4]] == [1, None, 2]
-    assert done[5:] == [6, 1, 3]
+    assert [getattr(result, "first", result) for result in results[1:4]] == [1, None, 2]
+    assert results[5:] == [6, 1, 3]
 
 
 def test_vectors_and_other_bytes_come_back_exactly(store: RedisStore, run: Run, org: str) -> None:
@@ -266,8 +266,8 @@ def test_the_server_collects_a_row_only_long_after_its_end(
 ) -> None:
     run(store.apply([Put(entry(org, expires_at=later(60))), Put(entry(org, "forever"))], now=NOW))
     with redis_server.client() as client:
-        left = client.pttl(base_of(org) + b"state:global\0k\0")
-        assert 60_000 + 24 * 3600 * 1000 < left <= 60_000 + 2 * 24 * 3600 * 1000
+        remaining_ms = client.pttl(base_of(org) + b"state:global\0k\0")
+        assert 60_000 + 24 * 3600 * 1000 < remaining_ms <= 60_000 + 2 * 24 * 3600 * 1000
         assert client.pttl(base_of(org) + b"state:global\0forever\0") == -1
 
 
@@ -370,8 +370,8 @@ def test_eight_processes_on_one_thread_leave_no_gap_and_no_double(redis_server: 
     assert [message.seq for message in messages] == list(range(1, 801))
     assert {message.content for message in messages} == {f"p{n}-{number}" for n in range(8) for number in range(100)}
     for label in range(8):
-        mine = [message.content for message in messages if message.content.startswith(f"p{label}-")]
-        assert mine == [f"p{label}-{number}" for number in range(100)]
+        own_texts = [message.content for message in messages if message.content.startswith(f"p{label}-")]
+        assert own_texts == [f"p{label}-{number}" for number in range(100)]
     run_blocking(store.close())
 
 
@@ -502,12 +502,12 @@ def test_workers_of_many_orgs_take_the_oldest_job_first(store: RedisStore, run: 
     queue = f"q-{org}"
     for number in range(6):
         run(store.apply([Put(job(f"{org}-{number}", queue=queue, run_at=later(-number)))], now=NOW))
-    taken = [run(store.claim(queue, owner="w;%", now=NOW, lease=SECOND, limit=2)) for _ in range(4)]
-    assert [[claimed.org[-1] for claimed in some] for some in taken] == [["5", "4"], ["3", "2"], ["1", "0"], []]
-    assert {claimed.owner for some in taken for claimed in some} == {"w;%"}
-    mine = run(store.scan(Scan(Job, (queue,), index="ready"), now=NOW))
-    assert [waiting.org[-1] for waiting in mine] == ["5", "4", "3", "2", "1", "0"]
-    assert all(waiting.leased_until == to_datetime(NOW + SECOND) for waiting in mine)
+    batches = [run(store.claim(queue, owner="w;%", now=NOW, lease=SECOND, limit=2)) for _ in range(4)]
+    assert [[claimed.org[-1] for claimed in some] for some in batches] == [["5", "4"], ["3", "2"], ["1", "0"], []]
+    assert {claimed.owner for some in batches for claimed in some} == {"w;%"}
+    waiting_jobs = run(store.scan(Scan(Job, (queue,), index="ready"), now=NOW))
+    assert [waiting.org[-1] for waiting in waiting_jobs] == ["5", "4", "3", "2", "1", "0"]
+    assert all(waiting.leased_until == to_datetime(NOW + SECOND) for waiting in waiting_jobs)
 
 
 @pytest.mark.parametrize("product", products())
@@ -525,7 +525,7 @@ def test_redis_and_valkey_both_do(product: str, runtime: Runtime, run: Run, org:
 
 
 async def test_a_scan_of_keys_fetches_no_rows(store: RedisStore, org: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    long, sent = "x" * 5000, []
+    long, sizes = "x" * 5000, []
     rows = [
         Put(StateEntry(org=org, ns=ns, key=f"k{number}", value=long, created_at=WHEN, updated_at=WHEN, expires_at=ends))
         for ns in ("global", "user:ada")
@@ -537,7 +537,7 @@ async def test_a_scan_of_keys_fetches_no_rows(store: RedisStore, org: str, monke
 
     async def listening(*args: Any, **options: Any) -> Any:
         reply = await script(*args, **options)
-        sent.extend(len(part or b"") for part in reply)
+        sizes.extend(len(part or b"") for part in reply)
         return reply
 
     monkeypatch.setattr(store._client, "script", listening)
@@ -549,7 +549,7 @@ async def test_a_scan_of_keys_fetches_no_rows(store: RedisStore, org: str, monke
     ]  # fmt: skip
     newest = await store.scan(Scan(view, (org, "user:ada"), reverse=True, limit=1), now=NOW)
     assert [row.key for row in newest] == ["k2"]
-    assert sum(sent) < 1000
+    assert sum(sizes) < 1000
 
 
 async def test_a_scan_of_a_view_fetches_no_long_column_it_does_not_read(
@@ -564,12 +564,12 @@ async def test_a_scan_of_a_view_fetches_no_long_column_it_does_not_read(
         for number, size in enumerate(sizes)
     ]  # fmt: skip
     await store.apply([Put(row) for row in rows], now=NOW)
-    sent: list[int] = []
+    answer_sizes: list[int] = []
     script = type(store._client).script
 
     async def watch(self: Any, *arguments: Any, **options: Any) -> Any:
         reply = await script(self, *arguments, **options)
-        sent.append(sum(len(part) for part in reply if part))
+        answer_sizes.append(sum(len(part) for part in reply if part))
         return reply
 
     monkeypatch.setattr(type(store._client), "script", watch)
@@ -580,6 +580,6 @@ async def test_a_scan_of_a_view_fetches_no_long_column_it_does_not_read(
     assert [[getattr(row, name) for name in names] for row in heads] == [
         [getattr(row, name) for name in names] for row in whole
     ]
-    assert sent[0] > 75_000 and sent[1] < 3_000
+    assert answer_sizes[0] > 75_000 and answer_sizes[1] < 3_000
     with_data = await store.scan(Scan(view_of(StoredRecord, "data"), (org, "global")), now=NOW)
     assert [row.data for row in with_data] == [row.data for row in rows], "a view may also read the long column"

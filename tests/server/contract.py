@@ -44,15 +44,15 @@ def _answer(operation: dict[str, Any], schemas: dict[str, Any]) -> set[str]:
     return _fields(content.get("application/json", {}).get("schema", {}), schemas, ())
 
 
-def _fields(schema: dict[str, Any], schemas: dict[str, Any], seen: tuple[str, ...]) -> set[str]:
+def _fields(schema: dict[str, Any], schemas: dict[str, Any], visited: tuple[str, ...]) -> set[str]:
     """The names in an answer, those of what it holds behind a dot."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
-        return set() if name in seen else _fields(schemas[name], schemas, (*seen, name))
+        return set() if name in visited else _fields(schemas[name], schemas, (*visited, name))
     inner = [*schema.get("anyOf", ()), *([schema["items"]] if isinstance(schema.get("items"), dict) else ())]
-    names = {field for part in inner for field in _fields(part, schemas, seen)}
+    names = {field for part in inner for field in _fields(part, schemas, visited)}
     for name, value in schema.get("properties", {}).items():
-        names |= {name, *(f"{name}.{field}" for field in _fields(value, schemas, seen) if len(seen) < 2)}
+        names |= {name, *(f"{name}.{field}" for field in _fields(value, schemas, visited) if len(visited) < 2)}
     return names
 
 

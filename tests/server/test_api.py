@@ -143,8 +143,8 @@ def test_every_operation_needs_a_key_and_its_role(server: Running, org: str, ope
 
 
 def test_what_another_org_has_is_not_there(server: Running, org: str) -> None:
-    with http(server, server.key(org=org)) as mine, http(server, server.key(org=f"{org}-2")) as theirs:
-        mine.put("/v1/fact", params={"ns": NS, "key": "k"}, json={"value": "SECRET"})
+    with http(server, server.key(org=org)) as own, http(server, server.key(org=f"{org}-2")) as theirs:
+        own.put("/v1/fact", params={"ns": NS, "key": "k"}, json={"value": "SECRET"})
         absent = theirs.get("/v1/fact", params={"ns": NS, "key": "k"})
         never = theirs.get("/v1/fact", params={"ns": NS, "key": "other"})
         assert (absent.status_code, never.status_code) == (404, 404)

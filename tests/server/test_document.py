@@ -18,10 +18,10 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_the_committed_document_and_reference_are_those_of_the_code() -> None:
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, ROOT / "scripts" / "make-openapi", "--check"], capture_output=True, text=True, check=False
     )
-    assert (done.returncode, done.stdout.strip()) == (0, "up to date")
+    assert (process.returncode, process.stdout.strip()) == (0, "up to date")
 
 
 def test_the_document_is_valid() -> None:

@@ -27,7 +27,7 @@ NS = "user:ada"
 @contextmanager
 def losing_answers(url: str, lose: Any) -> Iterator[tuple[str, list[str]]]:
     """An address that passes requests on and cuts the connection instead of answering where `lose(number)` says so."""
-    target, asked, lock = urlsplit(url), list[str](), threading.Lock()
+    target, paths, lock = urlsplit(url), list[str](), threading.Lock()
 
     class Forward(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -41,8 +41,8 @@ def losing_answers(url: str, lose: Any) -> Iterator[tuple[str, list[str]]]:
             data = answer.read()
             connection.close()
             with lock:
-                asked.append(self.path.partition("?")[0])
-                number = len(asked)
+                paths.append(self.path.partition("?")[0])
+                number = len(paths)
             if lose(number):
                 self.close_connection = True
                 return
@@ -60,7 +60,7 @@ def losing_answers(url: str, lose: Any) -> Iterator[tuple[str, list[str]]]:
     forward = ThreadingHTTPServer(("127.0.0.1", 0), Forward)
     threading.Thread(target=forward.serve_forever, daemon=True).start()
     try:
-        yield f"http://127.0.0.1:{forward.server_address[1]}", asked
+        yield f"http://127.0.0.1:{forward.server_address[1]}", paths
     finally:
         forward.shutdown()
         forward.server_close()
@@ -75,7 +75,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 def test_answers_that_are_lost_are_asked_for_again_and_nothing_is_done_twice(server: Running, org: str) -> None:
     """Every other answer is lost: each write reaches the server twice."""
     key = server.key(org=org)
-    with losing_answers(server.url, lambda number: number % 2 == 1) as (url, asked), Memory(url, api_key=key) as memory:
+    with losing_answers(server.url, lambda number: number % 2 == 1) as (url, paths), Memory(url, api_key=key) as memory:
         thread = memory.threads.create(NS)
         for number in range(20):
             memory.threads.append(thread.id, f"message {number}")
@@ -91,7 +91,7 @@ def test_answers_that_are_lost_are_asked_for_again_and_nothing_is_done_twice(ser
         memory.facts.delete(NS, "count")
         forked = memory.threads.fork(thread.id, at=3)
         assert memory.records.delete_range(NS, ("many",)) == 20
-    assert len(asked) > 250
+    assert len(paths) > 250
     with Memory(server.url, api_key=key) as memory:
         assert [message.text for message in memory.threads.messages(thread.id)] == [f"message {n}" for n in range(20)]
         assert (memory.state.get("n"), memory.state.get("batched")) == (20, 20)
@@ -106,11 +106,11 @@ def test_answers_that_are_lost_are_asked_for_again_and_nothing_is_done_twice(ser
 
 def test_where_every_answer_is_lost_the_caller_is_told_that_nobody_knows(server: Running, org: str) -> None:
     key = server.key(org=org)
-    with losing_answers(server.url, lambda number: True) as (url, asked), Memory(url, api_key=key) as memory:
+    with losing_answers(server.url, lambda number: True) as (url, paths), Memory(url, api_key=key) as memory:
         with pytest.raises(MemoristError) as caught:
             memory.state.increment("n")
         assert type(caught.value).__name__ == "UnknownOutcome"
-        assert asked == ["/v1/state/increment"] * 3
+        assert paths == ["/v1/state/increment"] * 3
     with Memory(server.url, api_key=key) as memory:
         assert memory.state.get("n") == 1
 

@@ -58,9 +58,9 @@ def test_a_task_goes_on_where_it_stopped(memory: Memory) -> None:
         task.complete("b", update={"n": 2})
         task.heartbeat()
     assert memory.state.get("imported") == 1
-    done = memory.tasks.resume("import")
-    assert done is not None
-    assert (done.status, done.state, done.completed_subtasks) == ("done", {"n": 2}, ("a", "b"))
+    checkpoint = memory.tasks.resume("import")
+    assert checkpoint is not None
+    assert (checkpoint.status, checkpoint.state, checkpoint.completed_subtasks) == ("done", {"n": 2}, ("a", "b"))
 
 
 def test_a_session_runs_its_hooks_here(memory: Memory) -> None:
@@ -202,8 +202,8 @@ def test_an_export_for_other_tools_is_written_here(
 ) -> None:
     memory.threads.append("t", "hello", {"role": "assistant", "content": "hi"}, create=NS)
     memory.facts.set(NS, "home", "Rome")
-    done = memory.export(tmp_path / "there", to=to)
-    assert done.counts["messages"] == 2
+    report = memory.export(tmp_path / "there", to=to)
+    assert report.counts["messages"] == 2
     assert (tmp_path / "there").exists()
     with pytest.raises(Forbidden):
         memory.scope(user="ada").export(tmp_path / "mine", to=to)

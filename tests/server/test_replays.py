@@ -125,21 +125,25 @@ def _request_to_forget(server: Running, org: str) -> str:
     return receipts[0].ended[-1].removeprefix("user:ada/")
 
 
-def sent(client: httpx.Client, operation: Operation, names: Mapping[str, Any], owner: str) -> httpx.Response:
+def send(client: httpx.Client, operation: Operation, names: Mapping[str, Any], owner: str) -> httpx.Response:
     own = OWN.get(operation.name, {})
     samples = {**SAMPLES, **own, **({"owner": owner} if owner else {})}
-    wanted = [
+    parameters = [
         parameter
         for parameter in parameters_of(operation)
         if parameter.required or parameter.name in own or parameter.kind == "many"
     ]
     query = {
-        parameter.name: _text(samples[parameter.name], names) for parameter in wanted if parameter.location == "query"
+        parameter.name: _text(samples[parameter.name], names)
+        for parameter in parameters
+        if parameter.location == "query"
     }
     body = {
-        parameter.name: _named(samples[parameter.name], names) for parameter in wanted if parameter.location == "body"
+        parameter.name: _named(samples[parameter.name], names)
+        for parameter in parameters
+        if parameter.location == "body"
     }
-    if any(parameter.kind == "fields" for parameter in wanted) or operation.name == "working.update":
+    if any(parameter.kind == "fields" for parameter in parameters) or operation.name == "working.update":
         body = own
     headers = {"idempotency-key": "once"}
     return client.request(
@@ -179,10 +183,10 @@ def test_the_second_answer_has_the_shape_of_the_first(
     if operation.name in ("entity_cache.keep", "entity_cache.give_back"):
         leased = client.post("/v1/entity/lease", params={"type": "order", "id": "7"}, json={}).raise_for_status()
         owner = leased.json()["owner"]
-    first = sent(client, operation, names, owner)
+    first = send(client, operation, names, owner)
     assert first.status_code == 200, first.text
     rows = stored(client)
-    second = sent(client, operation, names, owner)
+    second = send(client, operation, names, owner)
     assert stored(client) == rows
     if operation.name in LOST:
         assert (second.status_code, second.json()["title"]) == (409, "UnknownOutcome")
@@ -240,9 +244,9 @@ def test_a_repeated_request_whose_row_is_gone_gets_a_valid_answer_or_a_clear_err
     if operation.noun in ("entity_cache", "leases"):
         return  # their rows are leases, which end by themselves
     names = furnish(operation)
-    assert sent(client, operation, names, "").status_code == 200
+    assert send(client, operation, names, "").status_code == 200
     wipe(client)
-    second = sent(client, operation, names, "")
+    second = send(client, operation, names, "")
     if second.status_code != 200:
         assert second.status_code in (404, 409), second.text
         return

@@ -89,18 +89,20 @@ def ask(server: Running, key: str, **headers: str) -> httpx.Client:
     return httpx.Client(base_url=server.url, headers={"authorization": f"Bearer {key}", **headers}, timeout=60)
 
 
-def sent(client: httpx.Client, operation: Operation) -> httpx.Response:
+def send(client: httpx.Client, operation: Operation) -> httpx.Response:
     samples = {**SAMPLES, **OWN.get(operation.name, {})}
-    wanted = [
+    parameters = [
         parameter
         for parameter in parameters_of(operation)
         if parameter.required or parameter.name in OWN.get(operation.name, {})
     ]
-    query = {parameter.name: _text(samples[parameter.name]) for parameter in wanted if parameter.location == "query"}
+    query = {
+        parameter.name: _text(samples[parameter.name]) for parameter in parameters if parameter.location == "query"
+    }
     body = {
         parameter.name: samples[parameter.name]
         for parameter in parameters_of(operation)
-        if parameter in wanted and parameter.location == "body"
+        if parameter in parameters and parameter.location == "body"
     }
     if any(parameter.kind == "many" and parameter.name == "messages" for parameter in parameters_of(operation)):
         body["messages"] = ["stolen"]
@@ -137,7 +139,7 @@ def test_strangers_get_nothing_and_break_nothing(server: Running, operation: Ope
     }  # fmt: skip
     for who, client in strangers.items():
         with client:
-            answer = sent(client, operation)
+            answer = send(client, operation)
         assert CANARY not in answer.text, who
         assert answer.status_code < 500 or answer.status_code == 501, (who, answer.text)
         if "header" in who:
@@ -151,11 +153,11 @@ def test_strangers_get_nothing_and_break_nothing(server: Running, operation: Ope
 def test_a_missing_role_and_an_expired_key_are_refused(server: Running, operation: Operation) -> None:
     lacking = [role for role in ROLES if role not in (operation.role, "admin")]
     with ask(server, server.key(org=ORG, roles=lacking)) as client:
-        assert sent(client, operation).status_code == 403
+        assert send(client, operation).status_code == 403
     expired = server.key(org=ORG, roles=list(ROLES), ttl=3600)
     _expire(server, expired)
     with ask(server, expired) as client:
-        assert sent(client, operation).status_code == 401
+        assert send(client, operation).status_code == 401
 
 
 def _expire(server: Running, key: str) -> None:

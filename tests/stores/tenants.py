@@ -101,8 +101,10 @@ class Work:
         """All that recall may find in an org now, by namespace."""
         yield from ((ns, [text]) for (owner, ns, _), text in self.facts.items() if owner == org)
         yield from ((ns, [text]) for (owner, ns, _), text in self.documents.items() if owner == org)
-        yield from ((held.ns, [*held.texts.values()]) for (owner, _), held in self.threads.items() if owner == org)
-        yield from ((f"user:{user}", [*mine]) for (owner, user), mine in self.learned.items() if owner == org)
+        yield from (
+            (thread.ns, [*thread.texts.values()]) for (owner, _), thread in self.threads.items() if owner == org
+        )
+        yield from ((f"user:{user}", [*learned]) for (owner, user), learned in self.learned.items() if owner == org)
 
     def findable(self, org: str) -> dict[str, set[int]]:
         """The numbers of those texts."""
@@ -131,7 +133,7 @@ class Work:
         ns = f"user:{user}"
         for fact in [key for key in self.facts if key[:2] == (org, ns)]:
             self.drop_fact(fact)
-        for thread in [key for key, held in self.threads.items() if (key[0], held.ns) == (org, ns)]:
+        for thread in [key for key, record in self.threads.items() if (key[0], record.ns) == (org, ns)]:
             self.drop_thread(thread)
         rows: tuple[dict[Any, Any], ...] = (self.state, self.documents)
         for table in rows:
@@ -152,9 +154,11 @@ class Work:
             strangers = {owner for owner, _, _ in self.marks(text)} - {number}
             assert not strangers, f"org {org!r} holds texts of {[self.orgs[stranger] for stranger in strangers]}"
             for table, rows in (("facts", self.facts), ("threads", self.threads), ("documents", self.documents)):
-                held = sum(key[0] == org for key in rows)
-                assert counts.get(table, 0) == held, f"org {org!r} has {counts.get(table)} {table}, not {held}"
-            message_count = sum(len(held.texts) for (owner, _), held in self.threads.items() if owner == org)
+                row_count = sum(key[0] == org for key in rows)
+                assert counts.get(table, 0) == row_count, (
+                    f"org {org!r} has {counts.get(table)} {table}, not {row_count}"
+                )
+            message_count = sum(len(thread.texts) for (owner, _), thread in self.threads.items() if owner == org)
             assert counts.get("messages", 0) == message_count
 
 
@@ -184,13 +188,13 @@ class Step:
         """At one that is there, most times, whoever may see it."""
         threads = list(self.work.threads.items())
         if threads and self.work.dice.random() < AIMED:
-            (org, name), held = self.work.dice.choice(threads)
-            self.aim(org, held.ns, name)
+            (org, name), thread = self.work.dice.choice(threads)
+            self.aim(org, thread.ns, name)
 
     def aim_at_user(self) -> str:
         """A user, most times one of whom something is known here."""
         known_users = [(org, ns[5:]) for org, ns, _ in self.work.facts if ns.startswith("user:")]
-        known_users += [(org, user) for (org, user), mine in self.work.learned.items() if mine]
+        known_users += [(org, user) for (org, user), learned in self.work.learned.items() if learned]
         if known_users and self.work.dice.random() < AIMED:
             org, user = self.work.dice.choice(known_users)
             self.aim(org, f"user:{user}", self.name)
@@ -233,11 +237,13 @@ class Step:
             self.work.brief_facts |= {key} if ttl else set()
 
     def read_facts(self) -> None:
-        mine = {key: value for (org, ns, key), value in self.work.facts.items() if (org, ns) == (self.org, self.ns)}
-        begun = {key: value for key, value in mine.items() if key.startswith(self.name)}
+        own_facts = {
+            key: value for (org, ns, key), value in self.work.facts.items() if (org, ns) == (self.org, self.ns)
+        }
+        begun = {key: value for key, value in own_facts.items() if key.startswith(self.name)}
         facts = self.me.facts
-        self.expect_if(mine.get(self.name), lambda: _value(facts.get(self.ns, self.name)))
-        self.expect_if(mine, lambda: {fact.key: fact.value for fact in facts.list(self.ns)})
+        self.expect_if(own_facts.get(self.name), lambda: _value(facts.get(self.ns, self.name)))
+        self.expect_if(own_facts, lambda: {fact.key: fact.value for fact in facts.list(self.ns)})
         self.expect_if(begun, lambda: {fact.key: fact.value for fact in facts.list(self.ns, prefix=self.name)})
 
     def remove_fact(self) -> None:
@@ -249,11 +255,11 @@ class Step:
             finding.recall_gone(self, self.ns, [value])
 
     def make_thread(self, ttl: int | None = None) -> None:
-        held = self.work.threads.get((self.org, self.name))
-        taken = held is not None and held.ns != self.ns
-        expected = Forbidden if not self.may else Conflict if taken else self.ns
+        thread = self.work.threads.get((self.org, self.name))
+        is_taken = thread is not None and thread.ns != self.ns
+        expected = Forbidden if not self.may else Conflict if is_taken else self.ns
         self.expect(expected, lambda: self.me.threads.create(self.ns, id=self.name, ttl=ttl).ns)
-        if self.may and held is None:
+        if self.may and thread is None:
             self.work.threads[self.org, self.name] = Held(self.ns)
             self.work.brief_threads |= {(self.org, self.name)} if ttl else set()
 
@@ -263,40 +269,40 @@ class Step:
 
     def say(self) -> None:
         """One more message in the thread of this name."""
-        held = self.thread()
-        text = self._text(held.ns if held else self.ns)
+        thread = self.thread()
+        text = self._text(thread.ns if thread else self.ns)
         seqs: list[int] = []
 
         def append() -> int:
             seqs.append(self.me.threads.append(self.name, text)[0].message.seq)
             before = self.work.numbers.get((self.org, self.name), 0)
             # A thread made again goes on behind the numbers that were given before, however far.
-            return seqs[0] if held is not None and held.last else int(seqs[0] > before)
+            return seqs[0] if thread is not None and thread.last else int(seqs[0] > before)
 
-        self.expect(NotFound if held is None else held.last + 1 if held.last else 1, append)
-        if held is not None:
-            held.last = self.work.numbers[self.org, self.name] = seqs[0]
-            held.texts[held.last] = text
+        self.expect(NotFound if thread is None else thread.last + 1 if thread.last else 1, append)
+        if thread is not None:
+            thread.last = self.work.numbers[self.org, self.name] = seqs[0]
+            thread.texts[thread.last] = text
 
     def read_thread(self) -> None:
-        held, threads = self.thread(), self.me.threads
-        texts = None if held is None else list(held.texts.values())
-        self.expect(None if held is None else held.ns, lambda: _space(threads.get(self.name)))
+        thread, threads = self.thread(), self.me.threads
+        texts = None if thread is None else list(thread.texts.values())
+        self.expect(None if thread is None else thread.ns, lambda: _space(threads.get(self.name)))
         expected = NotFound if texts is None else texts[-3:]
         self.expect(expected, lambda: [message.text for message in threads.recent(self.name, 3)])
         self.expect(NotFound if texts is None else texts, lambda: [m.text for m in threads.messages(self.name)])
 
     def list_threads(self) -> None:
-        mine = {id for (org, id), held in self.work.threads.items() if (org, held.ns) == (self.org, self.ns)}
-        self.expect_if(mine, lambda: {thread.id for thread in self.me.threads.list(self.ns)})
+        own_threads = {id for (org, id), thread in self.work.threads.items() if (org, thread.ns) == (self.org, self.ns)}
+        self.expect_if(own_threads, lambda: {thread.id for thread in self.me.threads.list(self.ns)})
 
     def remove_thread(self) -> None:
         self.aim_at_thread()
-        held = self.thread()
-        self.expect(held is not None, lambda: self.me.threads.delete(self.name))
-        if held is not None:
+        thread = self.thread()
+        self.expect(thread is not None, lambda: self.me.threads.delete(self.name))
+        if thread is not None:
             self.work.drop_thread((self.org, self.name))
-            finding.recall_gone(self, held.ns, list(held.texts.values()))
+            finding.recall_gone(self, thread.ns, list(thread.texts.values()))
 
     def set_state(self) -> None:
         value = self._text(self.own)
@@ -306,8 +312,8 @@ class Step:
     def read_state(self) -> None:
         self.expect(self.work.state.get((self.org, self.own, self.name)), lambda: self.me.state.get(self.name))
         if self.number % 3 == 0:
-            there = self.work.state.pop((self.org, self.own, self.name), None) is not None
-            self.expect(there, lambda: self.me.state.delete(self.name))
+            existed = self.work.state.pop((self.org, self.own, self.name), None) is not None
+            self.expect(existed, lambda: self.me.state.delete(self.name))
 
     def add_document(self) -> None:
         text = self._text(self.ns)
@@ -316,24 +322,28 @@ class Step:
             self.work.documents[self.org, self.ns, self.name] = text
 
     def read_documents(self) -> None:
-        mine = {id: text for (org, ns, id), text in self.work.documents.items() if (org, ns) == (self.org, self.ns)}
-        self.expect_if(mine, lambda: {document.id: document.text for document in self.me.documents.list(self.ns)})
+        own_documents = {
+            id: text for (org, ns, id), text in self.work.documents.items() if (org, ns) == (self.org, self.ns)
+        }
+        self.expect_if(
+            own_documents, lambda: {document.id: document.text for document in self.me.documents.list(self.ns)}
+        )
         if self.number % 2 == 0:
-            self.expect_if(self.name in mine, lambda: self.me.documents.delete(self.ns, self.name))
-            if self.may and self.name in mine:
+            self.expect_if(self.name in own_documents, lambda: self.me.documents.delete(self.ns, self.name))
+            if self.may and self.name in own_documents:
                 finding.recall_gone(self, self.ns, [self.work.documents.pop((self.org, self.ns, self.name))])
 
     def learn(self) -> None:
         user = self.work.dice.choice(self.work.users)
-        mine = self.work.learned.setdefault((self.org, user), {})
+        learned = self.work.learned.setdefault((self.org, user), {})
         allowed = self.user in (None, user)
         content = self._text(f"user:{user}")
         add = self.number % 2 == 0
         if add and allowed:
-            mine[content] = self.me.learnings.add(content, user=user).id
+            learned[content] = self.me.learnings.add(content, user=user).id
         elif add:
             self.expect(UsageError, lambda: self.me.learnings.add(content, user=user))
-        expected = set(mine) if allowed else UsageError
+        expected = set(learned) if allowed else UsageError
         listed = self.me.learnings.list
         self.expect(
             expected, lambda: {learning.content for learning in listed(min_confidence=0, limit=None, user=user)}
@@ -349,15 +359,15 @@ class Step:
             self.expect(expected, lambda: working.set(doc, user=user, session=session).scratchpad)
             if allowed:
                 self.work.working[key] = text
-        held = self.work.working.get(key) if allowed else UsageError
-        self.expect(held, lambda: getattr(working.get(user, session), "scratchpad", None))
+        document = self.work.working.get(key) if allowed else UsageError
+        self.expect(document, lambda: getattr(working.get(user, session), "scratchpad", None))
 
     def save_task(self) -> None:
-        held = self.work.tasks.get((self.org, self.name))
-        if held is not None and not self.sees(held[0]):
+        saved = self.work.tasks.get((self.org, self.name))
+        if saved is not None and not self.sees(saved[0]):
             self.expect(None, lambda: self.me.tasks.resume(self.name))
             return
-        space = held[0] if held else self.ns
+        space = saved[0] if saved else self.ns
         text = self._text(space)
         checkpoint = {"task_id": self.name, "ns": space, "state": text}
         expected = text if self.sees(space) else Forbidden
@@ -366,13 +376,15 @@ class Step:
             self.work.tasks[self.org, self.name] = (space, text)
 
     def read_tasks(self) -> None:
-        mine = {id: saved for (org, id), saved in self.work.tasks.items() if org == self.org and self.sees(saved[0])}
-        held = mine.get(self.name)
-        self.expect(held and held[1], lambda: getattr(self.me.tasks.resume(self.name), "state", None))
-        self.expect(set(mine), lambda: {task.task_id for task in self.me.tasks.list(limit=None)})
+        own_tasks = {
+            id: saved for (org, id), saved in self.work.tasks.items() if org == self.org and self.sees(saved[0])
+        }
+        saved_task = own_tasks.get(self.name)
+        self.expect(saved_task and saved_task[1], lambda: getattr(self.me.tasks.resume(self.name), "state", None))
+        self.expect(set(own_tasks), lambda: {task.task_id for task in self.me.tasks.list(limit=None)})
         if self.number % 3 == 0:
-            self.expect(held is not None, lambda: self.me.tasks.delete(self.name))
-            if held:
+            self.expect(saved_task is not None, lambda: self.me.tasks.delete(self.name))
+            if saved_task:
                 del self.work.tasks[self.org, self.name]
 
     # -- parts
@@ -381,8 +393,8 @@ class Step:
         return self.user is None or not ns.startswith("user:") or ns == f"user:{self.user}"
 
     def thread(self) -> Held | None:
-        held = self.work.threads.get((self.org, self.name))
-        return held if held is not None and self.sees(held.ns) else None
+        thread = self.work.threads.get((self.org, self.name))
+        return thread if thread is not None and self.sees(thread.ns) else None
 
     def ended(self) -> bool:
         """Whether there was a thread of this name that has ended: its rows may be there to be forgotten."""

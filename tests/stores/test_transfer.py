@@ -50,15 +50,15 @@ def _typed(row: Record) -> Record:
     return msgspec.structs.replace(row, **changes)
 
 
-@pytest.mark.parametrize("there", STORES)
-@pytest.mark.parametrize("here", STORES)
+@pytest.mark.parametrize("target_name", STORES)
+@pytest.mark.parametrize("source_name", STORES)
 def test_a_file_goes_through_two_stores_unchanged(
-    here: str, there: str, exported: Path, open_on: OpenOn, org: str, tmp_path: Path
+    source_name: str, target_name: str, exported: Path, open_on: OpenOn, org: str, tmp_path: Path
 ) -> None:
-    source = open_on(here, org=f"{org}-here")
+    source = open_on(source_name, org=f"{org}-here")
     source.import_(exported)
     source.export(tmp_path / "here.jsonl")
-    target = open_on(there, org=f"{org}-there")
+    target = open_on(target_name, org=f"{org}-there")
     target.import_(tmp_path / "here.jsonl")
     target.export(tmp_path / "there.jsonl")
     assert (tmp_path / "here.jsonl").read_bytes() == exported.read_bytes()

@@ -64,10 +64,10 @@ class Counted(MemoryStore):
             self.before_apply()
         if self.fail is not None:
             raise self.fail
-        done = await super().apply(changes, now=now)
+        results = await super().apply(changes, now=now)
         if self.after_apply is not None:
             self.after_apply()
-        return done
+        return results
 
 
 @pytest.fixture(scope="module")
@@ -263,12 +263,12 @@ def test_a_mark_written_after_a_flush_holds_until_the_batch_is_settled(
     def read() -> Any:
         return run_blocking(reader.get(StateEntry, (org, *K), now=NOW)).value
 
-    seen: list[Any] = []
-    durable.before_apply = lambda: seen.append(read())
-    durable.after_apply = lambda: seen.append(read())
+    values: list[Any] = []
+    durable.before_apply = lambda: values.append(read())
+    durable.after_apply = lambda: values.append(read())
     hot_server.flush()
     run(store.apply([Put(entry(org, value="new"))], now=NOW))
-    assert seen == ["old", "new"]
+    assert values == ["old", "new"]
 
 
 def test_of_all_who_find_no_generation_one_starts_the_next(
@@ -284,18 +284,18 @@ def test_of_all_who_find_no_generation_one_starts_the_next(
     async def look_and_be_overtaken(kind: Any, key: Any, *, now: int) -> Any:
         late.hot.get = look  # type: ignore[method-assign]  # once
         row = await look(kind, key, now=now)
-        seen.append(row)
+        values.append(row)
         run_blocking(other._hot.mark(org, [other._hot.marking_put(copy_key, NOW)], NOW))
         return row
 
     other = tiered(durable, hot_server.url, BlockingRuntime())
     run_blocking(other.open())
     copy_key = other._hot.copy_key(org, "state", K)
-    seen: list[Any] = []
+    values: list[Any] = []
     late.hot.get = look_and_be_overtaken  # type: ignore[method-assign]  # see above
     assert run_blocking(late.get(StateEntry, (org, *K), now=NOW)).value == "old"
     _, copies = run_blocking(other._hot.read(org, [copy_key], NOW))
-    assert seen == [None]
+    assert values == [None]
     assert not copies[0].fillable, "the mark is gone"
 
 
@@ -626,14 +626,14 @@ def test_readers_beside_a_writer_never_see_time_go_backwards(
     returned = [0]
 
     def read(store: TieredStore) -> None:
-        seen = 0
+        newest = 0
         while not ended.is_set():
             floor = returned[0]
             row = run_blocking(store.get(StateEntry, (org, *K), now=NOW))
             value = row.value if row is not None else -1
-            if value < max(seen, floor):
-                failures.append((value, seen, floor))
-            seen = max(seen, value)
+            if value < max(newest, floor):
+                failures.append((value, newest, floor))
+            newest = max(newest, value)
 
     readers = [threading.Thread(target=read, args=(store,)) for store in stores[1:]]
     for reader in readers:

@@ -69,11 +69,11 @@ with Memory("m.db") as memory:
 def test_a_folder_is_locked_through_a_file_on_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import memorist.stores.sqlite.folder_lock as module
 
-    held: list[Any] = []
+    lock_calls: list[Any] = []
 
     def locking(handle: int, mode: int, size: int) -> None:
-        held.append((mode, size))
-        if len(held) == 1:
+        lock_calls.append((mode, size))
+        if len(lock_calls) == 1:
             raise OSError("the lock was held for ten seconds")
 
     with monkeypatch.context() as patched:
@@ -83,7 +83,7 @@ def test_a_folder_is_locked_through_a_file_on_windows(tmp_path: Path, monkeypatc
         patched.setattr("tempfile.tempdir", None)
         importlib.reload(module)
         with module.folder_lock(str(tmp_path)):
-            assert held == [(1, 1), (1, 1)]
+            assert lock_calls == [(1, 1), (1, 1)]
         assert [path.suffix for path in tmp_path.iterdir()] == [".lock"]
     importlib.reload(module)
 

@@ -50,9 +50,9 @@ def test_several_tool_results_become_several_messages() -> None:
 def test_an_image_survives_there_and_back() -> None:
     for url in ("https://x/y.png", "data:image/png;base64,AAAA"):
         original = {"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}]}
-        there = as_message(original).anthropic()
-        assert there["content"][0]["type"] == "image"
-        assert as_message(there).openai()[0]["content"] == original["content"]
+        wire = as_message(original).anthropic()
+        assert wire["content"][0]["type"] == "image"
+        assert as_message(wire).openai()[0]["content"] == original["content"]
 
 
 def test_a_speaker_stays_readable_where_there_are_no_names() -> None:

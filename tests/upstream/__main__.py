@@ -64,10 +64,10 @@ def _judged(suite: Suite, report: dict[str, object], output: str, theirs: bool) 
     built = set(report["built"])  # type: ignore[call-overload]
     passed = [name for name, outcome in outcomes.items() if outcome == "passed"]
     failed = [name for name, outcome in outcomes.items() if outcome == "failed"]
-    mine = [name for name in passed if name in built]
+    own_passed = [name for name in passed if name in built]
     print(
         f"{suite.name}: {len(passed)} of {len(passed) + len(failed)} pass; "
-        f"{len(built)} build our class, {len(mine)} of these pass"
+        f"{len(built)} build our class, {len(own_passed)} of these pass"
     )
     if theirs:
         print("\n".join(f"  {name}" for name in failed))
@@ -81,8 +81,8 @@ def _judged(suite: Suite, report: dict[str, object], output: str, theirs: bool) 
         problems.append(output[-6000:])
     if len(built) < suite.built:
         problems.append(f"{suite.name}: {len(built)} tests built our class, {suite.built} did before")
-    if len(mine) < suite.passed:
-        problems.append(f"{suite.name}: {len(mine)} of them passed, {suite.passed} did before")
+    if len(own_passed) < suite.passed:
+        problems.append(f"{suite.name}: {len(own_passed)} of them passed, {suite.passed} did before")
     return problems
 
 

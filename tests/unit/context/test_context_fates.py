@@ -31,15 +31,15 @@ TALK = [
 def test_what_is_kept_is_in_the_request_and_nothing_else_is(policy: object, budget: int) -> None:
     context = compress(TALK, budget=budget, policy=policy)  # type: ignore[arg-type]
     assert [entry.position for entry in context.inputs] == list(range(len(TALK)))
-    sent = context.messages(merge=False)
+    sent_messages = context.messages(merge=False)
     for entry in context.inputs:
-        assert (TALK[entry.position] in sent) == (entry.fate == "kept")
+        assert (TALK[entry.position] in sent_messages) == (entry.fate == "kept")
         if entry.fate == "elided":
-            assert entry.message is not None and entry.message.openai()[0] in sent
+            assert entry.message is not None and entry.message.openai()[0] in sent_messages
             assert entry.reason and RESULT not in str(entry.message)
         if entry.fate in ("dropped", "folded"):
             assert entry.reason and entry.message is None
-    assert context.kept == [index for index, message in enumerate(TALK) if message in sent]
+    assert context.kept == [index for index, message in enumerate(TALK) if message in sent_messages]
     assert all("memorist" not in str(message.metadata) for message in context.view)
 
 

@@ -128,14 +128,14 @@ def test_vector_swap_brings_back_the_old_turn_the_input_is_about() -> None:
 
 def test_vector_swap_takes_a_search_of_the_callers() -> None:
     thread = talk(30)
-    asked: list[tuple[str, int, int]] = []
+    searches: list[tuple[str, int, int]] = []
 
     def search(query: str, old: Any, k: int) -> list[int]:
-        asked.append((query[:7], len(old), k))
+        searches.append((query[:7], len(old), k))
         return [5, 1]
 
     context = compress(thread, budget=8_000, policy=VectorSwap(keep=4, k=2), search=search)
-    assert asked == [("turn 28", 26, 2)]
+    assert searches == [("turn 28", 26, 2)]
     assert turns(context) == [1, 5, 26, 27, 28, 29]
 
 
@@ -206,7 +206,7 @@ def test_a_window_that_moves_in_steps_starts_at_the_roundest_place() -> None:
         talk_units = units(talk(count))
         plan = SlidingWindow(600).plan(talk_units, 8_000, steady)
         assert [unit.position for unit in plan.keep] == list(range(plan.keep[0].position, count))
-        assert {left.unit.position for left in plan.drop} == set(range(plan.keep[0].position))
+        assert {dropped.unit.position for dropped in plan.drop} == set(range(plan.keep[0].position))
         assert sum(unit.tokens for unit in plan.keep) >= 0.3 * 600
         starts.append(plan.keep[0].position)
     assert starts == sorted(starts)

@@ -175,9 +175,9 @@ class Scripted:
 
 
 def run(coroutine: Any) -> Any:
-    with pytest.raises(StopIteration) as done:
+    with pytest.raises(StopIteration) as stop:
         coroutine.send(None)
-    return done.value.value
+    return stop.value.value
 
 
 SOURCE = user_messages(*FACTS, *TALK)
@@ -187,10 +187,10 @@ GOOD = "Mirela lives in Porto. Postgres 16 is used for billing; OPS-1187 is the 
 def test_a_model_is_asked_with_the_previous_summary_and_the_fenced_conversation() -> None:
     model = Scripted(GOOD)
     digest = run(summarize(model, "- User: the <b>old</b> one", SOURCE, 200))
-    (asked,) = model.asked
-    assert asked["system"] == SYSTEM_PROMPT
-    assert asked["max_tokens"] == 200
-    content = asked["messages"][0]["content"]
+    (request,) = model.asked
+    assert request["system"] == SYSTEM_PROMPT
+    assert request["max_tokens"] == 200
+    content = request["messages"][0]["content"]
     assert "<summary_so_far" in content
     assert "the <b>old</b> one" in content
     assert "User: My sister Mirela lives in Porto." in content
@@ -247,10 +247,10 @@ def test_a_model_that_needs_a_loop_is_replaced_where_there_is_none_and_awaited_w
 
 
 def test_a_function_of_one_text_is_a_model_and_so_is_a_coroutine_function() -> None:
-    asked: list[str] = []
+    prompts: list[str] = []
 
     def write(text: str) -> str:
-        asked.append(text)
+        prompts.append(text)
         return GOOD
 
     async def write_async(text: str) -> str:
@@ -265,8 +265,8 @@ def test_a_function_of_one_text_is_a_model_and_so_is_a_coroutine_function() -> N
     thread = [Message(role="user", content=text) for text in (*FACTS, *TALK * 3)]
     for context in (compress(thread, budget=300, policy=Summarize(model=write)), asyncio.run(awaited())):
         assert GOOD in context.messages(merge=False)[0]["content"]
-    assert len(asked) == 2
-    assert all(text.startswith(SYSTEM_PROMPT) or "<conversation>" in text for text in asked)
+    assert len(prompts) == 2
+    assert all(text.startswith(SYSTEM_PROMPT) or "<conversation>" in text for text in prompts)
 
 
 @pytest.mark.parametrize(

@@ -70,9 +70,13 @@ def test_results_of_one_message_have_ids_and_line_numbers_of_their_own() -> None
             thread, "Run all.", {"role": "assistant", "content": uses}, {"role": "user", "content": results}
         )
         blocks = memory.context(None, thread=thread, stash=500).anthropic()["messages"][-1]["content"]
-        shown = [block["content"] for block in blocks]
-        assert 'read_more(id="talk#3.1")' in shown[0] and shown[1] == "ok" and 'read_more(id="talk#3.3")' in shown[2]
-        assert "417: line 417: test_417 FAILED" in shown[2].splitlines()
+        contents = [block["content"] for block in blocks]
+        assert (
+            'read_more(id="talk#3.1")' in contents[0]
+            and contents[1] == "ok"
+            and 'read_more(id="talk#3.3")' in contents[2]
+        )
+        assert "417: line 417: test_417 FAILED" in contents[2].splitlines()
         read = ReadBack(memory, thread)
         assert read.call("read_more", {"id": "talk#3.3", "from": 417, "lines": 1}).splitlines()[1] == (
             "417: line 417: test_417 FAILED"

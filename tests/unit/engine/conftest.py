@@ -130,12 +130,12 @@ def meanwhile(core: Core, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None
     """Lets another process write between the next read of a row and the write that follows it."""
 
     def arrange(kind: type[Any], work: Callable[[], Coroutine[Any, Any, Any]]) -> None:
-        get, left = core.store.get, [work]
+        get, remaining = core.store.get, [work]
 
-        async def interrupted(asked: type[Any], key: Any, *, now: int) -> Any:
-            row = await get(asked, key, now=now)
-            if asked is kind and left:
-                await left.pop()()
+        async def interrupted(record_type: type[Any], key: Any, *, now: int) -> Any:
+            row = await get(record_type, key, now=now)
+            if record_type is kind and remaining:
+                await remaining.pop()()
             return row
 
         monkeypatch.setattr(core.store, "get", interrupted)

@@ -98,7 +98,7 @@ def _check_recalled(context: Context) -> None:
     """What is recalled stands between history and question, and not in the history; a window is never nearly empty."""
     if context.memory_message is not None:
         assert context.view.index(context.memory_message) == len(context.view) - 2
-        held = {message.id for message in context.history if message.thread}
-        assert not held & {item.source for item in context.memory_items}
+        history_ids = {message.id for message in context.history if message.thread}
+        assert not history_ids & {item.source for item in context.memory_items}
     if context.summary_message is None and (context.account.dropped or context.account.unread):
         assert context.account.section_tokens["history"] >= 0.3 * BUDGET.request_tokens

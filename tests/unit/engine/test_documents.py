@@ -195,10 +195,10 @@ async def test_an_unchanged_chunk_is_not_even_written(core: Core, monkeypatch: p
     written: list[Any] = []
     apply = core.store.apply
 
-    async def seen(changes: Any, *, now: int) -> Any:
+    async def recording_apply(changes: Any, *, now: int) -> Any:
         written.extend(change.record for change in changes if isinstance(change, Put))
         return await apply(changes, now=now)
 
-    monkeypatch.setattr(core.store, "apply", seen)
+    monkeypatch.setattr(core.store, "apply", recording_apply)
     await documents.add("global", _section("One", 3) + _section("Two", 4), source="s")
     assert [record.heading for record in written if isinstance(record, Chunk)] == ["Two"]

@@ -117,8 +117,8 @@ def test_a_message_is_pinned_and_let_go() -> None:
         thread = memory.threads.create("user:ada").id
         memory.threads.append(thread, *({"role": "user", "content": f"note {n} " * 20} for n in range(30)))
         assert memory.threads.pin(f"{thread}#1").pinned
-        sent = memory.context("now", thread=thread, budget=400, recall=False)
-        assert sent.history[0].seq == 1
+        context = memory.context("now", thread=thread, budget=400, recall=False)
+        assert context.history[0].seq == 1
         memory.threads.pin(f"{thread}#1", pinned=False)
         assert memory.context("now", thread=thread, budget=400, recall=False).history[0].seq > 1
         with pytest.raises(NotFound):

@@ -60,8 +60,8 @@ async def test_there_is_nothing_to_resume_before_the_first_save(tasks: Tasks) ->
 
 async def test_saving_again_replaces_and_keeps_history(tasks: Tasks) -> None:
     for step in range(1, 6):
-        done = [f"item {i}" for i in range(step)]
-        await tasks.save(Checkpoint(task_id="t", step=step, state={"n": step}, completed_subtasks=tuple(done)))
+        completed = [f"item {i}" for i in range(step)]
+        await tasks.save(Checkpoint(task_id="t", step=step, state={"n": step}, completed_subtasks=tuple(completed)))
     now = await tasks.resume("t")
     assert now is not None and (now.step, now.state, now.version) == (5, {"n": 5}, 5)
     past = await tasks.history("t", 3)
@@ -122,7 +122,7 @@ async def test_deleting_removes_the_steps_too(core: Core, tasks: Tasks) -> None:
 
 
 async def test_a_run_skips_what_is_complete(tasks: Tasks) -> None:
-    seen: list[str] = []
+    handled: list[str] = []
     with pytest.raises(ZeroDivisionError):
         async with tasks.run("t", state={"sum": 0}) as task:
             for item in task.remaining(["a", "b", "c"]):
@@ -134,10 +134,10 @@ async def test_a_run_skips_what_is_complete(tasks: Tasks) -> None:
     async with tasks.run("t") as task:
         assert (task.step, task.state) == (2, {"sum": 2})
         for item in task.remaining(["a", "b", "c"]):
-            seen.append(item)
+            handled.append(item)
             await task.complete(item, state={"sum": 3})
         assert list(task.remaining(["a", "b", "c"])) == []
-    assert seen == ["c"]
+    assert handled == ["c"]
     checkpoint = await tasks.resume("t")
     assert checkpoint is not None and (checkpoint.status, checkpoint.step, checkpoint.state) == ("done", 3, {"sum": 3})
 

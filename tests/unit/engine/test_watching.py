@@ -21,5 +21,5 @@ def test_no_notice_names_a_forgotten_user_and_watchers_hear_of_the_end(tmp_path:
         memory.forget(user="ada")
         assert [notice.namespace for notice in changes.next(timeout=30)] == ["user:ada"]
         assert changes.next(timeout=0) == []
-        left = run_blocking(memory._core.scan(ChangeNotice))
-        assert [(notice.kind, notice.ns) for notice in left] == [("fact", "user:ben")]
+        notices = run_blocking(memory._core.scan(ChangeNotice))
+        assert [(notice.kind, notice.ns) for notice in notices] == [("fact", "user:ben")]

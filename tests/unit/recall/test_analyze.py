@@ -18,10 +18,10 @@ def test_possessives_and_contractions_do_not_make_terms_of_their_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "asked"), [("café", "cafe"), ("Ｆｕｌｌ width", "full"), ("naïve", "naive"), ("ﬁne", "fine")]
+    ("written", "query"), [("café", "cafe"), ("Ｆｕｌｌ width", "full"), ("naïve", "naive"), ("ﬁne", "fine")]
 )
-def test_accents_and_widths_do_not_matter(written: str, asked: str) -> None:
-    assert set(tokens(asked)) <= set(tokens(written))
+def test_accents_and_widths_do_not_matter(written: str, query: str) -> None:
+    assert set(tokens(query)) <= set(tokens(written))
 
 
 def test_scripts_without_spaces_become_pairs_of_characters() -> None:
@@ -66,9 +66,9 @@ def test_other_languages_are_stemmed_as_they_should_be() -> None:
 
 
 def test_a_short_question_is_read_in_both_languages() -> None:
-    asked = query_terms("Wo sind die Häuser")
-    assert tokens("Häuser", "de")[0] in asked
-    assert tokens("Häuser", "en")[0] in asked
+    terms = query_terms("Wo sind die Häuser")
+    assert tokens("Häuser", "de")[0] in terms
+    assert tokens("Häuser", "en")[0] in terms
 
 
 def test_an_endless_word_is_cut() -> None:

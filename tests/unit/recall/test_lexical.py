@@ -65,7 +65,7 @@ steps = st.lists(st.tuples(st.booleans(), st.integers(0, 30), terms, terms), max
 @settings(max_examples=60)
 @given(steps, st.lists(st.sampled_from("abcdef"), min_size=1, max_size=3, unique=True))
 def test_any_history_gives_the_same_as_a_fresh_index(
-    history: list[tuple[bool, int, str, str]], asked: list[str]
+    history: list[tuple[bool, int, str, str]], query_terms: list[str]
 ) -> None:
     lived: LexicalIndex[int] = LexicalIndex()
     now: dict[int, tuple[str, str]] = {}
@@ -79,10 +79,10 @@ def test_any_history_gives_the_same_as_a_fresh_index(
     fresh: LexicalIndex[int] = LexicalIndex()
     for key, (own, context) in now.items():
         fresh.add(key, own, context)
-    for term in asked:
+    for term in query_terms:
         assert lived.frequency([term]).get(term, 0) == fresh.frequency([term]).get(term, 0)
     assert lived.mean_terms == fresh.mean_terms
-    assert dict(lived.search(asked, 100)) == dict(fresh.search(asked, 100))
+    assert dict(lived.search(query_terms, 100)) == dict(fresh.search(query_terms, 100))
 
 
 def test_the_text_index_of_sqlite_gives_the_best_and_not_the_first(tmp_path: Path) -> None:

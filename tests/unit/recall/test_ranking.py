@@ -43,8 +43,8 @@ def pool_of(entries: list[Entry], text: str) -> Pool:
         assistant=sum(is_assistant(e.role or "", e.speaker or "") for e in entries),
         speakers=tuple(name for name in speakers if name), updated_at=to_datetime(NOW),
     )  # fmt: skip
-    held = {t: sum(t in f"{e.terms} {e.context_terms}".split() for e in entries) for t in query.terms}
-    return Pool(query, entries, stats_of([stats]), held)
+    frequencies = {t: sum(t in f"{e.terms} {e.context_terms}".split() for e in entries) for t in query.terms}
+    return Pool(query, entries, stats_of([stats]), frequencies)
 
 
 def ranked(entries: list[Entry], text: str) -> list[Row]:

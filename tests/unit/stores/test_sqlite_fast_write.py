@@ -22,15 +22,15 @@ OPTIONS: dict[str, Any] = {"embedder": None, "counter": "estimate", "worker": Fa
 @pytest.fixture
 def written(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """What came of each statement of the fast way."""
-    seen: list[bool] = []
+    outcomes: list[bool] = []
     write_one = Connections.write_one
 
     def noted(self: Connections, sql: str, values: Any) -> bool:
-        seen.append(write_one(self, sql, values))
-        return seen[-1]
+        outcomes.append(write_one(self, sql, values))
+        return outcomes[-1]
 
     monkeypatch.setattr(Connections, "write_one", noted)
-    return seen
+    return outcomes
 
 
 @pytest.fixture
