@@ -17,7 +17,7 @@ from memorist_analyze.tokens import Tokens, tokens
 from memorist_analyze.world import World
 
 MAX_POSSIBLE = 60
-MIN_LISTED = 8  # candidates to look at, however improbable, so that a judge has something to read
+MIN_LISTED = 8  # even improbable candidates are listed up to this number, so that a judge has something to read
 
 
 @dataclass(slots=True)

@@ -15,8 +15,8 @@ from memorist_analyze.slices import Slice, main_slice
 from memorist_analyze.slots import ORDER
 from memorist_analyze.world import World
 
-# Slots that are reported only when a function that returns messages fills them, or a concatenation shows them: a mere
-# mention of their words is common and proves nothing.
+# Slots that are reported only when a function that returns messages fills them, or a concatenation shows them: their
+# words alone are common and prove nothing.
 _RARE_SLOTS = ("examples", "context_files", "reminder", "retrieved_memory")
 
 

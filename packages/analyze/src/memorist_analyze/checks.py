@@ -12,7 +12,7 @@ _CUTTING = ("fifo_message_count", "token_window", "importance_scoring")
 
 
 HOLDS, FAILS, CANNOT_TELL = "holds", "fails", "cannot tell"
-# Mechanisms that keep the number of messages or tokens of the history below a bound.
+# Mechanisms that limit the number of messages or tokens in the history.
 _BOUNDING = ("fifo_message_count", "token_window", "summarization", "vector_swap", "provider_managed")
 
 

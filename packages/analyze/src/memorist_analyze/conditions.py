@@ -179,7 +179,7 @@ def splits(case: Case) -> bool:
 def for_summary(case: Case) -> bool:
     """The function, or the list it collects, only prepares the input of a summary."""
     if "rejoined" in case.effect.marks:
-        return False  # with its first message the list is a conversation again
+        return False  # joined with its first message, the list is a conversation again
     callers = [f.name for _, f in case.world.callers.get(case.function.key, [])]
     named = [bool(set(words.words(name)) & _SUMMING) for name in (case.function.name, *callers)]
     return "for_summary" in case.effect.marks or named[0] or (bool(callers) and all(named[1:]))

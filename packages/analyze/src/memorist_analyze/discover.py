@@ -22,7 +22,7 @@ MAX_FILE_BYTES = 1_500_000
 MAX_FILES = 60_000
 MAX_TOTAL_BYTES = 600_000_000
 
-# Beside these, hidden folders are never read: they belong to tools.
+# Hidden folders are skipped too: they belong to tools.
 _SKIPPED_FOLDERS = {
     "node_modules",
     "__pycache__",
@@ -55,14 +55,14 @@ _ASIDE_NAME = re.compile(
     r"|(\.d\.[cm]?ts$)|(\.min\.js$)|(\.config\.[cm]?[jt]s$)|(^setup\.py$)|(_pb2(_grpc)?\.py$)"
 )
 
-# A folder with more packages than this is taken for a folder of adapters (see `_unneeded_adapters`).
+# A folder with more packages than this is considered a folder of adapters (see `_unneeded_adapters`).
 _CROWD_PACKAGES = 12
 # A checkout with more packages than this is a catalogue of integrations: what one of them stores to is no offer of the
 # framework.
 _CATALOGUE_MANIFESTS = 400
-_CORE_USERS = 5  # what so many packages of a catalogue need belongs to its core
-_ADAPTER_SHARE = 0.05  # an adapter is a small part of the checkout; what is larger is a product of its own
-_FEW_FILES = 100  # below this number a share of the checkout says nothing
+_CORE_USERS = 5  # a package that this many others need is part of the core
+_ADAPTER_SHARE = 0.05  # a larger part of the checkout is a product, not an adapter
+_FEW_FILES = 100  # in smaller checkouts, shares are meaningless
 _IMPORT = re.compile(
     rb"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import|import[ \t]+([.\w]+))"
     rb"|(?:from|import|require)[ \t]*\(?[ \t]*[\"'](\.[^\"'\n]+)[\"']",
@@ -144,7 +144,7 @@ def _walk(
         for entry in sorted(os.scandir(root / folder), key=lambda e: e.name):
             path = f"{folder}/{entry.name}" if folder else entry.name
             if entry.is_symlink():
-                continue  # a target inside the tree is found by itself; one outside must not be read
+                continue  # targets inside the tree are found anyway; targets outside must not be read
             if entry.is_dir():
                 if (
                     entry.name not in _SKIPPED_FOLDERS

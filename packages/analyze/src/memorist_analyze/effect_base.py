@@ -127,7 +127,7 @@ class EffectBase:
     def marker(self, value: Node) -> str:
         """Return `marker` for a notice ("[truncated]"), `shortened` for a truncating call, or an empty string."""
         for item in walk(value):
-            state = item.text.isidentifier() and item.text.islower()  # one bare word is the name of a state
+            state = item.text.isidentifier() and item.text.islower()  # a single lower-case word is the name of a state
             is_text = item.kind in ("str", "fstr") and len(item.text) < 400 and not state
             if is_text and words.MARKER.search(item.text):
                 return "marker"

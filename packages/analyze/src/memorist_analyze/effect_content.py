@@ -92,9 +92,9 @@ class ContentEffects(EffectBase):
         if not bounds or any(self._is_found(b) for b in bounds) or self._drops_prefix(low, high):
             return False
         if high.kind == "un" and high.text == "-":
-            return False  # `text[:-2]` takes off an ending, however long the text is
+            return False  # `text[:-2]` removes an ending, whatever the length
         if low.kind != "none" and low.text != "0" and high.kind != "none":
-            return False  # `text[at : at + size]` is one of several pieces, which together are the whole text
+            return False  # `text[at : at + size]` is one of several pieces that add up to the whole text
         return all(b.kind not in ("num", "str") or (b.text.isdigit() and int(b.text) >= 40) for b in bounds)
 
     def _is_found(self, bound: Node) -> bool:
@@ -470,7 +470,7 @@ class ContentEffects(EffectBase):
             name = last_name(node.kids[0]).lower()
             owner = set(words.words(dotted(node.kids[0]).rpartition(".")[0]))
             if name == "add" and (around := self.scope.parent(node)) is not None and around.kind == "block":
-                continue  # a set grows; a store that takes a text gives back where it is
+                continue  # adds to a set; a store would return the location of the text
             own = words.words(last_name(node.kids[0]))
             is_write = (
                 (bool(set(own[:1]) & _WRITING_VERBS) and bool(set(own[1:]) & _WRITTEN))

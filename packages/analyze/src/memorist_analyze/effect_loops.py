@@ -44,12 +44,12 @@ class LoopEffects(EffectBase):
         if item.kind == "call" and item.kids[0].kind == "attr":
             method_words = set(words.words(item.kids[0].text))
             if method_words & {"clear", "remove", "drop", "delete", "pop", "evict"} and method_words & words.STRONG:
-                return Node("attr", item.line, "messages", item.kids[0].kids)  # what the method is named for
+                return Node("attr", item.line, "messages", item.kids[0].kids)  # the method is named for the list
             removed = [
                 k for k in item.kids[1:] if k.kind == "name" and method_words & {"remove", "delete", "evict", "drop"}
             ]
             if removed and words.words(removed[0].text)[:1] in (("message",), ("msg",), ("oldest",), ("turn",)):
-                return Node("name", item.line, "messages")  # the store's own method takes one message out
+                return Node("name", item.line, "messages")  # a method of the store removes one message
             name = item.kids[0].text.lower()
             if name in ("pop", "popleft", "splice", "remove", "delete", "removemessage"):
                 owner = item.kids[0].kids[0]

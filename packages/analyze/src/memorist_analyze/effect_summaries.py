@@ -55,7 +55,7 @@ class SummaryEffects(EffectBase):
         if target.kind != "attr" or not words.SUMMARY.search(target.text) or makes_object:
             return
         if node.text != "=" or (value.kind == "bin" and any(dotted(k) == dotted(target) for k in _pieces(value))):
-            return  # a text that grows by pieces of a stream
+            return  # a text that grows while it is streamed
         fed = any(self.scope.likeness(k) > 1 for k in walk(value) if k.kind in ("name", "attr"))
         value_origins = self.origins.of(value, grown=False)
         is_summary = MODEL in value_origins or self._tells_summary(value, self.summary_names)

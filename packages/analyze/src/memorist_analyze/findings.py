@@ -27,7 +27,7 @@ BEATS: dict[str, tuple[str, ...]] = {
 _HELPER_REACH = 3
 _ELIDING = ("content_elision", "offload")
 _ASYNC = re.compile(r"^(_*)(async_|a(?=[a-z_]{3}))|_?async$|Async$")
-assert lineage_conditions  # imported for the conditions it registers
+assert lineage_conditions  # imported because it registers conditions
 Hit = tuple[Rule, Function, Effect]
 
 
@@ -217,7 +217,7 @@ def _without_twins(findings: list[Finding]) -> list[Finding]:
     return unique
 
 
-# Rules that match only a part of a mechanism; dropped when another rule found the same strategy in the file.
+# Rules that match only part of a mechanism. They are dropped if another rule found the same strategy in the file.
 _PARTIAL_RULES = frozenset(("summary.kept-aside",))
 # Rules that describe a whole class, so that one finding per class is enough.
 _CLASS_RULES = frozenset(("vector.indexed",))

@@ -22,7 +22,7 @@ _KEEPING = bag(
 _READING = bag("len any all sum enumerate range min max isinstance bool print hash id str repr iter next zip")
 _ADDING = bag("append extend insert unshift add push update set put")
 _SAYING = bag("content contents text message messages parts string str dict dump format render copy json body")
-# Keys of records that hold something said or done.
+# Keys of records that contain text or actions.
 _TEXT_WORDS = bag(
     "role content contents text message messages parts part input inputs output outputs prompt response question "
     "answer query reply user assistant human ai data value body observation result action event summary thought "
@@ -60,7 +60,7 @@ class Scope:
         self.uses: dict[str, list[Node]] = {}
         self.listed = self._listed()
         self.measurements = self._measurements()
-        self.texts = {  # names that hold a text which grows: `buffer = ""`, `buffer += f"{line}"`
+        self.texts = {  # names of texts that grow: `buffer = ""`, `buffer += f"{line}"`
             dotted(n.kids[0]) for n in self.nodes
             if n.kind == "assign" and n.kids[0].kind in ("name", "attr") and n.kids[1].kind in ("str", "fstr")
         }  # fmt: skip
@@ -354,7 +354,7 @@ class Scope:
         if words.is_model_call(dotted(callee)):
             return "model"
         if callee.kind == "name" and name in self.params:
-            return None  # the next in a chain is given the list, and its answer goes on: `return await proceed(newest)`
+            return None  # passed to the next handler of a chain, whose result is used: `return await proceed(newest)`
         if low in _READING:
             return "read"
         if (

@@ -9,7 +9,7 @@ from memorist_analyze import words
 from memorist_analyze.flow import Scope
 from memorist_analyze.syntax import Node, last_name, walk
 
-_LEAVING = ("return", "jump")  # what is too large for an exception is refused, not shortened
+_LEAVING = ("return", "jump")  # not `raise`: a text that raises an error is refused, not shortened
 
 
 def classify(test: Node, scope: Scope) -> list[str]:

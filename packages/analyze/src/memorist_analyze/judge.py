@@ -84,7 +84,7 @@ class Request:
 
     @property
     def digest(self) -> str:
-        """This is the cache key of the answer."""
+        """The cache key of the answer."""
         return hashlib.sha256(f"{VERSION}|{self.prompt}".encode()).hexdigest()[:24]
 
 
@@ -210,7 +210,7 @@ def _answer(question: Request, ask: Ask, name: str, cache: JsonCache) -> Any:
         except ModelError as error:
             if not error.retryable:
                 raise
-            return None  # no verdict this time; the next run asks again
+            return None  # no verdict this time; the next run retries
         cache.put("verdicts", key, data)
     return data
 

@@ -108,7 +108,7 @@ def _assignment(raw: Raw) -> Node:
 
 
 def _block(raw: Raw) -> Node:
-    # A bare string statement is a docstring; prose must not count as evidence about the code.
+    # A bare string statement is a docstring, and prose is no evidence about the code.
     kids = [lower(c) for c in raw.named_children if c.type not in _PYTHON.skipped and not _is_docstring(c)]
     return Node("block", line_of(raw), "", kids)
 

@@ -34,7 +34,7 @@ def _row(analysis: Analysis) -> dict[str, list[str]]:
     }
 
 
-# Column heads of the small table: two letters each, so that it fits a screen.
+# The column headings of the small table have two letters, so that it fits on a screen.
 _STRATEGIES = {
     "fifo_message_count": "FI", "token_window": "TW", "summarization": "SU", "vector_swap": "VS",
     "importance_scoring": "IM", "content_elision": "EL", "offload": "OF", "dedup": "DD", "reset": "RS",

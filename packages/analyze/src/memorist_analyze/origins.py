@@ -71,7 +71,7 @@ class Origins:
             self._hold(name, origins, origins_by_name)
             root = name.partition(".")[0]
             if root != name and root not in ("self", "this", "cls"):
-                # A local object holds what is put into its fields.
+                # A local object contains everything assigned to its fields.
                 self._hold(root, origins, self.grown)
 
     def _hold(self, name: str, origins: frozenset[str], origins_by_name: dict[str, frozenset[str]]) -> None:

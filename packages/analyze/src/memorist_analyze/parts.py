@@ -31,15 +31,15 @@ _MESSAGE = (
 
 
 class Sequences:
-    """Holds the parts of one function's lists, by destination. `sent` contains lists sent to a model, by the line of
-    the call, and `given` contains returned lists. `filled` contains lists assigned to fields of the object, by field,
-    and `handed` contains arguments of other calls, by line and then by name or position.
+    """Holds the parts of one function's lists, by destination. `sent_parts` contains lists sent to a model, by the
+    line of the call, and `returned_parts` contains returned lists. `filled` contains lists assigned to fields of the
+    object, by field, and `handed` contains arguments of other calls, by line and then by name or position.
     """
 
     def __init__(self, scope: Scope, model_lines: set[int]) -> None:
         self._scope = scope
         self._held: dict[str, Parts] = {}
-        self._empty: set[str] = set()  # lists that start empty, whose name must not be taken for their content
+        self._empty: set[str] = set()  # lists that start empty: their name does not say what they contain
         self._loops: dict[str, tuple[int, int]] = {}
         self.sent_parts: dict[int, Parts] = {}
         self.returned_parts: Parts = ()

@@ -42,12 +42,12 @@ class Call:
 
     @property
     def name(self) -> str:
-        """This is the called function's own name."""
+        """The called function's own name."""
         return self.callee.rpartition(".")[2]
 
     @property
     def owner(self) -> str:
-        """This is the receiver, which is the dotted callee without the function's own name."""
+        """The receiver: the dotted callee without the function's own name."""
         return self.callee.rpartition(".")[0]
 
 
@@ -108,7 +108,7 @@ class Function:
 
     @property
     def key(self) -> str:
-        """This is the function's identifier, which is unique within one checkout."""
+        """The function's identifier, unique within one checkout."""
         return f"{self.path}:{self.symbol}:{self.line}"
 
 

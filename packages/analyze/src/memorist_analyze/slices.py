@@ -14,7 +14,7 @@ from memorist_analyze.world import World
 
 _MAX_DEPTH = 7
 _MAX_CALLERS = 6
-# Slots that a function named after them returns, whatever its arguments are: `build_system_prompt(messages)`.
+# Slots that a function returns if it is named after them, whatever its arguments: `build_system_prompt(messages)`.
 _NAMED_SLOTS = ("system_prompt", "summary", "examples", "reminder")
 # The smallest number of slots a slice needs before its order is reported.
 MIN_SLOTS = 3

@@ -78,7 +78,7 @@ _NAMES = (
     (_REMINDER, "reminder"), (_EXAMPLES, "examples"), (_FILES, "context_files"), (_MAPPED, "retrieved_memory"),
     (_SUMMARY, "summary"), (_RESULT, "scratchpad"), (_INPUT, "current_input"),
 )  # fmt: skip
-# Words of names that are no slot: settings, counts, callbacks.
+# Words of names that are not slots: settings, counts, callbacks.
 _VAGUE_WORDS = bag(
     "id ids count tokens limit max min size model client config settings callback type index name names manager choice "
     "parallel"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from memorist_analyze.world import World
 
 _MAX_CALL_DEPTH = 4
-_HELPER_CALL_DEPTH = 1  # a text that was cut deep below is one piece of many by the time it comes back
+_HELPER_CALL_DEPTH = 1  # deeper down, the shortened text is only one piece of the result
 _MEASURE_TYPES = ("bool", "boolean", "int", "number", "float", "None", "void")
 _SIZE_GUARDS = frozenset(("token_count", "char_count"))
 
@@ -173,7 +173,7 @@ class Summaries:
                 ends = [self.fate(target, f, depth + 1) for f in target.fates.values()]
                 for end in ends:
                     if end == "returned" and f"call:{call.callee}" not in function.returned:
-                        continue  # the helper gives it back, and here it is only looked at
+                        continue  # the helper returns it, and the caller only reads it
                     if end.partition(":")[0] in ("stored", "returned", "model", "replaced"):
                         return "stored" if end == "stored" else end
         return best

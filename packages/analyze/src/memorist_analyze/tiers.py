@@ -13,7 +13,7 @@ from memorist_analyze.records import Class, Evidence, File
 from memorist_analyze.words import bag
 from memorist_analyze.world import World
 
-# When a file imports a key and one of its values, only the key counts: the value is merely its driver.
+# If a file imports a key and one of its values, only the key counts, because the value is just its driver.
 _DRIVERS = {
     "pgvector": ("postgres", "sqlalchemy"), "sqlite_diskcache": ("sqlite",), "tidb": ("sqlalchemy", "mysql"),
     "oceanbase": ("sqlalchemy", "mysql"),

@@ -53,7 +53,7 @@ def _counting(world: World) -> dict[str, list[Place]]:
             if (file.path, item.symbol) not in unused:
                 location = Place(file.path, item.line, item.symbol, "count", f"{item.value}: {item.why}")
                 counters.setdefault(item.value, []).append(location)
-    # Loading a tokenizer to run a model is not counting: the same file must also count tokens.
+    # Code may load a tokenizer just to run a model, so the same file must also count tokens.
     if "tokenizer_model" in counters:
         counters["tokenizer_model"] = [p for p in counters["tokenizer_model"] if _is_counter(world, p)]
         if not counters["tokenizer_model"]:

@@ -27,7 +27,7 @@ def words(identifier: str) -> tuple[str, ...]:
     return tuple(w.lower() for w in _SPLIT.findall(identifier))
 
 
-# A name ending in a strong word is a list of messages; one ending in a weak word only if its file or type agrees.
+# A name that ends in a strong word is a list of messages. For a weak word, the file or the type must agree.
 STRONG = bag("messages msgs history conversation transcript dialog dialogue turns convo")
 WEAK = bag(
     "events records items steps entries view views context contexts observations memory memories contents blocks facts "
@@ -39,7 +39,7 @@ _SPOILERS = bag(
     "navigation browser file files warning warnings status toast validation debug token tokens count length size id "
     "ids index idx path paths name names type types role roles schema schemas key keys template templates"
 )
-# Words before `history` that leave it one of messages; of anything else it is a history of that thing.
+# Words that may precede `history`; any other word makes it the history of something else.
 _MESSAGE_HISTORY_WORDS = bag(
     "chat message messages msg conversation dialog dialogue session thread agent user assistant llm model api ai full "
     "whole all old new recent past previous current prior trimmed filtered kept raw compressed compacted condensed "
@@ -88,7 +88,7 @@ def name_likeness(name: str) -> int:
     parts = words(name)
     for at, word in enumerate(parts):
         if word in _LINKS and at:
-            parts = parts[:at]  # in `messages_to_flush` and `historyWithTokens` the words before the link decide
+            parts = parts[:at]  # `messages_to_flush`, `historyWithTokens`: the words before the link decide
             break
     if not parts or set(parts[:-1]) & _SPOILERS - {"input", "token", "tokens"}:
         return 0
@@ -222,7 +222,7 @@ def is_model_call(callee: str) -> bool:
         asks = last in ("completions", "responses", "messages", "chat") or (
             name != "parse" and last in ("llm", "client") and "model" in owner
         )
-        # Only streaming says enough beside a model or an agent: others create and send as well.
+        # Only `stream` is specific enough for a model or an agent: other objects have `create` and `send` too.
         if asks or name != "stream" or last in _CLIENT_RECEIVERS:
             return asks
     if not owner:

@@ -19,9 +19,8 @@ _GENERIC = bag(
     "forward emit on register from_dict to_dict from_defaults __init__ constructor tostring stringify warn error"
 )
 MODEL_REACH = 3
-_MAX_CLASSES_PER_METHOD = (
-    6  # a method that more classes have is called only where the receiver or the package says which
-)
+# If more classes have a method, a call resolves only if its receiver or package identifies the class.
+_MAX_CLASSES_PER_METHOD = 6
 _IDENTIFIER = re.compile(r"\w+")
 _ALIAS = re.compile(r"(\w+)\s+as\s+(\w+)")
 
