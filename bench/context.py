@@ -308,7 +308,7 @@ def cache(turns: int = 500) -> None:
 # Facts
 
 
-def planted(number: int) -> str:
+def planted_fact(number: int) -> str:
     name, code = NAMES[number % len(NAMES)], 1_000 + number * 37
     return (
         f"My colleague {name}{code} owns the ledger since {1980 + number}.",
@@ -336,7 +336,7 @@ def survival(rounds: int = 6, per_round: int = 10, max_tokens: int = 1_500) -> t
             for index in range(80)
         ]
         for index in range(per_round):
-            fact = planted(number * per_round + index)
+            fact = planted_fact(number * per_round + index)
             facts.append(fact)
             messages[index * 8] = Message(role="user", content=f"{rng.choice(TALK)} {fact} {rng.choice(TALK)}")
         summary = extract(messages, summary, max_tokens, COUNTER, pinned=pinned if number == 0 else ())

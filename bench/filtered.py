@@ -27,7 +27,7 @@ def fruit(number: int) -> str:
     return "apple pear plum quince fig".split()[number % 5] + "abcdefgh"[number // 5 % 8]
 
 
-def filled(memory: Memory, messages: int) -> None:
+def fill(memory: Memory, messages: int) -> None:
     """Write and index messages, tagged by their number."""
     for start in range(0, messages, BATCH_MESSAGES):
         thread = memory.threads.create("user:ada").id
@@ -42,7 +42,7 @@ def filled(memory: Memory, messages: int) -> None:
         memory.recall("nothing", namespaces="user:ada", top_k=1)  # which indexes them
 
 
-def counted() -> list[int]:
+def count_entries() -> list[int]:
     """From now on, how many entries each search reads."""
     counts: list[int] = []
     records_of = search.records_of
@@ -66,8 +66,8 @@ def main() -> None:
     server = start_postgres(fsync=False)
     try:
         with Memory(server.url, worker=False, extract=None, embedder=WordHashes(dimensions=256)) as memory:
-            filled(memory, options.messages)
-            read = counted()
+            fill(memory, options.messages)
+            read = count_entries()
             took: dict[int, list[float]] = {share: [] for share in SHARES}
             hits: dict[int, int] = {}
             rows: dict[int, int] = {}

@@ -66,7 +66,7 @@ def made_secrets(dice: random.Random) -> Iterator[tuple[str, str, str]]:
         "url-password": (lambda: some(12), "connect to postgresql://ada:{}@db.example/app"),
         "password": (lambda: f"{some(9)}7!x", "my password is {}"),
         "one-time-code": (lambda: some(6, string.digits), "the verification code is {}"),
-        "card-number": (lambda: _checked("4", 14, dice, is_card_number), "pay with {}"),
+        "card-number": (lambda: _digits_that_pass("4", 14, dice, is_card_number), "pay with {}"),
         "iban": (lambda: _iban(dice), "send the rent to {}"),
     }
     for kind, (make, sentence) in makers.items():
@@ -75,7 +75,7 @@ def made_secrets(dice: random.Random) -> Iterator[tuple[str, str, str]]:
             yield kind, secret, sentence.format(secret)
 
 
-def _checked(first: str, size: int, dice: random.Random, check: Any) -> str:
+def _digits_that_pass(first: str, size: int, dice: random.Random, check: Any) -> str:
     digits = first + "".join(dice.choices(string.digits, k=size))
     return next(digits + last for last in string.digits if check(digits + last))
 

@@ -30,15 +30,15 @@ def texts(count: int, size: int = 300, seed: int = 7) -> list[str]:
     return [f"{n} {' '.join(dice.choices(WORDS, k=90))}"[:size] for n in range(count)]
 
 
-def prepared(path: str, durability: str) -> Memory:
+def prepare(path: str, durability: str) -> Memory:
     memory = Memory(path, durability=durability, worker=False)
     memory.threads.create("global", id=THREAD)
     return memory
 
 
 def appends(folder: str, durability: str, count: int) -> tuple[list[Figure], Memory, BareSqlite]:
-    ours = prepared(os.path.join(folder, f"ours-{durability}.db"), durability)
-    prepared(os.path.join(folder, f"floor-{durability}.db"), durability).close()
+    ours = prepare(os.path.join(folder, f"ours-{durability}.db"), durability)
+    prepare(os.path.join(folder, f"floor-{durability}.db"), durability).close()
     floor = BareSqlite(os.path.join(folder, f"floor-{durability}.db"), durability)
     # Of its own for each level: tokens of a text counted before would be remembered.
     contents = texts(count, seed=8 if durability == "full" else 9)
@@ -81,7 +81,7 @@ def hop(folder: str) -> list[Figure]:
             return sorted(times)[1000] * 1e6, sorted(hops)[1000] * 1e6
 
     took, one_hop = asyncio.run(run())
-    with prepared(os.path.join(folder, "nohop.db"), "normal") as memory:
+    with prepare(os.path.join(folder, "nohop.db"), "normal") as memory:
         contents = texts(2000)
         plain = median_of(lambda i: memory.threads.append(THREAD, {"role": "user", "content": contents[i]}), 2000)
     return [
@@ -98,10 +98,10 @@ def hop(folder: str) -> list[Figure]:
 def growth(folder: str, most: int) -> list[Figure]:
     """The same operations in a file of `most` messages and in one of a thousand, in turns; then the disk they take."""
     path = os.path.join(folder, "growth.db")
-    large, small = prepared(path, "normal"), prepared(os.path.join(folder, "small.db"), "normal")
+    large, small = prepare(path, "normal"), prepare(os.path.join(folder, "small.db"), "normal")
     contents = texts(5000)
-    payload = filled(large, contents, most)
-    filled(small, contents, 1000)
+    payload = fill(large, contents, most)
+    fill(small, contents, 1000)
     figures: list[Figure] = []
     for name, operation in (
         ("append", lambda memory, i: memory.threads.append(THREAD, {"role": "user", "content": contents[i % 5000]})),
@@ -122,7 +122,7 @@ def growth(folder: str, most: int) -> list[Figure]:
     return figures
 
 
-def filled(memory: Memory, contents: list[str], count: int) -> int:
+def fill(memory: Memory, contents: list[str], count: int) -> int:
     """Append so many messages; the characters of their text."""
     for start in range(0, count, 1000):
         batch = [{"role": "user", "content": contents[(start + n) % 5000]} for n in range(1000)]

@@ -39,7 +39,7 @@ CONTEXT_DRAWN = """hash => new Promise(done => {
 })"""
 
 
-def compressed() -> int:
+def compressed_bytes() -> int:
     """Bytes of everything the page loads, each file compressed by itself."""
     files = [path for path in FOLDER.rglob("*") if path.suffix in (".js", ".css", ".html", ".svg")]
     return sum(len(gzip.compress(path.read_bytes(), 9)) for path in files)
@@ -55,7 +55,7 @@ def long_thread(path: Path) -> str:
     return thread
 
 
-def measured(window: Window, thread: str) -> tuple[list[float], list[float]]:
+def measure(window: Window, thread: str) -> tuple[list[float], list[float]]:
     """Milliseconds until the first row, and from the answer to the drawn context, a few times each."""
     rows, drawn = [], []
     for n in range(7):
@@ -68,7 +68,7 @@ def measured(window: Window, thread: str) -> tuple[list[float], list[float]]:
 
 
 def main() -> None:
-    print(f"page, compressed: {compressed() / 1000:.1f} KB")
+    print(f"page, compressed: {compressed_bytes() / 1000:.1f} KB")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "long.db"
         thread = long_thread(path)
@@ -77,7 +77,7 @@ def main() -> None:
         try:
             window = browser.run(browser.window, site)
             browser.run(window.enter)
-            rows, drawn = browser.run(measured, window, thread)
+            rows, drawn = browser.run(measure, window, thread)
             for name, figures in (("first row of 100,000 messages", rows), ("context drawn after the answer", drawn)):
                 print(
                     f"{name}: median {statistics.median(figures):.0f} ms, worst {max(figures):.0f} ms of {len(figures)}"

@@ -99,7 +99,7 @@ class Forgotten(NamedTuple):
     stated: int
 
 
-def forgotten(path: Path, conversations: int) -> Forgotten:
+def count_forgotten(path: Path, conversations: int) -> Forgotten:
     """Count the requests to forget, and what is left of the preferences they name."""
     judged = labels()
     raw = {talk["id"]: talk for talk in json.loads(path.read_text("utf-8"))["conversations"]}
@@ -118,7 +118,7 @@ def forgotten(path: Path, conversations: int) -> Forgotten:
                     continue
                 requests += 1
                 stored += any(store.turn_of.get(source) in item["said_in"] for source in sources)
-                own = spoken(talk, before["gold"])
+                own = spoken_turns(talk, before["gold"])
                 hits = store.memory.recall(item["previous"], top_k=20)
                 recalled += any(
                     store.turn_of.get(hit.id) in own and hit.superseded_by is None
@@ -134,7 +134,7 @@ def forgotten(path: Path, conversations: int) -> Forgotten:
     return Forgotten(requests, stored, recalled, sent, stated)
 
 
-def spoken(talk: Conversation, ids: list[str]) -> set[str]:
+def spoken_turns(talk: Conversation, ids: list[str]) -> set[str]:
     """Those of some turns that the user said."""
     return {turn.id for turn in talk.turns if turn.id in ids and turn.speaker == "user"}
 
@@ -155,7 +155,7 @@ def main() -> None:
         count, marks = marks_in_contexts(options.data / name, CONTEXTS // 2)
         print(f"{name}: {len(marks)} marks in {count} contexts; read them:")
         print("\n".join(f"  {mark}" for mark in dict.fromkeys(marks)))
-    remains = forgotten(options.data / "personamem2.json", options.conversations)
+    remains = count_forgotten(options.data / "personamem2.json", options.conversations)
     total = remains.requests
     print(
         f"requests to forget: {total}; stored from them {remains.stored} (0 asked); no longer recalled unmarked "

@@ -142,10 +142,10 @@ def _idle(memory: Memory, name: str, over: str) -> Figure:
 def broken_models(folder: Path, options: Any) -> list[Figure]:
     """Conversations over a model that fails in so many ways."""
     with slow_server() as server:
-        return [_broken(folder, way, options.cases, server) for way in models.WAYS]
+        return [_measure_broken_model(folder, way, options.cases, server) for way in models.WAYS]
 
 
-def _broken(folder: Path, way: str, cases: int, server: SlowServer) -> Figure:
+def _measure_broken_model(folder: Path, way: str, cases: int, server: SlowServer) -> Figure:
     violations = 0
     for number in range(cases):
         clock = FakeClock()

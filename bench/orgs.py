@@ -128,23 +128,23 @@ def around(store: Any, url: str, now: int) -> None:
     """What is done beside the worker's search, in and for one org."""
     from memorist import Memory
 
-    timed("purge, the first since a day (its part of the sweep)", lambda: run_blocking(store.purge(now=now)))
-    timed("purge, the next one", lambda: run_blocking(store.purge(now=now)))
+    measure_seconds("purge, the first since a day (its part of the sweep)", lambda: run_blocking(store.purge(now=now)))
+    measure_seconds("purge, the next one", lambda: run_blocking(store.purge(now=now)))
     began = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         memory = Memory(url, org="busy0", worker=False, embedder=None)
         memory.facts.set("user:ada", "city", "Rome")
     print(f"  opening a handle and a first write {(time.perf_counter() - began) * 1e3:.1f} ms")
-    timed("facts.list", lambda: memory.facts.list("user:ada"))
-    timed("namespaces", lambda: memory.namespaces())
-    timed("stats", lambda: memory.stats())
-    timed("doctor", lambda: memory.doctor())
-    timed("process gc", lambda: memory.process("gc"))
+    measure_seconds("facts.list", lambda: memory.facts.list("user:ada"))
+    measure_seconds("namespaces", lambda: memory.namespaces())
+    measure_seconds("stats", lambda: memory.stats())
+    measure_seconds("doctor", lambda: memory.doctor())
+    measure_seconds("process gc", lambda: memory.process("gc"))
     memory.close()
 
 
-def timed(name: str, call: Any) -> None:
+def measure_seconds(name: str, call: Any) -> None:
     began = time.perf_counter()
     call()
     print(f"  {name} {(time.perf_counter() - began) * 1e3:.1f} ms", flush=True)

@@ -56,7 +56,7 @@ def fill(url: str, rows: int, orgs: int) -> None:
         connection.execute("VACUUM ANALYZE memorist.messages")
 
 
-def prepared(url: str, rows: int, parts: int | None, orgs: int) -> Any:
+def prepare(url: str, rows: int, parts: int | None, orgs: int) -> Any:
     """A memory over a database with so many messages."""
     from memorist import Memory
 
@@ -133,8 +133,8 @@ def main() -> None:
         for name in ("few", "many"):
             connection.execute(f"CREATE DATABASE {name}")  # type: ignore[arg-type]  # pyright: ignore
     try:
-        few = prepared(server.url_for(database="few"), SMALL_ROWS, None, ORGS // 100)
-        many = prepared(server.url_for(database="many"), options.rows, options.parts, ORGS)
+        few = prepare(server.url_for(database="few"), SMALL_ROWS, None, ORGS // 100)
+        many = prepare(server.url_for(database="many"), options.rows, options.parts, ORGS)
         with psycopg.connect(server.url_for(database="many"), autocommit=True) as connection:
             row = connection.execute("SELECT pg_size_pretty(pg_database_size(current_database()))").fetchone()
         size = row[0] if row else "?"

@@ -32,7 +32,7 @@ DATA = b"\x93" + bytes(range(256)) * 12
 PUTS = 2000
 
 
-def opened(url: Any) -> Memory:
+def open_memory(url: Any) -> Memory:
     """A memory that does nothing in the background."""
     return Memory(url, embedder=None, counter="estimate", extract=None, worker=False)
 
@@ -158,11 +158,11 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.folder) as temporary:
         folder = Path(temporary)
-        full, empty = opened(folder / "full.db"), opened(folder / "empty.db")
+        full, empty = open_memory(folder / "full.db"), open_memory(folder / "empty.db")
         figures = [puts(full, bare_sqlite(folder / "bare.db"), "SQLite")]
         for url, bare, name in ((options.postgres, bare_postgres, "Postgres"), (options.redis, bare_redis, "Redis")):
             if url:
-                with opened(url) as served:
+                with open_memory(url) as served:
                     figures.append(puts(served, bare(url), name))
         fill(full, NS, options.count)
         figures += [newest(full, options.count, "SQLite"), *beside(full, empty, options.count, "SQLite")]

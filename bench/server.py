@@ -95,7 +95,7 @@ def request(method: str, path: str, key: str, body: object = None) -> bytes:
     return f"{head}content-type: application/json\r\ncontent-length: {len(content)}\r\n\r\n".encode() + content
 
 
-async def answered(reader: asyncio.StreamReader) -> int:
+async def read_answer(reader: asyncio.StreamReader) -> int:
     """Read one answer; its status."""
     head = await reader.readuntil(b"\r\n\r\n")
     length = next((int(line[15:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")), 0)
@@ -110,7 +110,7 @@ async def ask(port: int, requests: list[bytes]) -> list[float]:
     for payload in requests:
         start = time.perf_counter()
         writer.write(payload)
-        status = await answered(reader)
+        status = await read_answer(reader)
         assert status == 200, status
         seconds.append(time.perf_counter() - start)
     writer.close()
@@ -183,7 +183,7 @@ async def _load(port: int, key: str, seconds: float, connections: int) -> list[f
         (payload,) = appends(key, 1, f"t{number}")
         while (start := time.perf_counter()) < ends:
             writer.write(payload)
-            assert await answered(reader) == 200
+            assert await read_answer(reader) == 200
             latencies.append(time.perf_counter() - start)
         writer.close()
 
@@ -211,7 +211,7 @@ async def _overload(port: int, key: str, many: int = 900) -> tuple[list[float], 
         nonlocal accepted
         start = time.perf_counter()
         writer.write(slow)
-        status = await answered(reader)
+        status = await read_answer(reader)
         if status == 503:
             refused.append(time.perf_counter() - start)
         else:
@@ -223,7 +223,7 @@ async def _overload(port: int, key: str, many: int = 900) -> tuple[list[float], 
         for _ in range(20):
             start = time.perf_counter()
             writer.write(request("GET", "/healthz", key))
-            assert await answered(reader) == 200
+            assert await read_answer(reader) == 200
             health.append(time.perf_counter() - start)
             await asyncio.sleep(0.05)
         writer.close()
@@ -325,11 +325,11 @@ async def _silence(pid: int, port: int, key: str, payload: bytes) -> tuple[int, 
     health_reader, health_writer = await asyncio.open_connection("127.0.0.1", port)
     longest, busiest, start = 0.0, 0.0, time.perf_counter()
     writer.write(payload)
-    answer = asyncio.ensure_future(answered(reader))
+    answer = asyncio.ensure_future(read_answer(reader))
     while not answer.done() or longest == 0.0:
         asked_at, used = time.perf_counter(), used_seconds(pid)
         health_writer.write(request("GET", "/healthz", key))
-        assert await answered(health_reader) == 200
+        assert await read_answer(health_reader) == 200
         longest, busiest = max(longest, time.perf_counter() - asked_at), max(busiest, used_seconds(pid) - used)
         await asyncio.sleep(0.005)
     writer.close()

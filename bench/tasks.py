@@ -48,7 +48,7 @@ def fresh(folder: Path, name: str) -> Path:
     return path
 
 
-def timed(step: Step) -> float:
+def measure_median(step: Step) -> float:
     """The median time of a step, in microseconds."""
     times = []
     for number in range(STEPS):
@@ -90,7 +90,7 @@ def floor(folder: Path, durability: str) -> tuple[float, float]:
         run(insert, (*row, codec(CheckpointStep).sum(row)))
         run("COMMIT")
 
-    p50 = timed(step)
+    p50 = measure_median(step)
     size = len(_encode(state))
     connection.close()
     return p50, (path.stat().st_size - empty) / size
@@ -103,10 +103,10 @@ def ours(folder: Path, durability: Any, way: str, keep: str) -> tuple[float, flo
     state: dict[str, Any] = {"log": [], "n": 0}
     with Memory(path, embedder=None, counter="estimate", durability=durability) as memory:
         if way == "save":
-            p50 = timed(lambda number, entry: _save(memory, state, number, entry, keep))
+            p50 = measure_median(lambda number, entry: _save(memory, state, number, entry, keep))
         else:
             with memory.tasks.run("t", state=state, keep=keep) as task:
-                p50 = timed(lambda number, entry: _complete(task, way, number, entry))
+                p50 = measure_median(lambda number, entry: _complete(task, way, number, entry))
                 state = task.state
     return p50, (path.stat().st_size - empty) / len(_encode(state))
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ..figures import Figure
-from .environment import PYTHON, prepared, versions
+from .environment import PYTHON, prepare, versions
 
 HERE = Path(__file__).parent
 RAM = "/dev/shm"
@@ -75,7 +75,7 @@ class Failed(Exception):
 
 def run() -> Sections:
     """All of it; about five minutes."""
-    failed, installed = prepared(), versions()
+    failed, installed = prepare(), versions()
     ready = [peer for peer in PEERS if peer.package not in failed and peer.script]
     ram = RAM if os.path.isdir(RAM) else None
     where = "RAM disk" if ram else "disk"
@@ -94,7 +94,7 @@ def run() -> Sections:
 
 
 def _append(peer: Peer, name: str, count: int, where: str | None) -> Figure:
-    return _compared(peer, f"{name}, {count:,} one by one", "append", count, where)
+    return _compare(peer, f"{name}, {count:,} one by one", "append", count, where)
 
 
 def _durably(peer: Peer, name: str) -> Figure:
@@ -111,10 +111,10 @@ def _durably(peer: Peer, name: str) -> Figure:
 
 
 def _last(peer: Peer, name: str, where: str | None) -> Figure:
-    return _compared(peer, f"{name}, of {peer.history_messages:,}", "last", peer.history_messages, where)
+    return _compare(peer, f"{name}, of {peer.history_messages:,}", "last", peer.history_messages, where)
 
 
-def _compared(peer: Peer, what: str, job: str, count: int, where: str | None) -> Figure:
+def _compare(peer: Peer, what: str, job: str, count: int, where: str | None) -> Figure:
     try:
         ours, theirs = _both(peer, job, count, where)
     except Failed as why:

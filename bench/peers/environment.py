@@ -21,7 +21,7 @@ PACKAGES = (
 )
 
 
-def prepared() -> dict[str, str]:
+def prepare() -> dict[str, str]:
     """Make the environment where it is missing; the first package of each line, with why it did not install."""
     if not PYTHON.exists():
         subprocess.run([sys.executable, "-m", "venv", str(VENV)], check=True)

@@ -21,7 +21,7 @@ class Events:
         self.service = DatabaseSessionService(db_url=f"sqlite+aiosqlite:///{folder}/adk.db")
         self.session: Any = None
 
-    async def _opened(self) -> Any:
+    async def _open_session(self) -> Any:
         if self.session is None:
             self.session = await self.service.get_session(**NAMES, config=GetSessionConfig(num_recent_events=1))
         if self.session is None:
@@ -30,7 +30,7 @@ class Events:
 
     async def append(self, text: str) -> None:
         content = types.Content(role="user", parts=[types.Part(text=text)])
-        await self.service.append_event(await self._opened(), Event(author="user", content=content))
+        await self.service.append_event(await self._open_session(), Event(author="user", content=content))
 
     async def fill(self, texts: Sequence[str]) -> None:
         for text in texts:

@@ -156,7 +156,7 @@ def _measure_question(level: str, talk: Conversation, q: Question, retriever: Re
 
 
 @contextmanager
-def opened(store: str, embedder: str | None) -> Iterator[Memory]:
+def open_memory(store: str, embedder: str | None) -> Iterator[Memory]:
     """A memory of its own org on the store named; `sqlite` is a fresh file."""
     with tempfile.TemporaryDirectory() as folder:
         url = {"memory": "memory://", "sqlite": str(Path(folder) / "bench.db")}.get(store, store)
@@ -178,7 +178,7 @@ def main() -> None:
     if a.embedder in ("default", "minilm"):
         plain = WordLlamaEmbedder() if a.embedder == "default" else minilm()
         rivals["embedding"] = lambda: Plain(plain)
-    with opened(a.store, spec) as memory:
+    with open_memory(a.store, spec) as memory:
         rivals["memorist"] = lambda: Memorist(memory)
         for path in a.data:
             data = load(path)

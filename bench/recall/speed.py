@@ -48,7 +48,7 @@ def sentences(count: int, rng: random.Random) -> list[str]:
     return out
 
 
-def timed(work: Callable[[], Any]) -> tuple[float, float]:
+def measure_seconds(work: Callable[[], Any]) -> tuple[float, float]:
     """Wall and CPU seconds."""
     wall, cpu = time.perf_counter(), time.process_time()
     work()
@@ -87,7 +87,7 @@ def ask(memory: Memory, ns: str, texts: list[str], rounds: int) -> None:
         for i in range(rounds + 10):
             words = rng.sample(rng.choice(texts).split()[1:], 4)
             question = f"What did Ann say about {' '.join(words)}?"
-            took = timed(lambda work=work, question=question: work(question))  # type: ignore[misc]
+            took = measure_seconds(lambda work=work, question=question: work(question))  # type: ignore[misc]
             if i >= 10:
                 spent.append(took)
         for name, values in zip(("wall", "CPU"), zip(*spent, strict=True), strict=True):
@@ -122,12 +122,12 @@ def measure_scope(size: int, folder: Path, rounds: int) -> None:
     with Memory(path, worker=False, extract=None) as memory:
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         if fresh:
-            wall, cpu = timed(lambda: fill(memory, "user:ann", texts))
+            wall, cpu = measure_seconds(lambda: fill(memory, "user:ann", texts))
             print(f"{size:,} memories: appended {size / wall:,.0f}/s ({size / cpu:,.0f} per CPU second)", flush=True)
-            wall, cpu = timed(lambda: memory.recall("warm", namespaces="user:ann"))
+            wall, cpu = measure_seconds(lambda: memory.recall("warm", namespaces="user:ann"))
             print(f"   indexed {size / wall:,.0f}/s ({size / cpu:,.0f} per CPU second)", flush=True)
         else:
-            wall, cpu = timed(lambda: memory.recall("warm", namespaces="user:ann"))
+            wall, cpu = measure_seconds(lambda: memory.recall("warm", namespaces="user:ann"))
             print(f"{size:,} memories: loaded in {wall:.1f} s ({cpu:.1f} s of CPU)", flush=True)
         ask(memory, "user:ann", texts, rounds)
         overlap(memory, "user:ann", texts, 30)

@@ -50,9 +50,9 @@ def assembly(world: World) -> Assembly:
     for function in around:
         for hint in function.slots:
             hints_by_slot.setdefault(hint.value, []).append((function, hint))
-    slots = {slot: places for slot, places in hints_by_slot.items() if _believed(slot, places)}
+    slots = {slot: places for slot, places in hints_by_slot.items() if _is_believable(slot, places)}
     best_slice = main_slice(world, around)
-    result = Assembly(order=_ordered(best_slice, slots), determined=best_slice is not None)
+    result = Assembly(order=_order_slots(best_slice, slots), determined=best_slice is not None)
     result.methods = _methods(world, around)
     for slot, places in sorted(slots.items()):
         ranked = sorted(places, key=lambda p: (-_weight(p[0]), p[0].path, p[1].line))[:3]
@@ -104,7 +104,7 @@ def _builds(function: Function) -> bool:
     )
 
 
-def _believed(slot: str, places: list[tuple[Function, Evidence]]) -> bool:
+def _is_believable(slot: str, places: list[tuple[Function, Evidence]]) -> bool:
     if slot == "retrieved_memory":
         return len({f.path for f, _ in places}) >= 1 and any(_is_memory(f) for f, _ in places)
     if slot in _RARE_SLOTS:
@@ -124,7 +124,7 @@ def _weight(function: Function) -> int:
     )
 
 
-def _ordered(best_slice: Slice | None, slots: dict[str, list[tuple[Function, Evidence]]]) -> list[str]:
+def _order_slots(best_slice: Slice | None, slots: dict[str, list[tuple[Function, Evidence]]]) -> list[str]:
     """Return the order of the slice, with missing slots inserted at their conventional positions."""
     present = [slot for slot in ORDER if slot in slots]
     if best_slice is None:

@@ -83,11 +83,11 @@ def libraries(modules: tuple[str, ...]) -> tuple[list[str], list[tuple[str, str]
     """Return the ways of counting and the storage that the given modules indicate. Storage comes with a word that the
     file must contain."""
 
-    def named(table: dict[str, tuple[str, ...]]) -> list[str]:
+    def names_of(table: dict[str, tuple[str, ...]]) -> list[str]:
         return [name for name, prefixes in table.items() if any(is_module(m, prefixes) for m in modules)]
 
-    storages = [(name, "") for table in (DIRECT, SEMANTIC) for name in named(table)]
-    return named(COUNTERS), storages + [(name, name) for name in named(_CLOUD)]
+    storages = [(name, "") for table in (DIRECT, SEMANTIC) for name in names_of(table)]
+    return names_of(COUNTERS), storages + [(name, name) for name in names_of(_CLOUD)]
 
 
 # Modules whose import shows how tokens are counted.

@@ -105,7 +105,9 @@ def discover(root: Path) -> Checkout:
     aside: list[tuple[str, str, int]] = []
     manifests: list[str] = []
     _walk(root, "", checkout, sources, aside, manifests)
-    imported = _imported(root, [path for path, _, _ in sources], {_aside_root(path) for path, _, _ in aside} - {""})
+    imported = _find_imported_folders(
+        root, [path for path, _, _ in sources], {_aside_root(path) for path, _, _ in aside} - {""}
+    )
     for path, language, size in aside:
         if _aside_root(path) in imported and not _ASIDE_NAME.search(path.rpartition("/")[2]):
             sources.append((path, language, size))
@@ -113,7 +115,7 @@ def discover(root: Path) -> Checkout:
             _put_aside(checkout, path, set_aside(path))
     checkout.packages = sorted(manifests) or [""]
     checkout.manifests = read_manifests(root, checkout.packages)
-    checkout.unneeded_adapters = _unneeded_adapters(checkout.manifests, {path: size for path, _, size in sources})
+    checkout.unneeded_adapters = _find_unneeded_adapters(checkout.manifests, {path: size for path, _, size in sources})
     adapters = tuple(folder + "/" for folder in checkout.unneeded_adapters)
     total = 0
     for path, language, size in sources:
@@ -179,7 +181,7 @@ def _aside_root(path: str) -> str:
     return ""
 
 
-def _imported(root: Path, paths: list[str], roots: set[str]) -> set[str]:
+def _find_imported_folders(root: Path, paths: list[str], roots: set[str]) -> set[str]:
     """Return the folders that files outside them import, which means that the product needs them."""
     tails: dict[str, str] = {}
     for folder in sorted(roots):
@@ -235,7 +237,7 @@ def _owner(path: str, packages: list[str]) -> str:
     return best
 
 
-def _unneeded_adapters(manifests: list[Manifest], sizes: dict[str, int]) -> list[str]:
+def _find_unneeded_adapters(manifests: list[Manifest], sizes: dict[str, int]) -> list[str]:
     """Return the folders of adapter packages to leave out. These are small, come in large numbers, provide no storage,
     and no other package needs them. In a catalogue of integrations, every package that few others need is left out.
     Returns nothing if fewer than ten files would be left to analyse.

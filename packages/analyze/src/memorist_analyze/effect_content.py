@@ -59,7 +59,7 @@ class ContentEffects(EffectBase):
                 target, value = node.kids
                 if self._is_one(value):
                     self.ones.add(target.text)
-                cut = self.text_cuts(value) or (value.kind == "call" and self._joined_cut(value))
+                cut = self.text_cuts(value) or (value.kind == "call" and self._is_joined_cut(value))
                 if cut or (value.kind in ("fstr", "bin") and self._mentions_cut(value)):
                     self.cut_names.add(target.text)
 
@@ -89,7 +89,7 @@ class ContentEffects(EffectBase):
             return False
         low, high = node.kids[1:3]
         bounds = [b for b in (low, high) if b.kind not in ("none",) and b.text != "0"]
-        if not bounds or any(self._is_found(b) for b in bounds) or self._drops_prefix(low, high):
+        if not bounds or any(self._is_search_result(b) for b in bounds) or self._drops_prefix(low, high):
             return False
         if high.kind == "un" and high.text == "-":
             return False  # `text[:-2]` removes an ending, whatever the length
@@ -97,7 +97,7 @@ class ContentEffects(EffectBase):
             return False  # `text[at : at + size]` is one of several pieces that add up to the whole text
         return all(b.kind not in ("num", "str") or (b.text.isdigit() and int(b.text) >= 40) for b in bounds)
 
-    def _is_found(self, bound: Node) -> bool:
+    def _is_search_result(self, bound: Node) -> bool:
         """Return whether a bound comes from a search, so that the slice takes a text apart instead of fitting it to a
         size."""
         bound_origins = {o for k in walk(bound) if k.kind == "name" for o in self.origins.names.get(k.text, ())}
@@ -110,9 +110,9 @@ class ContentEffects(EffectBase):
             return False
         return not any(
             (k.kind == "un" and k.text == "-") or (k.kind == "bin" and k.text == "-") for k in walk(low)
-        ) and (low.kind != "name" or not self._counted_from_end(low.text))
+        ) and (low.kind != "name" or not self._is_counted_from_end(low.text))
 
-    def _counted_from_end(self, name: str) -> bool:
+    def _is_counted_from_end(self, name: str) -> bool:
         return any(
             k.kind in ("bin", "un") and k.text == "-"
             for n in self.scope.nodes
@@ -120,7 +120,7 @@ class ContentEffects(EffectBase):
             for k in walk(n.kids[1])
         )
 
-    def _joined_cut(self, value: Node) -> bool:
+    def _is_joined_cut(self, value: Node) -> bool:
         return last_name(value.kids[0]) in ("join", "concat") and bool(self.text_cuts(value))
 
     def shrunk(self, value: Node) -> list[str]:
@@ -203,7 +203,9 @@ class ContentEffects(EffectBase):
         if root in self.ones or self.scope.likeness(owner) > 0:
             marks = self.shrunk(value)
             if marks and not self._only_read_copy(root) and not self._holds_whole(value, target, field):
-                self._add("content", node, target, 2, "stored", *marks, *self._looped(node), fed=self.origins.of(value))
+                self._add(
+                    "content", node, target, 2, "stored", *marks, *self._loop_marks(node), fed=self.origins.of(value)
+                )
 
     def _holds_whole(self, value: Node, target: Node, field: str) -> bool:
         """Return whether a value contains all of the old content, wrapped or extended: `[Text(m.content)]`."""
@@ -227,10 +229,10 @@ class ContentEffects(EffectBase):
         copied = any(v.kind == "call" and last_name(v.kids[0]).lower() in _COPYING for v in assigned)
         return copied and len(assigned) == 1 and self.scope.fate(name) == "read"
 
-    def _looped(self, node: Node) -> list[str]:
+    def _loop_marks(self, node: Node) -> list[str]:
         return ["in_loop"] if self.guards.loops.get(id(node)) is not None else []
 
-    def _said_instead(self, node: Node, target: Node, value: Node) -> None:
+    def _record_notice_instead(self, node: Node, target: Node, value: Node) -> None:
         """Record `result = "[left out]"` if the same name contains the result of a call earlier or in another
         branch."""
         if target.kind != "name" or node.text != "=" or target.text.lower() not in _FIELDS:
@@ -245,7 +247,7 @@ class ContentEffects(EffectBase):
         if holds_result and named and value.kind in ("str", "fstr") and self.marker(value):
             self._add("content", node, target, 2, "stored", "marker", "instead")
 
-    def _flagged_cut(self, node: Node) -> None:
+    def _record_flagged_cut(self, node: Node) -> None:
         """Record `{ output: text.slice(0, limit), truncated: true }`, which is a truncated text with a field that says
         so."""
         is_flagged = any(
@@ -260,7 +262,7 @@ class ContentEffects(EffectBase):
             subject = cuts[0].kids[0] if cuts[0].kind == "slice" else cuts[0]
             self._add("shortened", node, subject, 0, self.scope.flow(node), "marker", fed=self.origins.of(node))
 
-    def _chosen_content(self, key: str, value: Node) -> None:
+    def _record_chosen_content(self, key: str, value: Node) -> None:
         """Record `output: part.old ? "[cleared]" : part.output`, in which a notice replaces the content."""
         if key.lower() not in _FIELDS or value.kind != "cond":
             return
@@ -269,7 +271,7 @@ class ContentEffects(EffectBase):
         if notices and keeps_field:
             self._add("content", value, notices[0], 2, self.scope.flow(value), "copied", "marker")
 
-    def _copied_content(self, node: Node) -> None:
+    def _record_copied_content(self, node: Node) -> None:
         """Record `{ ...block, content: shortened }`, which is a copy of a message with shorter content.
 
         `{ content, ...(failed ? { status } : {}) }` copies nothing, and `data: part.data` copies all of the content.
@@ -285,10 +287,12 @@ class ContentEffects(EffectBase):
                 if marks:
                     likeness = 2 if spreads_message else 1 + self.scope.place
                     flow, fed = self.scope.flow(node), self.origins.of(value)
-                    self._add("content", pair, value, likeness, flow, "copied", *marks, *self._looped(pair), fed=fed)
+                    self._add(
+                        "content", pair, value, likeness, flow, "copied", *marks, *self._loop_marks(pair), fed=fed
+                    )
                     return
 
-    def _copied_by_call(self, node: Node) -> None:
+    def _record_copy_by_call(self, node: Node) -> None:
         """Record `message.model_copy(update={"content": short})` and `replace(message, content=short)`."""
         if last_name(node.kids[0]).lower() not in _COPYING or not self._is_one(node):
             return
@@ -297,12 +301,12 @@ class ContentEffects(EffectBase):
             if value.kind == "dict":
                 pairs.extend((p.text, p.kids[0]) for p in value.kids if p.kind == "pair" and p.kids)
         for key, value in pairs:
-            if key.lower() in _FIELDS and (marks := self.shrunk(value) or self._held_elsewhere(value)):
+            if key.lower() in _FIELDS and (marks := self.shrunk(value) or self._marks_of_field(value)):
                 flow = self.scope.flow(node)
                 self._add("content", node, value, 2, flow, "copied", *marks, fed=self.origins.of(value))
                 return
 
-    def _mapped(self, node: Node, owner: Node, element: Node, new_element: Node) -> None:
+    def _record_mapping(self, node: Node, owner: Node, element: Node, new_element: Node) -> None:
         """Record `[shorter(m) for m in messages]`, in which a helper creates each message. `World` knows what the
         helper does."""
         names = {k.text for k in walk(element) if k.kind == "name"}
@@ -338,10 +342,10 @@ class ContentEffects(EffectBase):
         same = any(a.kind == "index" and dotted(a.kids[0]) == own for _, a in arguments(value))
         name = dotted(value.kids[0])
         if name and (same or any(self._is_one(a) for _, a in arguments(value))):
-            marks = ["copied", *self._looped(node)]
+            marks = ["copied", *self._loop_marks(node)]
             self._add("mapped", node, target.kids[0], 2, "stored", *marks, fed=frozenset((f"call:{name}",)))
 
-    def _held_elsewhere(self, value: Node) -> list[str]:
+    def _marks_of_field(self, value: Node) -> list[str]:
         """Return `["const"]` if the new content is a field of the object, such as a configured placeholder."""
         return ["const"] if value.kind == "attr" and dotted(value.kids[0]) in ("self", "this") else []
 
@@ -377,7 +381,7 @@ class ContentEffects(EffectBase):
             return any(k.kind == "spread" and _root(k.kids[0]).text in names for k in value.kids)
         return (value.kind == "name" and value.text in names) or self._is_one(value)
 
-    def _shortened(self, node: Node) -> None:
+    def _record_shortened(self, node: Node) -> None:
         """Record a text that consists of a truncated head, a notice and optionally a tail. Error messages do not
         count."""
         if (node.kind == "bin" and node.text != "+") or self._says_what_failed(node):
@@ -393,13 +397,17 @@ class ContentEffects(EffectBase):
         if cut and says:
             inside = [c for p in cut for c in self.text_cuts(p)]
             subject = inside[0].kids[0] if inside else cut[0]
-            markers = ["marker"] if any(self.marker(p) == "marker" for p in (node, *self._written_as(says))) else []
+            markers = (
+                ["marker"] if any(self.marker(p) == "marker" for p in (node, *self._texts_assigned_to(says))) else []
+            )
             flow = self.scope.flow(node)
             if node.kind == "fstr" and flow == "prompt":
                 flow = "read"
-            self._add("shortened", node, subject, 0, flow, *markers, *self._held_as(around), fed=self.origins.of(node))
+            self._add(
+                "shortened", node, subject, 0, flow, *markers, *self._marks_of_names(around), fed=self.origins.of(node)
+            )
 
-    def _held_as(self, around: Node) -> list[str]:
+    def _marks_of_names(self, around: Node) -> list[str]:
         """Return marks for the names under which a new text is passed on, such as `as:shown` if it is only shown."""
         names: list[str] = []
         assignment = around
@@ -427,9 +435,9 @@ class ContentEffects(EffectBase):
 
     def _is_notice(self, name: str) -> bool:
         """Return whether a local name contains a text that the function itself wrote."""
-        return bool(self._written_as([Node("name", 0, name)]))
+        return bool(self._texts_assigned_to([Node("name", 0, name)]))
 
-    def _written_as(self, pieces: list[Node]) -> list[Node]:
+    def _texts_assigned_to(self, pieces: list[Node]) -> list[Node]:
         """Return the texts that the function itself assigns to the names among the given pieces."""
         names = {p.text for p in pieces if p.kind == "name"}
         return [
@@ -454,11 +462,11 @@ class ContentEffects(EffectBase):
                 if n.kind == "assign" and n.kids[0].kind == "name" and n.kids[0].text in names
                 for c in self.text_cuts(n.kids[1])
             ]  # fmt: skip
-            if any(self._from_given(c.kids[0], text_params) for c in cuts):
+            if any(self._comes_from_param(c.kids[0], text_params) for c in cuts):
                 return True
         return False
 
-    def _from_given(self, text: Node, text_params: set[str]) -> bool:
+    def _comes_from_param(self, text: Node, text_params: set[str]) -> bool:
         return any(o[6:] in text_params for o in self.origins.of(text) if o.startswith("param:"))
 
     @cached_property
@@ -495,7 +503,7 @@ class ContentEffects(EffectBase):
         notes = [
             n for n in self.scope.nodes
             if n.kind in ("fstr", "str") and len(n.text) > 8 and _SAVED.search(n.text)
-            and not _logged(self.scope.parent(n)) and not self._only_raised(n)
+            and not _is_logged(self.scope.parent(n)) and not self._only_raised(n)
         ]  # fmt: skip
         inserted_notes = [
             n for n in notes if n.kind == "fstr" or (p := self.scope.parent(n)) is None or p.kind in ("bin", "list")
@@ -531,7 +539,7 @@ class ContentEffects(EffectBase):
         return any(
             k.kind == "name" and k.text in names
             for n in texts
-            if not _logged(self.scope.parent(n)) and self.scope.flow(n) not in ("read", "passed:Error")
+            if not _is_logged(self.scope.parent(n)) and self.scope.flow(n) not in ("read", "passed:Error")
             for k in walk(n)
         )
 
@@ -551,7 +559,7 @@ def _takes_apart(name: str) -> bool:
     return bool(name_words & _FINDING and "last" not in name_words) or "split" in name_words
 
 
-def _logged(around: Node | None) -> bool:
+def _is_logged(around: Node | None) -> bool:
     """Return whether a text is written to a log, the console or an exception."""
     if around is None:
         return False

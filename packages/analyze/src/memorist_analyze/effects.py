@@ -64,26 +64,26 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
                 case "assign":
                     self._assign(node)
                 case "return":
-                    self._returned(node)
+                    self._record_returned(node)
                 case "while" | "for":
                     self._loop(node)
-                    self._kept_in_loop(node)
+                    self._record_filter_loop(node)
                     self._masking_loop(node)
                 case "comp":
                     self._filter(node)
-                    self._mapped(node, node.kids[2], node.kids[1], node.kids[0])
+                    self._record_mapping(node, node.kids[2], node.kids[1], node.kids[0])
                 case "str" | "fstr":
                     if _NEWEST_ROWS.search(node.text) and _ROWS_OF.search(node.text):
                         self._add("query_limit", node, node, 2, "returned")
                     if node.kind == "fstr":
-                        self._shortened(node)
+                        self._record_shortened(node)
                 case "bin":
-                    self._shortened(node)
+                    self._record_shortened(node)
                 case "pair" | "kw" if node.kids:
-                    self._chosen_content(node.text, node.kids[0])
+                    self._record_chosen_content(node.text, node.kids[0])
                 case "dict":
-                    self._flagged_cut(node)
-                    self._copied_content(node)
+                    self._record_flagged_cut(node)
+                    self._record_copied_content(node)
                     self._provider(node, [(p.text, p.kids[0]) for p in node.kids if p.kind == "pair"])
                     self._removal(node, [(p.text, p.kids[0]) for p in node.kids if p.kind == "pair"])
         self._clear_and_refill()
@@ -96,14 +96,14 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
         owner, low, high = node.kids
         likeness = self.scope.likeness(owner)
         if likeness == 0:
-            self._sorted_cut(node, owner)
+            self._record_sorted_cut(node, owner)
             return
         if node.text == "step":
             return
         shape = self._bounds(owner, low, high, node)
         if shape in ("", "copy", "whole") or self._is_one_exchanged(node, owner):
             return
-        self._sorted_cut(node, owner)
+        self._record_sorted_cut(node, owner)
         flow = self.scope.flow(node)
         marks = [shape]
         if self.guards.loops.get(id(node)) is not None:
@@ -217,7 +217,7 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
                     *(["precedes"] if front or self._is_cut(owner) else []),
                 ]
                 fed = frozenset(o for k in node.kids[3:] for o in self.origins.of(k))
-                self._add("rebuild", node, owner, likeness, self._kept_in(owner), *marks, fed=fed)
+                self._add("rebuild", node, owner, likeness, self._find_sink_in_place(owner), *marks, fed=fed)
             elif low in ("pop", "popleft", "splice", "remove", "popitem") and likeness:
                 self._pop(node, owner, low, likeness)
             elif low == "sort":
@@ -233,12 +233,12 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
         elif low in ("sorted", "nlargest", "nsmallest"):
             self._sort(node, node.kids[-1] if low != "sorted" else node.kids[min(1, len(node.kids) - 1)])
         keywords = [(k, v) for k, v in arguments(node) if k]
-        self._handed_over(node, name)
+        self._record_handed_over(node, name)
         self._newest_read(node)
-        self._copied_by_call(node)
+        self._record_copy_by_call(node)
         if callee.kind == "attr" and low in ("map", "flatmap") and node.kids[1:] and node.kids[1].kind == "lambda":
             element = Node("name", node.line, node.kids[1].note)
-            self._mapped(node, callee.kids[0], element, node.kids[1])
+            self._record_mapping(node, callee.kids[0], element, node.kids[1])
         self._vector_put(node)
         self._removal(node, keywords)
         self._provider(node, keywords)
@@ -249,7 +249,7 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
         ):
             self._add("removal", node, node, 2, "returned")
 
-    def _kept_in(self, owner: Node) -> str:
+    def _find_sink_in_place(self, owner: Node) -> str:
         """Return the sink of a list changed in place. A parameter, or a field with another name, belongs to
         other code.
         """
@@ -259,7 +259,7 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
         )  # fmt: skip
         return "replaced" if owner.kind == "name" and shared else self._fate(owner)
 
-    def _handed_over(self, node: Node, name: str) -> None:
+    def _record_handed_over(self, node: Node, name: str) -> None:
         """Record a rebuilt list passed to a store: `store.replace(id, [summary, *messages[-keep:]])`."""
         if name[:1].isupper() or words.words(name)[:1] not in _OVERWRITING:
             return
@@ -321,7 +321,7 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
     def _assign(self, node: Node) -> None:
         target, value = node.kids[0], node.kids[1]
         self._content(node, target, value)
-        self._said_instead(node, target, value)
+        self._record_notice_instead(node, target, value)
         self._put_back(node, target, value)
         self._summary_field(node, target, value)
         if target.kind == "index" and self.scope.likeness(target.kids[0]) > 1 and self._tells(value):
@@ -341,25 +341,25 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
         flow = "replaced" if target.kind != "name" else self.scope.fate(target.text)
         self._replacement(node, target, value, likeness, flow)
 
-    def _returned(self, node: Node) -> None:
+    def _record_returned(self, node: Node) -> None:
         if node.kids:
             value = node.kids[0]
             likeness = self.scope.likeness(value)
             self._replacement(node, value, value, likeness, "returned")
             if value.kind == "list" and value.text == "tuple":
-                self._returned_pair(node, value.kids)
+                self._record_returned_pair(node, value.kids)
                 for part in value.kids:
                     if part.kind in ("list", "bin") and self.scope.likeness(part) > 1:
                         self._replacement(node, part, part, 2, "returned")
             elif value.kind == "call" and last_name(value.kids[0])[:1].isupper():
-                self._returned_pair(node, [v for _, v in arguments(value)])
+                self._record_returned_pair(node, [v for _, v in arguments(value)])
             if value.kind == "dict":
                 for pair in value.kids:
                     if pair.kind == "pair" and words.name_likeness(pair.text) > 0:
                         likeness = max(words.name_likeness(pair.text), self.scope.likeness(pair.kids[0]))
                         self._replacement(pair, pair, pair.kids[0], likeness, "returned")
 
-    def _returned_pair(self, node: Node, values: list[Node]) -> None:
+    def _record_returned_pair(self, node: Node, values: list[Node]) -> None:
         """Record a summary paired with the kept messages: `return summary, messages[-keep:]`."""
         has_summary = any(self._tells_summary(k, self.summary_names) for k in values if k.kind != "call")
         kept_messages = [k for k in values if self._is_cut(k)]
@@ -449,7 +449,7 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
             self._add("score_sort", node, owner, self.scope.likeness(owner), self.scope.flow(node))
 
     def _filter(self, node: Node) -> None:
-        self._indexed(node)
+        self._record_index_filter(node)
         likeness = self.scope.likeness(node.kids[2])
         if likeness < 2 or not any(k.kind == "cond_filter" for k in node.kids[3:]) or node.text != "list":
             return
@@ -457,7 +457,7 @@ class Reader(SummaryEffects, ListEffects, ContentEffects, LoopEffects):
         marks = ["by_score"] if names & words.SCORE else []
         self._add("filter", node, node.kids[2], likeness, self.scope.flow(node), *marks)
 
-    def _indexed(self, node: Node) -> None:
+    def _record_index_filter(self, node: Node) -> None:
         """Record `[m for i, m in enumerate(messages) if i >= cut]`, which is a tail slice."""
         inner = unwrapped(node.kids[2])
         if inner is not node.kids[2] and node.kids[1].kind == "list" and node.kids[1].kids:

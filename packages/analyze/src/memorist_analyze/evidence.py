@@ -95,7 +95,7 @@ def _call(node: Node, file: File, where: _Where) -> None:
     owner = callee.rpartition(".")[0]
     low = name.lower()
     if callee == "require" and len(node.kids) == 2 and node.kids[1].kind == "str":
-        _required(node, file, where)
+        _is_required(node, file, where)
     if (low in ("token_counter", "encode") and owner.endswith("litellm")) or (
         low == "token_counter" and not owner and any(m.startswith("litellm") for m, _, _ in file.imports)
     ):
@@ -119,7 +119,7 @@ def _call(node: Node, file: File, where: _Where) -> None:
                 _note(file.storage, value.text, node, where, f"{callee}({value.text!r})")
 
 
-def _required(node: Node, file: File, where: _Where) -> None:
+def _is_required(node: Node, file: File, where: _Where) -> None:
     module = node.kids[1].text
     counters, storages = libraries((module,))
     for counter in counters:
@@ -175,7 +175,7 @@ def _ratio(node: Node, file: File, where: _Where) -> None:
     if (measures and (divisor or by_name or factor)) or (by_name and left.kind in ("name", "attr", "call")):
         symbol = where.symbol(node.line)
         near = f"{symbol} {file.path.rpartition('/')[2]}"
-        if by_name or "token" in near.lower() or "estimate" in symbol.lower() or _assigned_tokens(node, file):
+        if by_name or "token" in near.lower() or "estimate" in symbol.lower() or _assigns_tokens(node, file):
             _note(file.counting, "length_estimate", node, where, spelled(node, 60))
 
 
@@ -191,7 +191,7 @@ def _measures(node: Node) -> bool:
     )
 
 
-def _assigned_tokens(node: Node, file: File) -> bool:
+def _assigns_tokens(node: Node, file: File) -> bool:
     """Return whether an assignment to a name about tokens starts on the same line."""
     return any(e.value == "assigned" and e.line == node.line for e in file.budget)
 

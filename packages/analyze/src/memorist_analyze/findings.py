@@ -68,11 +68,11 @@ def evictions(world: World) -> list[Finding]:
         if function.effects and function.name != "<module>":
             hits.extend(_propose(world, function))
     by_rule = [hit for hit in hits if hit[0].id not in LOOSE_IDS]
-    merged = _one_mechanism(world, [_lifted(world, *hit) for hit in by_rule])
+    merged = _one_mechanism(world, [_lift_to_caller(world, *hit) for hit in by_rule])
     claimed = {(rule.strategy, function.key) for rule, function, _ in merged}
     loose = [h for h in hits if h[0].id in LOOSE_IDS and (h[0].strategy, h[1].key) not in claimed]
     findings = [_finding(world, rule, function, effect) for rule, function, effect in (*merged, *loose)]
-    findings = _without_backends(world, _without_doubles(world, _without_twins(findings)))
+    findings = _merge_backends(world, _merge_doubles(world, _merge_twins(findings)))
     findings.sort(key=lambda f: (f.path, f.line, f.strategy))
     for finding in findings:
         finding.id = f"{finding.strategy}@{finding.path}:{finding.line}"
@@ -104,7 +104,7 @@ def holds(rule: Rule, case: Case) -> bool:
     return all(CONDITIONS[n](case) for n in rule.needs) and not any(CONDITIONS[n](case) for n in rule.unless)
 
 
-def _lifted(world: World, rule: Rule, function: Function, effect: Effect) -> Hit:
+def _lift_to_caller(world: World, rule: Rule, function: Function, effect: Effect) -> Hit:
     """Move a summarization finding from a helper without a model call to the only caller that creates the summary. If
     there is not exactly one such caller in the same file, the hit stays where it is.
     """
@@ -197,7 +197,7 @@ def _bounds(effect: Effect) -> list[str]:
     return [mark.partition(":")[2] for mark in effect.marks if mark.startswith("bound:")]
 
 
-def _without_twins(findings: list[Finding]) -> list[Finding]:
+def _merge_twins(findings: list[Finding]) -> list[Finding]:
     """Merge findings whose functions have the same fingerprint, or are the async and the blocking version of one
     method."""
     first: dict[tuple[str, ...], Finding] = {}
@@ -223,7 +223,7 @@ _PARTIAL_RULES = frozenset(("summary.kept-aside",))
 _CLASS_RULES = frozenset(("vector.indexed",))
 
 
-def _without_doubles(world: World, findings: list[Finding]) -> list[Finding]:
+def _merge_doubles(world: World, findings: list[Finding]) -> list[Finding]:
     """Merge repeated findings of one class, and drop partial findings next to a whole one."""
     whole = {(f.strategy, f.path) for f in findings if f.rule not in _PARTIAL_RULES}
     first: dict[tuple[str, ...], Finding] = {}
@@ -250,7 +250,7 @@ def _makes_instance(function: Function) -> bool:
     return "classmethod" in function.decorators and any(c.callee == "cls" for c in function.calls)
 
 
-def _without_backends(world: World, findings: list[Finding]) -> list[Finding]:
+def _merge_backends(world: World, findings: list[Finding]) -> list[Finding]:
     """Merge the same method in storage classes with a common ancestor, because it is one mechanism with several
     backends."""
     stored = {file.path for file in world.files if file.storage}
@@ -322,11 +322,11 @@ def _sibling_guards(world: World, function: Function) -> list[str]:
         if other.path == function.path and other.owner == function.owner and other is not function:
             low = other.name.lower()
             if low.lstrip("_").startswith(("should", "needs", "is_over", "too", "must")):
-                return [k for k, _ in other.guards] or _returned_guard(other)
+                return [k for k, _ in other.guards] or _find_returned_guard(other)
     return []
 
 
-def _returned_guard(function: Function) -> list[str]:
+def _find_returned_guard(function: Function) -> list[str]:
     lengths = any(c.callee == "len" for c in function.calls)
     return ["message_count"] if lengths else []
 

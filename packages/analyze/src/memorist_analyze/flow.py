@@ -58,19 +58,19 @@ class Scope:
         self.position_names: set[str] = set()  # computed from the length of a list: `len(messages) - keep`
         self.elements: set[str] = set()
         self.uses: dict[str, list[Node]] = {}
-        self.listed = self._listed()
+        self.listed = self._find_listed_names()
         self.measurements = self._measurements()
         self.texts = {  # names of texts that grow: `buffer = ""`, `buffer += f"{line}"`
             dotted(n.kids[0]) for n in self.nodes
             if n.kind == "assign" and n.kids[0].kind in ("name", "attr") and n.kids[1].kind in ("str", "fstr")
         }  # fmt: skip
-        self._sources = self._taken_from()
+        self._sources = self._find_loop_iterables()
         for node in self.nodes:
             if node.kind == "name":
                 self.uses.setdefault(node.text, []).append(node)
         self._infer()
 
-    def _listed(self) -> set[str]:
+    def _find_listed_names(self) -> set[str]:
         """Return names ending in the singular `message` that are lists, because they are looped over or appended to."""
         list_names: set[str] = set()
         for node in self.nodes:
@@ -170,7 +170,7 @@ class Scope:
                 if source.kind == "name":
                     self.typed[source.text] = 2
 
-    def _taken_from(self) -> dict[str, list[Node]]:
+    def _find_loop_iterables(self) -> dict[str, list[Node]]:
         """Return the iterables of each loop variable."""
         iterables: dict[str, list[Node]] = {}
         for node in self.nodes:
@@ -301,13 +301,13 @@ class Scope:
                 return "read"
             return None
         if kind == "assign":
-            return self._assigned(current, around, depth, visited)
+            return self._follow_assignment(current, around, depth, visited)
         if kind == "call":
-            return self._called(current, around, depth, visited)
+            return self._follow_call(current, around, depth, visited)
         if kind == "slice" and current is around.kids[0]:
             return None
         if kind == "for" and current is around.kids[1]:
-            return self._iterated(around, depth, visited)
+            return self._follow_loop(around, depth, visited)
         if kind == "attr" and (words.name_likeness(around.text) > 0 or around.text in ("data", "rows", "results")):
             return None  # the list inside a response object: `page.items`
         if kind == "attr" and around.text in _CHAINING:
@@ -318,7 +318,7 @@ class Scope:
             return "read"
         return "read"
 
-    def _assigned(self, current: Node, around: Node, depth: int, visited: set[str]) -> str:
+    def _follow_assignment(self, current: Node, around: Node, depth: int, visited: set[str]) -> str:
         if current is around.kids[0]:
             return "read"
         target = around.kids[0]
@@ -327,13 +327,13 @@ class Scope:
             return "replaced" if self.likeness(container) > 1 else "stored"
         if target.kind == "list":
             return "read"
-        return self._named(target.text, depth, visited)
+        return self._follow_name(target.text, depth, visited)
 
     def fate(self, name: str) -> str:
         """Return the strongest sink among all uses of a local name."""
-        return self._named(name, 0, set())
+        return self._follow_name(name, 0, set())
 
-    def _named(self, name: str, depth: int, visited: set[str]) -> str:
+    def _follow_name(self, name: str, depth: int, visited: set[str]) -> str:
         if depth > 5 or name in visited:
             return "read"
         visited.add(name)
@@ -345,7 +345,7 @@ class Scope:
             best = better(best, self.flow(use, depth + 1, visited))
         return best
 
-    def _called(self, current: Node, around: Node, depth: int, visited: set[str]) -> str | None:
+    def _follow_call(self, current: Node, around: Node, depth: int, visited: set[str]) -> str | None:
         if current is around.kids[0]:
             return None if current.kind == "attr" and current.text in _CHAINING else "read"
         callee = around.kids[0]
@@ -366,14 +366,14 @@ class Scope:
         if low in _ADDING and callee.kind == "attr":
             owner = callee.kids[0]
             if owner.kind == "name":
-                onward = self._named(owner.text, depth, visited)
+                onward = self._follow_name(owner.text, depth, visited)
                 return better(onward, "stored") if owner.text in self.params and self.likeness(owner) > 1 else onward
             return "stored"
         if low in _RENDERING:
             return "prompt"
         return f"passed:{name}"
 
-    def _carried(self, loop: Node) -> set[str]:
+    def _find_carried_names(self, loop: Node) -> set[str]:
         """Return the loop variables, and the names derived from them, that still contain the message or its content."""
         names = {k.text for k in walk(loop.kids[0]) if k.kind == "name"}
         for item in walk(loop.kids[2]):
@@ -382,10 +382,10 @@ class Scope:
                 names.add(item.kids[0].text)
         return names
 
-    def _iterated(self, loop: Node, depth: int, visited: set[str]) -> str:
+    def _follow_loop(self, loop: Node, depth: int, visited: set[str]) -> str:
         """Return the strongest sink of the containers that a loop adds its elements to, or `read` if there are none."""
         best = "read"
-        carried = self._carried(loop)
+        carried = self._find_carried_names(loop)
         for item in walk(loop.kids[2]):
             target = None
             rendered = item.kind == "assign"
@@ -406,7 +406,7 @@ class Scope:
             if target is None:
                 continue
             if target.kind == "name":
-                verdict = self._named(target.text, depth + 1, visited)
+                verdict = self._follow_name(target.text, depth + 1, visited)
                 best = better(best, "prompt" if rendered and verdict == "returned" else verdict)
             elif target.kind == "attr":
                 best = better(best, "stored")

@@ -150,7 +150,7 @@ def judge(
         elif opinion.kind == "none" or opinion.certainty < _CERTAIN_ENOUGH:
             denied.append(replace(first, by="model", probability=round(1 - opinion.certainty, 3), why=opinion.why))
         else:
-            confirmed.append(_decided(question, opinion))
+            confirmed.append(_apply_opinion(question, opinion))
         if progress is not None:
             progress(answered, len(questions))
     questioned_ids = {f.id for q in questions for f in q.findings}
@@ -158,9 +158,9 @@ def judge(
     reported_ids = {f.id for f in analysis.eviction}
     return replace(
         analysis,
-        eviction=_sorted([*confirmed, *(f for f in open_ if f.id in reported_ids)]),
+        eviction=_sort_findings([*confirmed, *(f for f in open_ if f.id in reported_ids)]),
         possible=sorted((f for f in open_ if f.id not in reported_ids), key=lambda f: (-f.probability, f.id)),
-        denied=_sorted(denied),
+        denied=_sort_findings(denied),
         judged_by=name,
     )
 
@@ -226,7 +226,7 @@ def _prompt(root: Path, finding: Finding) -> str:
     steps = [support.source, *([support.measure] if support.measure else []), *support.way[:_MAX_STEPS]]
     parts = [
         f"File {finding.path}, {function.symbol}, lines {first} to {last}:",
-        _numbered(lines, line_numbers),
+        _number_lines(lines, line_numbers),
         f"Cut: line {finding.line}. Messages: {_describe(support.source)}. "
         f"Measure: {_describe(support.measure) if support.measure else 'none seen'}.",
         "Way to the model: " + ("; ".join(_describe(s) for s in support.way[:_MAX_STEPS]) or "none seen") + ".",
@@ -242,11 +242,11 @@ def _excerpts(root: Path, steps: list[Step], excerpted: set[tuple[str, int]]) ->
             lines = _lines(root, step.path)
             span = range(max(1, step.line - _LINES_AROUND_STEP), min(len(lines), step.line + _LINES_AROUND_STEP) + 1)
             excerpted |= {(step.path, n) for n in span}
-            parts.append(f"In {step.path}, {step.symbol}:\n{_numbered(lines, list(span))}")
+            parts.append(f"In {step.path}, {step.symbol}:\n{_number_lines(lines, list(span))}")
     return parts
 
 
-def _numbered(lines: list[str], numbers: list[int]) -> str:
+def _number_lines(lines: list[str], numbers: list[int]) -> str:
     rows: list[str] = []
     for at, number in enumerate(numbers):
         if at and number != numbers[at - 1] + 1:
@@ -270,7 +270,7 @@ def _shown_lines(prompt: str) -> list[tuple[int, str]]:
     return list(reversed(numbered_lines))
 
 
-def _decided(question: Request, opinion: Opinion) -> Finding:
+def _apply_opinion(question: Request, opinion: Opinion) -> Finding:
     same = next((f for f in question.findings if f.strategy == opinion.kind), None)
     finding = same or question.findings[0]
     effect = replace(finding.effect, line=opinion.line)
@@ -291,5 +291,5 @@ def _plain(text: str) -> str:
     return _SPACE.sub(" ", text).strip()
 
 
-def _sorted(findings: list[Finding]) -> list[Finding]:
+def _sort_findings(findings: list[Finding]) -> list[Finding]:
     return sorted(findings, key=lambda f: (f.path, f.line, f.strategy))

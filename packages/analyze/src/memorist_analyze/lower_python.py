@@ -165,7 +165,7 @@ def _params(raw: Raw | None) -> list[Param]:
     return params
 
 
-def _decorated(raw: Raw) -> Node:
+def _lower_decorated(raw: Raw) -> Node:
     definition = field(raw, "definition")
     if definition is None:
         return Node("other", line_of(raw), raw.type, _PYTHON.below(raw))
@@ -197,7 +197,7 @@ _PYTHON.handlers = {
     "unary_operator": _unary, "not_operator": _unary, "comparison_operator": _compare, "pair": _pair,
     "conditional_expression": _conditional, "assignment": _assignment, "augmented_assignment": _assignment,
     "module": _block, "block": _block, "if_statement": _if, "try_statement": _try, "function_definition": _function,
-    "decorated_definition": _decorated, "class_definition": _class, "import_statement": _import,
+    "decorated_definition": _lower_decorated, "class_definition": _class, "import_statement": _import,
     "import_from_statement": _import, "identifier": _PYTHON.leaf("name"), "list": _PYTHON.listed("list", "list"),
     "set": _PYTHON.listed("list", "set"), "list_pattern": _PYTHON.listed("list", "list"),
     "dictionary": _PYTHON.listed("dict"), "return_statement": _PYTHON.listed("return"),

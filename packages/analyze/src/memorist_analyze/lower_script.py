@@ -255,7 +255,7 @@ def _params(raw: Raw) -> list[Param]:
     return params
 
 
-def _declared(raw: Raw) -> Node:
+def _lower_declaration(raw: Raw) -> Node:
     return _function(raw, _name(raw, "name"))
 
 
@@ -342,6 +342,6 @@ _SCRIPT.handle(_pattern, "object_pattern array_pattern")
 _SCRIPT.handle(_assignment, "assignment_expression augmented_assignment_expression")
 _SCRIPT.handle(_declaration, "lexical_declaration variable_declaration")
 _SCRIPT.handle(_SCRIPT.build("while", "condition", "body"), "while_statement do_statement")
-_SCRIPT.handle(_declared, "function_declaration generator_function_declaration method_definition")
+_SCRIPT.handle(_lower_declaration, "function_declaration generator_function_declaration method_definition")
 _SCRIPT.handle(_inline, "arrow_function function_expression")
 _SCRIPT.handle(_class, "class_declaration abstract_class_declaration class")

@@ -47,11 +47,11 @@ class Sequences:
         self.handed: dict[int, dict[str, Parts]] = {}
         for node in scope.nodes:
             if node.kind == "assign" and len(node.kids) == 2:
-                self._assigned(node)
+                self._read_assignment(node)
             elif node.kind == "for" and node.kids[0].kind == "name":
                 self._held[node.kids[0].text] = self._parts(node.kids[1])
             elif node.kind == "call":
-                self._called(node, model_lines)
+                self._read_call(node, model_lines)
             elif node.kind == "return":
                 parts = tuple(p for k in node.kids for p in self._parts(k))
                 if len(parts) > len(self.returned_parts):
@@ -59,12 +59,12 @@ class Sequences:
 
     # -- statements
 
-    def _assigned(self, node: Node) -> None:
+    def _read_assignment(self, node: Node) -> None:
         target, value = node.kids
         if target.kind == "index" and target.kids[1].kind == "str" and target.kids[0].kind == "name":
             # `request["tools"] = tools` adds an argument to a request that is built step by step.
             owner = target.kids[0].text
-            previous, new = self._held.get(owner, ()), self._keyed(target.kids[1].text, value)
+            previous, new = self._held.get(owner, ()), self._parts_of_key(target.kids[1].text, value)
             ahead = keyed_slot(target.kids[1].text)
             self._held[owner] = ((*new, *previous) if ahead else (*previous, *new))[:_MAX_PARTS]
         if target.kind not in ("name", "attr"):
@@ -75,19 +75,19 @@ class Sequences:
             self._empty.add(key)
         self._hold(target, key, (*self._held.get(key, ()), *parts) if node.text == "+=" else parts)
 
-    def _called(self, node: Node, model_lines: set[int]) -> None:
+    def _read_call(self, node: Node, model_lines: set[int]) -> None:
         callee = node.kids[0]
         name = last_name(callee).lower()
         if callee.kind == "attr" and (
             name in _APPENDING_METHODS or name in _EXTENDING_METHODS or name in _PREPENDING_METHODS or name == "insert"
         ):
-            self._grown(callee.kids[0], name, node.kids[1:])
+            self._read_growth(callee.kids[0], name, node.kids[1:])
         if node.line in model_lines and node.line not in self.sent_parts:
             self.sent_parts[node.line] = self._request(node)
         elif callee.kind in ("name", "attr"):
-            self._handed_on(node)
+            self._record_arguments(node)
 
-    def _grown(self, owner: Node, name: str, values: list[Node]) -> None:
+    def _read_growth(self, owner: Node, name: str, values: list[Node]) -> None:
         if owner.kind not in ("name", "attr") or not values:
             return
         key = dotted(owner)
@@ -127,7 +127,7 @@ class Sequences:
             fresh = parts if new is None else new
             self.filled[target.text] = (*previous, *(p for p in fresh if p not in previous))[:_MAX_PARTS]
 
-    def _handed_on(self, node: Node) -> None:
+    def _record_arguments(self, node: Node) -> None:
         """Record the parts of each argument of a call, by name or position. `slices.py` looks up parameters here."""
         parts_by_argument: dict[str, Parts] = {}
         for number, (key, value) in enumerate(arguments(node)):
@@ -148,7 +148,7 @@ class Sequences:
         parts: list[Parts] = []
         for key, value in arguments(node):
             if key:
-                parts.append(self._keyed(key, value))
+                parts.append(self._parts_of_key(key, value))
             elif value.kind == "dict":
                 parts += [self._pair(pair) for pair in value.kids]
             elif value.kind not in ("str", "num", "const"):
@@ -158,9 +158,9 @@ class Sequences:
     def _pair(self, pair: Node) -> Parts:
         if not pair.kids:
             return ()
-        return self._keyed(pair.text, pair.kids[0]) if pair.kind == "pair" else self._parts(pair.kids[0])
+        return self._parts_of_key(pair.text, pair.kids[0]) if pair.kind == "pair" else self._parts(pair.kids[0])
 
-    def _keyed(self, key: str, value: Node) -> Parts:
+    def _parts_of_key(self, key: str, value: Node) -> Parts:
         slot = keyed_slot(key)
         if slot and value.kind not in ("const", "num", "none"):
             inner = () if slot == "tools" else self._parts(value)
@@ -176,7 +176,7 @@ class Sequences:
             return ()
         match node.kind:
             case "name" | "attr":
-                return self._named(node)
+                return self._parts_of_name(node)
             case "call":
                 return self._of_call(node, depth)
             case "dict":
@@ -192,17 +192,17 @@ class Sequences:
             case "cmp" | "lambda" | "func" | "class" | "str" | "num" | "const" | "none":
                 return ()
             case "cond":
-                return self._joined(node.kids[1:], depth)
+                return self._join_parts(node.kids[1:], depth)
             case _:
-                return self._joined(node.kids, depth)
+                return self._join_parts(node.kids, depth)
 
-    def _joined(self, kids: list[Node], depth: int) -> Parts:
+    def _join_parts(self, kids: list[Node], depth: int) -> Parts:
         joined: dict[Part, None] = {}
         for kid in kids:
             joined.update(dict.fromkeys(self._parts(kid, depth + 1)))
         return tuple(joined)[:_MAX_PARTS]
 
-    def _named(self, node: Node) -> Parts:
+    def _parts_of_name(self, node: Node) -> Parts:
         key = dotted(node)
         if self._held.get(key) or key in self._empty:
             return self._held[key]
@@ -217,7 +217,9 @@ class Sequences:
             return (Part("field", node.text, node.line, suggested),)
         if slot or self._scope.likeness(node) > 1:
             return (Part("slot", "history", node.line, node.text),)
-        return self._named(node.kids[0]) if node.kind == "attr" and node.kids[0].kind in ("name", "attr") else ()
+        return (
+            self._parts_of_name(node.kids[0]) if node.kind == "attr" and node.kids[0].kind in ("name", "attr") else ()
+        )
 
     def _of_call(self, node: Node, depth: int) -> Parts:
         callee = node.kids[0]
@@ -225,11 +227,11 @@ class Sequences:
         values = [v for _, v in arguments(node)]
         if name.lower() in _COPYING_CALLS:
             owner = callee.kids if callee.kind == "attr" else []
-            return self._joined([*owner, *values], depth)
+            return self._join_parts([*owner, *values], depth)
         spoken = _message_slot(name) or next((s for k, v in arguments(node) if k == "role" and (s := _role(v))), "")
         if spoken:
-            return _message(spoken, node.line, name, self._joined(values, depth))
-        inner = self._joined(values, depth)
+            return _message(spoken, node.line, name, self._join_parts(values, depth))
+        inner = self._join_parts(values, depth)
         full = dotted(callee)
         return (Part("call", full, node.line, slot_of(name), inner[:8]),) if full else inner
 
@@ -238,7 +240,7 @@ class Sequences:
         if role is None:
             return _as_read([self._pair(pair) for pair in node.kids])
         slot = _role(role)
-        inner = self._joined([k for p in node.kids if p.text != "role" for k in p.kids], depth)
+        inner = self._join_parts([k for p in node.kids if p.text != "role" for k in p.kids], depth)
         if not slot:
             return inner
         return _message(slot, node.line, f"role {role.text}", inner)

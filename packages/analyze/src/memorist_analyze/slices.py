@@ -90,20 +90,20 @@ class _Walk:
             return [Step(part.name, function.path, function.symbol, part.line, part.says)]
         request = (function.key, part.kind, part.name)
         if depth > _MAX_DEPTH or request in self._seen:
-            return self._suggested(function, part)
+            return self._suggest_slot(function, part)
         self._seen.add(request)
         steps = {"param": self._param, "call": self._call, "field": self._field}[part.kind](function, part, depth)
         self._seen.discard(request)
         return steps
 
-    def _suggested(self, function: Function, part: Part) -> list[Step]:
+    def _suggest_slot(self, function: Function, part: Part) -> list[Step]:
         """Return the slot that the part's own name suggests, as a fallback if the part cannot be resolved."""
         return [Step(part.says, function.path, function.symbol, part.line, part.name)] if part.says else []
 
     def _param(self, function: Function, part: Part, depth: int) -> list[Step]:
         """Resolve a parameter at the callers. If there are several, use the one that yields the most slots."""
         names = [p.name for p in function.params]
-        best = self._suggested(function, part)
+        best = self._suggest_slot(function, part)
         for call, caller in self._world.callers.get(function.key, [])[:_MAX_CALLERS]:
             argument_parts = _argument(caller, call, names, part.name)
             steps = self.steps(caller, argument_parts, depth + 1)
@@ -123,11 +123,11 @@ class _Walk:
             best = inner
         if best and part.says not in _NAMED_SLOTS:
             return best
-        return [*(s for s in self._suggested(function, part) if s.slot not in {b.slot for b in best}), *best]
+        return [*(s for s in self._suggest_slot(function, part) if s.slot not in {b.slot for b in best}), *best]
 
     def _field(self, function: Function, part: Part, depth: int) -> list[Step]:
         """Resolve a field at all methods of the class that assign it. The slots are put into the conventional order."""
-        steps = self._suggested(function, part)
+        steps = self._suggest_slot(function, part)
         if function.owner:
             for other in self._world.functions_of.get(function.path, []):
                 if other.owner == function.owner and part.name in other.filled:

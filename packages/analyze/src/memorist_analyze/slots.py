@@ -117,14 +117,14 @@ def hints(scope: Scope, symbol: str, model_lines: set[int]) -> list[Evidence]:
 
     for node in scope.nodes:
         if node.kind in ("bin", "list"):
-            _concatenated(node, scope, note)
+            _note_concatenation(node, scope, note)
     for node in scope.nodes:
         if node.kind in ("kw", "pair"):
-            _keyed(node, note)
+            _note_key(node, note)
         elif node.kind == "call":
-            _called(node, scope, note)
+            _note_call(node, scope, note)
         elif node.kind in ("name", "attr"):
-            _named(node, scope, note)
+            _note_name(node, scope, note)
     if model_lines and not any(e.value == "history" for e in evidence):
         for node in scope.nodes:
             if node.kind in ("name", "attr") and scope.likeness(node) > 1:
@@ -133,7 +133,7 @@ def hints(scope: Scope, symbol: str, model_lines: set[int]) -> list[Evidence]:
     return evidence
 
 
-def _concatenated(node: Node, scope: Scope, note: Note) -> None:
+def _note_concatenation(node: Node, scope: Scope, note: Note) -> None:
     """Record the pieces of `self.system + self.examples + self.done + self.cur`, or of the same expression written with
     spreads."""
     around = scope.parent(node)
@@ -162,7 +162,7 @@ def _piece(node: Node) -> str:
     return next((slot for telling, slot in _PIECES if name_words & telling), "")
 
 
-def _keyed(node: Node, note: Note) -> None:
+def _note_key(node: Node, note: Note) -> None:
     key = node.text.lower()
     value = node.kids[0] if node.kids else node
     if key == "role" and value.kind == "str" and value.text in _ROLES:
@@ -171,7 +171,7 @@ def _keyed(node: Node, note: Note) -> None:
         note(_KEYS[key], node, f"{node.text}=")
 
 
-def _called(node: Node, scope: Scope, note: Note) -> None:
+def _note_call(node: Node, scope: Scope, note: Note) -> None:
     callee = dotted(node.kids[0])
     name = callee.rpartition(".")[2]
     low = name.lower()
@@ -214,7 +214,7 @@ def _note_added(node: Node, note: Note) -> None:
             note("current_input", node, "role user")
 
 
-def _named(node: Node, scope: Scope, note: Note) -> None:
+def _note_name(node: Node, scope: Scope, note: Note) -> None:
     text = node.text
     around = scope.parent(node)
     if around is not None and around.kind == "call" and around.kids[0] is node and not _FILES.search(text):

@@ -142,11 +142,11 @@ class Summaries:
             kind, _, name = origin.partition(":")
             if kind == "call" and (name in model_callees or self._any(function, name, self.model_text)):
                 return True
-            if kind == "param" and depth < 2 and self._handed_in(function, name, depth):
+            if kind == "param" and depth < 2 and self._is_handed_in(function, name, depth):
                 return True
         return False
 
-    def _handed_in(self, function: Function, name: str, depth: int) -> bool:
+    def _is_handed_in(self, function: Function, name: str, depth: int) -> bool:
         callers = self.world.callers.get(function.key, [])[:8]
         return bool(callers) and all(
             self.made_by_model(caller, _for_parameter(call, function, name), depth + 1) for call, caller in callers
