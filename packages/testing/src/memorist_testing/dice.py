@@ -77,7 +77,7 @@ class Dice:
             return Operation("apply", (changes,), {"now": self._pick(TIMES)})
         if throw < 0.53:
             return self._drop_thread()
-        reads = (self._get, self._get_many, self._scan, self._scan, self._starting, self._indexed, self._claim)
+        reads = (self._get, self._get_many, self._scan, self._scan, self._starting, self._index_scan, self._claim)
         return self._purge() if throw > 0.96 else self._pick(reads)()
 
     # -- changes
@@ -106,7 +106,7 @@ class Dice:
         id = self._pick(THREADS)
         texts = [self._pick(KEYS) for _ in range(self._pick((0, 1, 1, 2, 3)))]
         messages = tuple(message(self._org, text, thread=id, tokens=self._pick((None, 2))) for text in texts)
-        return Append(self._org, id, messages, self._when(), self._pick((None, None, None, "k1", "k2", "k3")))
+        return Append(self._org, id, messages, self._random_time(), self._pick((None, None, None, "k1", "k2", "k3")))
 
     def _increment(self) -> Change:
         by = self._pick((1, 1, -7, INT_MAX))
@@ -157,7 +157,7 @@ class Dice:
         kind = self._pick((StateEntry, Fact))
         return _scanning(kind, (self._org, self._space()), {"starts": starts} | self._sight())
 
-    def _indexed(self) -> Operation:
+    def _index_scan(self) -> Operation:
         kind, index, prefix = self._pick(
             ((Thread, "by_ns", (self._space(),)), (Thread, "by_ns", ()), (AuditEvent, "by_subject", (self._key(),)))
         )
@@ -189,12 +189,12 @@ class Dice:
     def _expiry(self) -> datetime | None:
         return self._pick((None, None, later(30), later(60)))  # type: ignore[no-any-return]
 
-    def _when(self) -> datetime:
+    def _random_time(self) -> datetime:
         return self._pick((later(-5), WHEN, later(30), later(45)))  # type: ignore[no-any-return]
 
     def _record(self) -> Record:
         org, key = self._org, self._key()
-        creation: dict[str, Any] = {"created_at": self._when()}
+        creation: dict[str, Any] = {"created_at": self._random_time()}
         both: dict[str, Any] = creation | {"updated_at": WHEN}
         options: tuple[Callable[[], Record], ...] = (
             lambda: StateEntry(
@@ -223,7 +223,9 @@ class Dice:
             ),
             lambda: thread(org, self._pick(THREADS), ns=self._space(), metadata={"n": 9}),
             lambda: Link.of(org, Ref("source", key=key), Ref("fact", "user:x", self._key()), creation["created_at"]),
-            lambda: job(org, key, queue=f"q{org}", status=self._pick(("ready", "ready", "done")), run_at=self._when()),
+            lambda: job(
+                org, key, queue=f"q{org}", status=self._pick(("ready", "ready", "done")), run_at=self._random_time()
+            ),
             lambda: Summary(
                 org=org, thread="t", last=self._pick((1, 9, 10)), text="s", tokens=1, ns="global", **creation
             ),

@@ -62,14 +62,14 @@ def put_steps(saver: Saver, thread: str, count: int, *, ns: str = "", run: str |
     return configs
 
 
-def _appended(base: list[Any], writes: Sequence[Any]) -> list[Any]:
+def _append_writes(base: list[Any], writes: Sequence[Any]) -> list[Any]:
     return [*base, *(item for write in writes for item in write)]
 
 
 class Deltas(TypedDict):
     """Represents the state of a graph with a delta channel."""
 
-    lines: Annotated[list[str], DeltaChannel(_appended, snapshot_frequency=3)]
+    lines: Annotated[list[str], DeltaChannel(_append_writes, snapshot_frequency=3)]
     steps: Annotated[int, operator.add]
 
 

@@ -21,7 +21,7 @@ async def furnish(memory: Any) -> None:
     )
 
 
-async def called(memory: Any, thread: str | None = "reviews") -> list[Any]:
+async def run_task(memory: Any, thread: str | None = "reviews") -> list[Any]:
     """Run a task on the prepared data, and return the hits that it received."""
     received: list[Any] = []
 
@@ -40,7 +40,7 @@ class CallingTests:
 
     async def test_the_output_of_a_task_names_all_that_was_recalled_with_the_lowest_trust(self, memory: Any) -> None:
         await furnish(memory)
-        hits = await called(memory)
+        hits = await run_task(memory)
         assert {hit.id for hit in hits} == {"user:ada/tree", "page#1", "page#2"}
         sources = [hit.id for hit in hits]
         fact = await memory.facts.get("workflow:garden", "last")
@@ -51,7 +51,7 @@ class CallingTests:
         assert (await memory.threads.get("reviews")).ns == "global"
 
     async def test_a_task_that_recalls_nothing_has_the_trust_of_its_caller(self, memory: Any) -> None:
-        assert await called(memory) == []
+        assert await run_task(memory) == []
         fact = await memory.facts.get("workflow:garden", "last")
         assert (fact.sources, fact.trust) == ((), "user")
         assert [(m.trust_level, m.metadata) for m in await memory.threads.recent("reviews")] == [
@@ -60,15 +60,15 @@ class CallingTests:
 
     async def test_a_task_appends_to_a_thread_wherever_it_is(self, memory: Any) -> None:
         await memory.threads.create("workflow:garden", id="reviews")
-        await called(memory)
-        await called(memory)
+        await run_task(memory)
+        await run_task(memory)
         assert (await memory.threads.get("reviews")).ns == "workflow:garden"
         assert [m.role for m in await memory.threads.recent("reviews")] == ["user", "assistant"] * 2
 
     async def test_forgetting_any_source_of_a_task_forgets_its_output(self, memory: Any) -> None:
         await furnish(memory)
         for target in ({"message": "page#2"}, {"fact": "user:ada/tree"}):
-            hits = await called(memory)
+            hits = await run_task(memory)
             assert {*target.values()} < {hit.id for hit in hits}
             await memory.forget(**target)
             assert await memory.facts.get("workflow:garden", "last") is None

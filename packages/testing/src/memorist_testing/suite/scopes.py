@@ -350,7 +350,7 @@ class ScopeTests:
         outside = open_memory(org=f"{org}:") if stranger == "another org" else open_memory(user="eve")
         leaks, broken = [], []
         for name, method in _methods(outside):
-            answer = await _tried(method)
+            answer = await _try_method(method)
             if CANARY in answer:
                 leaks.append(name)
             if await _belongings(memory) != before:
@@ -361,7 +361,7 @@ class ScopeTests:
     async def test_the_harness_sees_a_method_that_reaches_further(self, memory: Any) -> None:
         await _furnish(memory)
         # A planted bug: this handle should be eve's and is the whole org's.
-        answers = {name: await _tried(method) for name, method in _methods(memory) if name in READING_METHODS}
+        answers = {name: await _try_method(method) for name, method in _methods(memory) if name in READING_METHODS}
         assert sorted(name for name, answer in answers.items() if CANARY in answer) == sorted(READING_METHODS)
 
 
@@ -412,7 +412,7 @@ class _Signed:
         self.signature = inspect.signature(twin)
 
 
-async def _tried(method: _Signed) -> str:
+async def _try_method(method: _Signed) -> str:
     """Return what an attacker learns from a method, as text. One of our errors counts as nothing."""
     parameters = method.signature.parameters
     args, options = _guess(method.signature, method.arguments)

@@ -163,18 +163,18 @@ class ThreadEditTests:
             clock.advance(1)
         await memory.threads.append("a", "newest")
 
-        async def listed(**options: Any) -> list[str]:
+        async def list_ids(**options: Any) -> list[str]:
             return [thread.id for thread in await memory.threads.list("global", **options)]
 
-        assert await listed() == ["a", "b", "c"]
-        assert await listed(where={"tag": "x"}) == ["a", "c"]
-        assert await listed(by="updated_at") == ["b", "c", "a"]
-        assert await listed(by="updated_at", reverse=True, limit=2) == ["a", "c"]
-        assert await listed(by="updated_at", reverse=True, after="c") == ["b"]
-        assert await listed(by="created_at", where={"tag": "x"}) == ["a", "c"]
-        assert await listed(reverse=True, after="c") == ["b", "a"]
+        assert await list_ids() == ["a", "b", "c"]
+        assert await list_ids(where={"tag": "x"}) == ["a", "c"]
+        assert await list_ids(by="updated_at") == ["b", "c", "a"]
+        assert await list_ids(by="updated_at", reverse=True, limit=2) == ["a", "c"]
+        assert await list_ids(by="updated_at", reverse=True, after="c") == ["b"]
+        assert await list_ids(by="created_at", where={"tag": "x"}) == ["a", "c"]
+        assert await list_ids(reverse=True, after="c") == ["b", "a"]
         with pytest.raises(UsageError):
-            await listed(by="size")
+            await list_ids(by="size")
 
     async def test_messages_are_deleted_in_a_batch(self, memory: Any) -> None:
         await memory.threads.append("t", "one", "two", "three", create="global")

@@ -47,7 +47,7 @@ async def texts(memory: Any, id: str = "t", **bounds: Any) -> list[str]:
     return [message.text for message in await memory.threads.messages(id, **bounds)]
 
 
-def _written(message: Message, shape: str) -> list[dict[str, Any]]:
+def _write_in_shape(message: Message, shape: str) -> list[dict[str, Any]]:
     if shape == "anthropic":
         return [message.anthropic()]
     return message.openai() if shape == "openai" else message.responses()
@@ -276,7 +276,7 @@ class ThreadTests:
         await memory.threads.create(NS, id="t")
         await memory.threads.append("t", *WIRE[shape])
         messages = await memory.threads.messages("t")
-        assert [item for message in messages for item in _written(message, shape)] == WIRE[shape]
+        assert [item for message in messages for item in _write_in_shape(message, shape)] == WIRE[shape]
 
     async def test_items_of_the_responses_api_go_into_requests_in_pairs(self, memory: Any) -> None:
         await memory.threads.append("t", *WIRE["responses"], create=NS)
