@@ -39,7 +39,7 @@ PATHS: dict[str, Callable[[str], Any]] = {
     "question": analyse,
     "embed": lambda text: _embedder.embed([text]),
     "extract": lambda text: extract(text, at=AT),
-    "fence": fence.clean,
+    "fence": fence.fenced_memory,
     "text()": lambda text: compress([text], budget=1_000_000).text(),
 }
 
