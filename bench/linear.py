@@ -33,7 +33,7 @@ RUNS = [
 ]  # fmt: skip
 _embedder = WordLlamaEmbedder()
 PATHS: dict[str, Callable[[str], Any]] = {
-    "count": lambda text: open_counter()._encode(text),
+    "count": lambda text: open_counter()._exact(text),
     "chunk": lambda text: chunk(text, lambda piece: len(piece) // 4),
     "terms": tokens,
     "question": analyse,
