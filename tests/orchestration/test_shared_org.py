@@ -49,13 +49,13 @@ def _application(url: str) -> str:
     return url.replace("//postgres@", f"//{name}@")
 
 
-def test_recall_sees_the_shared_org_and_names_it(location: dict[str, Any]) -> None:
-    with Memory(**location) as memory:
+def test_recall_sees_the_shared_org_and_names_it(settings: dict[str, Any]) -> None:
+    with Memory(**settings) as memory:
         memory.facts.set("global", "refund.mine", "My refund of the blue lamp is still open")
         hits = memory.recall("refund")
         assert {(hit.org, hit.id) for hit in hits} == {
-            (location["org"], "global/refund.mine"),
-            (location["shared"], "global/refund.policy"),
+            (settings["org"], "global/refund.mine"),
+            (settings["shared"], "global/refund.policy"),
         }
         assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
         assert len(memory.recall("refund", top_k=1)) == 1
@@ -64,8 +64,8 @@ def test_recall_sees_the_shared_org_and_names_it(location: dict[str, Any]) -> No
         assert memory.facts.get("global", "refund.policy") is None, "only recall and contexts look there"
 
 
-def test_what_was_granted_is_seen_too_and_no_more(location: dict[str, Any]) -> None:
-    with Memory(**location, read=["workflow:support"]) as memory:
+def test_what_was_granted_is_seen_too_and_no_more(settings: dict[str, Any]) -> None:
+    with Memory(**settings, read=["workflow:support"]) as memory:
         texts = " ".join(hit.text for hit in memory.recall("refunds"))
         assert "heron" in texts and "thirty days" in texts and "paid twice" not in texts
         only = memory.recall("refunds", namespaces=["workflow:support", "user:secret"])
@@ -74,10 +74,10 @@ def test_what_was_granted_is_seen_too_and_no_more(location: dict[str, Any]) -> N
         assert "thirty days" in " ".join(hit.text for hit in ada.recall("refunds"))
 
 
-def test_nothing_is_written_to_the_shared_org(location: dict[str, Any]) -> None:
-    with Memory(**{**location, "org": location["shared"], "shared": None}) as acme:
+def test_nothing_is_written_to_the_shared_org(settings: dict[str, Any]) -> None:
+    with Memory(**{**settings, "org": settings["shared"], "shared": None}) as acme:
         before = acme.stats()
-        with Memory(**location) as memory:
+        with Memory(**settings) as memory:
             memory.facts.set("global", "refund.policy", "Refunds are never made")
             memory.recall("refunds")
             memory.forget(fact=("global", "refund.policy"))
@@ -86,20 +86,20 @@ def test_nothing_is_written_to_the_shared_org(location: dict[str, Any]) -> None:
         assert policy is not None and "thirty" in str(policy.value)
 
 
-def test_what_was_just_shared_is_found(location: dict[str, Any]) -> None:
-    with Memory(**{**location, "org": location["shared"], "shared": None}) as acme:
+def test_what_was_just_shared_is_found(settings: dict[str, Any]) -> None:
+    with Memory(**{**settings, "org": settings["shared"], "shared": None}) as acme:
         acme.threads.append("news", "The spring sale begins on Monday.", create="global")
-    with Memory(**location, user="ada") as memory:
-        assert [(hit.org, hit.id) for hit in memory.recall("spring sale")] == [(location["shared"], "news#1")]
+    with Memory(**settings, user="ada") as memory:
+        assert [(hit.org, hit.id) for hit in memory.recall("spring sale")] == [(settings["shared"], "news#1")]
         assert "begins on Monday" in memory.context("When is the spring sale?").text()
 
 
-def test_the_awaiting_facade_does_the_same(location: dict[str, Any]) -> None:
+def test_the_awaiting_facade_does_the_same(settings: dict[str, Any]) -> None:
     async def recalled() -> list[str]:
-        async with AsyncMemory(**location) as memory:
+        async with AsyncMemory(**settings) as memory:
             return [hit.org for hit in await memory.recall("refunds")]
 
-    assert asyncio.run(recalled()) == [location["shared"]]
+    assert asyncio.run(recalled()) == [settings["shared"]]
 
 
 def test_a_view_of_a_shared_org_may_only_read() -> None:
@@ -115,9 +115,9 @@ def test_a_view_of_a_shared_org_may_only_read() -> None:
         Scope("acme", shared="acme")
 
 
-def test_an_operator_can_take_a_handle_on_the_shared_org_itself(location: dict[str, Any]) -> None:
+def test_an_operator_can_take_a_handle_on_the_shared_org_itself(settings: dict[str, Any]) -> None:
     """It needs no second view of its own rows."""
-    with Memory(**{**location, "all_orgs": True}) as memory:
-        acme = memory.scope(org=location["shared"])
+    with Memory(**{**settings, "all_orgs": True}) as memory:
+        acme = memory.scope(org=settings["shared"])
         assert {hit.id for hit in acme.recall("refund policy", namespaces=["global"])} == {"global/refund.policy"}
-        assert memory.scope(org=f"{location['shared']}-u2").recall("refund policy")[0].org == location["shared"]
+        assert memory.scope(org=f"{settings['shared']}-u2").recall("refund policy")[0].org == settings["shared"]
